@@ -35,12 +35,12 @@ from evaluations.formats.record_streams import Record
 from evaluations.formats.values import NUMBER, RowRefused, optional_text, required_number, whole_number
 
 TIE: Final = 1.5
-ROUND: Final = (1.0, TIE, 2.0)  # every other preference says how sure the annotator was
+ROUND: Final = (1.0, TIE, 2.0)  # all others also express the certainty of the annotator
 NOT_KEPT: Final = ("time_per_example", "price_per_example")
-# Columns, or parts of a completion, in which an annotator says why.
+# Columns, or parts of a completion, with the explanation of an annotator.
 EXPLANATIONS: Final = ("concise_explanation", "explanation", "rationale", "annotator_explanation")
 KNOWN_OUTPUTS: Final = frozenset({"query_id", "instruction", "input", "output", "generator", "dataset", "id"})
-# What only AlpacaEval's annotations have.
+# Columns that only AlpacaEval's annotations have.
 OF_ANNOTATIONS: Final = frozenset({"annotator", "annotator_index", "generator_1", "generator_2", "raw_completion"})
 KNOWN: Final = frozenset(
     {"query_id", "instruction", "input", "dataset", "preference", "annotator", "annotator_index", "raw_completion"}
@@ -49,7 +49,7 @@ KNOWN: Final = frozenset(
 
 
 def alpaca_query(values: Mapping[str, Any], options: ReadOptions) -> QueryPart:
-    """The same prompt has the same id in the files of all generators."""
+    """The query, whose id depends on the prompt alone, so that it is the same in the files of all generators."""
     parts = [optional_text(values, "instruction"), optional_text(values, "input")]
     text = "\n\n".join(one for one in parts if one.strip())
     key = first_candidate_name(values, "query_id")
@@ -84,7 +84,7 @@ def is_alpaca_preference(value: object) -> bool:
 
 
 def alpaca_annotation_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
-    """A comparison and what an annotator preferred. A preference of null is a failure of the annotator."""
+    """A comparison and the verdict of an annotator; a preference of null is a failure."""
     values = record.values
     first, second = parse_response(values, "output_1"), parse_response(values, "output_2")
     names = generator_names(values, first, second)
@@ -151,7 +151,7 @@ def alpaca_choice(values: Mapping[str, Any]) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class AnnotationNote:
-    """What a verdict's note keeps of an annotation: its preference where it is not 1, 1.5 or 2, and its output_1."""
+    """The parts of an annotation in a verdict's note: its preference, if not 1, 1.5 or 2, and its output_1."""
 
     preference: float | None = None
     output_1: str = ""
@@ -162,7 +162,7 @@ NOTE: Final = re.compile(r"(?:preference (?P<preference>[0-9.e-]+))?(?:; )?(?:ou
 
 
 def make_annotation_note(strength: str, names: tuple[str, str]) -> str:
-    """The first output is named where it is not the candidate that a comparison stores first."""
+    """A note with the strength, and with output_1 if it is not the candidate that a comparison stores first."""
     return "; ".join(part for part in (strength, f"output_1: {names[0]}" if names[0] > names[1] else "") if part)
 
 

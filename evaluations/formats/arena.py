@@ -35,8 +35,8 @@ from evaluations.formats.record_streams import Record
 from evaluations.formats.values import RowRefused, optional_text, parse_structured_value, required_name, required_text
 
 TIE_OF_TWO: Final = "tie (inconsistent)"  # of a judge's two orders
-VOTER: Final = "arena voter"  # where the file does not say which of its many voters it was
-# How the names of models begin, a maker's before them or not; no letter follows, so that Claudette is a person.
+VOTER: Final = "arena voter"  # for files that do not identify their voters
+# Beginnings of model names, with or without a maker; no letter may follow, so that Claudette is a person.
 A_MODEL: Final = re.compile(
     r"(?:[\w.-]+/)*(?:(?:chat|all)?-?gpt|o[1-9](?![a-z0-9])|claude|gemini|gemma|palm|bard|(?:meta-)?llama|mistral|mixtral|ministral"
     r"|magistral|deepseek|qwen|qwq|grok|command-?[ra]|nova-(?:pro|lite|micro|premier)|phi-?\d|yi-\d+b?|glm|chatglm|kimi|minimax|hunyuan|ernie|doubao|moonshot"
@@ -76,7 +76,7 @@ def arena_battle_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ..
 def has_lists_of_turns(sample: FileSample) -> bool:
     """Whether prompts and both responses are lists with a text for each turn, in the rows that were looked at.
 
-    One text that is a JSON list is an answer like any other: it stays the text that it is.
+    A single text that is a JSON list is an ordinary answer and stays a text.
     """
     return fits_mostly(
         is_list_of_texts(row.get("prompt")) and all(is_list_of_texts(row.get(side)) for side in RESPONSES)

@@ -34,7 +34,7 @@ def arena_hard_judgment_rows(record: Record, options: ReadOptions) -> tuple[File
 
 
 def unknown_score_notices(record: Record) -> Iterator[Notice]:
-    """Scores that are there and are not understood: their verdicts are unreadable."""
+    """Notices of scores that are not understood, whose verdicts are unreadable."""
     for game in record.values["games"]:
         score = optional_text(game, "score").strip() if isinstance(game, dict) else ""
         if score and parse_label(score) is None:
@@ -72,7 +72,7 @@ def question_id_column(values: Mapping[str, Any]) -> str:
 
 
 def game_outcome(game: object) -> tuple[str, str]:
-    """What the judge chose of the two as it saw them, and how strongly. A game that is missing has failed."""
+    """Choice and strength of a game, in terms of the order shown; a missing game is a failure."""
     if not isinstance(game, dict):
         return CallState.FAILED, ""
     label = parse_label(optional_text(game, "score"))
@@ -103,7 +103,7 @@ def arena_hard_question_rows(record: Record, options: ReadOptions) -> tuple[File
 
 
 def arena_hard_answer_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
-    """A model's answer. Beside its text an answer may hold reasoning, which the judge was not shown either."""
+    """A model's answer, without its reasoning, which the judge was not shown either."""
     values = record.values
     given = values.get("messages")
     if not isinstance(given, list):

@@ -31,7 +31,7 @@ KNOWN: Final = frozenset(
 
 
 def has_only_response_columns(sample: FileSample) -> bool:
-    """Prompts and responses are in many files: one that says more of them is read by what it says."""
+    """Whether there are no further columns: many formats have a prompt and a response, and are read by the others."""
     return KNOWN_RESPONSES.issuperset(sample.columns)
 
 
@@ -82,7 +82,7 @@ def auto_arena_head_to_head_rows(record: Record, options: ReadOptions) -> tuple[
 def auto_arena_verdicts(
     values: Mapping[str, Any], comparison: ComparisonRow, options: ReadOptions
 ) -> Iterator[VerdictRow]:
-    """Each judge shuffles what it is shown, and the file does not say how."""
+    """The verdicts of judges; the order shown is unknown, because each judge shuffles the responses."""
     history = parse_structured_value(values.get("history"), "history") or []
     if not isinstance(history, list) or not all(isinstance(one, dict) for one in history):
         raise RowRefused("history must be a list of objects")

@@ -23,7 +23,7 @@ from evaluations.formats.record_streams import (
 
 # Errors of the csv module for a field whose quote is never closed.
 SWALLOWED: Final = ("unexpected end of data", "field larger than field limit")
-# A first line that only says how the others are separated.
+# A first line that only declares the separator.
 EXCEL_SEPARATOR_LINE: Final = re.compile(r"sep=([,;\t])\s*")
 # A line of separators alone.
 BLANK_LINE: Final = re.compile(r'[\s,;"]*')

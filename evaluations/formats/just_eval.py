@@ -42,7 +42,7 @@ from evaluations.formats.values import (
     required_text,
 )
 
-# What is asked of two responses in the mode of several aspects: a failure is one on all of them.
+# The aspects of the mode with several aspects; a failure is one on all of them.
 ASPECTS: Final = ("helpfulness", "clarity", "factuality", "depth", "engagement")
 PAIRWISE: Final = "pairwise"
 REWARD: Final = "reward"  # the mode in which a reward model, and no LLM, gives the score
@@ -69,7 +69,7 @@ def just_eval_response_rows(record: Record, options: ReadOptions) -> tuple[FileR
 
 
 def just_eval_query(values: Mapping[str, Any], field: str, options: ReadOptions) -> QueryPart:
-    """Without a category: only the files of responses name a data set, and all must speak of the same query."""
+    """The query, without a category, which only files of responses have: queries must be equal in all files."""
     return make_query(user_turn(required_text(values, field)), options)
 
 
@@ -183,7 +183,7 @@ def just_eval_scores(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[s
 
 
 def just_eval_answers(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """By aspect what the judge answered; nothing where that could not be read."""
+    """The judge's answers by aspect; empty where its reply could not be read."""
     if prompt_mode(values) == REWARD:
         return {REWARD: values["result"]} if isinstance(values.get("result"), dict) else {}
     parsed = values.get("parsed_result")

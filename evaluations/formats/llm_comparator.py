@@ -27,7 +27,7 @@ OURS: Final = "label_source"  # a field of every example of our own exports
 OF_EXAMPLE: Final = (
     *("input_text", "tags", "output_text_a", "output_text_b", "score", "individual_rater_scores", "custom_fields"),
 )
-PLAIN: Final = (0, 1)  # scores that say no more than which is better
+PLAIN: Final = (0, 1)  # scores without a strength
 BOTH_ARE_BAD: Final = "both are bad"  # a label of our own exports, with a score of 0
 SHOWN: Final[Mapping[object, ShownOrder]] = {True: ShownOrder.SWAPPED, False: ShownOrder.AS_STORED}
 

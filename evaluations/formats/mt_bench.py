@@ -49,7 +49,7 @@ WINNERS: Final[Mapping[str, str]] = {
     "error": CallState.UNREADABLE,
 }
 GAMES: Final = (("g1", ShownOrder.AS_STORED), ("g2", ShownOrder.SWAPPED))
-API_ERROR: Final = "$ERROR$"  # what stands for an answer that never came
+API_ERROR: Final = "$ERROR$"  # in place of an answer after a failed request
 NO_SCORE: Final = -1
 OF_QUESTION: Final = ("question_id", "category", "turns", "reference")
 OF_ANSWER: Final = ("question_id", "model_id", "choices", "answer_id", "tstamp")
@@ -64,7 +64,7 @@ MILLISECONDS: Final = 1e11  # seconds since 1970 in the year 5138: a larger numb
 
 
 def mt_bench_question_key(question: str, turn: int) -> str:
-    """Turn 1 of a question has the question's own id."""
+    """The query id of a turn: for turn 1, the id of the question itself."""
     return question if turn <= 1 else f"{question}-{turn}"
 
 
@@ -120,13 +120,13 @@ def mt_bench_answer_rows(record: Record, options: ReadOptions) -> tuple[FileRow,
 
 
 def query_without_text(question: str, turn: int, options: ReadOptions) -> QueryPart:
-    """A query by its id alone, whose text is in question.jsonl."""
+    """A query with its id only; its text is in question.jsonl."""
     key = prefix_key(mt_bench_question_key(question, turn), options)
     return QueryPart(key=key, cluster=prefix_key(question, options), messages=[], is_stand_in=True)
 
 
 def interleave_turns(answers: Sequence[str]) -> list[Message]:
-    """A candidate's turns, with room for the user's between them."""
+    """The answers of a candidate as a conversation, with empty turns of the user in between."""
     messages = [*assistant_turn(answers[0])]
     for text in answers[1:]:
         messages += [*user_turn(""), *assistant_turn(text)]
@@ -175,7 +175,7 @@ def mt_bench_winner(values: Mapping[str, Any], field: str) -> str:
 
 
 def mt_bench_score_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
-    """A judge's score of one answer. Where none could be read the judge has failed."""
+    """A judge's score of one answer; without a readable score, a failure of the judge."""
     values = record.values
     value = required_number(values, "score")
     judgment = optional_text(values, "judgment")

@@ -122,7 +122,7 @@ def native_response_row(record: Record, options: ReadOptions) -> tuple[FileRow, 
 
 
 def sample_of_response(values: Mapping[str, Any]) -> int | None:
-    """Which of several responses it is, where the row says it by a number; any other word is metadata."""
+    """The sample number of a response, if it is a number; any other value is metadata."""
     if SAMPLE_KEY not in values:
         return None
     try:

@@ -17,7 +17,7 @@ from evaluations.domain.files import (
 from evaluations.formats.label_parser import is_label_column, parse_label
 from evaluations.formats.values import MAX_CATEGORY
 
-# What programs write for a value that is missing, and spreadsheets for one that they cannot show.
+# Texts that programs write for a missing value, and spreadsheets for one that they cannot show.
 NO_VALUES: Final = frozenset(
     {"nan", "NaN", "NAN", "None", "null", "NULL", "<NA>", "NaT", "undefined", "[object Object]"}
     | {"#N/A", "#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!", "#ERROR!", "#SPILL!"}
@@ -70,7 +70,7 @@ class ImportNotices:
         self._other_columns: set[str] = set()
 
     def count(self, rows: Sequence[FileRow], notices: Sequence[Notice]) -> None:
-        """What one entry of a file does not keep as it was."""
+        """Count the notices of one entry of a file, and look for more in its rows."""
         for notice in notices:
             self._add(notice)
         for row in rows:
@@ -102,7 +102,7 @@ class ImportNotices:
                 self._add(Notice(row.line, NoticeKind.SHORTENED, text, field))
 
     def sentences(self) -> list[str]:
-        """What is lost comes first."""
+        """The sentences on all notices; those on lost content come first."""
         sentences = [
             notice_sentence(kind, where, words, self._lines[kind, where])
             for kind in SENTENCES

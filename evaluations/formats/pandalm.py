@@ -89,7 +89,7 @@ def has_pandalm_results(sample: FileSample) -> bool:
 
 
 def pandalm_result_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
-    """A judge's verdict. The file names no candidates: 1 is the response that stood first."""
+    """A judge's verdict. The file names no candidates: 1 is the response shown first."""
     column = pandalm_result_column(record.values)
     given = required_text(record.values, column).strip()
     if given.lower() not in CHOICES:

@@ -20,8 +20,7 @@ from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, required_number, required_text
 
 ASPECTS: Final = ("correctness", "selection", "overall")
-# What a reviewer gave for each aspect: the end of its name in the file, and that of the aspect here.
-# Of ranks the lower one is better, of ratings (0 to 100) the higher one.
+# The scores of an aspect: the ending of the column, the ending of the aspect here, and whether lower is better.
 GIVEN: Final = (("-rank", "", True), ("-rating", "_rating", False))
 
 
@@ -38,7 +37,7 @@ def squality_passage_rows(record: Record, options: ReadOptions) -> tuple[FileRow
 
 
 def squality_query(passage: str, number: str, cluster: str, key: str) -> QueryPart:
-    """The file numbers the questions from 0 and leaves their words out."""
+    """A query without its text: the file of scores has only the number of the question, from 0."""
     words = f"Question {number}, counted from 0, on the story {passage}. Its words are not in the file of scores."
     return QueryPart(key=key, cluster=cluster, messages=[{"role": "user", "content": words}], is_stand_in=True)
 

@@ -37,7 +37,7 @@ NOT_TOLD_APART: Final = "Length cannot be separated from the models: the fit has
 
 @dataclass(frozen=True)
 class LengthControlled:
-    """``win_rates``: by candidate, at equal length; empty where ``why`` says why.
+    """``win_rates``: by candidate, at equal length; empty for the reason ``why``.
 
     ``slope``: φ, the log odds that a response gains by being longer by many times ``scale_characters``, σ.
     """

@@ -45,7 +45,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Ranking:
-    """``standings``: by candidate, the best first; empty where there are no scores, and ``why`` says why.
+    """``standings``: by candidate, the best first; empty for the reason ``why`` where there are no scores.
 
     ``judge_weight``: λ, where people correct the judge.
     """
@@ -67,7 +67,7 @@ def rank_by_judge(judgement: JudgedMatches) -> Ranking:
 
 @dataclass(frozen=True)
 class FittedScores:
-    """``at``: a score for each candidate, NaN where ``why`` says that there is none."""
+    """``at``: a score for each candidate, NaN for the reason ``why`` where there is none."""
 
     evidence: RankingEvidence
     table: WinTable

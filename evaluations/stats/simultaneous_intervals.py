@@ -72,7 +72,8 @@ class MeanDifference:
 class SimultaneousDifference:
     """A difference, judge − reviewers, with its simultaneous interval over ``family`` differences.
 
-    ``ci95``: None where ``why`` says that the bootstrap does not apply. ``p``: adjusted, of a difference that has none.
+    ``ci95``: None for the reason ``why`` where the bootstrap does not apply. ``p``: adjusted, of a difference that has
+    none.
     """
 
     difference: float | None
