@@ -133,7 +133,7 @@ def differences(population: Reviews, rng: np.random.Generator) -> dict[int, Mean
         )
         votes = make_poll(Votes(item, rater, np.zeros_like(item), said[:-1].ravel()), cluster)
         company = leave_one_out_votes(said[-1], votes, votes.majority_of_the_others(SplitRule.TIE))
-        found[aspect] = average_difference_over_raters(company.person, company.ahead, company.cluster)
+        found[aspect] = average_difference_over_raters(company.person, company.judge_lead, company.cluster)
     return found
 
 
@@ -165,7 +165,7 @@ def preferences(population: Preferences, one: int) -> dict[str, int]:
         most = majority_of_votes(item, said[:-1].ravel(), items).choice
         judge, all_items = sides_of_choices(said[-1]), np.arange(items)
         majorities, votes = (
-            pair_sides(ChosenSides(places, sides_of_choices(choice), everything.at(places)), judge)
+            pair_sides(ChosenSides(places, sides_of_choices(choice), everything.for_entries(places)), judge)
             for places, choice in ((all_items, most), (item, said[:-1].ravel()))
         )
         of = JudgeSides(everything, judge, majorities, votes, np.full(items, population.reviewers > 1))

@@ -20,18 +20,17 @@ from evaluations.charts.estimates import (
 from evaluations.charts.themes import MAX_SERIES, SUBTITLE_LETTERS, SUBTITLE_PIXELS, Json
 
 TableCell = str | int | float | None
-
 ESTIMATE_COLUMNS: Final = ("series", "value", "low", "high", "n", "note")
 
 
 @dataclass(frozen=True)
 class ChartTable:
-    """``columns`` and ``rows`` as a file has them, exactly; ``head`` and ``said`` the same for readers."""
+    """``columns`` and ``rows``: names and exact values for files; ``headings`` and ``formatted_rows``: for readers."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[TableCell, ...], ...]
-    head: tuple[str, ...]
-    said: tuple[tuple[str, ...], ...]
+    headings: tuple[str, ...]
+    formatted_rows: tuple[tuple[str, ...], ...]
 
 
 def build_cells(estimate: PlottedEstimate) -> tuple[TableCell, ...]:
@@ -44,69 +43,72 @@ def build_headings(quantity: Quantity, named: bool) -> tuple[str, ...]:
 
 
 def format_cells(estimate: PlottedEstimate, quantity: Quantity, named: bool) -> tuple[str, ...]:
-    numbers = (quantity.said(estimate.value), quantity.interval_said(estimate), f"{estimate.n:,}")
+    numbers = (quantity.format_value(estimate.value), quantity.format_interval(estimate), f"{estimate.n:,}")
     return (*((estimate.series,) if named else ()), *numbers, estimate.note)
 
 
-def has_named_series(estimates: Iterable[PlottedEstimate]) -> bool:
-    return any(one.series for one in estimates)
+TableRow = tuple[PlottedEstimate, tuple[TableCell, ...], tuple[str, ...]]
+
+
+def build_table(
+    columns: tuple[str, ...], headings: tuple[str, ...], rows: Sequence[TableRow], quantity: Quantity
+) -> ChartTable:
+    """``rows``: each estimate with the cells (under ``columns``) and texts (under ``headings``) before its own."""
+    named = any(estimate.series for estimate, _, _ in rows)
+    return ChartTable(
+        (*columns, *ESTIMATE_COLUMNS),
+        tuple((*cells, *build_cells(estimate)) for estimate, cells, _ in rows),
+        (*headings, *build_headings(quantity, named)),
+        tuple((*texts, *format_cells(estimate, quantity, named)) for estimate, _, texts in rows),
+    )
 
 
 def build_estimate_table(estimates: Sequence[PlottedEstimate], quantity: Quantity, row_name: str) -> ChartTable:
     """``row_name``: what a label names, such as “candidate”."""
-    named = has_named_series(estimates)
-    return ChartTable(
-        (row_name.lower(), *ESTIMATE_COLUMNS),
-        tuple((one.label, *build_cells(one)) for one in estimates),
-        (row_name, *build_headings(quantity, named)),
-        tuple((one.label, *format_cells(one, quantity, named)) for one in estimates),
-    )
+    rows: list[TableRow] = [(one, (one.label,), (one.label,)) for one in estimates]
+    return build_table((row_name.lower(),), (row_name,), rows, quantity)
 
 
 def build_dated_table(dated: Sequence[Dated], quantity: Quantity) -> ChartTable:
-    named = has_named_series(one.estimate for one in dated)
-    return ChartTable(
-        ("from_day", "time", *ESTIMATE_COLUMNS),
-        tuple((one.day.isoformat(), one.estimate.label, *build_cells(one.estimate)) for one in dated),
-        ("Time", *build_headings(quantity, named)),
-        tuple((one.estimate.label, *format_cells(one.estimate, quantity, named)) for one in dated),
-    )
+    rows: list[TableRow] = [
+        (one.estimate, (one.day.isoformat(), one.estimate.label), (one.estimate.label,)) for one in dated
+    ]
+    return build_table(("from_day", "time"), ("Time",), rows, quantity)
 
 
 def build_ranked_table(ranked: Sequence[Ranked], quantity: Quantity) -> ChartTable:
-    named = has_named_series(one.estimate for one in ranked)
-    return ChartTable(
-        ("candidate", "rank", "rank_low", "rank_high", *ESTIMATE_COLUMNS),
-        tuple(
-            (one.estimate.label, one.rank, one.rank_low, one.rank_high, *build_cells(one.estimate)) for one in ranked
-        ),
-        ("Candidate", "Rank", *build_headings(quantity, named)),
-        tuple((one.estimate.label, one.ranks or "n/a", *format_cells(one.estimate, quantity, named)) for one in ranked),
-    )
+    rows: list[TableRow] = [
+        (
+            one.estimate,
+            (one.estimate.label, one.rank, one.rank_low, one.rank_high),
+            (one.estimate.label, one.ranks or "n/a"),
+        )
+        for one in ranked
+    ]
+    return build_table(("candidate", "rank", "rank_low", "rank_high"), ("Candidate", "Rank"), rows, quantity)
 
 
 def build_binned_table(binned: Sequence[Binned], quantity: Quantity) -> ChartTable:
-    named = has_named_series(one.estimate for one in binned)
-    return ChartTable(
-        ("bin", "confidence", *ESTIMATE_COLUMNS),
-        tuple((one.estimate.label, one.confidence, *build_cells(one.estimate)) for one in binned),
-        ("Confidence", "Mean confidence", *build_headings(quantity, named)),
-        tuple(
-            (one.estimate.label, quantity.said(one.confidence), *format_cells(one.estimate, quantity, named))
-            for one in binned
-        ),
-    )
+    rows: list[TableRow] = [
+        (
+            one.estimate,
+            (one.estimate.label, one.confidence),
+            (one.estimate.label, quantity.format_value(one.confidence)),
+        )
+        for one in binned
+    ]
+    return build_table(("bin", "confidence"), ("Confidence", "Mean confidence"), rows, quantity)
 
 
 def build_notes(
     estimates: Sequence[PlottedEstimate], rule: str, most_rows: int | None = None, *, upright: bool = False
 ) -> list[str]:
-    """``upright``: intervals are, since other lines go from point to point."""
+    """The notes below a chart. ``upright``: whether intervals are vertical, as where other lines join the points."""
     return list(iterate_notes(estimates, rule, most_rows, "Upright lines" if upright else "Lines"))
 
 
 def iterate_notes(estimates: Sequence[PlottedEstimate], rule: str, most_rows: int | None, lines: str) -> Iterator[str]:
-    """How many each number rests on, what is not drawn, what has no interval, and the rule."""
+    """Notes on sample sizes, missing values, missing intervals, what is not drawn, and the rule."""
     drawn = filter_with_value(estimates)
     if drawn:
         intervals = f" {lines} are pointwise 95% CIs." if any(one.has_interval for one in drawn) else ""
@@ -132,7 +134,7 @@ def format_count_of(some: Sequence[PlottedEstimate], estimates: Sequence[Plotted
 
 
 def format_reasons(estimates: Sequence[PlottedEstimate]) -> str:
-    """Each reason once; how often, where there are several."""
+    """The distinct reasons, with counts where there are several."""
     given = Counter(one.note.rstrip(".") or "no reason given" for one in estimates)
     if len(given) == 1:
         return next(iter(given))
@@ -158,24 +160,24 @@ def describe_chart(title: str, estimates: Sequence[PlottedEstimate], quantity: Q
 
 
 def describe_point(estimate: PlottedEstimate, quantity: Quantity) -> str:
-    return f"{quantity.said(estimate.value)} ({', '.join(filter(None, (estimate.label, estimate.series)))})"
+    return f"{quantity.format_value(estimate.value)} ({', '.join(filter(None, (estimate.label, estimate.series)))})"
 
 
 def wrap_lines(text: str, letters: int) -> list[str]:
-    """In lines of so many letters, for an image."""
+    """The text in lines of at most so many characters, for an image."""
     return wrap(text, letters, break_on_hyphens=False)
 
 
-def build_slugs(said: Iterable[str]) -> dict[str, str]:
+def build_slugs(names: Iterable[str]) -> dict[str, str]:
     """Unique ASCII slugs for names, for use in URLs and file names."""
     return {
-        name: f"{number}-{re.sub(r'[^a-z0-9]+', '-', name.lower())}".strip("-") for number, name in enumerate(said, 1)
+        name: f"{number}-{re.sub(r'[^a-z0-9]+', '-', name.lower())}".strip("-") for number, name in enumerate(names, 1)
     }
 
 
 @dataclass(frozen=True)
 class Caption:
-    """``name``: in addresses and file names. ``title``: what is shown, of what. ``rule``: by which rule it was made."""
+    """``name``: for URLs and file names. ``title``: what the chart shows. ``rule``: a sentence on its computation."""
 
     name: str
     title: str
@@ -184,9 +186,9 @@ class Caption:
 
 @dataclass(frozen=True)
 class Chart:
-    """``spec`` is None where there is nothing to draw; the notes say why, and the table is there all the same.
+    """A chart with its table. ``spec``: its Vega-Lite specification, None where there is nothing to draw.
 
-    ``description``: the plot in words, for those who do not see it.
+    ``description``: the chart in words, for screen readers.
     """
 
     name: str
@@ -198,11 +200,11 @@ class Chart:
 
     @property
     def height(self) -> int:
-        """In pixels, legend and axes included: the room that a page keeps for it."""
+        """The height in pixels, with legend and axes, which a page reserves for the chart."""
         return int(self.spec["height"]) if self.spec else 0
 
-    def told_of(self, words: str) -> "Chart":
-        """With what it was made of among its notes, and on the image where that says of itself what it shows."""
+    def with_source_note(self, words: str) -> "Chart":
+        """The chart with a note on its source, also in the subtitle of an image that has a title."""
         notes = (*self.notes, words)
         if self.spec is None or "title" not in self.spec:
             return replace(self, notes=notes)

@@ -11,7 +11,7 @@ from evaluations.stats.estimates import Estimate
 
 @dataclass(frozen=True)
 class PlottedEstimate:
-    """``label`` names the row, ``series`` whose number it is, ``note`` why the value or the interval is missing."""
+    """An estimate in a chart: ``label`` of its row, ``series``, and ``note``: why its value or interval is missing."""
 
     label: str
     series: str
@@ -67,13 +67,13 @@ class Binned:
 
 
 def build_estimate(label: str, series: str, number: Estimate) -> PlottedEstimate:
-    """A number of the report as a plot takes it."""
+    """An estimate of the report as charts take it."""
     low, high = number.ci95 or (None, None)
     return PlottedEstimate(label, series, number.value, low, high, number.n, number.why or number.ci95_why or "")
 
 
 def list_labels(estimates: Iterable[PlottedEstimate]) -> list[str]:
-    """Rows in the order in which they are given first."""
+    """Distinct labels, in the order of their first occurrence."""
     return list(dict.fromkeys(estimate.label for estimate in estimates))
 
 
@@ -86,13 +86,12 @@ def filter_with_value(estimates: Sequence[PlottedEstimate]) -> list[PlottedEstim
 
 
 STEPS: Final = (1.0, 2.0, 5.0, 10.0)
-
 TARGET_STEPS: Final = 5
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """``bounds``: what no value can be beyond. Shares are said as percentages, what lies between two in points."""
+    """A measured quantity. ``bounds``: its range. Shares are formatted as percentages, their differences in points."""
 
     name: str
     bounds: tuple[float, float] = (-math.inf, math.inf)
@@ -100,27 +99,27 @@ class Quantity:
     is_in_points: bool = False
 
     @property
-    def format(self) -> str:
-        """The same for d3, along an axis."""
+    def axis_format(self) -> str:
+        """The d3 format of values along an axis."""
         return ".0%" if self.is_share else "~g"
 
     @property
-    def labels(self) -> dict[str, str]:
-        """How an axis names its values, where a format cannot: a hundred times the value, with its sign."""
-        said = "datum.value === 0 ? '0' : format(datum.value * 100, '+~g')"
-        return {"labelExpr": said} if self.is_in_points else {}
+    def axis_labels(self) -> dict[str, str]:
+        """The Vega-Lite expression for labels of an axis in points, 100 × value with a sign; empty otherwise."""
+        expression = "datum.value === 0 ? '0' : format(datum.value * 100, '+~g')"
+        return {"labelExpr": expression} if self.is_in_points else {}
 
-    def said(self, value: float | None) -> str:
+    def format_value(self, value: float | None) -> str:
         if value is None:
             return "n/a"
         if self.is_in_points:
             return f"{value * 100:+.1f}".replace("-", "−")
         return (f"{value:.1%}" if self.is_share else f"{value:.2f}").replace("-", "−")
 
-    def interval_said(self, estimate: PlottedEstimate) -> str:
+    def format_interval(self, estimate: PlottedEstimate) -> str:
         if not estimate.has_interval:
             return "none"
-        return f"{self.said(estimate.low)} to {self.said(estimate.high)}"
+        return f"{self.format_value(estimate.low)} to {self.format_value(estimate.high)}"
 
 
 def make_share_quantity(name: str) -> Quantity:
@@ -128,12 +127,12 @@ def make_share_quantity(name: str) -> Quantity:
 
 
 def make_points_quantity(name: str) -> Quantity:
-    """Between two shares. A percentage would be read as of one of them."""
+    """The difference of two shares, in points: a percentage would be read as relative to one of them."""
     return Quantity(f"{name}, points", (-1.0, 1.0), is_in_points=True)
 
 
 def make_coefficient_quantity(name: str) -> Quantity:
-    """Kappa and its like."""
+    """A coefficient between −1 and 1, such as kappa."""
     return Quantity(name, (-1.0, 1.0))
 
 

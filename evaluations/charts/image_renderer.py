@@ -10,7 +10,6 @@ from typing import Final, Literal
 from evaluations.charts.themes import Json
 
 ImageFormat = Literal["svg", "png"]
-
 PROJECT_ROOT: Final = Path(__file__).resolve().parent.parent.parent
 RENDER_TIMEOUT_SECONDS: Final = 60
 PNG_SCALE: Final = 2  # to one of the specification: sharp in print

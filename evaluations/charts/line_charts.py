@@ -21,25 +21,22 @@ from evaluations.charts.vega_lite import (
     build_specification,
     build_text_field,
     build_tooltip,
-    encode_color,
+    encode_series,
     get_legend_height,
     select_drawable,
 )
 
 AGREEMENT_SHARE: Final = make_share_quantity("Share that agrees with people")
-
 CONFIDENCE_SHARE: Final = make_share_quantity("Mean confidence of the judge")
-
 CALIBRATION_PIXELS: Final = 320
-
 # Between two judges that are equally sure: this share of the axis, so that one does not hide the other.
 JUDGE_OFFSET: Final = 0.012
 
 
-def build_calibration_chart(caption: Caption, binned: Sequence[Binned], medium: Theme = PAGE_THEME) -> Chart:
-    """On the dashed line confidence is what it claims to be; below it the judge is too sure of itself."""
+def build_calibration_chart(caption: Caption, binned: Sequence[Binned], theme: Theme = PAGE_THEME) -> Chart:
+    """A calibration chart: on the dashed line confidence is accurate, below it the judge is overconfident."""
     estimates = [one.estimate for one in binned]
-    drawn = select_drawable(estimates, medium)
+    drawn = select_drawable(estimates, theme)
     notes = build_notes(estimates, caption.rule, upright=True)
     spec = None
     if drawn.estimates:
@@ -49,9 +46,7 @@ def build_calibration_chart(caption: Caption, binned: Sequence[Binned], medium: 
             [one for one in binned if one.estimate in drawn.estimates], series, domain[1] - domain[0]
         )
         height = CALIBRATION_PIXELS + AXIS_PIXELS + get_legend_height(series)
-        spec = build_specification(
-            caption, medium, notes, data, height, build_calibration_layers(drawn, domain, medium)
-        )
+        spec = build_specification(caption, theme, notes, data, height, build_calibration_layers(drawn, domain, theme))
     return build_chart(caption, estimates, AGREEMENT_SHARE, build_binned_table(binned, AGREEMENT_SHARE), notes, spec)
 
 
@@ -61,53 +56,50 @@ def build_calibration_data(binned: Sequence[Binned], series: Sequence[str], leng
     return [
         {
             **build_datum(one.estimate, AGREEMENT_SHARE),
-            "confidence": CONFIDENCE_SHARE.said(one.confidence),
+            "confidence": CONFIDENCE_SHARE.format_value(one.confidence),
             "drawn_at": round(one.confidence + apart * (series.index(one.estimate.series) - middle), 6),
         }
         for one in binned
     ]
 
 
-def build_calibration_layers(drawn: DrawnEstimates, domain: Sequence[float], medium: Theme) -> list[Json]:
-    """Both axes reach equally far, so that the diagonal is one."""
+def build_calibration_layers(drawn: DrawnEstimates, domain: Sequence[float], theme: Theme) -> list[Json]:
+    """The layers of a calibration chart, whose axes have the same domain."""
     style = drawn.style
     across = {**build_measure_axis(CONFIDENCE_SHARE, domain), "field": "drawn_at"}
     along = build_measure_axis(AGREEMENT_SHARE, domain, upright=True)
-    says = build_tooltip("Confidence", AGREEMENT_SHARE, build_text_field("confidence", CONFIDENCE_SHARE.name))
+    tooltip = build_tooltip("Confidence", AGREEMENT_SHARE, build_text_field("confidence", CONFIDENCE_SHARE.name))
     marks = [
         *build_line_layers(style, along),
         build_interval_layer(along, upright=True),
-        *build_point_layers(style, medium, along, says, upright=True),
+        *build_point_layers(style, theme, along, tooltip, upright=True),
     ]
     return [
-        build_diagonal_layer(domain, medium),
-        {"encoding": {"x": across, "color": encode_color(style)}, "layer": marks},
+        build_diagonal_layer(domain, theme),
+        {"encoding": {"x": across, "color": encode_series(style, style.colors)}, "layer": marks},
     ]
 
 
 AGREEMENT_QUANTITY: Final = make_share_quantity("Agreement")
-
 TIMELINE_PIXELS: Final = 240
-
 # How much of the time between two numbers the series of one period spread over.
 SERIES_SPREAD: Final = 0.3
-
 HALF_DAY_MILLISECONDS: Final = 43_200_000
 
 
-def build_timeline_chart(caption: Caption, dated: Sequence[Dated], medium: Theme = PAGE_THEME) -> Chart:
+def build_timeline_chart(caption: Caption, dated: Sequence[Dated], theme: Theme = PAGE_THEME) -> Chart:
     """Series of one period are drawn side by side; a line ends before a period without a value."""
     estimates = [one.estimate for one in dated]
-    drawn = select_drawable(estimates, medium)
+    drawn = select_drawable(estimates, theme)
     notes = build_notes(estimates, caption.rule, upright=True)
     spec = None
     if drawn.estimates:
         series = drawn.style.names
         data = build_timeline_data([one for one in dated if one.estimate.series in series], series)
         reached = pad_time_range([row["drawn_at"] for row in data])
-        layers = [build_timeline_layer(drawn, sorted({one.day for one in dated}), reached, medium)]
+        layers = [build_timeline_layer(drawn, sorted({one.day for one in dated}), reached, theme)]
         spec = build_specification(
-            caption, medium, notes, data, TIMELINE_PIXELS + AXIS_PIXELS + get_legend_height(series), layers
+            caption, theme, notes, data, TIMELINE_PIXELS + AXIS_PIXELS + get_legend_height(series), layers
         )
     return build_chart(
         caption, estimates, AGREEMENT_QUANTITY, build_dated_table(dated, AGREEMENT_QUANTITY), notes, spec
@@ -145,25 +137,28 @@ def pad_time_range(moments: Sequence[int]) -> list[int]:
     return [first, last] if first < last else [first - HALF_DAY_MILLISECONDS, last + HALF_DAY_MILLISECONDS]
 
 
-def build_timeline_layer(drawn: DrawnEstimates, days: Sequence[date], reached: Sequence[int], medium: Theme) -> Json:
+def build_timeline_layer(drawn: DrawnEstimates, days: Sequence[date], reached: Sequence[int], theme: Theme) -> Json:
     style = drawn.style
     along = build_measure_axis(
         AGREEMENT_QUANTITY, compute_axis_domain(AGREEMENT_QUANTITY, drawn.estimates), upright=True
     )
-    says = build_tooltip("Time", AGREEMENT_QUANTITY)
+    tooltip = build_tooltip("Time", AGREEMENT_QUANTITY)
     marks = [
         *build_line_layers(style, along),
         build_interval_layer(along, upright=True),
-        *build_point_layers(style, medium, along, says, upright=True),
+        *build_point_layers(style, theme, along, tooltip, upright=True),
     ]
-    return {"encoding": {"x": build_time_axis(days, reached), "color": encode_color(style)}, "layer": marks}
+    return {
+        "encoding": {"x": build_time_axis(days, reached), "color": encode_series(style, style.colors)},
+        "layer": marks,
+    }
 
 
 def build_time_axis(days: Sequence[date], reached: Sequence[int]) -> Json:
     """Marked where the periods begin, and named where there is room.
 
-    Time is given as a number: the expressions that a strict policy allows take a timestamp for a year. How far it
-    reaches is said: a layer without a mark, such as of the hollow ones, has none to find it from, and Vega warns.
+    Time is a number, because the expressions that a strict policy allows read a timestamp as a year. The domain is
+    explicit, because Vega cannot derive it in a layer without marks, such as that of hollow points, and warns.
     """
     form = "%-d %b" if max(days) - min(days) < timedelta(days=365) else "%b %Y"
     axis = {

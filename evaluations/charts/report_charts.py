@@ -43,7 +43,6 @@ from evaluations.stats.win_rates import WinRates
 from evaluations.stats.wins import JudgeWins, Wins
 
 JUDGE_SERIES = "judge"
-
 MARKUP_NAMES = {"any": "any Markdown", "emphasis": "bold or italics"}
 
 BIAS_RULE = (
@@ -52,10 +51,10 @@ BIAS_RULE = (
 )
 
 
-def build_bias_charts(boards: Mapping[str, BiasBoard], aspect: str, medium: Theme) -> list[Chart]:
+def build_bias_charts(boards: Mapping[str, BiasBoard], aspect: str, theme: Theme) -> list[Chart]:
     estimates = [one for name, board in boards.items() for one in iterate_bias_estimates(name, board)]
     caption = Caption("bias-preferences", f"How often each is chosen, on {aspect}", BIAS_RULE)
-    return [build_preference_chart(caption, [one for one in estimates if one.n], medium)]
+    return [build_preference_chart(caption, [one for one in estimates if one.n], theme)]
 
 
 def iterate_bias_estimates(judge: str, board: BiasBoard) -> Iterator[PlottedEstimate]:
@@ -84,7 +83,7 @@ WEIGHTS_RULE = (
 )
 
 
-def build_difference_chart(compared: Sequence[ComparedJudges], names: Mapping[str, str], medium: Theme) -> Chart:
+def build_difference_chart(compared: Sequence[ComparedJudges], names: Mapping[str, str], theme: Theme) -> Chart:
     """``names``: of aspects by key."""
     estimates = [
         build_estimate(names.get(key, key), f"{two.first} less {two.second}", one.comparison.difference)
@@ -92,16 +91,14 @@ def build_difference_chart(compared: Sequence[ComparedJudges], names: Mapping[st
         for key, one in two.aspects.items()
     ]
     caption = Caption("judges-differences", "Which judge agrees more with people", SAME_ITEMS_RULE)
-    return build_forest_chart(caption, estimates, DIFFERENCE_QUANTITY, medium, row_name="Aspect", neutral=0.0)
+    return build_forest_chart(caption, estimates, DIFFERENCE_QUANTITY, theme, row_name="Aspect", neutral=0.0)
 
 
-def iterate_confidence_charts(
-    found: Mapping[str, ConfidenceCalibration], aspect: str, medium: Theme
-) -> Iterator[Chart]:
+def iterate_confidence_charts(found: Mapping[str, ConfidenceCalibration], aspect: str, theme: Theme) -> Iterator[Chart]:
     binned = [build_binned(name, one) for name, judge in found.items() for one in judge.bins if one.n]
     if binned:
         caption = Caption("judges-confidence", f"Is each judge as sure as it is right, on {aspect}?", WEIGHTS_RULE)
-        yield build_calibration_chart(caption, binned, medium)
+        yield build_calibration_chart(caption, binned, theme)
 
 
 def build_binned(judge: str, one: CalibrationBin) -> Binned:
@@ -117,14 +114,14 @@ VOTES_RULE = (
 )
 
 
-def build_people_charts(people: AspectPeople, aspect: str, medium: Theme) -> list[Chart]:
+def build_people_charts(people: AspectPeople, aspect: str, theme: Theme) -> list[Chart]:
     if not people.reviewers:
         return []
     caption = Caption("people-reviewers", f"Agreement of each person on {aspect}", OTHERS_RULE)
     each = build_reviewer_chart(
-        caption, list(iterate_reviewer_estimates(people.reviewers)), make_share_quantity("Agreement"), medium
+        caption, list(iterate_reviewer_estimates(people.reviewers)), make_share_quantity("Agreement"), theme
     )
-    return [each, *iterate_timeline_charts(people.timeline, aspect, medium)]
+    return [each, *iterate_timeline_charts(people.timeline, aspect, theme)]
 
 
 def iterate_reviewer_estimates(reviewers: Sequence[ReviewerStatistics]) -> Iterator[PlottedEstimate]:
@@ -134,11 +131,11 @@ def iterate_reviewer_estimates(reviewers: Sequence[ReviewerStatistics]) -> Itera
             yield build_estimate(one.rater, judge, number)
 
 
-def iterate_timeline_charts(timeline: Timeline, aspect: str, medium: Theme) -> Iterator[Chart]:
+def iterate_timeline_charts(timeline: Timeline, aspect: str, theme: Theme) -> Iterator[Chart]:
     if timeline.bucket and len(timeline.points) > 1:  # one period is no course
         caption = Caption("people-time", f"Agreement over time on {aspect}, by {timeline.bucket}", VOTES_RULE)
         yield build_timeline_chart(
-            caption, [dated for point in timeline.points for dated in iterate_point_estimates(point)], medium
+            caption, [dated for point in timeline.points for dated in iterate_point_estimates(point)], theme
         )
 
 
@@ -153,15 +150,13 @@ def iterate_point_estimates(point: TimelinePoint) -> Iterator[Dated]:
 SCORES_RULE = "Each judge against the mean of people’s scores; each person against the mean of the other people’s."
 
 
-def build_score_charts(report: ScoreReport, aspect: str, medium: Theme) -> list[Chart]:
+def build_score_charts(report: ScoreReport, aspect: str, theme: Theme) -> list[Chart]:
     estimates = list(iterate_score_estimates(PEOPLE_SERIES, report.human_human.others))
     for name, judge in report.judges.items():
         estimates += iterate_score_estimates(name, judge.people)
     caption = Caption("scores-agreement", f"Agreement of scores on {aspect}", SCORES_RULE)
     estimates.sort(key=lambda one: SCORE_MEASURES.index(one.label))
-    return [
-        build_forest_chart(caption, estimates, make_coefficient_quantity("Coefficient"), medium, row_name="Measure")
-    ]
+    return [build_forest_chart(caption, estimates, make_coefficient_quantity("Coefficient"), theme, row_name="Measure")]
 
 
 SCORE_MEASURES = ("Pearson", "Spearman", "Kendall’s tau-b", "ICC (agreement)", "Krippendorff’s alpha (interval)")
@@ -174,33 +169,30 @@ def iterate_score_estimates(series: str, found: ScoreAgreement) -> Iterator[Plot
 
 
 JUDGE_ALONE = "judge alone"
-
 JUDGE_CORRECTED = "judge corrected by people"
-
 TIES_RULE = "A tie counts as half a win."
-
 RANKING_RULE = "Bradley–Terry, a tie counts as half a win each."
 
 
-def build_win_charts(wins: Wins, aspect: str, medium: Theme) -> list[Chart]:
+def build_win_charts(wins: Wins, aspect: str, theme: Theme) -> list[Chart]:
     if not wins.judges:
-        return [*iterate_people_rate_charts(wins, aspect, medium), *iterate_people_ranking_charts(wins, aspect, medium)]
+        return [*iterate_people_rate_charts(wins, aspect, theme), *iterate_people_ranking_charts(wins, aspect, theme)]
     names = build_slugs(wins.judges)
     return [
-        plot
+        chart
         for judge, of_judge in wins.judges.items()
-        for plot in iterate_judge_win_charts(wins, of_judge, judge, names, aspect, medium)
+        for chart in iterate_judge_win_charts(wins, of_judge, judge, names, aspect, theme)
     ]
 
 
 def iterate_judge_win_charts(
-    wins: Wins, of_judge: JudgeWins, judge: str, names: dict[str, str], aspect: str, medium: Theme
+    wins: Wins, of_judge: JudgeWins, judge: str, names: dict[str, str], aspect: str, theme: Theme
 ) -> Iterator[Chart]:
     rates = Caption(f"wins-rates-{names[judge]}", f"Win rates on {aspect}: people and {judge}", TIES_RULE)
-    yield build_win_rate_chart(rates, list(iterate_win_estimates(of_judge.rates)), medium)
+    yield build_win_rate_chart(rates, list(iterate_win_estimates(of_judge.rates)), theme)
     scores = Caption(f"wins-ranking-{names[judge]}", f"Ranking on {aspect}: people and {judge}", RANKING_RULE)
     if standings := list(iterate_standings(wins, of_judge)):
-        yield build_ranking_chart(scores, standings, medium)
+        yield build_ranking_chart(scores, standings, theme)
 
 
 def iterate_win_estimates(rates: WinRates) -> Iterator[PlottedEstimate]:
@@ -217,17 +209,17 @@ def iterate_standings(wins: Wins, of_judge: JudgeWins) -> Iterator[Ranked]:
             yield build_ranked(candidate, source, standing)
 
 
-def iterate_people_rate_charts(wins: Wins, aspect: str, medium: Theme) -> Iterator[Chart]:
+def iterate_people_rate_charts(wins: Wins, aspect: str, theme: Theme) -> Iterator[Chart]:
     estimates = [build_estimate(candidate, PEOPLE_SERIES, rate) for candidate, rate in wins.people.items()]
     yield build_win_rate_chart(
-        Caption("wins-rates", f"Win rates on {aspect}, as people say", TIES_RULE), estimates, medium
+        Caption("wins-rates", f"Win rates on {aspect}, as people say", TIES_RULE), estimates, theme
     )
 
 
-def iterate_people_ranking_charts(wins: Wins, aspect: str, medium: Theme) -> Iterator[Chart]:
+def iterate_people_ranking_charts(wins: Wins, aspect: str, theme: Theme) -> Iterator[Chart]:
     if found := [build_ranked(name, PEOPLE_SERIES, standing) for name, standing in wins.ranking.standings.items()]:
         yield build_ranking_chart(
-            Caption("wins-ranking", f"Ranking on {aspect}, as people say", RANKING_RULE), found, medium
+            Caption("wins-ranking", f"Ranking on {aspect}, as people say", RANKING_RULE), found, theme
         )
 
 
@@ -237,34 +229,33 @@ CEILING_RULE: Final = (
 )
 
 ALONE_RULE: Final = "With the majority of people, ties kept."
-
 EACH_PERSON_RULE: Final = "Each person with the majority of the others, ties kept."
 
 
-def build_report_charts(report: Report, part: ReportPart, aspect: str, medium: Theme = PAGE_THEME) -> list[Chart]:
+def build_report_charts(report: Report, part: ReportPart, aspect: str, theme: Theme = PAGE_THEME) -> list[Chart]:
     """``aspect``: the key of the one that is looked at. Parts whose plots show all aspects at once pass it by."""
     name = report.names.get(aspect, aspect)
     match part:
         case ReportPart.AGREEMENT:
-            return [build_agreement_chart(report, medium)] if report.aspects else []
+            return [build_agreement_chart(report, theme)] if report.aspects else []
         case ReportPart.BIAS:
-            return build_bias_charts(report.bias[aspect], name, medium) if report.bias.get(aspect) else []
+            return build_bias_charts(report.bias[aspect], name, theme) if report.bias.get(aspect) else []
         case ReportPart.WINS:
-            return build_win_charts(report.wins[aspect], name, medium) if aspect in report.wins else []
+            return build_win_charts(report.wins[aspect], name, theme) if aspect in report.wins else []
         case ReportPart.PEOPLE:
-            return build_people_charts(report.people[aspect], name, medium) if aspect in report.people else []
+            return build_people_charts(report.people[aspect], name, theme) if aspect in report.people else []
         case ReportPart.JUDGES:
-            return build_judge_charts(report, aspect, name, medium)
+            return build_judge_charts(report, aspect, name, theme)
         case ReportPart.SCORES:
-            return build_score_charts(report.scores[aspect], name, medium) if aspect in report.scores else []
+            return build_score_charts(report.scores[aspect], name, theme) if aspect in report.scores else []
 
 
-def build_judge_charts(report: Report, aspect: str, name: str, medium: Theme) -> list[Chart]:
-    compared = [build_difference_chart(report.compared_judges, report.names, medium)] if report.compared_judges else []
-    return [*compared, *iterate_confidence_charts(report.confidence.get(aspect, {}), name, medium)]
+def build_judge_charts(report: Report, aspect: str, name: str, theme: Theme) -> list[Chart]:
+    compared = [build_difference_chart(report.compared_judges, report.names, theme)] if report.compared_judges else []
+    return [*compared, *iterate_confidence_charts(report.confidence.get(aspect, {}), name, theme)]
 
 
-def build_agreement_chart(report: Report, medium: Theme) -> Chart:
+def build_agreement_chart(report: Report, theme: Theme) -> Chart:
     """Judges and people compared with the same majorities; judges or people alone if there are none."""
     levels = [
         (one.name, name, judge.ceiling.s1) for one in report.aspects.values() for name, judge in one.answering.items()
@@ -289,7 +280,7 @@ def build_agreement_chart(report: Report, medium: Theme) -> Chart:
             ],
         )
     caption = Caption("agreement-aspects", "Agreement by aspect", rule)
-    return build_aspect_chart(caption, estimates, make_share_quantity("Agreement"), medium)
+    return build_aspect_chart(caption, estimates, make_share_quantity("Agreement"), theme)
 
 
 def build_ceiling_estimates(levels: Sequence[tuple[str, str, CeilingLevel]]) -> list[PlottedEstimate]:

@@ -5,50 +5,48 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 Json = dict[str, Any]
-
 PEOPLE_SERIES: Final = "people"
-# Told apart by shape and place first, by colour only as a third. People are always the diamond.
+# Series differ in shape and position first, and in color only in addition. People are always the diamond.
 SHAPES: Final = ("diamond", "circle", "square", "triangle-up", "cross", "triangle-down", "triangle-right")
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [1, 0], [6, 3], [2, 2])
 MAX_SERIES: Final = len(SHAPES) - 1  # the first is people's alone
-
-SUBTITLE_LETTERS: Final = 108  # to a line of what an image says of itself
+SUBTITLE_LETTERS: Final = 108  # in a line of an image's subtitle
 SUBTITLE_PIXELS: Final = 15
 
 
 @dataclass(frozen=True)
 class Theme:
-    """``width``: pixels, or as wide as what holds it. ``titled``: the image itself says what it shows."""
+    """``width``: in pixels, or that of its container. ``has_title``: whether the image has a title of its own."""
 
     width: int | Literal["container"]
-    titled: bool
+    has_title: bool
     font: str
     surface: str
     ink: str
     soft: str
     line: str
-    colours: tuple[str, ...]
+    colors: tuple[str, ...]
 
 
 PAGE_THEME: Final = Theme(
     width="container",
-    titled=False,
+    has_title=False,
     font="system-ui, sans-serif",
     surface="var(--surface)",
     ink="var(--ink)",
     soft="var(--ink-soft)",
     line="var(--line)",
-    colours=tuple(f"var(--series-{number})" for number in range(1, len(SHAPES) + 1)),
+    colors=tuple(f"var(--series-{number})" for number in range(1, len(SHAPES) + 1)),
 )
 PAPER_THEME: Final = Theme(
     width=720,
-    titled=True,
+    has_title=True,
     font="Liberation Sans, Arial, Helvetica, sans-serif",
     surface="#ffffff",
     ink="#1b1c21",
     soft="#5a5e69",
     line="#e1e2e8",
-    colours=("#1b1c21", "#4f46a5", "#b8430a", "#0f766e", "#a21caf", "#4d6b00", "#0369a1"),
+    colors=("#1b1c21", "#4f46a5", "#b8430a", "#0f766e", "#a21caf", "#4d6b00", "#0369a1"),
 )
 
 
@@ -58,14 +56,14 @@ class SeriesStyle:
 
     names: list[str]
     shapes: list[str]
-    colours: list[str]
+    colors: list[str]
     dashes: list[list[int]]
 
 
-def choose_series_style(names: Sequence[str], given: Sequence[str], medium: Theme) -> SeriesStyle:
-    """``given``: all series of the plot, those included that have nothing to draw: they keep their shapes and colours.
+def choose_series_style(names: Sequence[str], given: Sequence[str], theme: Theme) -> SeriesStyle:
+    """``given``: all series of the chart, with those that have nothing to draw, which keep their shapes and colors.
 
-    People have the first ones whether they are in the plot or not.
+    The first shape and color are reserved for people.
     """
     others = [name for name in given if name != PEOPLE_SERIES]
     place = {PEOPLE_SERIES: 0} | {name: 1 + number % MAX_SERIES for number, name in enumerate(others)}
@@ -73,34 +71,34 @@ def choose_series_style(names: Sequence[str], given: Sequence[str], medium: Them
     return SeriesStyle(
         list(names),
         [SHAPES[at] for at in places],
-        [medium.colours[at] for at in places],
+        [theme.colors[at] for at in places],
         [DASHES[at] for at in places],
     )
 
 
-def build_vega_config(medium: Theme) -> Json:
-    """What holds for every plot of a medium. Marks are silent to screen readers: a plot is described as a whole."""
-    words: Mapping[str, Any] = {"labelColor": medium.soft, "titleColor": medium.soft, "titleFontWeight": 500}
+def build_vega_config(theme: Theme) -> Json:
+    """The configuration of all charts of a theme. Marks are hidden from screen readers; a chart has one description."""
+    words: Mapping[str, Any] = {"labelColor": theme.soft, "titleColor": theme.soft, "titleFontWeight": 500}
     return {
         "aria": False,
         "mark": {"aria": False},
-        "font": medium.font,
-        "background": medium.surface if medium.titled else "transparent",
-        "padding": 16 if medium.titled else 4,
+        "font": theme.font,
+        "background": theme.surface if theme.has_title else "transparent",
+        "padding": 16 if theme.has_title else 4,
         "view": {"stroke": None},
         "axis": {
             **words,
             "labelFontSize": 12,
             "titleFontSize": 12,
-            "gridColor": medium.line,
-            "domainColor": medium.line,
-            "tickColor": medium.line,
+            "gridColor": theme.line,
+            "domainColor": theme.line,
+            "tickColor": theme.line,
             "titlePadding": 8,
             "labelPadding": 6,
         },
         "legend": {
             **words,
-            "labelColor": medium.ink,
+            "labelColor": theme.ink,
             "labelFontSize": 12,
             "symbolSize": 90,
             "symbolOpacity": 1,
@@ -115,10 +113,10 @@ def build_vega_config(medium: Theme) -> Json:
         },
         "title": {
             "anchor": "start",
-            "color": medium.ink,
+            "color": theme.ink,
             "fontSize": 15,
             "fontWeight": 600,
-            "subtitleColor": medium.soft,
+            "subtitleColor": theme.soft,
             "subtitleFontSize": 12,
             "subtitlePadding": 4,
             "offset": 12,

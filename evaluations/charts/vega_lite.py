@@ -19,29 +19,26 @@ from evaluations.charts.themes import (
 )
 
 VEGA_LITE_SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
-
 AXIS_PIXELS: Final = 48
 
 
 @dataclass(frozen=True)
 class DrawnEstimates:
-    """What of the numbers is drawn, its rows and series in the order in which they were given."""
+    """The estimates that are drawn, with their rows and series in the order given."""
 
     estimates: list[PlottedEstimate]
     rows: list[str]
     style: SeriesStyle
 
 
-def select_drawable(
-    estimates: Sequence[PlottedEstimate], medium: Theme, most_rows: int | None = None
-) -> DrawnEstimates:
+def select_drawable(estimates: Sequence[PlottedEstimate], theme: Theme, most_rows: int | None = None) -> DrawnEstimates:
     """The estimates with a value, limited to as many series and rows as a reader can tell apart."""
     series = list_series(estimates)
     rows = list_labels(estimates)
     seen = set(rows[:most_rows])
     chosen = [one for one in filter_with_value(estimates) if one.series in series[:MAX_SERIES] and one.label in seen]
     labels, names = set(list_labels(chosen)), set(list_series(chosen))
-    style = choose_series_style([name for name in series if name in names], series, medium)
+    style = choose_series_style([name for name in series if name in names], series, theme)
     return DrawnEstimates(chosen, [row for row in rows if row in labels], style)
 
 
@@ -61,26 +58,26 @@ def build_chart(
 
 def build_specification(
     caption: Caption,
-    medium: Theme,
+    theme: Theme,
     notes: Sequence[str],
     data: Sequence[Json],
     height: int,
     layers: Sequence[Json],
     **parameters: Json,
 ) -> Json:
-    """``height``: of the drawing, its legend and axes. What the image says of itself comes on top of it."""
-    heading = build_title(caption, notes) if medium.titled else {}
+    """A specification. ``height``: of the drawing, its legend and axes, to which a title is added."""
+    heading = build_title(caption, notes) if theme.has_title else {}
     return {
         "$schema": VEGA_LITE_SCHEMA,
         **heading,
-        "width": medium.width,
+        "width": theme.width,
         "height": height + get_title_height(heading),
         "autosize": {"type": "fit", "contains": "padding"},
         # Whether the plot is narrow is for the page to say.
         "params": [{"name": name, "value": value} for name, value in ({"narrow": False} | parameters).items()],
         "data": {"values": list(data)},
         "layer": list(layers),
-        "config": build_vega_config(medium),
+        "config": build_vega_config(theme),
     }
 
 
@@ -96,7 +93,7 @@ def get_title_height(heading: Json) -> int:
     return 2 * 16 + 20 + 19 * len(heading["title"]["text"]) + SUBTITLE_PIXELS * len(heading["title"]["subtitle"])
 
 
-def build_name_axis(medium: Theme) -> Json:
+def build_name_axis(theme: Theme) -> Json:
     """The axis of row names, shortened in the middle because names often differ only at their ends."""
     return {
         "title": None,
@@ -104,7 +101,7 @@ def build_name_axis(medium: Theme) -> Json:
         "ticks": False,
         "grid": True,
         "tickBand": "extent",
-        "labelColor": medium.ink,
+        "labelColor": theme.ink,
         # The line below the last row is a tick without a name.
         "labelExpr": "isString(datum.value) ? truncate(datum.value, narrow ? 17 : 36, 'center') : ''",
         "labelLimit": {"expr": "narrow ? 135 : 260"},
@@ -118,8 +115,8 @@ def build_row_scale(labels: Sequence[str]) -> Json:
 def build_measure_axis(quantity: Quantity, domain: Sequence[float], *, upright: bool = False) -> Json:
     axis = {
         "title": quantity.name,
-        "format": quantity.format,
-        **quantity.labels,
+        "format": quantity.axis_format,
+        **quantity.axis_labels,
         "tickCount": 6 if upright else {"expr": "narrow ? 4 : 8"},
         "domain": False,
         "ticks": False,
@@ -130,29 +127,22 @@ def build_measure_axis(quantity: Quantity, domain: Sequence[float], *, upright: 
 
 
 WIDE_PIXELS: Final = 640
-
 # It begins where the plot does, to the right of the names of its rows.
 NARROW_PIXELS: Final = 190
-
 LETTER_PIXELS: Final = 6.8
-
 SYMBOL_PIXELS: Final = 40
-
 LEGEND_LINE_PIXELS: Final = 20
-
 LEGEND_OFFSET_PIXELS: Final = 8
 
 
 def build_legend(names: Sequence[str]) -> Json | None:
-    """None where no series has a name: then there is one alone."""
+    """The legend; None where the only series has no name."""
     if not any(names):
         return None
+    narrow, wide = (count_legend_columns(names, width) for width in (NARROW_PIXELS, WIDE_PIXELS))
     return {
-        "columns": {
-            "expr": f"narrow ? {count_legend_columns(names, NARROW_PIXELS)} : "
-            "{count_legend_columns(names, WIDE_PIXELS)}"
-        },
-        # In the middle, as beside rows: two judges, or two pairs of them, often differ at the end of their names only.
+        "columns": {"expr": f"narrow ? {narrow} : {wide}"},
+        # Shortened in the middle, as on axes: names of judges, or of pairs of them, often differ at their ends only.
         "labelExpr": "truncate(datum.label, narrow ? 28 : 38, 'center')",
     }
 
@@ -164,7 +154,7 @@ def count_legend_columns(names: Sequence[str], width: int) -> int:
 
 
 def get_legend_height(names: Sequence[str]) -> int:
-    """In pixels, where the plot is narrow and needs most."""
+    """The height in pixels on a narrow page, where the legend is highest."""
     if not any(names):
         return 0
     return (
@@ -181,8 +171,8 @@ def build_datum(estimate: PlottedEstimate, quantity: Quantity) -> Json:
         "low": estimate.low,
         "high": estimate.high,
         "has_interval": estimate.has_interval,
-        "said": quantity.said(estimate.value),
-        "interval": quantity.interval_said(estimate),
+        "said": quantity.format_value(estimate.value),
+        "interval": quantity.format_interval(estimate),
         "n": f"{estimate.n:,}",
         "note": estimate.note or "–",
     }
@@ -200,18 +190,14 @@ def build_text_field(field: str, title: str) -> Json:
     return {"field": field, "type": "nominal", "title": title}
 
 
-def encode_color(style: SeriesStyle) -> Json:
-    scale = {"domain": style.names, "range": style.colours}
-    return {"field": "series", "type": "nominal", "scale": scale, "legend": build_legend(style.names)}
-
-
-def encode_shape(style: SeriesStyle) -> Json:
-    scale = {"domain": style.names, "range": style.shapes}
+def encode_series(style: SeriesStyle, values: Sequence[str]) -> Json:
+    """The encoding of a series by its color or its shape: ``values``, in the order of its names."""
+    scale = {"domain": style.names, "range": list(values)}
     return {"field": "series", "type": "nominal", "scale": scale, "legend": build_legend(style.names)}
 
 
 def build_line_layers(style: SeriesStyle, along: Json) -> list[Json]:
-    """From point to point, dashed in a way of its own for each series."""
+    """Lines that join the points of each series, with a dash pattern for each."""
     return [
         {
             "transform": [{"filter": {"field": "series", "equal": name}}],
@@ -223,7 +209,7 @@ def build_line_layers(style: SeriesStyle, along: Json) -> list[Json]:
 
 
 def build_interval_layer(along: Json, *, upright: bool = False) -> Json:
-    """From the lower end of the interval to the upper one. ``along``: the axis of the quantity."""
+    """The lines of intervals. ``along``: the axis of the quantity."""
     axis = "y" if upright else "x"
     return {
         "transform": [{"filter": "datum.has_interval"}],
@@ -233,11 +219,15 @@ def build_interval_layer(along: Json, *, upright: bool = False) -> Json:
 
 
 def build_point_layers(
-    style: SeriesStyle, medium: Theme, along: Json, says: Sequence[Json], *, upright: bool = False
+    style: SeriesStyle, theme: Theme, along: Json, tooltip: Sequence[Json], *, upright: bool = False
 ) -> list[Json]:
-    """Filled where there is an interval, hollow where there is none."""
+    """The points: filled with an interval, hollow without one."""
     axis = "y" if upright else "x"
-    encoding = {axis: {**along, "field": "value"}, "shape": encode_shape(style), "tooltip": list(says)}
+    encoding = {
+        axis: {**along, "field": "value"},
+        "shape": encode_series(style, style.shapes),
+        "tooltip": list(tooltip),
+    }
     mark = {"type": "point", "size": 70, "opacity": 1, "strokeWidth": 1.5}
     return [
         {
@@ -247,25 +237,25 @@ def build_point_layers(
         },
         {
             "transform": [{"filter": "!datum.has_interval && isNumber(datum.value)"}],
-            "mark": {**mark, "filled": False, "fill": medium.surface},
+            "mark": {**mark, "filled": False, "fill": theme.surface},
             "encoding": encoding,
         },
     ]
 
 
-def build_rule_layer(value: float, medium: Theme) -> Json:
-    """An upright line where nothing is preferred."""
+def build_rule_layer(value: float, theme: Theme) -> Json:
+    """A vertical line at the neutral value."""
     return {
         "data": {"values": [{}]},
-        "mark": {"type": "rule", "color": medium.soft, "strokeDash": [4, 3]},
+        "mark": {"type": "rule", "color": theme.soft, "strokeDash": [4, 3]},
         "encoding": {"x": {"datum": value}},
     }
 
 
-def build_diagonal_layer(ends: Sequence[float], medium: Theme) -> Json:
+def build_diagonal_layer(ends: Sequence[float], theme: Theme) -> Json:
     """The line of equal values on both axes."""
     return {
         "data": {"values": [{"x": end, "y": end} for end in ends]},
-        "mark": {"type": "line", "color": medium.soft, "strokeDash": [4, 3], "strokeWidth": 1},
+        "mark": {"type": "line", "color": theme.soft, "strokeDash": [4, 3], "strokeWidth": 1},
         "encoding": {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}},
     }

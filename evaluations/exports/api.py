@@ -85,7 +85,7 @@ def list_export_formats(request: HttpRequest) -> ExportFormatList:
                 title=one.title,
                 ending=one.ending,
                 wants_choice=one.wants_choice,
-                is_whole=one.is_whole,
+                is_whole=one.is_backup,
                 settings=[
                     FormatSettingOut(
                         name=each.name,

@@ -31,7 +31,7 @@ DEFAULT_SHARES: Final = "train=80,dev=10,test=10"
 
 
 def list_format_choices(*, backs_up: bool) -> list[tuple[str, str]]:
-    some = [one for one in get_export_formats() if backs_up or not one.is_whole]
+    some = [one for one in get_export_formats() if backs_up or not one.is_backup]
     return [(one.name, f"{one.title} – {one.purpose}") for one in some]
 
 
@@ -122,7 +122,7 @@ class ExportForm(forms.Form):
     @property
     def is_whole(self) -> bool:
         """Everything is in it, so that nothing else is asked."""
-        return bool(self.leaving.is_whole)
+        return bool(self.leaving.is_backup)
 
     def of_rows(self) -> list[forms.BoundField]:
         return [] if self.is_whole else [self[name] for name in ("slice", "policy", "anonymised")]

@@ -60,7 +60,7 @@ def get_export_format(name: str) -> ExportFormat:
 
 def complete_request(evaluation: Evaluation, leaving: ExportFormat, wanted: ExportRequest) -> ExportRequest:
     """The request with a value for everything left open; refused if it cannot be fulfilled."""
-    if leaving.is_whole and wanted != DEFAULT_REQUEST:
+    if leaving.is_backup and wanted != DEFAULT_REQUEST:
         raise InputRefused("A backup holds everything as it stands: it takes no filter and no option.")
     if leaving.wants_choice:
         if leaving.one_aspect and wanted.combine:

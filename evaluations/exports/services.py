@@ -52,7 +52,7 @@ def start_export(
     leaving = get_export_format(written_as)
     wanted = complete_request(evaluation, leaving, wanted)
     assert wanted.policy is not None
-    if leaving.is_whole:
+    if leaving.is_backup:
         refuse_if_busy(evaluation)
     chosen = filter_export_comparisons(evaluation, Comparison.objects.filter(evaluation=evaluation), wanted)
     export = Export.objects.create(
@@ -67,7 +67,7 @@ def start_export(
         in_background=in_background,
     )
     if in_background:
-        expected = None if leaving.is_whole else chosen.count()
+        expected = None if leaving.is_backup else chosen.count()
         enqueue_job(EXPORT_JOB, export.pk, evaluation=evaluation, total=expected)
     else:
         start_claimed_job(SENT_EXPORT_JOB, export.pk, evaluation=evaluation)
@@ -80,7 +80,7 @@ def needs_background(
     evaluation: Evaluation, written_as: str, comparisons: "QuerySet[Comparison]", wanted: ExportRequest
 ) -> bool:
     """Whether the export is so long that a worker must write it."""
-    if get_export_format(written_as).is_whole:
+    if get_export_format(written_as).is_backup:
         return True
     return filter_export_comparisons(evaluation, comparisons, wanted).count() > settings.EXPORT_SENT_ROWS
 

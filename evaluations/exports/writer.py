@@ -131,7 +131,7 @@ class SeparateHeartbeat(Heartbeat):
 
 def get_export_position(export: Export, tally: ExportTally) -> int:
     """The progress so far: comparisons, or rows of a backup."""
-    return tally.rows if get_export_format(export.format).is_whole else tally.comparisons
+    return tally.rows if get_export_format(export.format).is_backup else tally.comparisons
 
 
 def discard_unfinished(export: Export, claim: JobClaim) -> None:
@@ -151,7 +151,7 @@ def build_file_content(
     wanted = parse_export_request(export)
     leaving = get_export_format(export.format)
     those = load_export_participants(export.evaluation, wanted)
-    if leaving.is_whole:
+    if leaving.is_backup:
         store_expected_rows(export, heartbeat)
         beside = SeparateHeartbeat(export, tally, heartbeat.claim)
         export.manifest = {

@@ -35,12 +35,12 @@ from evaluations.formats.record_streams import Record
 from evaluations.formats.values import NUMBER, RowRefused, optional_text, required_number, whole_number
 
 TIE: Final = 1.5
-ROUND: Final = (1.0, TIE, 2.0)  # every other preference says how sure the annotator was
+ROUND: Final = (1.0, TIE, 2.0)  # all others also express the certainty of the annotator
 NOT_KEPT: Final = ("time_per_example", "price_per_example")
-# Columns, or parts of a completion, in which an annotator says why.
+# Columns, or parts of a completion, with the explanation of an annotator.
 EXPLANATIONS: Final = ("concise_explanation", "explanation", "rationale", "annotator_explanation")
 KNOWN_OUTPUTS: Final = frozenset({"query_id", "instruction", "input", "output", "generator", "dataset", "id"})
-# What only AlpacaEval's annotations have.
+# Columns that only AlpacaEval's annotations have.
 OF_ANNOTATIONS: Final = frozenset({"annotator", "annotator_index", "generator_1", "generator_2", "raw_completion"})
 KNOWN: Final = frozenset(
     {"query_id", "instruction", "input", "dataset", "preference", "annotator", "annotator_index", "raw_completion"}
@@ -48,21 +48,21 @@ KNOWN: Final = frozenset(
 )
 
 
-def alpaca_query(values: Mapping[str, Any], reading: ReadOptions) -> QueryPart:
-    """The same prompt has the same id in the files of all generators."""
+def alpaca_query(values: Mapping[str, Any], options: ReadOptions) -> QueryPart:
+    """The query, whose id depends on the prompt alone, so that it is the same in the files of all generators."""
     parts = [optional_text(values, "instruction"), optional_text(values, "input")]
     text = "\n\n".join(one for one in parts if one.strip())
     key = first_candidate_name(values, "query_id")
-    return make_query(user_turn(text), reading, key=key, category=optional_text(values, "dataset"))
+    return make_query(user_turn(text), options, key=key, category=optional_text(values, "dataset"))
 
 
-def alpaca_output_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def alpaca_output_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
-    name, other = candidate_of_record(record, reading, "generator")
+    name, other = candidate_of_record(record, options, "generator")
     return (
         ResponseRow(
             line=record.line,
-            query=alpaca_query(values, reading),
+            query=alpaca_query(values, options),
             candidate=name,
             overruled=other,
             response=parse_response(values, "output"),
@@ -83,22 +83,22 @@ def is_alpaca_preference(value: object) -> bool:
     return NUMBER.fullmatch(text) is not None and 1 <= float(text) <= 2
 
 
-def alpaca_annotation_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
-    """A comparison and what an annotator preferred. A preference of null is a failure of the annotator."""
+def alpaca_annotation_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
+    """A comparison and the verdict of an annotator; a preference of null is a failure."""
     values = record.values
     first, second = parse_response(values, "output_1"), parse_response(values, "output_2")
     names = generator_names(values, first, second)
     rationale, has_more = annotator_completion(values)
     comparison = ComparisonRow(
         line=record.line,
-        query=alpaca_query(values, reading),
+        query=alpaca_query(values, options),
         candidate_a=names[0],
         response_a=first,
         candidate_b=names[1],
         response_b=second,
         metadata=remaining_metadata(values, KNOWN),
     )
-    rater, kind = alpaca_annotator(values, reading)
+    rater, kind = alpaca_annotator(values, options)
     choice, strength = alpaca_choice(values)
     if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
         raise RowRefused("preference is empty, and a person has no failures")
@@ -127,15 +127,15 @@ def generator_names(values: Mapping[str, Any], first: Messages, second: Messages
     return names
 
 
-def alpaca_annotator(values: Mapping[str, Any], reading: ReadOptions) -> tuple[str, RaterKind]:
+def alpaca_annotator(values: Mapping[str, Any], options: ReadOptions) -> tuple[str, RaterKind]:
     """A judge with its name, or one of the people whom the file counts."""
     place = whole_number(values, "annotator_index", 1_000_000) if "annotator_index" in values else None
     if place is not None and not first_candidate_name(values, "annotator"):
-        return reading.rater or f"annotator {place}", reading.rater_kind or RaterKind.HUMAN
-    name = reading.rater or first_candidate_name(values, "annotator")
+        return options.rater or f"annotator {place}", options.rater_kind or RaterKind.HUMAN
+    name = options.rater or first_candidate_name(values, "annotator")
     if not name:
         raise RowRefused("annotator is missing: name a rater for the whole file")
-    return name, reading.rater_kind or RaterKind.JUDGE
+    return name, options.rater_kind or RaterKind.JUDGE
 
 
 def alpaca_choice(values: Mapping[str, Any]) -> tuple[str, str]:
@@ -151,7 +151,7 @@ def alpaca_choice(values: Mapping[str, Any]) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class AnnotationNote:
-    """What a verdict's note keeps of an annotation: its preference where it is not 1, 1.5 or 2, and its output_1."""
+    """The parts of an annotation in a verdict's note: its preference, if not 1, 1.5 or 2, and its output_1."""
 
     preference: float | None = None
     output_1: str = ""
@@ -162,7 +162,7 @@ NOTE: Final = re.compile(r"(?:preference (?P<preference>[0-9.e-]+))?(?:; )?(?:ou
 
 
 def make_annotation_note(strength: str, names: tuple[str, str]) -> str:
-    """The first output is named where it is not the candidate that a comparison stores first."""
+    """A note with the strength, and with output_1 if it is not the candidate that a comparison stores first."""
     return "; ".join(part for part in (strength, f"output_1: {names[0]}" if names[0] > names[1] else "") if part)
 
 

@@ -40,51 +40,49 @@ BASELINE: Final = FormatSetting(
 
 @dataclass(frozen=True)
 class Annotation:
-    """The verdict of one rater. ``choice``: None where it failed; ``in_file``: the note of its import."""
+    """The verdict of one rater. ``choice``: None where the rater failed; ``imported_note``: parsed from its note."""
 
     annotator: str
     choice: Choice | None
-    words: str
-    in_file: AnnotationNote
+    rationale: str
+    imported_note: AnnotationNote
 
 
-def alpaca_eval_lines(
-    rows: Iterable[ExportedRow], aspect: str, baseline: str, account: ExportCounts
-) -> Iterator[bytes]:
-    """An array that is written a record at a time, in the order of the comparisons; judges, then people, then gold."""
+def alpaca_eval_lines(rows: Iterable[ExportedRow], aspect: str, baseline: str, counts: ExportCounts) -> Iterator[bytes]:
+    """A JSON array, written one record at a time: for each comparison judges, then people, then gold."""
     yield b"["
     between = b"\n"
     first_models: set[str] = set()
     for row in rows:
         if baseline and baseline not in (row["candidate_a"], row["candidate_b"]):
-            account.excluded["without_baseline"] += 1
+            counts.excluded["without_baseline"] += 1
             continue
-        for one in row_annotations(row, aspect, account):
-            account.rows += 1
-            account.noted["both_bad_as_tie"] += one.choice == Choice.BOTH_BAD
+        for one in row_annotations(row, aspect, counts):
+            counts.rows += 1
+            counts.noted["both_bad_as_tie"] += one.choice == Choice.BOTH_BAD
             first = baseline or imported_first_model(row, one)
             first_models.add(first)
             yield between + fast_encode(annotation_record(row, one, first)).encode()
             between = b",\n"
     if len(first_models) > 1:
-        account.noted["baselines"] = len(first_models)
+        counts.noted["baselines"] = len(first_models)
     yield b"\n]\n"
 
 
 def imported_first_model(row: ExportedRow, one: Annotation) -> str:
-    """The model that an imported file has as output_1: said of this annotation, else of another of the comparison."""
-    if one.in_file.output_1:
-        return one.in_file.output_1
-    if one.in_file.preference is not None:
+    """The model that is output_1 in the imported file, by this annotation or by another one of the comparison."""
+    if one.imported_note.output_1:
+        return one.imported_note.output_1
+    if one.imported_note.preference is not None:
         return row["candidate_a"]  # a note names output_1 unless it is A
     return next((note.output_1 for note in imported_notes(row) if note.output_1), row["candidate_a"])
 
 
 def imported_notes(row: ExportedRow) -> Iterator[AnnotationNote]:
-    """What imported annotations noted, on any aspect."""
+    """The parsed notes of imported annotations, on any aspect."""
     for judge in row["judges"]:
-        for said in judge["choices"].values():
-            yield from (parse_annotation_note(note) for texts in said.get("notes", {}).values() for note in texts)
+        for judged in judge["choices"].values():
+            yield from (parse_annotation_note(note) for texts in judged.get("notes", {}).values() for note in texts)
     for person in row["people"]:
         if person["rubric"] is None:
             yield from (parse_annotation_note(given["note"]) for given in person["choices"].values())
@@ -103,13 +101,15 @@ def annotation_record(row: ExportedRow, one: Annotation, first_model: str) -> di
         "output_2": messages_to_text(response_messages(row[f"response_{second}"])),  # type: ignore[literal-required]
         "generator_2": row[f"candidate_{second}"],  # type: ignore[literal-required]
         "annotator": one.annotator,
-        "preference": None if one.choice is None else preference_value(one.choice, one.in_file.preference, swapped),
-        "raw_completion": one.words or None,
+        "preference": None
+        if one.choice is None
+        else preference_value(one.choice, one.imported_note.preference, swapped),
+        "raw_completion": one.rationale or None,
     }
 
 
 def preference_value(choice: Choice, strength: float | None, swapped: bool) -> float:
-    """``strength``: a preference between 1 and 2, whichever output it is for; the choice says which."""
+    """AlpacaEval's preference of a choice. ``strength``: an imported preference from 1 to 2, on either side of 1.5."""
     if choice not in (Choice.A, Choice.B):
         return TIE
     is_second = (choice == Choice.B) != swapped
@@ -118,16 +118,16 @@ def preference_value(choice: Choice, strength: float | None, swapped: bool) -> f
     return strength if is_second == (strength > TIE) else FIRST + SECOND - strength
 
 
-def row_annotations(row: ExportedRow, aspect: str, account: ExportCounts) -> Iterator[Annotation]:
+def row_annotations(row: ExportedRow, aspect: str, counts: ExportCounts) -> Iterator[Annotation]:
     for judge in row["judges"]:
-        said = judge["choices"].get(aspect)
-        if said is None and not judge["failures"]:
-            account.excluded["judge_said_nothing"] += 1
+        judged = judge["choices"].get(aspect)
+        if judged is None and not judge["failures"]:
+            counts.excluded["judge_said_nothing"] += 1
             continue
         for one in judge_annotations(judge, aspect):
-            account.noted["failed"] += one.choice is None
+            counts.noted["failed"] += one.choice is None
             yield one
-    for person, given in counted_votes(row["people"], aspect, account):
+    for person, given in counted_votes(row["people"], aspect, counts):
         in_file = (
             parse_annotation_note(given["note"]) if person["rubric"] is None else AnnotationNote(rest=given["note"])
         )
@@ -139,27 +139,27 @@ def row_annotations(row: ExportedRow, aspect: str, account: ExportCounts) -> Ite
 
 
 def judge_annotations(judge: ExportedJudge, aspect: str) -> Iterator[Annotation]:
-    """The judge's one verdict; of an imported one that names no order, as annotations do, each by itself."""
-    said = judge["choices"].get(aspect)
-    if said is None or judge["kind"] != JudgeKind.IMPORTED or set(said["orders"]) != {ShownOrder.UNKNOWN}:
-        choice = Choice(said["choice"]) if said and said["choice"] else None
+    """The judge's one verdict; each single one of an imported judge whose verdicts have no order shown."""
+    judged = judge["choices"].get(aspect)
+    if judged is None or judge["kind"] != JudgeKind.IMPORTED or set(judged["orders"]) != {ShownOrder.UNKNOWN}:
+        choice = Choice(judged["choice"]) if judged and judged["choice"] else None
         yield Annotation(judge["judge"], choice, judge_rationale(judge, aspect), NO_NOTE)
         return
     notes, rationales = (
-        texts.get(ShownOrder.UNKNOWN, ()) for texts in (said.get("notes", {}), said.get("rationales", {}))
+        texts.get(ShownOrder.UNKNOWN, ()) for texts in (judged.get("notes", {}), judged.get("rationales", {}))
     )
-    for told, note, words in zip_longest(said["orders"][ShownOrder.UNKNOWN], notes, rationales, fillvalue=""):
-        if told:
-            yield Annotation(judge["judge"], Choice(told), words or "", parse_annotation_note(note or ""))
+    for choice_text, note, words in zip_longest(judged["orders"][ShownOrder.UNKNOWN], notes, rationales, fillvalue=""):
+        if choice_text:
+            yield Annotation(judge["judge"], Choice(choice_text), words or "", parse_annotation_note(note or ""))
     for _ in range(sum(judge["failures"].values())):
         yield Annotation(judge["judge"], None, "", NO_NOTE)
 
 
 def judge_rationale(judge: ExportedJudge, aspect: str) -> str:
-    """What it wrote, an order after the other."""
-    said = judge["choices"].get(aspect)
-    told: Mapping[str, Sequence[str]] = (said.get("rationales") if said else None) or judge["rationales"]
-    return "\n\n".join(text for order in sorted(told) for text in told[order] if text)
+    """The rationales of a judge on an aspect, order by order."""
+    judged = judge["choices"].get(aspect)
+    rationales: Mapping[str, Sequence[str]] = (judged.get("rationales") if judged else None) or judge["rationales"]
+    return "\n\n".join(text for order in sorted(rationales) for text in rationales[order] if text)
 
 
 def write_alpaca_eval(

@@ -29,7 +29,7 @@ QUESTIONS: Final = (
     "context",
 )
 ENDINGS: Final = (("1", "2"), ("a", "b"), ("left", "right"), ("first", "second"))
-# What such fields begin with; the last resort are fields that are called by the ending alone.
+# Beginnings of such field names; last come names that are an ending alone.
 STEMS: Final = (
     *("response", "answer", "output", "completion", "generation", "text", "txt", "summary", "reply", "option"),
     *("model", "candidate", "assistant", "item", "modelresponse", "modeloutput", "modelanswer", ""),
@@ -50,27 +50,28 @@ OVERALL: Final = frozenset(
 
 @dataclass(frozen=True)
 class AnnotatedPair:
-    """A comparison, and the fields that its two sides stood in.
+    """A comparison, and the ``fields`` of an annotation task that hold its two responses.
 
-    ``sides``: by what names an annotation may speak of either. ``others``: the fields that are no part of it.
+    ``sides``: the names by which an annotation may mean either response. ``other_fields``: all fields that are not
+    used.
     """
 
     row: ComparisonRow
     fields: tuple[str, str]
     sides: tuple[tuple[str, ...], tuple[str, ...]]
-    others: Mapping[str, Any]
+    other_fields: Mapping[str, Any]
 
-    def material(self) -> Iterator[FileRow]:
+    def material_rows(self) -> Iterator[FileRow]:
         """The comparison with the other fields as its metadata; a third response is not compared."""
         further = further_responses(self)
-        metadata = {field: value for field, value in self.others.items() if field not in further}
+        metadata = {field: value for field, value in self.other_fields.items() if field not in further}
         yield replace(self.row, metadata=metadata) if metadata else self.row
         for field in further:
             yield self.notice(NoticeKind.NOT_STORED, f"a further response, “{field}”")
 
-    def label(self, word: str, reading: ReadOptions) -> ParsedLabel | None:
-        """What a label means: as a person said of the whole file, else by its words."""
-        meant = reading.choices.get(word.strip().lower())
+    def label(self, word: str, options: ReadOptions) -> ParsedLabel | None:
+        """The meaning of a label: as set for the whole file, else by its words; None where it is not understood."""
+        meant = options.choices.get(word.strip().lower())
         if meant not in tuple(Choice):
             return parse_label(word, *self.sides)
         return None if is_other_name(word, meant, *self.sides) else ParsedLabel(Choice(meant))
@@ -78,16 +79,16 @@ class AnnotatedPair:
     def answer(
         self, question: str, word: str, label: ParsedLabel | None, *, is_turned: bool = False, **columns: Any
     ) -> Iterator[FileRow]:
-        """The verdict that an answer to a question is, or that it is not understood."""
+        """The verdict of an answer to a question, or a notice that the answer is not understood."""
         if label is None:
             yield self.notice(NoticeKind.NOT_UNDERSTOOD, word, question)
             return
         aspect = aspect_from_question(question)
         choice = FLIPPED_CHOICES[label.choice] if is_turned and label.by_place else label.choice
         yield self.verdict(aspect=aspect, choice=choice, note=note_with_strength("", label.strength), **columns)
-        yield from self.renamed(question, aspect)
+        yield from self.rename_notices(question, aspect)
 
-    def renamed(self, question: str, aspect: str) -> Iterator[Notice]:
+    def rename_notices(self, question: str, aspect: str) -> Iterator[Notice]:
         if not question.isascii() or len(question) > MAX_ASPECT:
             yield self.notice(NoticeKind.RENAMED, question, aspect)
 
@@ -104,18 +105,18 @@ class AnnotatedPair:
         )
 
 
-def find_annotated_pair(fields: Mapping[str, Any], reading: ReadOptions, line: int, key: str) -> AnnotatedPair:
+def find_annotated_pair(fields: Mapping[str, Any], options: ReadOptions, line: int, key: str) -> AnnotatedPair:
     """The comparison in these fields, with candidates named by the fields or after them."""
-    named = {reading.mapping.get(field, field): value for field, value in fields.items()}
+    named = {options.mapping.get(field, field): value for field, value in fields.items()}
     refuse_media_columns(named)
     sides = find_response_fields(named)
     names = find_annotated_names(named, sides)
-    asked_in = find_question_field(named)
+    question_field = find_question_field(named)
     row = ComparisonRow(
         line=line,
         query=make_query(
-            read_annotated_question(named, asked_in),
-            reading,
+            read_annotated_question(named, question_field),
+            options,
             key=first_candidate_name(named, "query_id") or key,
             reference=optional_text(named, "reference"),
             category=optional_text(named, "category"),
@@ -127,21 +128,27 @@ def find_annotated_pair(fields: Mapping[str, Any], reading: ReadOptions, line: i
     )
     if is_media_response(row.response_a) and is_media_response(row.response_b):
         raise non_text_refusal(f"{sides[0]} and {sides[1]}", "addresses of files", "hold")
-    used, told = {*sides, asked_in, *OF_PAIR}, {field: column for column, field in reading.mapping.items()}
+    used, column_of_field = (
+        {*sides, question_field, *OF_PAIR},
+        {field: column for column, field in options.mapping.items()},
+    )
     return AnnotatedPair(
         row,
         sides,
-        ((sides[0], told.get(sides[0], sides[0]), names[0]), (sides[1], told.get(sides[1], sides[1]), names[1])),
+        (
+            (sides[0], column_of_field.get(sides[0], sides[0]), names[0]),
+            (sides[1], column_of_field.get(sides[1], sides[1]), names[1]),
+        ),
         {field: value for field, value in named.items() if field not in used and value not in (None, "", [], {})},
     )
 
 
 def further_responses(pair: AnnotatedPair) -> list[str]:
-    """Fields that are called like a third response, a fourth and so on: two of them are compared."""
+    """Fields named like a third or fourth response; only the first two responses are compared."""
     first = bare_field_name(pair.fields[0])
     stem = next(first.removesuffix(one) for one in (*(one for one, _ in ENDINGS), "") if first.endswith(one))
-    wanted = re.compile(re.escape(stem) + r"(?:\d|[c-z]|third|fourth)")
-    return [field for field in pair.others if wanted.fullmatch(bare_field_name(field))]
+    pattern = re.compile(re.escape(stem) + r"(?:\d|[c-z]|third|fourth)")
+    return [field for field in pair.other_fields if pattern.fullmatch(bare_field_name(field))]
 
 
 def bare_field_name(field: str) -> str:
@@ -165,7 +172,7 @@ def find_response_fields(fields: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def common_stem(fields: Collection[str]) -> list[str]:
-    """What two fields begin with that differ in their endings alone, where no other two do: 回答a and 回答b."""
+    """The common beginning of the only two fields that differ in their endings alone, such as 回答a and 回答b."""
     stems = {
         field.removesuffix(one)
         for one, other in ENDINGS
@@ -200,7 +207,7 @@ def read_annotated_question(fields: Mapping[str, Any], field: str) -> Messages:
 def aspect_from_question(question: str) -> str:
     """The aspect that a question of an annotation project asks about, by the question's name.
 
-    Two questions have two aspects: what a key cannot hold, or has no room for, is stood for by a checksum.
+    Different questions have different aspects: a name that does not fit a key gets a checksum instead.
     """
     letters = "".join(one for one in unicodedata.normalize("NFKD", question) if not unicodedata.combining(one))
     key = NOT_IN_A_KEY.sub("_", letters.lower()).strip("_")

@@ -16,26 +16,18 @@ from typing import IO, BinaryIO, Final, cast
 from evaluations.domain.errors import InputRefused
 from evaluations.formats.decompression import BorrowedFile, UnpackingMeter, meter_pieces
 from evaluations.formats.record_streams import BLOCK_BYTES, MB, file_from_pieces, read_pieces
+from evaluations.formats.zip_stream import BEFORE_ALL_FILES
 
 ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
-
 MAX_ENTRIES: Final = 5_000
-
 MAX_DIRECTORY_BYTES: Final = 8 * MB
-
 MAX_NAME_BYTES: Final = 64 * 1024
-
 DATA: Final = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
-
 PACKED: Final = (".gz", ".zst", ".zstd")
-
 NESTED: Final = (".zip", ".tar", ".tgz", ".7z", ".rar", ".tar.gz", ".tar.zst", ".tar.bz2", ".tar.xz", ".tbz2", ".txz")
-
-# What the library datasets writes beside the rows.
+# Files that the library datasets writes in addition to the rows.
 ABOUT_DATASETS: Final = frozenset({"dataset_info.json", "dataset_infos.json", "state.json", "dataset_dict.json"})
-
 DICTIONARY: Final = "dataset_dict.json"
-
 OUTSIDE: Final = re.compile(r"[/\\]|[A-Za-z]:|.*(^|[/\\])\.\.([/\\]|$)|.*\x00", re.DOTALL)
 
 OFFICE: Final = {
@@ -113,7 +105,7 @@ def refuse_long_directory(file: BinaryIO, name: str) -> None:
     file.seek(0)
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) < at + 22:
-        return  # what reads it will say so
+        return  # the reader will refuse it
     entries, length = struct.unpack("<HL", tail[at + 10 : at + 16])
     if length == 0xFFFFFFFF and (long := tail.rfind(b"PK\x06\x06", 0, at)) >= 0 and len(tail) >= long + 48:
         entries, length = struct.unpack("<QQ", tail[long + 32 : long + 48])
@@ -169,14 +161,14 @@ def is_data_file(entry: str) -> bool:
 
 
 def is_ignored_entry(entry: str) -> bool:
-    """What systems and libraries leave behind."""
+    """Whether a file is hidden or made by systems and libraries, and holds no rows."""
     parts = re.split(r"[/\\]", entry)
     hidden = any(part.startswith((".", "__MACOSX")) for part in parts)
     return hidden or parts[-1] in ABOUT_DATASETS or (parts[-1].startswith("cache-") and parts[-1].endswith(".arrow"))
 
 
 def natural_sort_key(entry: str) -> list[tuple[int, str]]:
-    """part-2 before part-10."""
+    """A key that sorts part-2 before part-10."""
     return [(int(run), "") if run.isdecimal() else (-1, run) for run in re.split(r"([0-9]{1,18})", entry)]
 
 
@@ -202,7 +194,7 @@ def tar_parts(
 
 
 def tar_entries(file: BinaryIO, name: str) -> Iterator[tuple[str, BinaryIO]]:
-    """The names and contents of all files, in their order. What of a content was not read is passed over."""
+    """The names and contents of all files, in their order. Content that the caller does not read is skipped."""
     long_name = ""
     long_size: int | None = None
     number = 0
@@ -217,11 +209,11 @@ def tar_entries(file: BinaryIO, name: str) -> Iterator[tuple[str, BinaryIO]]:
         if header.type in (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK):
             if not 0 <= header.size <= MAX_NAME_BYTES:
                 raise damaged_archive(name)
-            told = read_exactly(file, padded_size(header.size), name)[: header.size]
+            content_of_header = read_exactly(file, padded_size(header.size), name)[: header.size]
             if header.type == tarfile.GNUTYPE_LONGNAME:
-                long_name = told.rstrip(b"\x00").decode(errors="surrogateescape")
+                long_name = content_of_header.rstrip(b"\x00").decode(errors="surrogateescape")
             elif header.type == tarfile.XHDTYPE:
-                long_name, long_size = parse_pax_header(told, long_name)
+                long_name, long_size = parse_pax_header(content_of_header, long_name)
             continue
         entry, size = long_name or header.name, header.size if long_size is None else long_size
         long_name, long_size = "", None
@@ -234,10 +226,10 @@ def tar_entries(file: BinaryIO, name: str) -> Iterator[tuple[str, BinaryIO]]:
         content.pass_over()
 
 
-def parse_pax_header(told: bytes, name: str) -> tuple[str, int | None]:
+def parse_pax_header(header: bytes, name: str) -> tuple[str, int | None]:
     """The name and the size where an extended header gives them: records of “length key=value”, each on a line."""
     size: int | None = None
-    for key, value in re.findall(rb"\d+ ([^=\n]+)=([^\n]*)\n", told):
+    for key, value in re.findall(rb"\d+ ([^=\n]+)=([^\n]*)\n", header):
         if key == b"path":
             name = value.decode(errors="surrogateescape")
         elif key == b"size" and value.isdigit() and len(value) < 18:
@@ -285,10 +277,6 @@ def damaged_archive(name: str) -> InputRefused:
     return InputRefused(f"{name} is damaged or cut off: it begins as a tar archive and breaks off. Pack it again.")
 
 
-# The first moment that a ZIP can name.
-LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
-
-
 def pack_folder(folder: Path, into: BinaryIO) -> None:
     """Write the files that hold rows and those that describe the data set, uncompressed."""
     entries = sorted(folder_entries(folder))
@@ -296,9 +284,9 @@ def pack_folder(folder: Path, into: BinaryIO) -> None:
     about = [entry for entry in entries if entry.rpartition("/")[2] in ABOUT_DATASETS]
     with zipfile.ZipFile(into, "w", zipfile.ZIP_STORED) as archive:
         for entry in (*about, *rows):
-            told = zipfile.ZipInfo(entry, LONG_AGO)
-            told.file_size = (folder / entry).stat().st_size
-            with (folder / entry).open("rb") as file, archive.open(told, "w") as out:
+            info = zipfile.ZipInfo(entry, BEFORE_ALL_FILES)
+            info.file_size = (folder / entry).stat().st_size
+            with (folder / entry).open("rb") as file, archive.open(info, "w") as out:
                 shutil.copyfileobj(file, out, BLOCK_BYTES)
 
 

@@ -35,8 +35,8 @@ from evaluations.formats.record_streams import Record
 from evaluations.formats.values import RowRefused, optional_text, parse_structured_value, required_name, required_text
 
 TIE_OF_TWO: Final = "tie (inconsistent)"  # of a judge's two orders
-VOTER: Final = "arena voter"  # where the file does not say which of its many voters it was
-# How the names of models begin, a maker's before them or not; no letter follows, so that Claudette is a person.
+VOTER: Final = "arena voter"  # for files that do not identify their voters
+# Beginnings of model names, with or without a maker; no letter may follow, so that Claudette is a person.
 A_MODEL: Final = re.compile(
     r"(?:[\w.-]+/)*(?:(?:chat|all)?-?gpt|o[1-9](?![a-z0-9])|claude|gemini|gemma|palm|bard|(?:meta-)?llama|mistral|mixtral|ministral"
     r"|magistral|deepseek|qwen|qwq|grok|command-?[ra]|nova-(?:pro|lite|micro|premier)|phi-?\d|yi-\d+b?|glm|chatglm|kimi|minimax|hunyuan|ernie|doubao|moonshot"
@@ -44,7 +44,7 @@ A_MODEL: Final = re.compile(
 )
 TIMES: Final = ("tstamp", "timestamp")
 IDS: Final = ("question_id", "conversation_id", "id")
-NOT_KEPT: Final = (  # long, or said twice
+NOT_KEPT: Final = (  # long, or redundant
     *("full_conversation", "openai_moderation", "toxic_chat_tag", "conv_metadata", "judge_hash", "dedup_tag"),
 )
 KNOWN: Final = frozenset(
@@ -57,7 +57,7 @@ CONVERSATIONS: Final = ("conversation_a", "conversation_b")
 WON: Final = (("winner_model_a", "model_a"), ("winner_model_b", "model_b"), ("winner_tie", "tie"))
 
 
-def arena_battle_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def arena_battle_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A comparison and its vote, with the conversation up to ``turn``."""
     values = record.values
     turn = mt_bench_turn(values) if values.get("turn") not in (None, "") else MAX_TURNS
@@ -70,13 +70,13 @@ def arena_battle_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ..
         require_response(messages[end:], side) for side, messages, end in zip(CONVERSATIONS, both, ends, strict=True)
     ]
     winner = required_text(values, "winner").strip()
-    return arena_comparison_rows(record, reading, question, responses, winner)
+    return arena_comparison_rows(record, options, question, responses, winner)
 
 
 def has_lists_of_turns(sample: FileSample) -> bool:
     """Whether prompts and both responses are lists with a text for each turn, in the rows that were looked at.
 
-    One text that is a JSON list is an answer like any other: it stays the text that it is.
+    A single text that is a JSON list is an ordinary answer and stays a text.
     """
     return fits_mostly(
         is_list_of_texts(row.get("prompt")) and all(is_list_of_texts(row.get(side)) for side in RESPONSES)
@@ -100,7 +100,7 @@ def arena_table_reader(sample: FileSample) -> Callable[[Record, ReadOptions], tu
     return arena_turn_rows if has_lists_of_turns(sample) else arena_text_rows
 
 
-def arena_turn_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def arena_turn_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """Rows of tables with prompts and answers as lists, and three columns for the winner."""
     values = record.values
     prompts = texts_of_turns(values, "prompt")
@@ -113,15 +113,15 @@ def arena_turn_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]
         for prompt, answer in zip(prompts[1:], answers[1:], strict=True):
             messages += [*user_turn(prompt), *assistant_turn(answer)]
         responses.append(messages)
-    return arena_comparison_rows(record, reading, user_turn(prompts[0]), responses, arena_winner(values))
+    return arena_comparison_rows(record, options, user_turn(prompts[0]), responses, arena_winner(values))
 
 
-def arena_text_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def arena_text_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """Rows of a table with one text each for the prompt and the two answers."""
     values = record.values
     responses = [parse_response(values, side) for side in RESPONSES]
     return arena_comparison_rows(
-        record, reading, user_turn(required_text(values, "prompt")), responses, arena_winner(values)
+        record, options, user_turn(required_text(values, "prompt")), responses, arena_winner(values)
     )
 
 
@@ -149,7 +149,7 @@ def texts_of_turns(values: Mapping[str, Any], field: str) -> list[str]:
 
 
 def arena_comparison_rows(
-    record: Record, reading: ReadOptions, question: Messages, responses: Sequence[Messages], winner: str
+    record: Record, options: ReadOptions, question: Messages, responses: Sequence[Messages], winner: str
 ) -> tuple[FileRow, ...]:
     values = record.values
     own = first_candidate_name(values, *IDS)
@@ -158,7 +158,7 @@ def arena_comparison_rows(
     )  # the first of our own files
     comparison = ComparisonRow(
         line=record.line,
-        query=make_query(question, reading, key=key, cluster=own),
+        query=make_query(question, options, key=key, cluster=own),
         candidate_a=required_name(values, "model_a"),
         response_a=responses[0],
         candidate_b=required_name(values, "model_b"),
@@ -167,7 +167,7 @@ def arena_comparison_rows(
     )
     if comparison.candidate_a == comparison.candidate_b:
         raise RowRefused(f"both candidates are “{comparison.candidate_a}”: such a battle compares nothing")
-    rater, kind = arena_voter(values, reading)
+    rater, kind = arena_voter(values, options)
     choice, strength = arena_choice(winner, comparison)
     moments = {column: iso_timestamp(values, column) for column in TIMES if values.get(column) not in (None, "")}
     if choice == INCONSISTENT and kind != RaterKind.JUDGE:
@@ -199,11 +199,11 @@ def arena_choice(winner: str, comparison: ComparisonRow) -> tuple[str, str]:
     return label.choice, label.strength
 
 
-def arena_voter(values: Mapping[str, Any], reading: ReadOptions) -> tuple[str, RaterKind]:
+def arena_voter(values: Mapping[str, Any], options: ReadOptions) -> tuple[str, RaterKind]:
     """The rater that the row names; a judge where the name is a model's."""
-    name = mt_bench_judge(values, reading) if values.get("judge") else reading.rater or VOTER
+    name = mt_bench_judge(values, options) if values.get("judge") else options.rater or VOTER
     looks_like = RaterKind.JUDGE if A_MODEL.match(name.lower()) else RaterKind.HUMAN
-    return name, reading.rater_kind or looks_like
+    return name, options.rater_kind or looks_like
 
 
 def arena_order_shown(values: Mapping[str, Any], question: str, kind: RaterKind, choice: str) -> ShownOrder:

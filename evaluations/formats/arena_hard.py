@@ -27,26 +27,26 @@ KNOWN_QUESTIONS: Final = frozenset({"uid", "category", "subcategory", "prompt", 
 KNOWN_ANSWERS: Final = frozenset({"uid", "ans_id", "model", "messages", "tstamp", "metadata"})
 
 
-def arena_hard_judgment_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def arena_hard_judgment_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A verdict from each game. Where the row does not name the baseline, the query must have one comparison."""
-    rows = list(arena_hard_games(record, reading))
+    rows = list(arena_hard_games(record, options))
     return *rows, *unknown_score_notices(record), *unread_column_notices(record.values, KNOWN_JUDGMENTS, record.line)
 
 
 def unknown_score_notices(record: Record) -> Iterator[Notice]:
-    """Scores that are there and are not understood: their verdicts are unreadable."""
+    """Notices of scores that are not understood, whose verdicts are unreadable."""
     for game in record.values["games"]:
         score = optional_text(game, "score").strip() if isinstance(game, dict) else ""
         if score and parse_label(score) is None:
             yield Notice(record.line, NoticeKind.NOT_UNDERSTOOD, score, "score")
 
 
-def arena_hard_games(record: Record, reading: ReadOptions) -> Iterator[VerdictRow]:
+def arena_hard_games(record: Record, options: ReadOptions) -> Iterator[VerdictRow]:
     values = record.values
     given = values.get("games")
     if not isinstance(given, list) or not 1 <= len(given) <= len(ORDERS):
         raise RowRefused("games must be a list of one game or two")
-    key = prefix_key(required_text(values, question_id_column(values)), reading)
+    key = prefix_key(required_text(values, question_id_column(values)), options)
     for game, shown in zip(given, ORDERS, strict=False):
         choice, strength = game_outcome(game)
         yield VerdictRow(
@@ -54,8 +54,8 @@ def arena_hard_games(record: Record, reading: ReadOptions) -> Iterator[VerdictRo
             query_key=key,
             candidate_a=optional_text(values, "baseline", MAX_KEY).strip() or None,
             candidate_b=required_name(values, "model"),
-            rater=mt_bench_judge(values, reading),
-            rater_kind=reading.rater_kind or RaterKind.JUDGE,
+            rater=mt_bench_judge(values, options),
+            rater_kind=options.rater_kind or RaterKind.JUDGE,
             aspect=DEFAULT_ASPECT,
             choice=FLIPPED_CHOICES[Choice(choice)]
             if shown == ShownOrder.SWAPPED and choice in tuple(Choice)
@@ -72,7 +72,7 @@ def question_id_column(values: Mapping[str, Any]) -> str:
 
 
 def game_outcome(game: object) -> tuple[str, str]:
-    """What the judge chose of the two as it saw them, and how strongly. A game that is missing has failed."""
+    """Choice and strength of a game, in terms of the order shown; a missing game is a failure."""
     if not isinstance(game, dict):
         return CallState.FAILED, ""
     label = parse_label(optional_text(game, "score"))
@@ -91,19 +91,19 @@ def has_only_question_columns(sample: FileSample) -> bool:
     return KNOWN_QUESTIONS.issuperset(sample.columns)
 
 
-def arena_hard_question_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def arena_hard_question_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
     key = required_text(values, "uid")
     category = optional_text(values, "subcategory", MAX_CATEGORY) or optional_text(values, "category", MAX_CATEGORY)
     return (
         QueryRow(
-            record.line, make_query(user_turn(required_text(values, "prompt")), reading, key=key, category=category)
+            record.line, make_query(user_turn(required_text(values, "prompt")), options, key=key, category=category)
         ),
     )
 
 
-def arena_hard_answer_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
-    """A model's answer. Beside its text an answer may hold reasoning, which the judge was not shown either."""
+def arena_hard_answer_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
+    """A model's answer, without its reasoning, which the judge was not shown either."""
     values = record.values
     given = values.get("messages")
     if not isinstance(given, list):
@@ -112,11 +112,11 @@ def arena_hard_answer_rows(record: Record, reading: ReadOptions) -> tuple[FileRo
     place = max((number for number, one in enumerate(messages, 1) if one["role"] == "user"), default=0)
     if not 0 < place < len(messages):
         raise RowRefused("messages must hold a question and an answer")
-    name, other = candidate_of_record(record, reading, "model")
+    name, other = candidate_of_record(record, options, "model")
     return (
         ResponseRow(
             line=record.line,
-            query=make_query(messages[:place], reading, key=required_text(values, "uid")),
+            query=make_query(messages[:place], options, key=required_text(values, "uid")),
             candidate=name,
             overruled=other,
             response=messages[place:],

@@ -23,7 +23,7 @@ SUGGESTION: Final = "suggestion"
 SUGGESTED: Final = "-suggestion-metadata"
 SUBMITTED: Final = "submitted"
 COUNTED: Final = ("", SUBMITTED)
-# What a record has beside its fields, and what says nothing of the two responses.
+# Columns of a record other than its fields, and those that do not concern the two responses.
 OWN: Final = frozenset({"id", "external_id", "_server_id", "status", "fields", "responses", "suggestions", "metadata"})
 OF_RECORD: Final = frozenset({"_server_id", "status", "inserted_at", "updated_at"})
 NAMES: Final = ("external_id", "id", "_server_id")
@@ -31,7 +31,7 @@ NAMES: Final = ("external_id", "id", "_server_id")
 
 @dataclass(frozen=True)
 class ArgillaAnswer:
-    """``status`` is that of a person's response; "" where the file does not say it."""
+    """One answer of a rater to a question. ``status``: of a person's response, "" where the file has none."""
 
     rater: str
     kind: RaterKind
@@ -40,24 +40,24 @@ class ArgillaAnswer:
     status: str = SUBMITTED
 
 
-def argilla_record_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def argilla_record_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
     fields = values.get("fields")
     if not isinstance(fields, dict):
         raise RowRefused("fields must be an object")
     key = next((values[name] for name in NAMES if values.get(name) is not None), None)
-    beside = parse_structured_value(values.get("metadata"), "metadata")
-    pair = find_annotated_pair(fields, reading, record.line, value_as_text(record.index if key is None else key, "id"))
-    pair = replace(pair, others={**(beside if isinstance(beside, dict) else {}), **pair.others})
-    rows = list(pair.material())
-    for answer in (*argilla_responses(values, reading), *argilla_suggestions(values, reading)):
-        rows += argilla_verdict_rows(pair, answer, reading)
+    metadata = parse_structured_value(values.get("metadata"), "metadata")
+    pair = find_annotated_pair(fields, options, record.line, value_as_text(record.index if key is None else key, "id"))
+    pair = replace(pair, other_fields={**(metadata if isinstance(metadata, dict) else {}), **pair.other_fields})
+    rows = list(pair.material_rows())
+    for answer in (*argilla_responses(values, options), *argilla_suggestions(values, options)):
+        rows += argilla_verdict_rows(pair, answer, options)
     unread = [name for name in values if name not in (*OWN, *OF_RECORD) and values[name] not in (None, "", [], {})]
     return (*rows, *(pair.notice(NoticeKind.COLUMN, name) for name in unread))
 
 
-def argilla_verdict_rows(pair: AnnotatedPair, answer: ArgillaAnswer, reading: ReadOptions) -> Iterator[FileRow]:
-    """The verdict that an answer is, or what keeps it from being one."""
+def argilla_verdict_rows(pair: AnnotatedPair, answer: ArgillaAnswer, options: ReadOptions) -> Iterator[FileRow]:
+    """The verdict of an answer, or a notice why it is none."""
     if answer.status not in COUNTED:
         yield pair.notice(NoticeKind.STATUS, answer.status)
         return
@@ -68,11 +68,11 @@ def argilla_verdict_rows(pair: AnnotatedPair, answer: ArgillaAnswer, reading: Re
         raise RowRefused(f"a rater's name has {len(answer.rater):,} characters; at most {MAX_KEY} can be kept")
     if not answer.status:
         yield pair.notice(NoticeKind.NO_STATUS, "")
-    word, label = interpret_argilla_answer(answer.value, pair, reading)
+    word, label = interpret_argilla_answer(answer.value, pair, options)
     yield from pair.answer(answer.question, word, label, rater=answer.rater, rater_kind=answer.kind)
 
 
-def argilla_flat_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def argilla_flat_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """Rows of a record whose fields, responses and suggestions are columns of their own, as in a data set."""
     fields, responses, suggestions = {}, {}, {}
     for column, value in record.values.items():
@@ -89,10 +89,10 @@ def argilla_flat_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ..
             suggestions[question] = {"value": value, "agent": record.values.get(f"{column}.agent")}
     own = {name: fields.pop(name, None) for name in ("id", *OF_RECORD)}
     values = {**own, "fields": fields, "responses": responses, "suggestions": suggestions}
-    return argilla_record_rows(replace(record, values=values), reading)
+    return argilla_record_rows(replace(record, values=values), options)
 
 
-def argilla_v1_flat_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def argilla_v1_flat_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """Rows of a flat record of the first version, in which a column of responses has the question's own name."""
     values = record.values
     questions = {column.removesuffix(SUGGESTED) for column in values if column.endswith(SUGGESTED)}
@@ -103,11 +103,18 @@ def argilla_v1_flat_rows(record: Record, reading: ReadOptions) -> tuple[FileRow,
             about = parse_structured_value(values.get(f"{question}{SUGGESTED}"), f"{question}{SUGGESTED}")
             agent = about.get("agent") if isinstance(about, dict) else None
             suggestions[question] = {"value": values[f"{question}-suggestion"], "agent": agent}
-    beside = {*questions, *(f"{question}{ending}" for question in questions for ending in ("-suggestion", SUGGESTED))}
-    fields = {column: value for column, value in values.items() if column not in (*beside, "external_id", "metadata")}
-    told = {"external_id": values.get("external_id"), "metadata": values.get("metadata"), "fields": fields}
+    question_columns = {
+        *questions,
+        *(f"{question}{ending}" for question in questions for ending in ("-suggestion", SUGGESTED)),
+    }
+    fields = {
+        column: value
+        for column, value in values.items()
+        if column not in (*question_columns, "external_id", "metadata")
+    }
+    record_values = {"external_id": values.get("external_id"), "metadata": values.get("metadata"), "fields": fields}
     return argilla_record_rows(
-        replace(record, values={**told, "responses": responses, "suggestions": suggestions}), reading
+        replace(record, values={**record_values, "responses": responses, "suggestions": suggestions}), options
     )
 
 
@@ -117,25 +124,25 @@ def list_in_column(values: Mapping[str, Any], column: str) -> list[Any]:
 
 
 def decode_objects(given: object, field: str) -> object:
-    """A list of objects, which tables may have as an object of lists, or as JSON in a cell."""
+    """A list of objects; tables may have it as an object of lists, or as JSON in a cell."""
     given = parse_structured_value(given, field) if isinstance(given, str) and given.startswith(("[", "{")) else given
     if not isinstance(given, dict) or not given or not all(isinstance(part, list) for part in given.values()):
         return given
     return [dict(zip(given, parts, strict=True)) for parts in zip_longest(*given.values())]
 
 
-def argilla_responses(values: Mapping[str, Any], reading: ReadOptions) -> Iterator[ArgillaAnswer]:
+def argilla_responses(values: Mapping[str, Any], options: ReadOptions) -> Iterator[ArgillaAnswer]:
     """A list of responses, each with its answers; or by question a list of answers."""
-    given, kind = values.get("responses") or [], reading.rater_kind or RaterKind.HUMAN
+    given, kind = values.get("responses") or [], options.rater_kind or RaterKind.HUMAN
     if isinstance(given, dict):
-        for question, said in given.items():
-            for one in require_objects(said, f"the responses to “{question}”"):
-                yield ArgillaAnswer(argilla_user(one, reading), kind, question, one.get("value"), argilla_status(one))
+        for question, answers in given.items():
+            for one in require_objects(answers, f"the responses to “{question}”"):
+                yield ArgillaAnswer(argilla_user(one, options), kind, question, one.get("value"), argilla_status(one))
         return
     for response in require_objects(given, "responses"):
         for question, one in (response.get("values") or {"": None}).items():
             value = one.get("value") if isinstance(one, dict) else one
-            yield ArgillaAnswer(argilla_user(response, reading), kind, question, value, argilla_status(response))
+            yield ArgillaAnswer(argilla_user(response, options), kind, question, value, argilla_status(response))
 
 
 def require_objects(given: object, what: str) -> list[Mapping[str, Any]]:
@@ -148,7 +155,7 @@ def argilla_status(response: Mapping[str, Any]) -> str:
     return str(response.get("status") or "").strip().lower()
 
 
-def argilla_suggestions(values: Mapping[str, Any], reading: ReadOptions) -> Iterator[ArgillaAnswer]:
+def argilla_suggestions(values: Mapping[str, Any], options: ReadOptions) -> Iterator[ArgillaAnswer]:
     given = values.get("suggestions") or []
     listed = (
         [{"question_name": question, **one} for question, one in given.items() if isinstance(one, dict)]
@@ -156,19 +163,19 @@ def argilla_suggestions(values: Mapping[str, Any], reading: ReadOptions) -> Iter
         else require_objects(given, "suggestions")
     )
     for one in listed:
-        agent = first_candidate_name(one, "agent") or reading.rater or SUGGESTION
+        agent = first_candidate_name(one, "agent") or options.rater or SUGGESTION
         yield ArgillaAnswer(agent, RaterKind.JUDGE, str(one.get("question_name", "")), one.get("value"))
 
 
-def argilla_user(given: Mapping[str, Any], reading: ReadOptions) -> str:
-    name = first_candidate_name(given, "user_id") or reading.rater
+def argilla_user(given: Mapping[str, Any], options: ReadOptions) -> str:
+    name = first_candidate_name(given, "user_id") or options.rater
     if not name and argilla_status(given) in COUNTED:
         raise RowRefused("a response does not say who gave it: name a rater for the whole file")
     return name
 
 
 def interpret_argilla_answer(
-    value: object, pair: AnnotatedPair, reading: ReadOptions
+    value: object, pair: AnnotatedPair, options: ReadOptions
 ) -> tuple[str, ParsedLabel | None]:
     """An answer in words with its meaning: a label, or a ranking of the two responses."""
     value = decode_objects(value, "a ranking")
@@ -176,7 +183,7 @@ def interpret_argilla_answer(
         (value,) = value
     if isinstance(value, (str, int, float)):
         word = value_as_text(value, "an answer")
-        return word, pair.label(word, reading)
+        return word, pair.label(word, options)
     ranks, word = dict(ranked_sides(value, pair)), json.dumps(value, ensure_ascii=False)
     if set(ranks) != {Choice.A, Choice.B}:
         return word, None

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 TEXT: Final = pa.string()
 TURN: Final = pa.struct({"role": TEXT, "content": TEXT})
 TURNS: Final = pa.list_(TURN)
-# Of these the end of a Parquet file tells the least and the greatest value of each group of rows. Of long texts that
-# would be most of the file's end, which the writer holds in memory and every reader must read first.
+# Columns with minimum and maximum of each row group in the footer of a Parquet file. Those of long texts would be most
+# of the footer, which the writer keeps in memory and every reader must read first.
 RANGED: Final = ("query_id", "cluster", "category", "candidate_a", "candidate_b", "split")
 
 
@@ -36,12 +36,12 @@ def struct_array(kind: pa.StructType, columns: Mapping[str, pa.Array]) -> pa.Arr
 
 
 def conversation_array(rows: Sequence[Sequence[Mapping[str, Any]]]) -> pa.Array:
-    """Conversations."""
+    """An array of conversations, each a list of turns with role and content."""
     return list_array(rows, turn_array)
 
 
-def turn_array(said: Sequence[Mapping[str, Any]]) -> pa.Array:
-    return struct_array(TURN, {name: text_array([turn[name] for turn in said]) for name in ("role", "content")})
+def turn_array(turns: Sequence[Mapping[str, Any]]) -> pa.Array:
+    return struct_array(TURN, {name: text_array([turn[name] for turn in turns]) for name in ("role", "content")})
 
 
 def shared_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:

@@ -31,7 +31,7 @@ KNOWN: Final = frozenset(
 
 
 def has_only_response_columns(sample: FileSample) -> bool:
-    """Prompts and responses are in many files: one that says more of them is read by what it says."""
+    """Whether there are no further columns: many formats have a prompt and a response, and are read by the others."""
     return KNOWN_RESPONSES.issuperset(sample.columns)
 
 
@@ -46,13 +46,13 @@ def has_winners(given: object) -> bool:
     return isinstance(given, list) and all(isinstance(one, dict) and "winner" in one for one in given)
 
 
-def auto_arena_response_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def auto_arena_response_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
-    name, other = candidate_of_record(record, reading, "model")
+    name, other = candidate_of_record(record, options, "model")
     return (
         ResponseRow(
             line=record.line,
-            query=make_query(user_turn(required_text(values, "prompt")), reading),
+            query=make_query(user_turn(required_text(values, "prompt")), options),
             candidate=name,
             overruled=other,
             response=parse_response(values, "response"),
@@ -61,7 +61,7 @@ def auto_arena_response_rows(record: Record, reading: ReadOptions) -> tuple[File
     )
 
 
-def auto_arena_head_to_head_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def auto_arena_head_to_head_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
     first, second = parse_response(values, "response_a"), parse_response(values, "response_b")
     names = first_candidate_name(values, "model_a"), first_candidate_name(values, "model_b")
@@ -69,20 +69,20 @@ def auto_arena_head_to_head_rows(record: Record, reading: ReadOptions) -> tuple[
         names = names_from_texts(first, second)
     comparison = ComparisonRow(
         line=record.line,
-        query=make_query(user_turn(required_text(values, "prompt")), reading),
+        query=make_query(user_turn(required_text(values, "prompt")), options),
         candidate_a=names[0],
         response_a=first,
         candidate_b=names[1],
         response_b=second,
         metadata=remaining_metadata(values, KNOWN),
     )
-    return comparison, *auto_arena_verdicts(values, comparison, reading)
+    return comparison, *auto_arena_verdicts(values, comparison, options)
 
 
 def auto_arena_verdicts(
-    values: Mapping[str, Any], comparison: ComparisonRow, reading: ReadOptions
+    values: Mapping[str, Any], comparison: ComparisonRow, options: ReadOptions
 ) -> Iterator[VerdictRow]:
-    """Each judge shuffles what it is shown, and the file does not say how."""
+    """The verdicts of judges; the order shown is unknown, because each judge shuffles the responses."""
     history = parse_structured_value(values.get("history"), "history") or []
     if not isinstance(history, list) or not all(isinstance(one, dict) for one in history):
         raise RowRefused("history must be a list of objects")
@@ -92,7 +92,7 @@ def auto_arena_verdicts(
         label = ParsedLabel(Choice.TIE) if winner == TIE else parse_label(winner, *names)
         if label is None:
             raise RowRefused(f"winner is “{winner[:40]}” where A, B or - is expected")
-        name = first_candidate_name(one, "judge_name") or reading.rater
+        name = first_candidate_name(one, "judge_name") or options.rater
         if not name:
             raise RowRefused("judge_name is missing: name a rater for the whole file")
         yield VerdictRow(
@@ -101,7 +101,7 @@ def auto_arena_verdicts(
             candidate_a=comparison.candidate_a,
             candidate_b=comparison.candidate_b,
             rater=name,
-            rater_kind=RaterKind.HUMAN if name == HUMAN else reading.rater_kind or RaterKind.JUDGE,
+            rater_kind=RaterKind.HUMAN if name == HUMAN else options.rater_kind or RaterKind.JUDGE,
             aspect=DEFAULT_ASPECT,
             choice=label.choice,
             note=note_with_strength("", label.strength),

@@ -16,35 +16,35 @@ from evaluations.formats.values import MAX_KEY, RowRefused, optional_text
 # As columns that name a model are called elsewhere, the likelier names first; letters and digits only.
 MODEL_COLUMNS: Final = "candidate model modelname modelid system systemname generator engine assistant"
 ENDINGS: Final = (*DATA, *PACKED, *NESTED, ".txt")
-# What a large file is cut into says nothing of a model.
+# Names of parts of a large file, which do not name a model.
 PIECE: Final = re.compile(r"(data|part|shard|chunk|train|test|validation|dev)?[-_.]?\d*([-_]of[-_]\d+)?", re.I)
 NUMBER: Final = re.compile(r"[-_.]\d+[-_]of[-_]\d+$")
 NO_NAME: Final = "the file does not name its model: give the candidate a name for the whole file"
 
 
-def use_constant_candidate(reading: ReadOptions) -> ReadOptions:
-    """A value for all rows of the column `candidate` is the name given for the whole file."""
-    others = {field: value for field, value in reading.constants.items() if field != CANDIDATE_FIELD}
+def use_constant_candidate(options: ReadOptions) -> ReadOptions:
+    """The options with a constant of the field `candidate` as the model name of the whole file."""
+    others = {field: value for field, value in options.constants.items() if field != CANDIDATE_FIELD}
     return replace(
-        reading, candidate=reading.constants.get(CANDIDATE_FIELD, reading.candidate).strip(), constants=others
+        options, candidate=options.constants.get(CANDIDATE_FIELD, options.candidate).strip(), constants=others
     )
 
 
-def candidate_of_record(record: Record, reading: ReadOptions, column: str = CANDIDATE_FIELD) -> tuple[str, str]:
+def candidate_of_record(record: Record, options: ReadOptions, column: str = CANDIDATE_FIELD) -> tuple[str, str]:
     """The model's name, and the one in the column that is not used. Raises RowRefused."""
     values = record.values
     given = optional_text(values, column, MAX_KEY).strip()
-    if reading.candidate:
-        return reading.candidate, given if given not in ("", reading.candidate) else ""
+    if options.candidate:
+        return options.candidate, given if given not in ("", options.candidate) else ""
     if given:
         return given, ""
-    if column in values or not reading.file_name:
+    if column in values or not options.file_name:
         raise RowRefused(f"{column} is missing: name the model in the row or for the whole file")
-    return record.part or model_of_file(reading.file_name), ""
+    return record.part or model_of_file(options.file_name), ""
 
 
 def model_of_file(name: str) -> str:
-    """gpt-3.5.csv.gz holds the responses of gpt-3.5. Raises RowRefused."""
+    """The model name in a file name: gpt-3.5 for gpt-3.5.csv.gz. Raises RowRefused."""
     stem = path_stem(name)
     if PIECE.fullmatch(stem) or len(stem) > MAX_KEY or name == DEFAULT_FILE_NAME:
         raise RowRefused(NO_NAME)
@@ -58,7 +58,7 @@ def strip_endings(name: str) -> str:
 
 
 def models_of_entries(entries: Sequence[str]) -> list[str]:
-    """What the files of an archive call their models; "" where only the archive has a name."""
+    """The model name of each file of an archive; "" for files whose name is that of a part."""
     stems = Counter(path_stem(entry) for entry in entries)
     return [model_of_entry(entry, is_alone=stems[path_stem(entry)] == 1)[-MAX_KEY:] for entry in entries]
 

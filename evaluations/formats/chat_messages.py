@@ -9,14 +9,14 @@ from evaluations.formats.values import RowRefused, Values, parse_structured_valu
 
 ROLES: Final = frozenset({"system", "developer", "user", "assistant"})
 ROLE_OF: Final = {"human": "user", "gpt": "assistant", "bot": "assistant", "chatbot": "assistant", "model": "assistant"}
-# Where a turn keeps its role and its text, by the formats that there are.
+# Keys of a turn's role and text in all known formats.
 ROLE_KEYS: Final = ("role", "from", "author", "speaker")
 TEXT_KEYS: Final = ("content", "value", "parts", "text")
 KNOWN_KEYS: Final = frozenset({*ROLE_KEYS, *TEXT_KEYS})
 TEXT_PARTS: Final = (None, "text", "input_text", "output_text")
 ONLY_TEXT: Final = "only text can be imported so far"
 WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-# What a key, a role or the type of a part stands for, by how one of its words begins.
+# What a key, a role or the type of a part means, by the beginning of one of its words.
 HELD: Final = (
     (("tool", "function", "observation", "ipython"), "a tool call"),
     (("image", "img", "picture", "photo"), "an image"),
@@ -31,17 +31,17 @@ HELD: Final = (
 RESULTS: Final = frozenset({"result", "results", "response", "output", "id", "observation", "ipython"})
 DECLARED: Final = frozenset({"tools", "functions"})
 RESULT_ROLES: Final = frozenset({"tool", "function"})
-# What a model calls by itself has types of items of its own: a search, a computer, a server of tools.
+# Built-in tools have types of items of their own: a search, a computer, a server of tools.
 CALL: Final = "_call"
-# What other programs put round a turn of a model's, one level down.
+# Kinds that some programs nest one level below a turn of a model.
 WITHIN: Final = ("a tool call", "a tool result", "reasoning")
-# Columns that hold turns, in all the formats that there are.
+# Columns that hold turns, in all known formats.
 TURNS: Final = frozenset(
     {"messages", "conversations", "conversation", "conversation_a", "conversation_b", "chat", "prompt", "completion"}
     | {"chosen", "rejected", "preferred_output", "non_preferred_output", "output", "output_1", "output_2"}
     | {"response", "response_a", "response_b", "response_A", "response_B", "question", "instruction", "input"}
 )
-# Columns beside texts that belong to what was asked or answered, and of which a text says nothing.
+# Columns with media or tools of a question or an answer, which its text does not contain.
 MEDIA_COLUMNS: Final = frozenset(
     {
         f"{medium}{ending}"
@@ -56,7 +56,7 @@ MEDIA: Final = re.compile(rf"data:(?:image|audio|video)/\S+|{ENDINGS}(?:\?\S*)?"
 
 
 def non_text_kind(name: str) -> str | None:
-    """What a key, a role or a part of this name holds that is not text; None where the name does not say."""
+    """What a key, a role or a part of this name holds other than text; None where the name does not show it."""
     if name in DECLARED:
         return "tools"
     words = [word.lower() for word in WORDS.findall(name)]
@@ -77,7 +77,7 @@ def non_text_refusal(where: str, what: str, holds: str = "holds") -> RowRefused:
 
 
 def refuse_more_than_text(given: Mapping[str, Any], where: str) -> None:
-    if given.get("thought") is True:  # a part that a model of Google's said to itself
+    if given.get("thought") is True:  # reasoning of a Gemini model
         raise non_text_refusal(where, "reasoning")
     for key, value in given.items():
         if key in TEXT_KEYS or holds_nothing(value):
@@ -90,7 +90,7 @@ def refuse_more_than_text(given: Mapping[str, Any], where: str) -> None:
 
 
 def is_media_response(response: Messages) -> bool:
-    """Whether it is nothing but the address of an image or of something else that is no text."""
+    """Whether a response is only the address of an image or of another file that is not text."""
     return len(response) == 1 and MEDIA.fullmatch(response[0]["content"].strip()) is not None
 
 
@@ -114,7 +114,7 @@ def refuse_media_columns(values: Values) -> None:
 
 
 def holds_media(value: object) -> bool:
-    """Whether it is a list or an object with something in it, as JSON in a cell too, or the address of a file."""
+    """Whether a value is a non-empty list or object, also as JSON in a cell, or the address of a file."""
     if isinstance(value, str):
         text = value.strip()
         return (text.startswith(("[", "{")) and len(text) > 2) or ADDRESS.fullmatch(text) is not None
@@ -179,7 +179,7 @@ def refuse_other_channel(turn: Mapping[str, Any], where: str) -> None:
 
 
 def text_of_turn(turn: Mapping[str, Any], where: str) -> str:
-    """The text, and not silently one of two."""
+    """The text of a turn; two different texts are refused."""
     found = {key: text_of_content(turn[key], where) for key in TEXT_KEYS if turn.get(key) not in (None, [])}
     if not found:
         raise RowRefused(f'{where} has no text (an empty one is written as "")')
@@ -223,7 +223,7 @@ def text_of_part(given: object, where: str) -> str:
 
 
 def parse_conversation(values: Values) -> Messages:
-    """What was asked: the column ``messages``, or ``query`` as one turn of the user."""
+    """The conversation to answer: the column ``messages``, or ``query`` as one turn of the user."""
     given = parse_structured_value(values.get("messages"), "messages")
     query = values.get("query")
     if given is None:
@@ -251,7 +251,7 @@ def parse_response(values: Values, field: str, *, strict: bool = False) -> Messa
 
 
 def require_answer(messages: Messages, where: str) -> Messages:
-    """Turns of which one at least is an answer."""
+    """The messages; refused where none of them is an answer."""
     if all(turn["role"] == "user" for turn in messages):
         raise RowRefused(f"{where} holds turns of the user alone: the answer is missing")
     return messages

@@ -49,9 +49,9 @@ IDS: Final = ("query_id", "id")
 INPUT: Final = "input.messages"
 PROMPTS: Final = ("prompt", "question", "instruction", "query", "conversations", INPUT, "input")
 OF_QUERY: Final = ("cluster", "category", "subset", "context", "reference", "system")
-# What LLaMA-Factory, as Alpaca before it, has beside an instruction.
+# Columns that belong to an instruction in LLaMA-Factory and Alpaca.
 OF_INSTRUCTION: Final = ("input", "history")
-# What stands beside them repeats them, or says which was chosen in other words.
+# Further columns that repeat the responses, or reveal in other words which was chosen.
 OF_EXPORTS: Final = ("votes", "agreement", "label_by", "label_source", "split")
 TELLING: Final = ("messages", "margin", *OF_EXPORTS)
 SIDES: Final = ("chosen", "rejected")
@@ -60,7 +60,7 @@ OUTPUTS: Final = ("preferred_output", "non_preferred_output")
 KNOWN: Final = frozenset({*IDS, *SIDES, *OUTPUTS, *CHOSEN_NAMES, *REJECTED_NAMES, *OF_QUERY, *TELLING})
 TRANSCRIPT: Final = re.compile(r"(?:\A|\n\n)(Human|Assistant): ?")
 SPEAKER: Final = {"Human": "user", "Assistant": "assistant"}
-# Beside two texts that begin with the prompt stand names and numbers alone.
+# Where both texts begin with the prompt, other columns hold only names and numbers.
 NAME_OF_SOMETHING: Final = re.compile(r"[\w./:+-]+", re.ASCII)
 QUESTIONS: Final = frozenset(
     {"text", "question", "user", "context", "task", "problem", "frage", "pregunta", "pergunta", "domanda"}
@@ -73,12 +73,12 @@ GOLD: Final = "gold"
 
 
 def has_texts(sample: FileSample) -> bool:
-    """Whether the two are responses: in other files they are the numbers of responses, or scores."""
+    """Whether both columns hold responses: in other files they are numbers of responses, or scores."""
     return fits_mostly(not isinstance(one, (int, float)) for field in SIDES for one in sample.values(field))
 
 
 def preference_rows_reader(sample: FileSample) -> Callable[[Record, ReadOptions], tuple[FileRow, ...]]:
-    """Chat messages that are JSON in cells are so throughout a column; one text that is JSON stays a text."""
+    """A reader that decodes columns of JSON chat messages; a single text that is JSON stays a text."""
     found = encoded_columns(sample, (*PROMPTS, *SIDES))
     return partial(preference_rows, encoded=found if found.issuperset(SIDES) else found.difference(SIDES))
 
@@ -110,21 +110,21 @@ def is_turn(given: Mapping[str, Any]) -> bool:
     return any(key in given for key in ROLE_KEYS) and any(key in given for key in TEXT_KEYS)
 
 
-def preference_rows(record: Record, reading: ReadOptions, encoded: Set[str] = frozenset()) -> tuple[FileRow, ...]:
+def preference_rows(record: Record, options: ReadOptions, encoded: Set[str] = frozenset()) -> tuple[FileRow, ...]:
     values = decode_turn_columns(record.values, encoded)
-    rows = (row for one in pairs_of_row(values) for row in preference_pair_rows(record, one, reading))
+    rows = (row for one in pairs_of_row(values) for row in preference_pair_rows(record, one, options))
     return *rows, *left_out_notices(values, unread_preference_columns(values), record.line)
 
 
-def chosen_response_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def chosen_response_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """Rows of preference files with Axolotl's column names."""
-    told = dict(zip(RESPONSES, SIDES, strict=True))
+    standard_names = dict(zip(RESPONSES, SIDES, strict=True))
     return preference_rows(
-        replace(record, values={told.get(name, name): one for name, one in record.values.items()}), reading
+        replace(record, values={standard_names.get(name, name): one for name, one in record.values.items()}), options
     )
 
 
-def fine_tuning_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def fine_tuning_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """The preferences that OpenAI's models are fine-tuned with: an input, and one output preferred to another."""
     given = record.values.get("input")
     if isinstance(given, dict):
@@ -133,7 +133,7 @@ def fine_tuning_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...
     if not isinstance(given, list):
         raise RowRefused("input must hold messages")
     values = {**{column: value for column, value in record.values.items() if column != "input"}, INPUT: given}
-    return *preference_pair_rows(record, values, reading, OUTPUTS), *left_out_notices(
+    return *preference_pair_rows(record, values, options, OUTPUTS), *left_out_notices(
         values, unread_preference_columns(values), record.line
     )
 
@@ -154,15 +154,15 @@ def list_of_texts(given: object) -> list[str] | None:
 
 
 def preference_pair_rows(
-    record: Record, values: Mapping[str, Any], reading: ReadOptions, sides: tuple[str, str] = SIDES
+    record: Record, values: Mapping[str, Any], options: ReadOptions, sides: tuple[str, str] = SIDES
 ) -> tuple[FileRow, ...]:
     prompt, chosen, rejected = split_prompt_and_responses(values, *sides)
     names = preference_candidate_names(values, chosen, rejected)
-    query = preference_query(values, reading, prompt, chosen, rejected, unnamed=names[0] in UNNAMED)
+    query = preference_query(values, options, prompt, chosen, rejected, unnamed=names[0] in UNNAMED)
     comparison = ComparisonRow(
         line=record.line,
         query=query,
-        # By name, so that not even the order of the columns tells.
+        # By name, so that the order of the sides does not reveal the choice.
         candidate_a=min(names),
         response_a=chosen if names[0] < names[1] else rejected,
         candidate_b=max(names),
@@ -174,8 +174,8 @@ def preference_pair_rows(
         query_key=query.key,
         candidate_a=comparison.candidate_a,
         candidate_b=comparison.candidate_b,
-        rater=reading.rater or GOLD,
-        rater_kind=reading.rater_kind or RaterKind.GOLD,
+        rater=options.rater or GOLD,
+        rater_kind=options.rater_kind or RaterKind.GOLD,
         aspect=DEFAULT_ASPECT,
         choice=Choice.A if names[0] < names[1] else Choice.B,
         note=note_with_strength("", preference_margin(values)),
@@ -183,7 +183,7 @@ def preference_pair_rows(
 
 
 def preference_metadata(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells nothing; of a data set with splits also which one, where that is not an export's own."""
+    """The metadata: columns that do not reveal the choice, with a split that is not one of our exports."""
     known = KNOWN | prompt_columns(values) if "label_source" in values else (KNOWN | prompt_columns(values)) - {"split"}
     return {
         column: value
@@ -205,7 +205,7 @@ def preference_margin(values: Mapping[str, Any]) -> str:
 
 
 def unread_preference_columns(values: Mapping[str, Any]) -> list[str]:
-    """What says in other words which was chosen; and of lists, whose pairs are queries of their own, ids and names."""
+    """Columns that are not kept: those that reveal the choice, and for lists of texts also ids and names."""
     of_lists = (*IDS, *CHOSEN_NAMES, *REJECTED_NAMES) if list_of_texts(values.get("chosen")) else ()
     unread = {*of_lists, *(OF_EXPORTS if "label_source" in values else ())}
     known = KNOWN | prompt_columns(values)
@@ -239,18 +239,18 @@ def preference_candidate_names(values: Mapping[str, Any], chosen: Messages, reje
 
 def preference_query(
     values: Mapping[str, Any],
-    reading: ReadOptions,
+    options: ReadOptions,
     prompt: Messages,
     chosen: Messages,
     rejected: Messages,
     unnamed: bool,
 ) -> QueryPart:
-    """Under the file's id, or one of its words. Without names a prompt may have many pairs: each is a query then."""
+    """The query, by the file's id or a hash. Without model names, each pair of responses to a prompt is a query."""
     words = content_hash_key(prompt)
     pair = content_hash_key([prompt, *sorted((content_hash_key(chosen), content_hash_key(rejected)))])
     query = make_query(
         prompt,
-        reading,
+        options,
         key=first_candidate_name(values, *IDS) or (pair if unnamed else words),
         cluster=first_candidate_name(values, "cluster") or words,
         reference=optional_text(values, "reference"),
@@ -269,7 +269,7 @@ def split_prompt_and_responses(
         shared = shared_beginning(chosen, rejected)
         if not shared:
             return split_common_beginning(values, chosen_in, rejected_in)
-        # The prompt apart may say more than what both repeat of it, such as the system's words.
+        # The separate prompt may hold more than both responses repeat, such as a system message.
         is_longer = list(prompt[-shared:]) == list(chosen[:shared])
         prompt = prompt if is_longer else prepend_system(values, chosen[:shared])
         chosen, rejected = chosen[shared:], rejected[shared:]
@@ -283,7 +283,7 @@ def prompt_field(values: Mapping[str, Any]) -> str | None:
 
 
 def preference_prompt(values: Mapping[str, Any]) -> Messages:
-    """The question in one of several columns, with what the row says went before it; nothing where there is none."""
+    """The question from one of several columns, with system message and history; empty where there is none."""
     field = prompt_field(values)
     if field is None:
         return prepend_system(values, question_in_messages(values.get("messages")))
@@ -307,7 +307,7 @@ def prepend_system(values: Mapping[str, Any], messages: Messages) -> Messages:
 
 
 def question_in_messages(given: object) -> Messages:
-    """The column of messages where it ends with the question; nothing where it repeats one of the answers."""
+    """The column of messages if it ends with the question; empty if it repeats one of the answers."""
     messages = parse_optional_messages(given, "messages") if isinstance(given, list) and given else []
     return messages if messages and messages[-1]["role"] == "user" else []
 
@@ -336,7 +336,7 @@ def preference_side(values: Mapping[str, Any], field: str, prompt: Messages) -> 
         return read_turns_or_text(given, field)
     text = value_as_text(given, field)
     turns = turns_of_text(text, "assistant")
-    # Beside a prompt a transcript is one where it goes on with it or repeats it; else it is what was answered.
+    # With a prompt, a transcript that neither continues nor repeats it is itself the answer.
     repeats = not prompt or len(prompt) > 1 or turns[0]["role"] == "assistant" or prompt[-1] in turns
     return turns if repeats else assistant_turn(text)
 
@@ -348,7 +348,7 @@ def read_turns_or_text(given: object, field: str) -> Messages:
 def split_common_beginning(
     values: Mapping[str, Any], chosen_in: str, rejected_in: str
 ) -> tuple[Messages, Messages, Messages]:
-    """Two texts of which the prompt is what both begin with, parted where TRL parts them."""
+    """Prompt and responses of two texts with a common beginning, which is the prompt, split as TRL does."""
     chosen, rejected = values.get(chosen_in), values.get(rejected_in)
     others = [value for column, value in preference_metadata(values).items() if may_be_prompt(column, value)]
     if not isinstance(chosen, str) or not isinstance(rejected, str) or others:
@@ -365,7 +365,7 @@ def split_common_beginning(
 
 
 def may_be_prompt(column: str, value: object) -> bool:
-    """Whether it is more than the name or the number of something: then it may be what was asked."""
+    """Whether a value may be the prompt: it is more than a name or a number."""
     if not isinstance(value, str) or not value.strip():
         return False
     return column.lower() in QUESTIONS or not NAME_OF_SOMETHING.fullmatch(value.strip())

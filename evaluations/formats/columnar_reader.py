@@ -31,7 +31,6 @@ from evaluations.formats.record_streams import (
 from evaluations.formats.values import approximate_size
 
 ColumnReader = Callable[[pa.Array], list[Any]]
-
 PlainConverter = Callable[[Any], Any]
 
 
@@ -71,7 +70,7 @@ def is_text_type(kind: pa.DataType) -> bool:
 
 
 def fall_back_to_bytes(read: ColumnReader) -> ColumnReader:
-    """A file may call text what is none: then each value is looked at by itself."""
+    """A reader that decodes values one by one where a text column holds bytes that are not UTF-8."""
 
     def either(array: pa.Array) -> list[Any]:
         try:
@@ -91,7 +90,7 @@ def text_or_bytes(value: bytes) -> Any:
 
 
 def to_microseconds(kind: pa.DataType) -> pa.DataType:
-    """Python's times end at microseconds."""
+    """The type with nanoseconds replaced by microseconds, the resolution of Python's times."""
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
         return pa.timestamp("us", kind.tz)
     if kind == pa.time64("ns"):
@@ -104,7 +103,7 @@ def to_microseconds(kind: pa.DataType) -> pa.DataType:
 
 
 def make_plain_converter(kind: pa.DataType, where: str) -> PlainConverter | None:
-    """What makes a value plain; None where it is so already."""
+    """A converter of values to plain JSON values; None where they are plain already."""
     is_ = pa.types
     if isinstance(kind, pa.BaseExtensionType):
         return make_plain_converter(kind.storage_type, where)
@@ -153,12 +152,11 @@ def convert_map(key: PlainConverter | None, part: PlainConverter | None) -> Plai
 
 
 HEADER_BYTES: Final = 32
-
 NUMBER_FOLLOWS: Final = 0x15  # the next field, a 32-bit integer
 
 
 def dictionary_bytes(file: BinaryIO, metadata: Any) -> dict[str, int]:
-    """How long the longest dictionary of each column is."""
+    """The bytes of the longest dictionary of each column."""
     longest: dict[str, int] = {}
     for column in column_chunks(metadata):
         if column.has_dictionary_page and column.dictionary_page_offset is not None:
@@ -176,7 +174,7 @@ def column_chunks(metadata: Any) -> Iterator[Any]:
 
 
 def page_length(header: bytes, otherwise: int) -> int:
-    """The second number of a page's head, the length of what it holds; 0 < length <= 2**31."""
+    """The second number of a page header, the length of the page; ``otherwise`` where it cannot be read."""
     at = 0
     number = 0
     for _ in range(2):
@@ -199,16 +197,11 @@ def read_varint(header: bytes, at: int) -> tuple[int, int]:
 
 
 ARROW_FILE: Final = b"ARROW1\x00\x00"
-
-# So many rows are turned into values at once: fewer where they are long, or where one value may stand for many.
+# Rows that are converted at once; fewer where rows are long, or where a dictionary value may repeat.
 MOST_AT_ONCE: Final = 500
-
 BATCH_BYTES: Final = 8 * MB
-
 LONG_DICTIONARY_BYTES: Final = 2 * MB
-
 REPEATED_BYTES: Final = 128 * MB
-
 T = TypeVar("T")
 
 
@@ -249,7 +242,7 @@ def read_arrow(file: BinaryIO, name: str) -> RecordSource:
 
 
 def validate_batches(stream: Any) -> Iterator[pa.RecordBatch]:
-    """What is written in such a stream is believed by all that is done with it later, so it is looked at first."""
+    """The batches of a stream, validated first, because later operations trust their content; in small slices."""
     for batch in stream:
         batch.validate(full=True)
         for start in range(0, batch.num_rows, MOST_AT_ONCE):
@@ -302,5 +295,5 @@ def read_safely(read: Callable[[], T], name: str, kind: str, where: str = "") ->
 
 
 def error_line(error: BaseException) -> str:
-    """The first line of what a library says, which may be long."""
+    """The first line of a library's error message, shortened."""
     return (str(error).strip().split("\n")[0] or type(error).__name__)[:120].rstrip(".")

@@ -10,8 +10,8 @@ from evaluations.formats.chat_messages import parse_optional_messages, require_a
 from evaluations.formats.native_rows import prefix_key
 from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, optional_text, parse_structured_value
 
-HASHED: Final = 24  # letters of a sum that stand for a text: two texts of a billion share them with a chance of 1e-11
-# What two responses are called that the file has no names for. Their texts say which is which, never a label.
+HASHED: Final = 24  # characters of a hash: among a billion texts, two share them with a chance of 1e-11
+# Names of two responses without model names, assigned by their texts, never by a label.
 UNNAMED: Final = ("response 1", "response 2")
 WITHOUT_NAMES: Final = (
     f"Where the file does not name its two candidates they are {UNNAMED[0]} and {UNNAMED[1]}, by their texts alone: "
@@ -34,7 +34,7 @@ def content_hash_key(content: object) -> str:
 
 def make_query(
     messages: Messages,
-    reading: ReadOptions,
+    options: ReadOptions,
     *,
     key: str = "",
     cluster: str = "",
@@ -42,13 +42,13 @@ def make_query(
     category: str = "",
     metadata: Mapping[str, Any] | None = None,
 ) -> QueryPart:
-    """A query under the file's own id, or under one made of its words."""
+    """A query with the file's own id, or with a hash of its text."""
     if not any(turn["content"].strip() for turn in messages):
         raise RowRefused("the query is empty")
-    full = prefix_key(key or content_hash_key(messages), reading)
+    full = prefix_key(key or content_hash_key(messages), options)
     return QueryPart(
         key=full,
-        cluster=cluster_name(reading.id_prefix + cluster) if cluster else full,
+        cluster=cluster_name(options.id_prefix + cluster) if cluster else full,
         messages=messages,
         reference=reference or None,
         category=category[:MAX_CATEGORY],
@@ -67,7 +67,7 @@ def parse_turns(value: object, field: str) -> Messages:
 
 
 def first_question_length(messages: Messages, field: str) -> int:
-    """How many turns make the query: up to the user's first."""
+    """The number of turns of the query: up to the first turn of the user."""
     for number, one in enumerate(messages):
         if one["role"] == "user":
             return number + 1
@@ -85,7 +85,7 @@ def conversation_until_turn(messages: Messages, number: int) -> Messages:
 
 
 def shared_beginning(one: Messages, other: Messages) -> int:
-    """How many turns both begin with, the last of them the user's."""
+    """The number of turns that both begin with, up to the last common turn of the user."""
     shared = 0
     for number, (first, second) in enumerate(zip(one, other, strict=False)):
         if first != second:
@@ -96,7 +96,7 @@ def shared_beginning(one: Messages, other: Messages) -> int:
 
 
 def require_response(messages: Messages, where: str) -> Messages:
-    """The response; a conversation that ends with the question has none."""
+    """The messages of a response; refused where there are none."""
     if not messages:
         raise RowRefused(f'{where} has no response after the question (an empty one is a turn with the content "")')
     return require_answer(messages, where)

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Final, cast
 
-from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind, ShapeCache
+from evaluations.formats.export_format import (
+    ExportFormat,
+    ExportOptions,
+    ExportRows,
+    ExportTally,
+    RowKind,
+    ShapeCache,
+    count_rows,
+)
 from evaluations.formats.exported_rows import (
     EXECUTED,
     MATERIAL,
@@ -25,22 +33,20 @@ from evaluations.formats.exported_rows import (
     pack_response,
 )
 
-# What a review says of itself, each in a column of the person.
+# Fields of a review, each in a column of the person.
 OF_REVIEW: Final = (
     *("shown", "blind", "reveal", "judge_first", "judge_shown", "awaits_judge"),
     *("picked_by", "round", "probability", "active_ms", "note", "spans"),
 )
 
 QUOTED: Final = re.compile('[",\r\n]')
-
-# All cells of a row are looked at together: few rows have one that a spreadsheet would execute.
+# All cells of a row are searched at once, since few rows have one that a spreadsheet would execute.
 BETWEEN: Final = "\0"
-
 SUSPECTED: Final = re.compile(f"{BETWEEN}(?:{'|'.join(map(re.escape, EXECUTED))})")
 
 
 def csv_export_lines(rows: Iterable[ExportedRow], raters: ExportedRaters) -> Iterator[bytes]:
-    """A head with the columns of these raters and aspects, then the rows; RFC 4180, UTF-8."""
+    """A header with the columns of these raters and aspects, then the rows; RFC 4180, UTF-8."""
     named, flattened = csv_columns(raters), RowFlattener()
     yield csv_line(named)
     for row in rows:
@@ -80,7 +86,7 @@ def csv_columns(raters: ExportedRaters) -> list[str]:
 
 
 class RowFlattener:
-    """Rows flattened. What was not given is an empty cell, like an empty text."""
+    """Converts rows to flat cells; a missing value and an empty text are both an empty cell."""
 
     def __init__(self) -> None:
         self.labels, self.choices = ShapeCache(label_cells), ShapeCache(choice_cells)
@@ -88,10 +94,10 @@ class RowFlattener:
     def cells(self, row: ExportedRow) -> dict[str, str]:
         flat = material_cells(row)
         for aspect, label in row["labels"].items():
-            flat |= self.labels.of(label, aspect)
-        for aspect, settled in row["adjudications"].items():
-            flat[f"adjudication:{aspect}"] = settled["choice"]
-            flat |= {f"adjudication:{aspect}:{part}": str(settled[part]) for part in ("reason", "by", "at")}
+            flat |= self.labels.get(label, aspect)
+        for aspect, adjudication in row["adjudications"].items():
+            flat[f"adjudication:{aspect}"] = adjudication["choice"]
+            flat |= {f"adjudication:{aspect}:{part}": str(adjudication[part]) for part in ("reason", "by", "at")}
         if row["comments"]:
             flat["comments"] = pack_cell(row["comments"])
         if row["skipped"]:
@@ -102,8 +108,8 @@ class RowFlattener:
                 flat[column] = f"{flat[column]} | {choice}" if column in flat else choice
         for judge in row["judges"]:
             flat |= judge_cells(judge)
-            for aspect, said in judge["choices"].items():
-                flat |= self.choices.of(said, judge["judge"], aspect)
+            for aspect, choices_of_aspect in judge["choices"].items():
+                flat |= self.choices.get(choices_of_aspect, judge["judge"], aspect)
         for person in row["people"]:
             flatten_person(flat, person)
         return flat
@@ -146,23 +152,24 @@ def judge_cells(judge: ExportedJudge) -> dict[str, str]:
     }
 
 
-def choice_cells(said: ExportedJudgeChoice, judge: str, aspect: str) -> dict[str, str]:
+def choice_cells(choice: ExportedJudgeChoice, judge: str, aspect: str) -> dict[str, str]:
     name = f"judge:{judge}:{aspect}"
     return {
-        name: said["choice"] or "",
-        f"{name}:inconsistent": yes_or_no(said["inconsistent"]),
-        f"{name}:orders": scores_cell(said) if "scores" in said else orders_cell(said),
+        name: choice["choice"] or "",
+        f"{name}:inconsistent": yes_or_no(choice["inconsistent"]),
+        f"{name}:orders": scores_cell(choice) if "scores" in choice else orders_cell(choice),
     }
 
 
-def orders_cell(said: ExportedJudgeChoice) -> str:
+def orders_cell(judge_choice: ExportedJudgeChoice) -> str:
     return " ".join(
-        f"{shown}={','.join(choice or '' for choice in choices)}" for shown, choices in sorted(said["orders"].items())
+        f"{shown}={','.join(choice or '' for choice in choices)}"
+        for shown, choices in sorted(judge_choice["orders"].items())
     )
 
 
-def scores_cell(said: ExportedJudgeChoice) -> str:
-    scores = said["scores"]
+def scores_cell(judge_choice: ExportedJudgeChoice) -> str:
+    scores = judge_choice["scores"]
     return f"derived from scores A={scores['A']} B={scores['B']} margin={scores['margin']}{score_direction(scores)}"
 
 
@@ -173,8 +180,8 @@ def score_direction(scores: ExportedScores | ExportedPersonScores) -> str:
 def rationale_texts(judge: ExportedJudge) -> Iterator[str]:
     """The judge's rationales by order shown, then the notes of single aspects."""
     yield from rationales_by_order(judge["rationales"])
-    for aspect, said in judge["choices"].items():
-        for texts in (said.get("rationales", {}), said.get("notes", {})):
+    for aspect, choice in judge["choices"].items():
+        for texts in (choice.get("rationales", {}), choice.get("notes", {})):
             yield from (f"{aspect}, {text}" for text in rationales_by_order(texts))
 
 
@@ -190,20 +197,20 @@ def flatten_person(flat: dict[str, str], person: ExportedPerson) -> None:
     """Add a person's review to the cells; a second review follows the first after a bar."""
     name = f"person:{person['rater']}"
     of_review = cast("Mapping[str, Any]", person)
-    said = {f"{name} ({part})": csv_cell(of_review.get(part)) for part in OF_REVIEW}
+    cells = {f"{name} ({part})": csv_cell(of_review.get(part)) for part in OF_REVIEW}
     for aspect, choice in person["choices"].items():
-        said[f"{name}:{aspect}"] = choice["final"] or ""
-        said[f"{name}:{aspect}:first"] = choice["first"] or ""
-        said[f"{name}:{aspect}:reason"] = choice["reason"] or ""
-        said[f"{name}:{aspect}:note"] = choice["note"] or choice.get("rationale", "")
+        cells[f"{name}:{aspect}"] = choice["final"] or ""
+        cells[f"{name}:{aspect}:first"] = choice["first"] or ""
+        cells[f"{name}:{aspect}:reason"] = choice["reason"] or ""
+        cells[f"{name}:{aspect}:note"] = choice["note"] or choice.get("rationale", "")
         if "scores" in choice:
-            said[f"{name}:{aspect}:scores"] = person_scores_cell(choice["scores"])
-    for column, cell in said.items():
+            cells[f"{name}:{aspect}:scores"] = person_scores_cell(choice["scores"])
+    for column, cell in cells.items():
         flat[column] = f"{flat[column]} | {cell}" if column in flat else cell
 
 
 def csv_cell(value: Any) -> str:
-    """Yes or no, a list as JSON, and nothing for what is not known."""
+    """A cell: yes or no for a boolean, JSON for a list, empty for None."""
     if isinstance(value, bool):
         return yes_or_no(value)
     if isinstance(value, list):
@@ -212,12 +219,12 @@ def csv_cell(value: Any) -> str:
 
 
 def person_scores_cell(scores: ExportedPersonScores) -> str:
-    told = [
+    stages = [
         f"{stage} {' '.join(f'{side}={number}' for side, number in given.items() if number is not None)}"
         for stage, given in (("first", scores["first"]), ("final", scores["final"]))
         if any(number is not None for number in given.values())
     ]
-    return f"{'; '.join(told)}; margin={scores['margin']}{score_direction(scores)}"
+    return f"{'; '.join(stages)}; margin={scores['margin']}{score_direction(scores)}"
 
 
 def neutralise_row(flat: dict[str, str]) -> dict[str, str]:
@@ -231,13 +238,7 @@ def neutralise_row(flat: dict[str, str]) -> dict[str, str]:
 
 
 def write_csv(rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally) -> Iterator[bytes]:
-    yield from csv_export_lines(count_csv_rows(cast("Iterable[ExportedRow]", rows), tally), raters)
-
-
-def count_csv_rows(rows: Iterable[ExportedRow], tally: ExportTally) -> Iterator[ExportedRow]:
-    for row in rows:
-        tally.rows += 1
-        yield row
+    yield from csv_export_lines(cast("Iterable[ExportedRow]", count_rows(rows, tally)), raters)
 
 
 CSV_FORMAT: Final = ExportFormat(
@@ -254,7 +255,7 @@ Cell = str | int | float | None
 
 
 def table_as_csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> bytes:
-    """RFC 4180, UTF-8. What is missing is an empty cell; a number has every figure that tells it from its neighbour."""
+    """A table as CSV, RFC 4180, UTF-8. None is an empty cell; numbers have enough digits to be read back exactly."""
     file = io.StringIO()
     writer = csv.writer(file)
     writer.writerow(map(neutralise_cell, columns))
@@ -263,5 +264,5 @@ def table_as_csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> byte
 
 
 def neutralise_cell(cell: Cell) -> Cell:
-    """An apostrophe before words that begin like a formula. A negative number is none."""
+    """A text that a spreadsheet would execute gets an apostrophe; negative numbers stay as they are."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(EXECUTED) else cell

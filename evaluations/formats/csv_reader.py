@@ -21,11 +21,11 @@ from evaluations.formats.record_streams import (
     too_many_blank_lines,
 )
 
-# How the csv module says that a field goes on and on, with all the rows after it inside.
+# Errors of the csv module for a field whose quote is never closed.
 SWALLOWED: Final = ("unexpected end of data", "field larger than field limit")
-# A first line that only says how the others are separated.
+# A first line that only declares the separator.
 EXCEL_SEPARATOR_LINE: Final = re.compile(r"sep=([,;\t])\s*")
-# A line with nothing but what separates cells.
+# A line of separators alone.
 BLANK_LINE: Final = re.compile(r'[\s,;"]*')
 # A column without a name, as it is or as pandas writes it.
 NO_NAME: Final = re.compile(r"(Unnamed: \d+)?")
@@ -33,7 +33,7 @@ csv.field_size_limit(MAX_RECORD_BYTES)
 
 
 class CsvLines:
-    """The lines of a table as text, and how much of it was read since the last row was whole."""
+    """The lines of a table as text. ``pending``: bytes read since the last complete row."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self.is_utf8 = True  # so far
@@ -59,8 +59,8 @@ def read_csv(file: BinaryIO, name: str) -> RecordSource:
     texts = iter(lines)
     header, passed = next(texts), 0
     delimiter = ""
-    if told := EXCEL_SEPARATOR_LINE.fullmatch(header):
-        header, passed, delimiter = next(texts, ""), 1, told.group(1)
+    if separator := EXCEL_SEPARATOR_LINE.fullmatch(header):
+        header, passed, delimiter = next(texts, ""), 1, separator.group(1)
     while header and BLANK_LINE.fullmatch(header):
         header, passed = next(texts, ""), passed + 1
     reader = csv.reader(chain([header], texts), delimiter=delimiter or max(",;\t", key=header.count), strict=True)
@@ -125,7 +125,7 @@ class CsvTable:
             index += 1
 
     def fitted(self, fields: list[str]) -> list[str]:
-        """A row as wide as the header, where what it has more or less are blank cells without a name."""
+        """A row padded or cut to the width of the header where the difference is blank cells of unnamed columns."""
         width = len(self._columns)
         if len(fields) < width:
             return fields if any(self._columns[len(fields) :]) else fields + [""] * (width - len(fields))

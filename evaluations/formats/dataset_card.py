@@ -21,7 +21,7 @@ NOTED_IN_WORDS: Final = {
 
 @dataclass(frozen=True)
 class CardRubric:
-    """What was asked, as raters read it. ``aspects``: key and definition."""
+    """A rubric as raters read it. ``aspects``: key and definition of each."""
 
     name: str
     instructions: str
@@ -30,7 +30,7 @@ class CardRubric:
 
 @dataclass(frozen=True)
 class CardAgreement:
-    """How far two sides, or several, agreed on an aspect; numbers as they are to be printed."""
+    """The agreement of two or more sides on an aspect, with numbers formatted for printing."""
 
     aspect: str
     between: str
@@ -42,7 +42,7 @@ class CardAgreement:
 
 @dataclass(frozen=True)
 class CardFacts:
-    """The facts of a card that are not counted while the files are written.
+    """The facts of a card that are known before the files are written.
 
     ``judges``: name, kind, model and rubric of each. ``policy`` and ``rules`` are sentences.
     """
@@ -71,8 +71,8 @@ class CardConfig:
         return sum(rows for _, rows in self.files.values())
 
 
-def dataset_card(facts: CardFacts, how: PreferenceRule, configs: Sequence[CardConfig], account: ExportCounts) -> str:
-    return "\n".join([*front_matter(facts, configs), "", *card_text(facts, how, configs, account)]) + "\n"
+def dataset_card(facts: CardFacts, rule: PreferenceRule, configs: Sequence[CardConfig], counts: ExportCounts) -> str:
+    return "\n".join([*front_matter(facts, configs), "", *card_text(facts, rule, configs, counts)]) + "\n"
 
 
 def front_matter(facts: CardFacts, configs: Sequence[CardConfig]) -> Iterator[str]:
@@ -119,20 +119,20 @@ def size_category(rows: int) -> str:
 
 
 def card_text(
-    facts: CardFacts, how: PreferenceRule, configs: Sequence[CardConfig], account: ExportCounts
+    facts: CardFacts, rule: PreferenceRule, configs: Sequence[CardConfig], counts: ExportCounts
 ) -> Iterator[str]:
     yield f"# {escape_markdown_line(facts.name)}"
     yield ""
-    yield from describe_dataset(facts, how, configs)
-    yield from describe_labelling(facts, how)
+    yield from describe_dataset(facts, rule, configs)
+    yield from describe_labelling(facts, rule)
     yield from describe_agreement(facts)
-    yield from describe_exclusions(account)
+    yield from describe_exclusions(counts)
     yield from describe_splits(configs)
-    yield from describe_limits(how)
+    yield from describe_limits(rule)
     yield from describe_provenance(facts)
 
 
-def describe_dataset(facts: CardFacts, how: PreferenceRule, configs: Sequence[CardConfig]) -> Iterator[str]:
+def describe_dataset(facts: CardFacts, rule: PreferenceRule, configs: Sequence[CardConfig]) -> Iterator[str]:
     if facts.description.strip():
         yield from [fence_block(facts.description), ""]
     yield "Pairs of responses to the same query, and which of the two is preferred. Written by judgeweb."
@@ -140,13 +140,13 @@ def describe_dataset(facts: CardFacts, how: PreferenceRule, configs: Sequence[Ca
     for config in configs:
         yield f"- `{config.name}` ({config.rows:,} rows): {config.about}"
     yield ""
-    yield f"One choice of each comparison: **`{how.name}`**. {how.in_words}"
+    yield f"One choice of each comparison: **`{rule.name}`**. {rule.in_words}"
     yield ""
     yield "**Licence**: not stated. Whoever publishes this says here what may be done with the texts and the labels."
     yield ""
 
 
-def describe_labelling(facts: CardFacts, how: PreferenceRule) -> Iterator[str]:
+def describe_labelling(facts: CardFacts, rule: PreferenceRule) -> Iterator[str]:
     yield "## How it was labelled"
     yield ""
     yield (
@@ -185,31 +185,31 @@ def describe_agreement(facts: CardFacts) -> Iterator[str]:
     )
 
 
-def describe_exclusions(account: ExportCounts) -> Iterator[str]:
+def describe_exclusions(counts: ExportCounts) -> Iterator[str]:
     yield from ["## What is left out", ""]
-    if account.excluded:
-        told = [(reason, EXCLUSION_REASONS.get(reason, ""), f"{n:,}") for reason, n in sorted(account.excluded.items())]
-        yield from markdown_table(("reason", "", "comparisons"), told)
+    if counts.excluded:
+        rows = [(reason, EXCLUSION_REASONS.get(reason, ""), f"{n:,}") for reason, n in sorted(counts.excluded.items())]
+        yield from markdown_table(("reason", "", "comparisons"), rows)
     else:
         yield from ["Nothing: every comparison is a preference.", ""]
-    noted = [(NOTED_IN_WORDS[name], n) for name, n in sorted(account.noted.items()) if n and name in NOTED_IN_WORDS]
+    noted = [(NOTED_IN_WORDS[name], n) for name, n in sorted(counts.noted.items()) if n and name in NOTED_IN_WORDS]
     if noted:
         yield from [*(f"- {n:,} {words}" for words, n in noted), ""]
 
 
 def describe_splits(configs: Sequence[CardConfig]) -> Iterator[str]:
     yield from ["## Splits", ""]
-    told = [(one.name, split, f"{rows:,}") for one in configs for split, (_, rows) in one.files.items()]
-    yield from markdown_table(("table", "split", "rows"), told)
+    table_rows = [(one.name, split, f"{rows:,}") for one in configs for split, (_, rows) in one.files.items()]
+    yield from markdown_table(("table", "split", "rows"), table_rows)
     if any(len(one.files) > 1 for one in configs):
         yield from ["No cluster of queries is in two splits.", ""]
 
 
-def describe_limits(how: PreferenceRule) -> Iterator[str]:
+def describe_limits(rule: PreferenceRule) -> Iterator[str]:
     yield from ["## Limits", ""]
     yield "- A preference says which of two responses was preferred, not that either is right."
-    if how.rule:
-        yield f"- `{how.name}` is derived from several aspects: no rater was asked this one question."
+    if rule.rule:
+        yield f"- `{rule.name}` is derived from several aspects: no rater was asked this one question."
     yield "- Rows with the source `panel` or `judge` repeat what language models prefer, biases included."
     yield "- `context` and `reference` are columns of their own: whether a candidate saw them is not known."
     yield ""

@@ -37,9 +37,7 @@ class BorrowedFile:
 
 
 GZIP: Final = b"\x1f\x8b"
-
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
-
 # A frame that carries no data; what packs with several threads begins with one.
 SKIPPED_ZSTD: Final = tuple(bytes([number, 0x2A, 0x4D, 0x18]) for number in range(0x50, 0x60))
 

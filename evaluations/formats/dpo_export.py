@@ -32,14 +32,14 @@ from evaluations.formats.prompt_layouts import (
 def dpo_lines(
     rows: Iterable[LabelledRow],
     aspects: Sequence[str],
-    how: PreferenceRule,
-    account: ExportCounts,
+    rule: PreferenceRule,
+    counts: ExportCounts,
     layout: Layout = Layout.CHAT,
 ) -> Iterator[bytes]:
     """A line for each comparison that prefers one response. Ties and two bad responses are left out, and counted."""
-    for one in preferred_responses(rows, how, aspects, account):
-        account.rows += 1
-        count_dpo_warnings(one, account)
+    for one in preferred_responses(rows, rule, aspects, counts):
+        counts.rows += 1
+        count_dpo_warnings(one, counts)
         yield encode_line(dpo_record(one, layout))
 
 
@@ -49,12 +49,12 @@ def dpo_record(one: PreferredResponse, layout: Layout) -> dict[str, Any]:
         **lay_out_preference(one, layout),
         "chosen_model": chosen_by,
         "rejected_model": rejected_by,
-        **choice_columns(one.of),
+        **choice_columns(one.comparison),
     }
 
 
 def lay_out_preference(one: PreferredResponse, layout: Layout) -> dict[str, Any]:
-    row = one.of.row
+    row = one.comparison.row
     if layout == Layout.IMPLICIT:
         return {
             "chosen": conversation_with_response(row, one.chosen),
@@ -64,19 +64,21 @@ def lay_out_preference(one: PreferredResponse, layout: Layout) -> dict[str, Any]
     return {"prompt": asked.prompt, "chosen": asked.answers[0], "rejected": asked.answers[1]}
 
 
-def count_dpo_warnings(one: PreferredResponse, account: ExportCounts) -> None:
+def count_dpo_warnings(one: PreferredResponse, counts: ExportCounts) -> None:
     """Rows of which a trainer should know."""
     if is_empty_response(one.chosen):
-        account.noted["chosen_is_empty"] += 1
+        counts.noted["chosen_is_empty"] += 1
     if is_empty_response(one.rejected):
-        account.noted["rejected_is_empty"] += 1
+        counts.noted["rejected_is_empty"] += 1
     if not (isinstance(one.chosen, str) and isinstance(one.rejected, str)):
-        account.noted["response_of_several_turns"] += 1
+        counts.noted["response_of_several_turns"] += 1
 
 
 def write_dpo(rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally) -> Iterator[bytes]:
     layout = Layout(options.settings["layout"])
-    return dpo_lines(cast("Iterable[LabelledRow]", rows), raters.aspects, options.deciding(raters), tally, layout)
+    return dpo_lines(
+        cast("Iterable[LabelledRow]", rows), raters.aspects, options.preference_rule(raters), tally, layout
+    )
 
 
 DPO_FORMAT: Final = ExportFormat(

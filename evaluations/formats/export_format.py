@@ -15,30 +15,30 @@ from evaluations.formats.dataset_card import CardFacts
 from evaluations.formats.exported_rows import ExportedRaters
 from evaluations.formats.preferences import ExportCounts
 
-# A row of `exported.ExportedRow`, or of its part `exported.LabelledRow` where a format needs no more.
+# A row of `exported_rows.ExportedRow`, or of its part `exported_rows.LabelledRow` where a format needs no more.
 ExportRow = Mapping[str, Any]
 
 
 class RowKind(StrEnum):
-    """The kind of rows that a format needs; labels alone are read several times as fast."""
+    """The kind of rows that a format is written from; labels alone are read several times as fast."""
 
     LABELS = "labels"
     EVERYTHING = "everything"
-    VERDICTS = "verdicts"  # `verdicts_out.VerdictOut`
-    SCORES = "scores"  # `verdicts_out.ScoreOut`
-    TABLES = "tables"  # no rows of these kinds, but files of a ZIP: the whole evaluation, for whoever owns it
+    VERDICTS = "verdicts"  # `verdicts_export.ExportedVerdict`
+    SCORES = "scores"  # `verdicts_export.ExportedScore`
+    TABLES = "tables"  # no rows, but the files of a ZIP: the whole evaluation
 
 
 @dataclass(frozen=True)
 class FormatSetting:
-    """Something a format wants to know, one of a few values: shown as a field, and as ``--NAME`` of the command.
+    """A setting of a format with a few values: a field of the page, and ``--NAME`` of the command.
 
-    ``of_candidates``: one of the evaluation's candidates by name, besides ``values``.
+    ``of_candidates``: whether the evaluation's candidates are values too, by name.
     """
 
     name: str
     label: str
-    values: Mapping[str, str]  # value → what it means, in words
+    values: Mapping[str, str]  # description of each value
     initial: str
     of_candidates: bool = False
 
@@ -55,9 +55,9 @@ def empty_card_facts() -> CardFacts:
 class ExportOptions:
     """The options of an export. ``settings`` holds a value for each setting of the format.
 
-    ``aspect`` or ``combine``: the one aspect whose label counts, or the rule that makes one choice of several; both
-    were held against the evaluation before the file was begun. ``manifest`` is asked after the last row: all that the
-    file rests on and that was counted, the same for the same file (nothing of who and when). ``facts`` are for a card.
+    ``aspect`` or ``combine``: the one aspect whose label counts, or the rule that makes one choice of several; both are
+    validated before the export starts. ``manifest``: called after the last row; the export's sources and counts, the
+    same for the same file, so without the user and the time. ``facts``: called after the last row, for a dataset card.
     """
 
     aspect: str = ""
@@ -66,17 +66,17 @@ class ExportOptions:
     manifest: Callable[[], Mapping[str, Any]] = empty_manifest
     facts: Callable[[], CardFacts] = empty_card_facts
 
-    def deciding(self, raters: ExportedRaters) -> PreferenceRule:
-        """How a comparison comes to its one choice."""
+    def preference_rule(self, raters: ExportedRaters) -> PreferenceRule:
+        """The rule by which a comparison has one choice."""
         return parse_preference_rule(aspect=self.aspect, combine=self.combine, aspects=raters.aspects)
 
 
 @dataclass
 class ExportTally(ExportCounts):
-    """What became of the comparisons, counted while they are written.
+    """Counts of an export, kept while it is written.
 
-    The engine counts ``comparisons`` as it hands them to the writer, and the ``sources`` of their labels. Writers count
-    the rest: the rows of the file, and what is not in it.
+    ``comparisons`` and the ``sources`` of their labels are counted as comparisons are passed to the writer of a format.
+    Writers count the rest: the rows of the file, and what is excluded.
     """
 
     comparisons: int = 0
@@ -84,18 +84,16 @@ class ExportTally(ExportCounts):
 
 
 ExportRows = Iterable[ExportRow]
-
 ExportWriter = Callable[[ExportRows, ExportedRaters, ExportOptions, ExportTally], Iterator[bytes]]
 
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """A format in which labels leave. Several files go into one ZIP.
+    """An export format. A preview runs the same ``write`` and discards its bytes; several files go into one ZIP.
 
-    ``purpose`` says in a few words what one takes it for. ``reasons``: what its words of exclusion mean, for pages.
-    ``wants_choice``: it holds one choice of each comparison, of an aspect or by a rule that combines several;
-    ``one_aspect``: what raters said of one aspect, so that no rule can make it.
-    A preview runs the same writer and throws its bytes away.
+    ``purpose``: what the format is used for, in a few words. ``reasons``: a phrase for each key of exclusion.
+    ``wants_choice``: whether a row has one choice of a comparison, on an aspect or by a rule that combines several;
+    ``one_aspect``: whether it has the verdicts of raters on one aspect, which no rule can combine.
     """
 
     name: str
@@ -111,29 +109,34 @@ class ExportFormat:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def is_whole(self) -> bool:
-        """Everything is in it, so that nothing is asked, chosen or left out."""
+    def is_backup(self) -> bool:
+        """Whether the format holds the whole evaluation, so that it has no options."""
         return self.needs == RowKind.TABLES
 
 
+def count_rows(rows: ExportRows, tally: ExportTally) -> Iterator[ExportRow]:
+    """The rows, each counted in the tally as it is written."""
+    for row in rows:
+        tally.rows += 1
+        yield row
+
+
 MOST_SHAPES: Final = 50_000
+Converted = TypeVar("Converted")
 
-Made = TypeVar("Made")
 
+class ShapeCache(Generic[Converted]):
+    """A cache of converted values, by the identity of the original values, which rows share."""
 
-class ShapeCache(Generic[Made]):
-    """A cache of converted values, which the engine shares between rows."""
+    def __init__(self, convert: Callable[..., Converted]) -> None:
+        self.convert = convert
+        self.cached: dict[tuple[object, ...], tuple[Any, Converted]] = {}
 
-    def __init__(self, shape: Callable[..., Made]) -> None:
-        self.shape = shape
-        self.known: dict[tuple[object, ...], tuple[Any, Made]] = {}
-
-    def of(self, told: Any, *names: str) -> Made:
-        # What is known is held, so that no other object can come to stand under its number.
-        held = self.known.get((id(told), *names))
-        if held is not None:
-            return held[1]
-        made = self.shape(told, *names)
-        if len(self.known) < MOST_SHAPES:
-            self.known[id(told), *names] = told, made
-        return made
+    def get(self, value: Any, *names: str) -> Converted:
+        # The original is kept in the cache, so that no other object can get its id.
+        if (cached := self.cached.get((id(value), *names))) is not None:
+            return cached[1]
+        converted = self.convert(value, *names)
+        if len(self.cached) < MOST_SHAPES:
+            self.cached[id(value), *names] = value, converted
+        return converted

@@ -1,4 +1,4 @@
-"""The shape of an exported comparison: its material, and everything that raters said of it.
+"""The shape of an exported comparison: its material, with all verdicts, reviews and comments.
 
 The material has the names of the columns of comparison files, so that an exported file can be imported again. Raters'
 labels are under LABELS in JSON and in columns with one of PREFIXES in CSV; importing the file as comparisons skips
@@ -29,17 +29,15 @@ MATERIAL: Final = (
     "metadata",
 )
 LABELS: Final = ("gold", "judges", "labels", "people")
-# What stands beside them since people settle disagreements and say why they skip; a file from before has none of it.
+# Added with resolutions and reasons for skipping; older files have none of these.
 DISCUSSION: Final = ("adjudications", "comments", "skipped")
 SPLIT: Final = "split"  # the part that the export put it in
 PREFIXES: Final = ("label:", "adjudication:", "gold:", "judge:", "person:")
-# What stands beside the material in the comparisons of a data set for the hub, where the query is the prompt.
+# Labels in the comparisons of a Hugging Face dataset, where the query is the column “prompt”.
 ON_THE_HUB: Final = ("choice", "labels", SPLIT)
 NEUTRALISED: Final = "neutralised"
-
 PACKED: Final = '[{"content": '  # how messages begin in a cell
-
-# Where a cell begins like this a spreadsheet takes it for a formula (or drops the blank and then does).
+# A spreadsheet takes a cell that begins so for a formula (or drops the blank and then does).
 EXECUTED: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
@@ -70,7 +68,7 @@ class ExportedComment(TypedDict):
 
 
 class ExportedSkip(TypedDict):
-    """That a person left the comparison out and has not reviewed it since. ``reason`` may be empty."""
+    """A person skipped the comparison and has not reviewed it since. ``reason`` may be empty."""
 
     rater: str
     rubric: str | None
@@ -91,9 +89,9 @@ class ExportedSpan(TypedDict):
 
 
 class ExportedPersonScores(TypedDict):
-    """What the person gave each response; null where nothing was given, or not confirmed yet.
+    """A person's scores of both responses; null where none was given, or not confirmed yet.
 
-    ``lower_is_better`` stands with imported scores of which that is true.
+    ``lower_is_better``: present on imported scores for which it is true.
     """
 
     first: dict[str, float | None]
@@ -105,7 +103,7 @@ class ExportedPersonScores(TypedDict):
 class ExportedPersonChoice(TypedDict):
     """``final`` is null while the person has not confirmed the first choice. ``reason``: why it differs from others'.
 
-    ``scores`` stand with choices that are derived from them.
+    ``scores``: present where the choice is derived from them.
     """
 
     first: str | None
@@ -117,7 +115,7 @@ class ExportedPersonChoice(TypedDict):
 
 
 class ExportedReviewContext(TypedDict):
-    """How the comparison came to the person, and what they saw before they chose; null where it is not known."""
+    """How the comparison was selected for the person, and what they saw before choosing; null where unknown."""
 
     picked_by: str | None
     round: str | None
@@ -131,7 +129,7 @@ class ExportedReviewContext(TypedDict):
 
 
 class ExportedPerson(ExportedReviewContext):
-    """One person's pass over the comparison. ``blind`` is null where it is not known."""
+    """One person's review of the comparison. ``blind`` is null where it is unknown."""
 
     rater: str
     rubric: str | None
@@ -154,11 +152,11 @@ class ExportedScores(TypedDict):
 
 
 class ExportedJudgeChoice(TypedDict):
-    """``choice`` is null where an order that was asked has no answer. ``orders``: what was said in each, sample by
-    sample; null in a sample before the last one in which nothing was.
+    """A judge's verdict on one aspect. ``choice`` is null where an order that was asked has no answer.
 
-    ``scores`` stand with a choice that is derived from them: the judge was asked about each response alone.
-    ``rationales`` and ``notes`` came with verdicts in a file, by the order shown, each at the place of its choice.
+    ``orders``: the choices in each order shown, sample by sample; null for a sample without an answer before the last
+    one. ``scores``: present where the choice is derived from scores of single responses. ``rationales`` and ``notes``:
+    of imported verdicts, by the order shown, at the position of the choice.
     """
 
     choice: str | None
@@ -180,7 +178,7 @@ class ExportedJudgeName(TypedDict):
 
 
 class ExportedJudge(ExportedJudgeName):
-    """``failures``: failed calls by state. ``rationales``: by the order shown, or by the response they are on."""
+    """A judge's verdicts. ``failures``: failed calls by state. ``rationales``: by order shown, or by response."""
 
     choices: dict[str, ExportedJudgeChoice]
     rationales: dict[str, list[str]]
@@ -195,7 +193,7 @@ class ExportedGold(TypedDict):
 class ExportedMaterial(TypedDict):
     """The material of a comparison, with a query of one turn in ``query`` and any other in ``messages``.
 
-    ``split``: the part that it is in, where a split was asked for.
+    ``split``: its part of the split, where the export is split.
     """
 
     query_id: str
@@ -245,16 +243,16 @@ class ExportedRaters:
 def read_exported_material(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """The material of a row of an exported file.
 
-    A row of any other file comes back as it is: only an exported one has all of LABELS, or of ON_THE_HUB beside a
-    prompt, or in CSV the column NEUTRALISED with the names of the cells that were given an apostrophe, one a line.
+    A row of any other file is returned unchanged. An exported row has all of LABELS, or all of ON_THE_HUB and a prompt,
+    or in CSV the column NEUTRALISED with the names of the cells that were given an apostrophe, one a line.
     """
     if NEUTRALISED in row:
         return material_from_cells(row, set(str(row[NEUTRALISED]).split("\n")))
     if all(name in row for name in LABELS):
         return unpack_metadata({name: row[name] for name in row if name not in (*LABELS, *DISCUSSION, SPLIT)})
     if all(name in row for name in (*ON_THE_HUB, "prompt", "candidate_a", "metadata")):
-        told = {name: row[name] for name in row if name not in (*ON_THE_HUB, "prompt")}
-        return unpack_metadata({**told, "messages": row["prompt"]})
+        material = {name: row[name] for name in row if name not in (*ON_THE_HUB, "prompt")}
+        return unpack_metadata({**material, "messages": row["prompt"]})
     return row
 
 
@@ -264,15 +262,15 @@ def has_exported_labels(row: Mapping[str, Any]) -> bool:
     return any(value for name, value in row.items() if name in of_raters or name.startswith(PREFIXES))
 
 
-def unpack_metadata(told: dict[str, Any]) -> dict[str, Any]:
+def unpack_metadata(row: dict[str, Any]) -> dict[str, Any]:
     """The row with its metadata as an object, where it is a text as in Parquet."""
-    if isinstance(told.get("metadata"), str):
-        told["metadata"] = unpack_object(told["metadata"])
-    return told
+    if isinstance(row.get("metadata"), str):
+        row["metadata"] = unpack_object(row["metadata"])
+    return row
 
 
 def unpack_object(text: str) -> Any:
-    """The parsed JSON; a text that is none is returned and refused with its line."""
+    """The parsed JSON; a text that is not JSON is returned, and refused later with its line."""
     try:
         return json.loads(text)
     except ValueError:

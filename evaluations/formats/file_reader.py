@@ -32,7 +32,7 @@ PRINTED: Final = re.compile(r"\s*\[?\s*(?:array\(\[)?\{'(?:role|content|from|val
 
 
 class CandidateNaming(StrEnum):
-    """What names the models of a file's responses."""
+    """The source of the model name of a file's responses."""
 
     FORM = "form"
     COLUMN = "column"
@@ -41,9 +41,9 @@ class CandidateNaming(StrEnum):
 
 @dataclass(frozen=True)
 class FileEntry:
-    """What one record of a file brings: one row, or material and the verdicts or scores that came with it.
+    """The rows of one record of a file: one row, or material with its verdicts or scores.
 
-    ``notices``: what it holds and does not bring as it was.
+    ``notices``: of content that is not imported as it is in the file.
     """
 
     line: int
@@ -53,10 +53,10 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class FileContents:
-    """A file understood. Reading ``entries`` may raise InputRefused where the file breaks off.
+    """The contents of a file whose format is known. Reading ``entries`` may raise InputRefused where the file breaks
+    off.
 
-    ``blank``: the rows and columns without anything in them, known after the last entry. ``named_by``: what names the
-    models of its responses.
+    ``blank``: counts of empty rows and columns, known after the last entry. ``named_by``: the source of model names.
     """
 
     format: ImportFormat
@@ -65,27 +65,27 @@ class FileContents:
     named_by: CandidateNaming = CandidateNaming.COLUMN
 
 
-def read_file_rows(file: BinaryIO, name: str, reading: ReadOptions, seen: SeenIndex, brings: str = "") -> FileContents:
-    """The rows of a file. ``seen`` counts samples; ``brings`` refuses other material."""
-    source = open_source(file, name, reading.limits)
-    reading = use_constant_candidate(reading)
+def read_file_rows(file: BinaryIO, name: str, options: ReadOptions, seen: SeenIndex, brings: str = "") -> FileContents:
+    """The rows of a file. ``seen``: counts samples; ``brings``: the only material that is accepted, any if empty."""
+    source = open_source(file, name, options.limits)
+    options = use_constant_candidate(options)
     sample, records = sample_file(source)
     refuse_printed_messages(sample, name)
-    refuse_unknown_columns(sample.columns, nested_task_columns(sample), reading, name)
-    sample = mapped_sample(sample, reading)
-    found = detect_format(sample, reading.format, name, brings).of(sample)
+    refuse_unknown_columns(sample.columns, nested_task_columns(sample), options, name)
+    sample = mapped_sample(sample, options)
+    found = detect_format(sample, options.format, name, brings).for_sample(sample)
     refuse_other_material(found, brings, name)
     if source.columns:
         refuse_missing_columns(found, sample.columns, name)
-    named_by = candidate_naming(found, sample.columns, reading, name)
-    reading = replace(reading, file_name=(source.part or name) if named_by == CandidateNaming.FILE else "")
-    entries = (number_samples(entry_of_record(record, found, reading), seen) for record in records)
+    named_by = candidate_naming(found, sample.columns, options, name)
+    options = replace(options, file_name=(source.part or name) if named_by == CandidateNaming.FILE else "")
+    entries = (number_samples(entry_of_record(record, found, options), seen) for record in records)
     return FileContents(found, entries, source.blank, named_by)
 
 
-def candidate_naming(found: ImportFormat, columns: tuple[str, ...], reading: ReadOptions, name: str) -> CandidateNaming:
+def candidate_naming(found: ImportFormat, columns: tuple[str, ...], options: ReadOptions, name: str) -> CandidateNaming:
     """What names the models: the form, else the file's column, else the file's own name."""
-    if reading.candidate:
+    if options.candidate:
         return CandidateNaming.FORM
     if not found.model or found.model in columns:
         return CandidateNaming.COLUMN
@@ -109,28 +109,28 @@ def refuse_printed_messages(sample: FileSample, name: str) -> None:
             )
 
 
-def refuse_unknown_columns(columns: tuple[str, ...], inner: tuple[str, ...], reading: ReadOptions, name: str) -> None:
-    for column in reading.mapping:
+def refuse_unknown_columns(columns: tuple[str, ...], inner: tuple[str, ...], options: ReadOptions, name: str) -> None:
+    for column in options.mapping:
         if column not in columns and column not in inner:
             raise InputRefused(f"{name} has no column “{column}” to map. It has: {list_columns(columns + inner)}.")
 
 
-def entry_of_record(record: Record | BadRow, found: ImportFormat, reading: ReadOptions) -> FileEntry | BadRow:
+def entry_of_record(record: Record | BadRow, found: ImportFormat, options: ReadOptions) -> FileEntry | BadRow:
     if isinstance(record, BadRow):
         return record
     try:
-        told = read_exported_material(record.values)
-        values = mapped_values(told, record.index, reading)
+        material = read_exported_material(record.values)
+        values = mapped_values(material, record.index, options)
         has_turns = False
         for column, value in values.items():
             refuse_unstorable_name(column)
             refuse_unstorable(value, column)
             has_turns = has_turns or type(value) in (list, dict)
         refuse_media_columns(values)
-        unread = exported_label_notices(record) if told is not record.values else ()
+        unread = exported_label_notices(record) if material is not record.values else ()
         if values is not record.values:
             record = replace(record, values=values)
-        rows = rows_with_labels(found.name, found.meaning, record, reading)
+        rows = rows_with_labels(found.name, found.read_rows, record, options)
         if has_turns:
             unread += tuple(Notice(record.line, NoticeKind.NOT_STORED, what) for what in ignored_turn_content(values))
         return split_material_and_labels(record.line, (*rows, *unread) if unread else rows)
@@ -161,7 +161,7 @@ def split_material_and_labels(line: int, rows: tuple[FileRow, ...]) -> FileEntry
 
 
 def number_samples(given: FileEntry | BadRow, seen: SeenIndex) -> FileEntry | BadRow:
-    """Verdicts and scores without a sample are counted: the first of its kind in the file is 0."""
+    """The rows with sample numbers: verdicts and scores without one are numbered from 0 by their key."""
     if isinstance(given, BadRow) or not any(isinstance(row, (VerdictRow, ScoreRow)) for row in given.rows):
         return given
     rows = tuple(number_sample(row, seen) for row in given.rows)
@@ -179,12 +179,12 @@ def number_sample(row: FileRow, seen: SeenIndex) -> FileRow:
 
 
 def sample_key(row: VerdictRow | ScoreRow) -> tuple[str, ...]:
-    """What two rows have in common that are samples of one thing."""
+    """The key that rows share which are samples of the same verdict or score."""
     if isinstance(row, ScoreRow):
         return row.query_key, "score", row.candidate, row.rater_kind, row.rater, row.aspect
-    told = sort_sides_by_name(row)
-    names = (told.candidate_a or "", told.candidate_b or "")
-    return told.query_key, *names, told.rater_kind, told.rater, told.aspect, told.shown
+    sorted_row = sort_sides_by_name(row)
+    names = (sorted_row.candidate_a or "", sorted_row.candidate_b or "")
+    return sorted_row.query_key, *names, sorted_row.rater_kind, sorted_row.rater, sorted_row.aspect, sorted_row.shown
 
 
 def sort_sides_by_name(row: VerdictRow) -> VerdictRow:

@@ -31,9 +31,7 @@ from evaluations.formats.prompt_layouts import Layout, prompt_messages, response
 from evaluations.formats.zip_stream import stream_zip
 
 ROWS_A_GROUP: Final = 2_000
-
 SPLITS: Final = {"train": "train", "dev": "validation", "test": "test"}
-
 TURNS: Final = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
 
 SHARED: Final = [
@@ -96,14 +94,14 @@ ABOUT: Final = {
 def dataset_folder_zip(
     rows: Iterable[LabelledRow],
     aspects: Sequence[str],
-    how: PreferenceRule,
-    account: ExportCounts,
-    told: Callable[[], CardFacts],
+    rule: PreferenceRule,
+    counts: ExportCounts,
+    card_facts: Callable[[], CardFacts],
     manifest: Callable[[], Mapping[str, Any]],
 ) -> Iterator[bytes]:
-    """The ZIP. Nothing of it is sent before the last comparison: the card that goes first counts them.
+    """The ZIP, sent after the last comparison, because the card that comes first has counts of all of them.
 
-    ``told`` and ``manifest`` are asked when the last row has been read. Rows lie in a temporary folder until then.
+    ``card_facts`` and ``manifest``: called after the last row. Rows are kept in a temporary folder until then.
     """
     with TemporaryDirectory(prefix="judgeweb-export-") as folder:
         written = {
@@ -114,46 +112,46 @@ def dataset_folder_zip(
             for tables in written.values():
                 stack.callback(tables.close)
             for row in rows:
-                add_to_dataset(row, aspects, how, account, written)
+                add_to_dataset(row, aspects, rule, counts, written)
         configs = [
             CardConfig(name, ABOUT[name], one.files(), card_features(one.schema)) for name, one in written.items()
         ]
-        # A table without rows has no files, and is no part of the folder: the library fails on it.
+        # A table without rows is left out: the library fails on tables without files.
         filled = [config for config in configs if config.rows]
         yield from stream_zip(
             [
-                ("README.md", dataset_card(told(), how, filled, account).encode()),
+                ("README.md", dataset_card(card_facts(), rule, filled, counts).encode()),
                 ("manifest.json", manifest_document(manifest())),
                 *((path, Path(folder) / path) for config in filled for path, _ in config.files.values()),
             ]
         )
 
 
-def manifest_document(told: Mapping[str, Any]) -> bytes:
-    return (json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+def manifest_document(manifest: Mapping[str, Any]) -> bytes:
+    return (json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
 def add_to_dataset(
     row: LabelledRow,
     aspects: Sequence[str],
-    how: PreferenceRule,
-    account: ExportCounts,
+    rule: PreferenceRule,
+    counts: ExportCounts,
     written: Mapping[str, "SplitTables"],
 ) -> None:
-    one = decide_comparison(row, how, aspects)
+    one = decide_comparison(row, rule, aspects)
     choice = None if isinstance(one, NoPreference) else str(one.choice)
     split = SPLITS.get(split_of_row(row) or "train", "train")
     written["comparisons"].add(split, comparison_record(row, choice))
     found = one if isinstance(one, NoPreference) else preferred_response(one)
     if isinstance(found, (NoPreference, ExclusionReason)):
-        account.excluded[found] += 1
+        counts.excluded[found] += 1
         return
-    account.rows += 1
-    count_dpo_warnings(found, account)
-    told = dpo_record(found, Layout.CHAT)
+    counts.rows += 1
+    count_dpo_warnings(found, counts)
+    record = dpo_record(found, Layout.CHAT)
     written["preferences"].add(
         split,
-        {**told, "chosen": response_messages(found.chosen), "rejected": response_messages(found.rejected)},
+        {**record, "chosen": response_messages(found.chosen), "rejected": response_messages(found.rejected)},
     )
 
 
@@ -173,7 +171,7 @@ def comparison_record(row: LabelledRow, choice: str | None) -> dict[str, Any]:
 
 
 class SplitTables:
-    """A Parquet file for each split, of which a group of rows is in memory."""
+    """A Parquet file for each split, written in groups of rows; one group of each is in memory."""
 
     def __init__(self, folder: Path, name: str, schema: pa.Schema) -> None:
         self.folder, self.name, self.schema = folder, name, schema
@@ -224,11 +222,10 @@ def card_feature(name: str, kind: pa.DataType) -> list[str]:
 def write_hugging_face(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-
     return dataset_folder_zip(
         cast("Iterable[LabelledRow]", rows),
         raters.aspects,
-        options.deciding(raters),
+        options.preference_rule(raters),
         tally,
         options.facts,
         options.manifest,

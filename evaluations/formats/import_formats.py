@@ -71,36 +71,36 @@ OF_TRACES: Final = (
 
 @dataclass(frozen=True)
 class ImportFormat:
-    """``name`` is what a person asks for; several formats of one name differ by their columns.
+    """An import format, recognised by its columns; several formats may share a ``name``.
 
-    ``needs``: the columns by which it is known; one that begins with ``*`` stands for all that end so. ``also``: what
-    it brings beside ``brings``. ``pairs``: responses of which pairs are to be made. ``sure``: how much it says that
-    all columns are there, where that is not as much as there are columns. ``note``: what is said to whoever brings it.
-    ``model``: the column that names whose response a row holds. Of responses it may be absent: the name comes from
-    the form, or from the file's own.
-    ``only``: whether rows of the file hold what this format has there; another file may have columns of these names.
-    ``common``: its columns are called as in many files, so that one which lacks some of them is not said to be near it.
-    ``learn``: what the records of this very file mean, where that depends on what its columns hold throughout.
+    ``brings``: the material of its rows; ``also_brings``: further material. ``needs``: the columns by which it is
+    recognised; ``*x`` matches any column that ends in x. ``read_rows``: reads the rows of a record; ``learn_reader``:
+    makes it from a sample, where it depends on the values of a column. ``is_match``: whether the values of a sample fit
+    the format, since other files may have columns of these names. ``has_common_columns``: whether its columns occur in
+    many files, so that a file without some of them is not reported as nearly of this format. ``certainty``: how much a
+    complete match counts, if not as much as the number of columns. ``needs_pairing``: whether its responses have to be
+    paired. ``model``: the column with the model name of a response; where it is missing, the name comes from the form
+    or from the file name. ``note``: a sentence for the user.
     """
 
     name: str
     brings: str  # comparisons, verdicts or scores
     needs: tuple[str, ...]
-    meaning: RowReader
-    also: tuple[str, ...] = ()
-    pairs: bool = False
-    sure: int = 0
+    read_rows: RowReader
+    also_brings: tuple[str, ...] = ()
+    needs_pairing: bool = False
+    certainty: int = 0
     note: str = ""
     model: str = ""
-    only: Callable[[FileSample], bool] = is_any_file
-    common: bool = False
-    learn: Callable[[FileSample], RowReader] | None = None
+    is_match: Callable[[FileSample], bool] = is_any_file
+    has_common_columns: bool = False
+    learn_reader: Callable[[FileSample], RowReader] | None = None
 
     def holds(self, material: str) -> bool:
-        return material in (self.brings, *self.also)
+        return material in (self.brings, *self.also_brings)
 
-    def of(self, sample: FileSample) -> "ImportFormat":
-        return replace(self, meaning=self.learn(sample)) if self.learn else self
+    def for_sample(self, sample: FileSample) -> "ImportFormat":
+        return replace(self, read_rows=self.learn_reader(sample)) if self.learn_reader else self
 
 
 IMPORT_FORMATS: Final[Sequence[ImportFormat]] = (
@@ -110,7 +110,7 @@ IMPORT_FORMATS: Final[Sequence[ImportFormat]] = (
         ("query_id", "query", "candidate_a", "response_a", "candidate_b", "response_b"),
         native_comparison_row,
     ),
-    ImportFormat(  # as a data set for the hub has them: see `exported.material`
+    ImportFormat(  # of a Hugging Face dataset: see `exported_rows.read_exported_material`
         FileFormat.COMPARISONS,
         COMPARISONS,
         ("query_id", "prompt", "candidate_a", "response_a", "candidate_b", "response_b", "choice", "labels", "split"),
@@ -121,7 +121,7 @@ IMPORT_FORMATS: Final[Sequence[ImportFormat]] = (
         COMPARISONS,
         ("query_id", "query", "candidate", "response"),
         native_response_row,
-        pairs=True,
+        needs_pairing=True,
         model="candidate",
     ),
     ImportFormat(
@@ -133,23 +133,31 @@ IMPORT_FORMATS: Final[Sequence[ImportFormat]] = (
         COMPARISONS,
         ("idx", "cmp_key", "instruction", "response1", "response2"),
         pandalm_testset_rows,
-        also=(VERDICTS,),
+        also_brings=(VERDICTS,),
     ),
-    ImportFormat(FileFormat.PANDALM, VERDICTS, ("idx", "*_result"), pandalm_result_rows, only=has_pandalm_results),
-    ImportFormat(FileFormat.LLMBAR, VERDICTS, ("input", "output_1", "output_2", "results"), llmbar_result_rows, sure=5),
+    ImportFormat(FileFormat.PANDALM, VERDICTS, ("idx", "*_result"), pandalm_result_rows, is_match=has_pandalm_results),
+    ImportFormat(
+        FileFormat.LLMBAR, VERDICTS, ("input", "output_1", "output_2", "results"), llmbar_result_rows, certainty=5
+    ),
     ImportFormat(
         FileFormat.LLMBAR,
         COMPARISONS,
         ("input", "output_1", "output_2", "label"),
         llmbar_dataset_rows,
-        also=(VERDICTS,),
-        only=has_llmbar_labels,
+        also_brings=(VERDICTS,),
+        is_match=has_llmbar_labels,
     ),
-    ImportFormat(FileFormat.SQUALITY, SCORES, ("passage-id", "questions"), squality_passage_rows, also=(COMPARISONS,)),
+    ImportFormat(
+        FileFormat.SQUALITY, SCORES, ("passage-id", "questions"), squality_passage_rows, also_brings=(COMPARISONS,)
+    ),
     ImportFormat(FileFormat.SQUALITY, COMPARISONS, ("metadata", "document", "questions"), squality_question_rows),
     ImportFormat(FileFormat.MT_BENCH, COMPARISONS, ("question_id", "category", "turns"), mt_bench_question_rows),
     ImportFormat(
-        FileFormat.MT_BENCH, COMPARISONS, ("question_id", "model_id", "choices"), mt_bench_answer_rows, pairs=True
+        FileFormat.MT_BENCH,
+        COMPARISONS,
+        ("question_id", "model_id", "choices"),
+        mt_bench_answer_rows,
+        needs_pairing=True,
     ),
     ImportFormat(
         FileFormat.MT_BENCH,
@@ -163,57 +171,57 @@ IMPORT_FORMATS: Final[Sequence[ImportFormat]] = (
         COMPARISONS,
         ("model_a", "model_b", "winner", "conversation_a", "conversation_b"),
         arena_battle_rows,
-        also=(VERDICTS,),
+        also_brings=(VERDICTS,),
     ),
     ImportFormat(
         FileFormat.ARENA,
         COMPARISONS,
         ("model_a", "model_b", "prompt", "response_a", "response_b", *(column for column, _ in WON)),
         arena_text_rows,
-        also=(VERDICTS,),
-        learn=arena_table_reader,
+        also_brings=(VERDICTS,),
+        learn_reader=arena_table_reader,
     ),
     ImportFormat(
         FileFormat.ARENA,
         COMPARISONS,
         ("model_a", "model_b", "prompt", "response_a", "response_b", "winner"),
         arena_text_rows,
-        also=(VERDICTS,),
-        learn=arena_table_reader,
-        common=True,
+        also_brings=(VERDICTS,),
+        learn_reader=arena_table_reader,
+        has_common_columns=True,
     ),
     ImportFormat(
         FileFormat.ALPACA_EVAL,
         COMPARISONS,
         ("instruction", "output_1", "output_2", "preference"),
         alpaca_annotation_rows,
-        also=(VERDICTS,),
+        also_brings=(VERDICTS,),
         note=WITHOUT_NAMES,
-        only=has_alpaca_preferences,
+        is_match=has_alpaca_preferences,
     ),
     ImportFormat(
         FileFormat.ALPACA_EVAL,
         COMPARISONS,
         ("instruction", "output", "generator"),
         alpaca_output_rows,
-        pairs=True,
+        needs_pairing=True,
     ),
     ImportFormat(
         FileFormat.PREFERENCES,
         COMPARISONS,
         ("chosen", "rejected"),
         preference_rows,
-        also=(VERDICTS,),
+        also_brings=(VERDICTS,),
         note=WITHOUT_NAMES,
-        only=has_texts,
-        learn=preference_rows_reader,
+        is_match=has_texts,
+        learn_reader=preference_rows_reader,
     ),
     ImportFormat(
         FileFormat.PREFERENCES,
         COMPARISONS,
         RESPONSES,
         chosen_response_rows,
-        also=(VERDICTS,),
+        also_brings=(VERDICTS,),
         note=WITHOUT_NAMES,
     ),
     ImportFormat(
@@ -221,7 +229,7 @@ IMPORT_FORMATS: Final[Sequence[ImportFormat]] = (
         COMPARISONS,
         ("input", "preferred_output", "non_preferred_output"),
         fine_tuning_rows,
-        also=(VERDICTS,),
+        also_brings=(VERDICTS,),
         note=WITHOUT_NAMES,
     ),
     *(
@@ -230,12 +238,12 @@ IMPORT_FORMATS: Final[Sequence[ImportFormat]] = (
             COMPARISONS,
             (*columns, label),
             kto_rows,
-            also=(SCORES,),
-            pairs=True,
+            also_brings=(SCORES,),
+            needs_pairing=True,
             model="model",
-            only=only,
-            common=True,
-            learn=kto_rows_reader,
+            is_match=only,
+            has_common_columns=True,
+            learn_reader=kto_rows_reader,
         )
         for columns, label, only in (
             (("prompt", "completion"), "label", has_boolean_labels),
@@ -251,47 +259,47 @@ IMPORT_FORMATS: Final[Sequence[ImportFormat]] = (
         COMPARISONS,
         ("uid", "category", "prompt"),
         arena_hard_question_rows,
-        only=has_only_question_columns,
-        common=True,
+        is_match=has_only_question_columns,
+        has_common_columns=True,
     ),
     ImportFormat(
         FileFormat.ARENA_HARD,
         COMPARISONS,
         ("uid", "ans_id", "model", "messages"),
         arena_hard_answer_rows,
-        pairs=True,
+        needs_pairing=True,
     ),
     ImportFormat(
         FileFormat.JUDGEBENCH,
         COMPARISONS,
         ("pair_id", "question", "response_A", "response_B", "label"),
         judgebench_rows,
-        also=(VERDICTS,),
+        also_brings=(VERDICTS,),
     ),
     ImportFormat(
         FileFormat.AUTO_ARENA,
         COMPARISONS,
         ("prompt", "response"),
         auto_arena_response_rows,
-        pairs=True,
+        needs_pairing=True,
         model="model",
-        only=has_only_response_columns,
+        is_match=has_only_response_columns,
     ),
     ImportFormat(
         FileFormat.AUTO_ARENA,
         COMPARISONS,
         ("prompt", "response_a", "response_b", "history"),
         auto_arena_head_to_head_rows,
-        also=(VERDICTS,),
+        also_brings=(VERDICTS,),
         note=WITHOUT_NAMES,
-        only=has_histories,
+        is_match=has_histories,
     ),
     ImportFormat(
         FileFormat.LLM_COMPARATOR,
         COMPARISONS,
         ("input_text", "output_text_a", "output_text_b"),
         llm_comparator_rows,
-        also=(VERDICTS,),
+        also_brings=(VERDICTS,),
         note=WITHOUT_NAMES,
     ),
     ImportFormat(
@@ -299,52 +307,54 @@ IMPORT_FORMATS: Final[Sequence[ImportFormat]] = (
         VERDICTS,
         ("input", "output_A", "output_B", "generator_A", "generator_B", "eval_config"),
         just_eval_pair_rows,
-        also=(COMPARISONS,),
+        also_brings=(COMPARISONS,),
     ),
     ImportFormat(
         FileFormat.JUST_EVAL,
         SCORES,
         ("input", "output_cand", "generator_cand", "eval_config"),
         just_eval_score_rows,
-        also=(COMPARISONS,),
+        also_brings=(COMPARISONS,),
     ),
     ImportFormat(
         FileFormat.JUST_EVAL,
         COMPARISONS,
         ("id", "instruction", "source_id", "output", "generator"),
         just_eval_response_rows,
-        pairs=True,
+        needs_pairing=True,
     ),
     ImportFormat(
-        FileFormat.LABEL_STUDIO, COMPARISONS, ("data", "annotations"), label_studio_task_rows, also=(VERDICTS,)
+        FileFormat.LABEL_STUDIO, COMPARISONS, ("data", "annotations"), label_studio_task_rows, also_brings=(VERDICTS,)
     ),
     ImportFormat(
         FileFormat.LABEL_STUDIO,
         COMPARISONS,
         ("annotation_id", "annotator", "lead_time"),
         label_studio_min_rows,
-        also=(VERDICTS,),
-        sure=9,  # the columns of the tasks stand beside them, whatever they are called
+        also_brings=(VERDICTS,),
+        certainty=9,  # in addition to the columns of tasks, which have any names
     ),
-    ImportFormat(FileFormat.ARGILLA, COMPARISONS, ("fields", "responses"), argilla_record_rows, also=(VERDICTS,)),
+    ImportFormat(
+        FileFormat.ARGILLA, COMPARISONS, ("fields", "responses"), argilla_record_rows, also_brings=(VERDICTS,)
+    ),
     ImportFormat(
         FileFormat.ARGILLA,
         COMPARISONS,
         ("*.responses", "*.responses.users"),
         argilla_flat_rows,
-        also=(VERDICTS,),
-        sure=9,  # the fields stand beside them, whatever they are called
+        also_brings=(VERDICTS,),
+        certainty=9,  # in addition to the fields, which have any names
     ),
     ImportFormat(
         FileFormat.ARGILLA,
         COMPARISONS,
         ("*-suggestion", f"*{SUGGESTED}", "external_id"),
         argilla_v1_flat_rows,
-        also=(VERDICTS,),
-        sure=9,
+        also_brings=(VERDICTS,),
+        certainty=9,
     ),
 )
-# Files that are known, and hold nothing that can be imported as it is: what they are, by their columns.
+# Known files that cannot be imported, described by their columns.
 UNSUPPORTED: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     *((columns, "OpenTelemetry traces") for columns in OF_TRACES),
     (("datasetId", "input", "expectedOutput"), "items of a Langfuse dataset, which have no responses of a model"),
@@ -355,17 +365,17 @@ UNSUPPORTED: Final[Sequence[tuple[tuple[str, ...], str]]] = (
 )
 WRITE_ROWS: Final = "Write a row for each response (query_id, query, candidate, response), or map its columns (--map)."
 SAY_WHICH: Final = "Say which column is which, as COLUMN=FIELD: --map, or on the page of imports."
-# Of the product's own rows a bad one says what it lacks.
+# Of the product's own formats, a row with missing columns is refused with their names.
 OWN: Final = (FileFormat.COMPARISONS, FileFormat.RESPONSES, FileFormat.VERDICTS, FileFormat.SCORES)
-# What stands instead of a needed column.
+# Columns that may replace a needed column.
 INSTEAD: Final = {"query": "messages"}
 
 
 def detect_format(sample: FileSample, asked: str, name: str, brings: str = "") -> ImportFormat:
-    """The format whose needed columns are there; of those asked for, the one that fits best.
+    """The format that fits the columns of a file best, among all formats or those named ``asked``.
 
-    Of those that fit alike first what brings what is wanted (scores may stand beside their responses), then what
-    needs more columns. Where even then two are left a person must say which is meant.
+    Among equal fits, formats that bring the material ``brings`` come first, then those that need more columns. Raises
+    InputRefused where two different formats are left, ColumnsUnknown where none fits.
     """
     columns = sample.columns
     if asked == FileFormat.AUTO:
@@ -383,7 +393,7 @@ def detect_format(sample: FileSample, asked: str, name: str, brings: str = "") -
             else missing_columns_sentence(best, columns, name)
         )
     if asked == FileFormat.AUTO and column_fit(best, columns) < 1 and best.name not in OWN:
-        # What only looks like another's file is mapped, not read.
+        # A file that only resembles a format is to be mapped, not read as it is.
         raise ColumnsUnknown(f"{missing_columns_sentence(best, columns, name)} {SAY_WHICH}")
     alike = [form.name for form in ranked if rank_format(form, columns, brings) == rank_format(best, columns, brings)]
     if len(set(alike)) > 1 and column_fit(best, columns) == 1:
@@ -392,7 +402,7 @@ def detect_format(sample: FileSample, asked: str, name: str, brings: str = "") -
 
 
 def may_be_format(form: ImportFormat, sample: FileSample) -> bool:
-    return form.only(sample) if column_fit(form, sample.columns) == 1 else not form.common
+    return form.is_match(sample) if column_fit(form, sample.columns) == 1 else not form.has_common_columns
 
 
 def refuse_unsupported(columns: tuple[str, ...], name: str) -> None:
@@ -403,7 +413,7 @@ def refuse_unsupported(columns: tuple[str, ...], name: str) -> None:
 
 def rank_format(form: ImportFormat, columns: tuple[str, ...], brings: str) -> tuple[float, bool, int]:
     fits = column_fit(form, columns)
-    return fits, form.holds(brings), (form.sure or len(form.needs)) if fits == 1 else 0
+    return fits, form.holds(brings), (form.certainty or len(form.needs)) if fits == 1 else 0
 
 
 def column_fit(form: ImportFormat, columns: tuple[str, ...]) -> float:
@@ -418,7 +428,7 @@ def has_column(columns: tuple[str, ...], needed: str) -> bool:
 
 
 def missing_columns(form: ImportFormat, columns: tuple[str, ...]) -> list[str]:
-    """The needed columns that are not there; nothing else may be missing where the model's name is."""
+    """The needed columns that are missing; none if only the column of the model name is missing."""
     lacks = [column for column in form.needs if not has_column(columns, column)]
     return [] if lacks == [form.model] else lacks
 

@@ -26,7 +26,7 @@ from evaluations.formats.values import repeated_key_sentence
 NUMBERED: Final = re.compile(r'\{\s*"0"\s*:\s*[^{\[\s]')  # the rows of one column of a table that pandas wrote
 USUAL_KEYS: Final = frozenset({"data", "examples", "rows", "records", "items", "instances"})
 MAX_COLUMNWISE_BYTES: Final = 32 * MB
-# Where a long file is looked at beyond its beginning.
+# Samples of a long file beyond its beginning.
 PLACES: Final = 16
 PLACE_BYTES: Final = 64 * 1024
 ROWS_OF_A_PLACE: Final = 50
@@ -35,28 +35,28 @@ DECODER: Final = json.JSONDecoder()  # of beginnings, where nothing becomes a ro
 
 
 class StrictDecoder:
-    """Reads values and notes where a key stood twice in one object: the decoder itself would keep the last silently."""
+    """A decoder that records repeated keys of an object, of which the standard decoder silently keeps the last."""
 
     def __init__(self) -> None:
-        self.twice: list[str] = []
+        self.repeated_keys: list[str] = []
         self.read = json.JSONDecoder(object_pairs_hook=self._object).raw_decode
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            self.twice.append(repeated_key_sentence(pairs))
+            self.repeated_keys.append(repeated_key_sentence(pairs))
         return found
 
-    def why_bad(self) -> str:
-        """Of what was read last; what comes next is read anew."""
-        why = self.twice[0]
-        self.twice.clear()
+    def take_reason(self) -> str:
+        """The reason why the last value is bad; the record of repeated keys is cleared."""
+        why = self.repeated_keys[0]
+        self.repeated_keys.clear()
         return why
 
 
 def read_json_lines(file: BinaryIO, name: str) -> Iterator[Record | BadRow]:
     strict = StrictDecoder()
-    read, twice = strict.read, strict.twice
+    read, repeated_keys = strict.read, strict.repeated_keys
     index = number = 0
     written = 0  # the last line with something on it
     for block in blocks_of_lines(file, name):
@@ -69,16 +69,16 @@ def read_json_lines(file: BinaryIO, name: str) -> Iterator[Record | BadRow]:
                 written = number
                 values, end = read(text)
                 if end == len(text) and type(values) is dict:
-                    yield BadRow(number, strict.why_bad()) if twice else Record(number, index, values)
+                    yield BadRow(number, strict.take_reason()) if repeated_keys else Record(number, index, values)
                 else:
                     yield BadRow(number, explain_no_record(text))
-                    twice.clear()
+                    repeated_keys.clear()
             except ValueError as error:
                 yield BadRow(number, explain_json_error(error))
-                twice.clear()
+                repeated_keys.clear()
             except RecursionError:
                 yield BadRow(number, "nested too deeply")
-                twice.clear()
+                repeated_keys.clear()
             index += 1
         if number - written > MAX_BLANK_LINES:
             raise too_many_blank_lines(name, written + 1)
@@ -130,20 +130,20 @@ def read_json_array(file: BinaryIO, name: str) -> Iterator[Record | BadRow]:
 
 
 def read_json_under_key(key: str, file: BinaryIO, name: str) -> Iterator[Record | BadRow]:
-    """The objects of the array under one key of a JSON object; members before the array go to ``beside``."""
+    """The objects of the array under one key of a JSON object; members before the array go to ``enclosing``."""
     text = TextWindow(file, name)
-    beside: dict[str, Any] = {}
+    enclosing: dict[str, Any] = {}
     text.take("{")
     while text.next_letter() != "}":
-        this = text.take_value()
-        if not isinstance(this, str):
+        member = text.take_value()
+        if not isinstance(member, str):
             raise text.refusal("a key must be text")
         text.take(":")
-        if this == key:
-            yield from entries_of_array(text, beside)
-            beside = {}  # what comes now goes with no row
+        if member == key:
+            yield from entries_of_array(text, enclosing)
+            enclosing = {}  # members after the array belong to no row
         else:
-            beside[this] = text.take_value()
+            enclosing[member] = text.take_value()
         if text.next_letter() == ",":
             text.take(",")
         elif text.next_letter() != "}":
@@ -152,7 +152,7 @@ def read_json_under_key(key: str, file: BinaryIO, name: str) -> Iterator[Record 
     text.refuse_more("object")
 
 
-def entries_of_array(text: "TextWindow", beside: Mapping[str, Any] | None) -> Iterator[Record | BadRow]:
+def entries_of_array(text: "TextWindow", enclosing: Mapping[str, Any] | None) -> Iterator[Record | BadRow]:
     text.take("[")
     index = 0
     while (letter := text.next_letter()) != "]":
@@ -165,7 +165,11 @@ def entries_of_array(text: "TextWindow", beside: Mapping[str, Any] | None) -> It
             raise text.refusal("each entry of the array must be an object")
         line = text.line
         values = text.take_value()
-        yield BadRow(line, text.strict.why_bad()) if text.strict.twice else Record(line, index, values, beside)
+        yield (
+            BadRow(line, text.strict.take_reason())
+            if text.strict.repeated_keys
+            else Record(line, index, values, enclosing)
+        )
         index += 1
     text.take("]")
 
@@ -194,7 +198,7 @@ class TextWindow:
         return InputRefused(f"{self.name} is broken at line {self.line:,}: {why}. Nothing after it could be read.")
 
     def is_over(self) -> bool:
-        """Pass what is blank, and say whether nothing else is left."""
+        """Skip white space, and return whether the text is at its end."""
         self._blank = 0
         while True:
             found = BLANK.match(self._window, self._at)
@@ -208,7 +212,7 @@ class TextWindow:
             self._grow()
 
     def next_letter(self) -> str:
-        """The next letter that is not blank, not yet taken."""
+        """The next character that is not white space, without taking it."""
         if self._at < len(self._window) and self._window[self._at] > " ":
             return self._window[self._at]
         if self.is_over():
@@ -223,7 +227,7 @@ class TextWindow:
     def take_value(self) -> Any:
         self.next_letter()
         while True:
-            self.strict.twice.clear()
+            self.strict.repeated_keys.clear()
             try:
                 value, end = self.strict.read(self._window, self._at)
             except json.JSONDecodeError as error:
@@ -247,7 +251,7 @@ class TextWindow:
         self._at = end
 
     def _grow(self) -> None:
-        """Read on: as much again as is waiting, so that a long object is not scanned too often."""
+        """Read as much again as is in the window, so that a long object is not scanned too often."""
         self._window = self._window[self._at :]
         self._at = 0
         more = self._file.read(max(BLOCK_BYTES, len(self._window)))
@@ -326,8 +330,8 @@ def parse_columnwise_object(content: bytes, name: str) -> Mapping[str, list[Any]
         return None
     if end < len(text):
         return None
-    if strict.twice:
-        raise InputRefused(f"{name} is one JSON object, and {strict.why_bad()}.")
+    if strict.repeated_keys:
+        raise InputRefused(f"{name} is one JSON object, and {strict.take_reason()}.")
     if isinstance(values, dict) and all(isinstance(column, dict) for column in values.values()):
         is_table = len({tuple(column) for column in values.values()}) == 1
         values = {name: list(column.values()) for name, column in values.items()} if is_table else None

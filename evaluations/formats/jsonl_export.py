@@ -6,14 +6,14 @@ from typing import Final, cast
 
 import orjson
 
-from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind
+from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind, count_rows
 from evaluations.formats.exported_rows import ExportedRaters, ExportedRow
 
 fast_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":")).encode
 
 
 def encode_line(row: object) -> bytes:
-    """A line; what orjson refuses, such as numbers beyond 64 bits, is written by the standard library."""
+    """A line of JSON; values that orjson refuses, such as integers beyond 64 bits, use the standard library."""
     try:
         return orjson.dumps(row, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
     except TypeError:
@@ -21,7 +21,7 @@ def encode_line(row: object) -> bytes:
 
 
 def jsonl_export_lines(rows: Iterable[ExportedRow], raters: ExportedRaters) -> Iterator[bytes]:
-    """The lines of the rows: the same bytes for the same rows, with every key in every line."""
+    """The rows as JSON Lines: the same bytes for the same rows, with every key in every line."""
     for row in rows:
         yield encode_line(row)
 
@@ -29,9 +29,7 @@ def jsonl_export_lines(rows: Iterable[ExportedRow], raters: ExportedRaters) -> I
 def write_jsonl(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-    for line in jsonl_export_lines(cast("Iterable[ExportedRow]", rows), raters):
-        tally.rows += 1
-        yield line
+    return jsonl_export_lines(cast("Iterable[ExportedRow]", count_rows(rows, tally)), raters)
 
 
 JSONL_FORMAT: Final = ExportFormat(

@@ -23,7 +23,7 @@ KNOWN: Final = frozenset(
 )
 
 
-def judgebench_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def judgebench_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A comparison, its gold verdict, and the judge's decisions where the row has some."""
     values = record.values
     source, original = optional_text(values, "source", MAX_CATEGORY), optional_text(values, "original_id")
@@ -31,7 +31,7 @@ def judgebench_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]
         line=record.line,
         query=make_query(
             user_turn(required_text(values, "question")),
-            reading,
+            options,
             key=required_text(values, "pair_id"),
             cluster=f"{source} {original}".strip() if original else "",
             category=source,
@@ -56,11 +56,11 @@ def judgebench_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]
         choice=label.choice,
         note=note_with_strength("", label.strength),
     )
-    return comparison, gold, *judgebench_decisions(values, gold, reading)
+    return comparison, gold, *judgebench_decisions(values, gold, options)
 
 
 def judgebench_decisions(
-    values: Mapping[str, Any], gold: VerdictRow, reading: ReadOptions
+    values: Mapping[str, Any], gold: VerdictRow, options: ReadOptions
 ) -> Iterator[VerdictRow | Notice]:
     """A judge's verdict on each order; in the second it saw response B first. What is missing there has failed."""
     given = values.get("judgments")
@@ -68,29 +68,29 @@ def judgebench_decisions(
         return
     if not isinstance(given, list) or len(given) > len(ORDERS):
         raise RowRefused("judgments must be a list of at most two")
-    rater = judge_in(values, given, reading)
+    rater = judge_in(values, given, options)
     for one, shown in zip(given, ORDERS, strict=False):
         word = optional_text(one, "decision").strip() if isinstance(one, dict) else ""
         label = parse_label(word)
         if word and label is None:
             yield Notice(gold.line, NoticeKind.NOT_UNDERSTOOD, word, "decision")
         choice = label.choice if label else CallState.UNREADABLE if one is not None else CallState.FAILED
-        said = one.get("judgment") if isinstance(one, dict) else None
+        judgment = one.get("judgment") if isinstance(one, dict) else None
         yield replace(
             gold,
             rater=rater,
-            rater_kind=reading.rater_kind or RaterKind.JUDGE,
+            rater_kind=options.rater_kind or RaterKind.JUDGE,
             choice=FLIPPED_CHOICES[label.choice] if label and shown == ShownOrder.SWAPPED else choice,
             shown=shown,
             note=note_with_strength("", label.strength if label else ""),
-            rationale=optional_text(said, "response") if isinstance(said, dict) else "",
+            rationale=optional_text(judgment, "response") if isinstance(judgment, dict) else "",
         )
 
 
-def judge_in(values: Mapping[str, Any], given: list[Any], reading: ReadOptions) -> str:
+def judge_in(values: Mapping[str, Any], given: list[Any], options: ReadOptions) -> str:
     """The judge's model and, as another prompt makes another judge here, the name of its prompt."""
-    if reading.rater:
-        return reading.rater
+    if options.rater:
+        return options.rater
     details = [one["judgment"] for one in given if isinstance(one, dict) and isinstance(one.get("judgment"), dict)]
     model = first_candidate_name(values, "judge_model") or next(
         (first_candidate_name(one, "judge_model") for one in details), ""

@@ -42,7 +42,7 @@ from evaluations.formats.values import (
     required_text,
 )
 
-# What is asked of two responses in the mode of several aspects: a failure is one on all of them.
+# The aspects of the mode with several aspects; a failure is one on all of them.
 ASPECTS: Final = ("helpfulness", "clarity", "factuality", "depth", "engagement")
 PAIRWISE: Final = "pairwise"
 REWARD: Final = "reward"  # the mode in which a reward model, and no LLM, gives the score
@@ -53,13 +53,13 @@ OF_SCORES: Final = (*OF_BOTH, "output_cand", "generator_cand")
 KNOWN_RESPONSES: Final = frozenset({"id", "instruction", "output", "generator"})
 
 
-def just_eval_response_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def just_eval_response_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
-    name, other = candidate_of_record(record, reading, "generator")
+    name, other = candidate_of_record(record, options, "generator")
     return (
         ResponseRow(
             line=record.line,
-            query=just_eval_query(values, "instruction", reading),
+            query=just_eval_query(values, "instruction", options),
             candidate=name,
             overruled=other,
             response=parse_response(values, "output"),
@@ -68,17 +68,17 @@ def just_eval_response_rows(record: Record, reading: ReadOptions) -> tuple[FileR
     )
 
 
-def just_eval_query(values: Mapping[str, Any], field: str, reading: ReadOptions) -> QueryPart:
-    """Without a category: only the files of responses name a data set, and all must speak of the same query."""
-    return make_query(user_turn(required_text(values, field)), reading)
+def just_eval_query(values: Mapping[str, Any], field: str, options: ReadOptions) -> QueryPart:
+    """The query, without a category, which only files of responses have: queries must be equal in all files."""
+    return make_query(user_turn(required_text(values, field)), options)
 
 
-def just_eval_pair_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def just_eval_pair_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A comparison and what the judge chose on each aspect; A stood first in what it was shown."""
     values = record.values
     comparison = ComparisonRow(
         line=record.line,
-        query=just_eval_query(values, "input", reading),
+        query=just_eval_query(values, "input", options),
         candidate_a=required_name(values, "generator_A"),
         response_a=parse_response(values, "output_A"),
         candidate_b=required_name(values, "generator_B"),
@@ -86,7 +86,7 @@ def just_eval_pair_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, 
     )
     if comparison.candidate_a == comparison.candidate_b:
         raise RowRefused(f"both generators are “{comparison.candidate_a}”: give the two sides different names")
-    judge = just_eval_judge(values, reading)
+    judge = just_eval_judge(values, options)
     verdicts = [
         VerdictRow(
             line=record.line,
@@ -94,7 +94,7 @@ def just_eval_pair_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, 
             candidate_a=comparison.candidate_a,
             candidate_b=comparison.candidate_b,
             rater=judge,
-            rater_kind=reading.rater_kind or RaterKind.JUDGE,
+            rater_kind=options.rater_kind or RaterKind.JUDGE,
             aspect=aspect,
             choice=choice,
             shown=ShownOrder.AS_STORED,
@@ -138,19 +138,19 @@ def unknown_preference_notices(values: Mapping[str, Any], line: int) -> Iterator
             yield Notice(line, NoticeKind.NOT_UNDERSTOOD, word, name)
 
 
-def just_eval_score_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def just_eval_score_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A response, and the judge's number for each aspect. Where no reply could be read the judge has failed."""
     values = record.values
-    query = just_eval_query(values, "input", reading)
-    name, other = candidate_of_record(record, reading, "generator_cand")
+    query = just_eval_query(values, "input", options)
+    name, other = candidate_of_record(record, options, "generator_cand")
     row = ResponseRow(record.line, query, name, parse_response(values, "output_cand"), overruled=other)
-    judge = REWARD if prompt_mode(values) == REWARD and not reading.rater else just_eval_judge(values, reading)
+    judge = REWARD if prompt_mode(values) == REWARD and not options.rater else just_eval_judge(values, options)
     failure = ScoreRow(
         line=record.line,
         query_key=query.key,
         candidate=name,
         rater=judge,
-        rater_kind=reading.rater_kind or RaterKind.JUDGE,
+        rater_kind=options.rater_kind or RaterKind.JUDGE,
         aspect=DEFAULT_ASPECT,
         value=None,
         failure=CallState.UNREADABLE,
@@ -183,7 +183,7 @@ def just_eval_scores(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[s
 
 
 def just_eval_answers(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """By aspect what the judge answered; nothing where that could not be read."""
+    """The judge's answers by aspect; empty where its reply could not be read."""
     if prompt_mode(values) == REWARD:
         return {REWARD: values["result"]} if isinstance(values.get("result"), dict) else {}
     parsed = values.get("parsed_result")
@@ -203,9 +203,9 @@ def prompt_mode(values: Mapping[str, Any]) -> str:
     return str(config.get("mode", "")) if isinstance(config, dict) else ""
 
 
-def just_eval_judge(values: Mapping[str, Any], reading: ReadOptions) -> str:
+def just_eval_judge(values: Mapping[str, Any], options: ReadOptions) -> str:
     config = values.get("eval_config")
-    name = reading.rater or (first_candidate_name(config, "gpt") if isinstance(config, dict) else "")
+    name = options.rater or (first_candidate_name(config, "gpt") if isinstance(config, dict) else "")
     if not name:
         raise RowRefused("eval_config does not name the judge: give it a name for the whole file")
     return name

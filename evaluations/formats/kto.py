@@ -63,7 +63,7 @@ def kto_rows_reader(sample: FileSample) -> Callable[[Record, ReadOptions], tuple
     return partial(kto_rows, encoded=encoded_columns(sample, (*PROMPTS, *CONVERSATIONS, *ANSWERS)))
 
 
-def kto_rows(record: Record, reading: ReadOptions, encoded: Set[str] = frozenset()) -> tuple[FileRow, ...]:
+def kto_rows(record: Record, options: ReadOptions, encoded: Set[str] = frozenset()) -> tuple[FileRow, ...]:
     """A response, and the score 1 where it is good and 0 where it is bad."""
     values = decode_turn_columns(record.values, encoded)
     record = replace(record, values=values)
@@ -75,13 +75,13 @@ def kto_rows(record: Record, reading: ReadOptions, encoded: Set[str] = frozenset
     words = content_hash_key(prompt)
     query = make_query(
         prompt,
-        reading,
+        options,
         key=first_candidate_name(values, *IDS) or words,
         cluster=first_candidate_name(values, "cluster") or words,
         reference=optional_text(values, "reference"),
         category=optional_text(values, "category", MAX_CATEGORY),
     )
-    name, other = candidate_of_record(record, reading, "model")
+    name, other = candidate_of_record(record, options, "model")
     row = ResponseRow(
         line=record.line,
         query=replace(query, context=optional_text(values, "context") or None),
@@ -94,8 +94,8 @@ def kto_rows(record: Record, reading: ReadOptions, encoded: Set[str] = frozenset
         line=record.line,
         query_key=row.query.key,
         candidate=row.candidate,
-        rater=reading.rater or GOLD,
-        rater_kind=reading.rater_kind or RaterKind.GOLD,
+        rater=options.rater or GOLD,
+        rater_kind=options.rater_kind or RaterKind.GOLD,
         aspect=ASPECT,
         value=value,
     )

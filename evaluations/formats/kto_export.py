@@ -31,11 +31,11 @@ TIES: Final = FormatSetting(
     values={"drop": "left out", "good": "both responses are good"},
     initial="drop",
 )
-# Prompt and answer apart: there is no other way for single answers.
+# Layouts with prompt and answer in separate fields; the implicit one does not exist for single answers.
 LAYOUTS: Final = replace(
     LAYOUT_SETTING, values={one: words for one, words in LAYOUT_SETTING.values.items() if one != Layout.IMPLICIT}
 )
-# What a choice says of A and of B, where it says it of both.
+# Whether A and B are good, by choice.
 GOOD: Final[dict[Choice, tuple[bool, bool]]] = {
     Choice.A: (True, False),
     Choice.B: (False, True),
@@ -47,28 +47,28 @@ GOOD: Final[dict[Choice, tuple[bool, bool]]] = {
 def kto_lines(
     rows: Iterable[LabelledRow],
     aspects: Sequence[str],
-    how: PreferenceRule,
-    account: ExportCounts,
+    rule: PreferenceRule,
+    counts: ExportCounts,
     layout: Layout = Layout.CHAT,
     *,
     ties: bool = False,
 ) -> Iterator[bytes]:
     """Two lines a comparison: the chosen response is good and the other bad, or both are bad.
 
-    ``ties``: those of a tie are both good, which a tie says only where the rubric offers *both bad* beside it. Else
-    ties are left out. A response that stands in several comparisons stands in the file as often.
+    ``ties``: whether both responses of a tie are good, as is true only where the rubric also offers *both bad*;
+    otherwise ties are left out. A response of several comparisons is in the file as often.
     """
-    for one in decided_comparisons(rows, how, aspects, account):
+    for one in decided_comparisons(rows, rule, aspects, counts):
         if reason := kto_exclusion(one, ties=ties):
-            account.excluded[reason] += 1
+            counts.excluded[reason] += 1
             continue
         row = one.row
         sides = (("response_a", "candidate_a"), ("response_b", "candidate_b"))
         for (response, candidate), good in zip(sides, GOOD[one.choice], strict=True):
-            account.rows += 1
-            account.noted["good" if good else "bad"] += 1
+            counts.rows += 1
+            counts.noted["good" if good else "bad"] += 1
             if is_empty_response(row[response]):  # type: ignore[literal-required]
-                account.noted["completion_is_empty"] += 1
+                counts.noted["completion_is_empty"] += 1
             yield encode_line(kto_record(one, row[response], row[candidate], layout, good=good))  # type: ignore[literal-required]
 
 
@@ -99,7 +99,7 @@ def sideless_choice(choice: Choice) -> str:
 def write_kto(rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally) -> Iterator[bytes]:
     layout, ties = Layout(options.settings["layout"]), options.settings["ties"] == "good"
     labelled = cast("Iterable[LabelledRow]", rows)
-    return kto_lines(labelled, raters.aspects, options.deciding(raters), tally, layout, ties=ties)
+    return kto_lines(labelled, raters.aspects, options.preference_rule(raters), tally, layout, ties=ties)
 
 
 KTO_FORMAT: Final = ExportFormat(

@@ -19,7 +19,7 @@ NOUN: Final = (
 )
 FIRST: Final = f"(?:the )?(?:(?:{NOUN} )?(?:a|left|first|1st)(?: (?:one|side|{NOUN}))?|{NOUN} (?:1|one))"
 SECOND: Final = f"(?:the )?(?:(?:{NOUN} )?(?:b|right|second|2nd)(?: (?:one|side|{NOUN}))?|{NOUN} (?:2|two))"
-# What these say of a side they also say of a rank, or of what is correct.
+# These may mean a side, but also a rank, or which one is correct.
 TWO_MEANINGS: Final = re.compile(
     r"(?:the )?(?:first|1st|second|2nd) (?:best|choice)|the right (?:choice|answer|one|option|result)"
 )
@@ -37,7 +37,7 @@ PREFER: Final = "(?:prefer|prefers|preferred|choose|chose|pick|picked|favou?r|fa
 OTHER: Final = f"(?: (?:than|to|over) (?:(?P<other>{SIDE})|the other(?: one| {NOUN})?))?"
 WORD_OF_SIDE: Final = re.compile(r"\b(?:a|b|left|right|first|second|1st|2nd|1|2|one|two)\b")
 NAMED_SIDE: Final = re.compile(rf"\b{NOUN} (?P<word>[ab12])(?![\w.])")
-# Each with the side that it names, how strongly, and what else it says of the other side.
+# Patterns with the side named, the strength, and the other side if it is named.
 FOR_SIDE: Final = tuple(
     re.compile(pattern)
     for pattern in (
@@ -78,7 +78,7 @@ BOTH_BAD: Final = re.compile(
     f"(?:tie )?{BOTH} (?:are |is )?(?:equally )?(?:bad|poor|wrong|incorrect|unacceptable|terrible|fail|failed)"
     f"|tie bad|equally (?:bad|poor)|neither|neither (?:one |{NOUN} )?(?:is |are )?(?:good|acceptable|correct)"
 )
-# Words that are one word in files of others, and signs that other keyboards have.
+# Compounds without a space, and typographic variants of signs.
 JOINED: Final = (
     (re.compile(rf"\b({NOUN})(a|b)\b"), r"\1 \2"),
     (re.compile(r"\b(tie|both)(bothbad|bothgood|bad|good)\b"), r"\1 \2"),
@@ -94,14 +94,14 @@ LONGEST: Final = 120  # a label that is longer is a text
 NOT_LETTERS: Final = re.compile(r"[^a-z0-9]+")
 
 
-# What columns of labels are called; those that are read beside our own comparisons, and others.
+# Names of label columns: those that may accompany our own comparisons, and further ones.
 LABEL_COLUMNS: Final = ("choice", "winner", "preference", "preferred", "label", "verdict", "vote", "judgment")
 LABEL_WORDS: Final = frozenset(
     {*LABEL_COLUMNS, "judgement", "votes", "annotation", "rating", "ratings", "score", "scores", "stars", "better"}
 )
 
 
-# What such columns are called in other languages, or begin with.
+# Names of label columns, or their beginnings, in other languages.
 LABELS_ELSEWHERE: Final = re.compile(
     "bewertung|urteil|praferenz|gewinner|sieger|besser|beurteilung|preferenc|preferit|prefer[eé]|gagnant|vainqueur"
     "|ganador|evaluac|avaliac|vencedor|vincitore|giudizio|voto|eleccion|escolha|choix|auswahl|keuze|winnaar"
@@ -112,7 +112,7 @@ LABELS_ELSEWHERE: Final = re.compile(
 
 @dataclass(frozen=True)
 class ParsedLabel:
-    """``strength``: how much better, in the label's own words or signs. ``by_place``: it says left or right."""
+    """A parsed label. ``strength``: how much better, in its own words; ``by_place``: whether it says left or right."""
 
     choice: Choice
     strength: str = ""
@@ -120,7 +120,7 @@ class ParsedLabel:
 
 
 def parse_label(text: str, names_a: Collection[str] = (), names_b: Collection[str] = ()) -> ParsedLabel | None:
-    """What a label chooses of two; None where it is not understood, or may mean either side.
+    """The choice of a label between two sides; None where it is not understood, or may mean either side.
 
     ``names_a`` and ``names_b``: what either side is called. An exact name counts first, then one that differs in case
     alone. A name that is also a word for the other side, or for a tie, is not understood, nor is a label that holds it.
@@ -164,8 +164,8 @@ AMBIGUOUS: Final = "both"
 def side_with_name(label: str, names_a: Collection[str], names_b: Collection[str]) -> str:
     """The side of this name, AMBIGUOUS where both have it, "" where neither has."""
     for form in (str.strip, fold_name):
-        wanted = form(label)
-        is_a, is_b = (any(form(name) == wanted for name in names) for names in (names_a, names_b))
+        folded_label = form(label)
+        is_a, is_b = (any(form(name) == folded_label for name in names) for names in (names_a, names_b))
         if is_a or is_b:
             return AMBIGUOUS if is_a and is_b else Choice.A if is_a else Choice.B
     return ""
@@ -203,10 +203,10 @@ def parse_side_words(
     for pattern in patterns:
         if not (found := pattern.fullmatch(words)):
             continue
-        told, side = found.groupdict(), side_of_word(found["side"])
-        if told.get("other") and side_of_word(told["other"]) == side:
+        groups, side = found.groupdict(), side_of_word(found["side"])
+        if groups.get("other") and side_of_word(groups["other"]) == side:
             return None  # better than itself
-        strength = (told.get("strength") or "").replace("<", ">")
+        strength = (groups.get("strength") or "").replace("<", ">")
         return ParsedLabel(FLIPPED_CHOICES[side] if is_against else side, strength, bool(PLACE.search(words)))
     return None
 

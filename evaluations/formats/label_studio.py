@@ -34,28 +34,28 @@ STARS: Final = ("rating", "stars", "score")  # questions that name no aspect
 ASKED_OF_A_SIDE: Final = re.compile(
     "(?P<question>.+?)(?:[_ -]?(?P<number>[12])|[_ -](?P<letter>a|b|left|right|first|second))", re.IGNORECASE
 )
-# What JSON-MIN has beside the fields of a task and the answers to its questions.
+# Columns of JSON-MIN other than the fields of a task and the answers to its questions.
 OWN_COLUMNS: Final = frozenset(
     {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "meta"}
 )
 
 
-def label_studio_task_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def label_studio_task_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A task: a comparison, and the answers of all who annotated it."""
     values = record.values
     data = values.get("data")
     if not isinstance(data, dict):
         raise RowRefused("data must be an object")
-    pair = find_annotated_pair(data, reading, record.line, value_as_text(values.get("id", record.index), "id"))
-    rows: list[FileRow] = list(pair.material())
+    pair = find_annotated_pair(data, options, record.line, value_as_text(values.get("id", record.index), "id"))
+    rows: list[FileRow] = list(pair.material_rows())
     for one in list_annotation_objects(pair, values, "annotations", rows):
         if one.get("was_cancelled"):
             rows.append(pair.notice(NoticeKind.STATUS, "cancelled"))
         else:
-            rows += label_studio_answers(pair, one, reading, *label_studio_annotator(one, reading))
+            rows += label_studio_answers(pair, one, options, *label_studio_annotator(one, options))
     for one in list_annotation_objects(pair, values, "predictions", rows):
-        name = first_candidate_name(one, "model_version") or reading.rater or PREDICTION
-        rows += label_studio_answers(pair, one, reading, name, RaterKind.JUDGE)
+        name = first_candidate_name(one, "model_version") or options.rater or PREDICTION
+        rows += label_studio_answers(pair, one, options, name, RaterKind.JUDGE)
     rows += [pair.notice(NoticeKind.STATUS, "draft") for _ in list_annotation_objects(pair, values, "drafts", rows)]
     return tuple(rows)
 
@@ -72,20 +72,20 @@ def list_annotation_objects(
     return found
 
 
-def label_studio_annotator(annotation: Mapping[str, Any], reading: ReadOptions) -> tuple[str, RaterKind]:
+def label_studio_annotator(annotation: Mapping[str, Any], options: ReadOptions) -> tuple[str, RaterKind]:
     if annotation.get("ground_truth"):
         return GOLD, RaterKind.GOLD
-    return label_studio_person(annotation.get("completed_by"), reading), reading.rater_kind or RaterKind.HUMAN
+    return label_studio_person(annotation.get("completed_by"), options), options.rater_kind or RaterKind.HUMAN
 
 
-def label_studio_person(given: object, reading: ReadOptions) -> str:
+def label_studio_person(given: object, options: ReadOptions) -> str:
     """A person by e-mail address, or by number where the export has none."""
     if isinstance(given, dict):
-        return label_studio_person(given.get("email") or given.get("username") or given.get("id"), reading)
+        return label_studio_person(given.get("email") or given.get("username") or given.get("id"), options)
     if isinstance(given, bool) or given in (None, ""):
-        if not reading.rater:
+        if not options.rater:
             raise RowRefused("an annotation does not say who made it: name a rater for the whole file")
-        return reading.rater
+        return options.rater
     name = f"annotator {given}" if isinstance(given, int) or str(given).isdecimal() else str(given)
     if len(name) > MAX_KEY:
         raise RowRefused(f"an annotator's name has {len(name):,} characters; at most {MAX_KEY} can be kept")
@@ -93,7 +93,7 @@ def label_studio_person(given: object, reading: ReadOptions) -> str:
 
 
 def label_studio_answers(
-    pair: AnnotatedPair, annotation: Mapping[str, Any], reading: ReadOptions, rater: str, kind: RaterKind
+    pair: AnnotatedPair, annotation: Mapping[str, Any], options: ReadOptions, rater: str, kind: RaterKind
 ) -> Iterator[FileRow]:
     """A verdict for each question that was answered by one of the two, and a score for each rated text."""
     notices: list[FileRow] = []
@@ -114,7 +114,7 @@ def label_studio_answers(
             yield from pair.answer(
                 question,
                 word,
-                pair.label(word, reading),
+                pair.label(word, options),
                 is_turned=is_turned,
                 rater=rater,
                 rater_kind=kind,
@@ -132,22 +132,22 @@ def label_studio_answers(
 
 def questions_about_one_side(pair: AnnotatedPair, results: Sequence[Mapping[str, Any]]) -> set[str]:
     """The questions that are asked about each response separately."""
-    under: dict[Choice, set[str]] = {side: set() for side in SIDES}
+    questions_of: dict[Choice, set[str]] = {side: set() for side in SIDES}
     for one in results:
         label = parse_label(optional_text(one, "to_name"), *pair.sides)
         if one.get("type") == "choices" and label and label.choice in SIDES:
-            under[label.choice].add(optional_text(one, "from_name"))
-    return under[SIDES[0]] | under[SIDES[1]] if all(under.values()) else set()
+            questions_of[label.choice].add(optional_text(one, "from_name"))
+    return questions_of[SIDES[0]] | questions_of[SIDES[1]] if all(questions_of.values()) else set()
 
 
 def shows_second_first(pair: AnnotatedPair, to_name: str) -> bool:
     """Whether the project shows the second text on the left, because it names that one first."""
-    told = [parse_label(name, *pair.sides) for name in to_name.split(",")]
-    return [label.choice for label in told if label] == [Choice.B, Choice.A]
+    labels = [parse_label(name, *pair.sides) for name in to_name.split(",")]
+    return [label.choice for label in labels if label] == [Choice.B, Choice.A]
 
 
 def chosen_label(value: Mapping[str, Any]) -> str | None:
-    """What was chosen; several choices as one word, which is none that is understood."""
+    """The chosen label; several choices are joined to a text that no label matches."""
     selected, choices = value.get("selected"), value.get("choices")
     if isinstance(selected, str):
         return selected
@@ -163,8 +163,8 @@ def star_rating_rows(
     question, to_name = optional_text(answer, "from_name"), optional_text(answer, "to_name")
     label = parse_label(to_name, *pair.sides)
     if label is None or label.choice not in SIDES:
-        told = f"stars of “{question}” under “{to_name}”, which is neither response"
-        yield pair.notice(NoticeKind.NOT_STORED, told)
+        what = f"stars of “{question}” under “{to_name}”, which is neither response"
+        yield pair.notice(NoticeKind.NOT_STORED, what)
         return
     aspect = aspect_of_rating(question, label.choice)
     yield ScoreRow(
@@ -176,7 +176,7 @@ def star_rating_rows(
         aspect=aspect,
         value=required_number({"rating": rated}, "rating"),
     )
-    yield from pair.renamed(question, aspect)
+    yield from pair.rename_notices(question, aspect)
 
 
 def aspect_of_rating(question: str, side: Choice) -> str:
@@ -198,26 +198,26 @@ def decode_cell_answer(answer: object) -> object:
         return answer
 
 
-def label_studio_min_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def label_studio_min_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """Rows of one annotation in JSON-MIN, whose answers share the object with the fields of the task."""
     values = record.values
     fields = {column: value for column, value in values.items() if column not in OWN_COLUMNS}
-    pair = find_annotated_pair(fields, reading, record.line, value_as_text(values.get("id", record.index), "id"))
-    rater = label_studio_person(values.get("annotator"), reading)
+    pair = find_annotated_pair(fields, options, record.line, value_as_text(values.get("id", record.index), "id"))
+    rater = label_studio_person(values.get("annotator"), options)
     rows: list[FileRow] = [pair.row]
-    for question, given in pair.others.items():
+    for question, given in pair.other_fields.items():
         answer = decode_cell_answer(given)
-        told = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
-        word = chosen_label(told) if isinstance(told, dict) else told if isinstance(told, str) else None
+        single = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
+        word = chosen_label(single) if isinstance(single, dict) else single if isinstance(single, str) else None
         if word is None or len(word) > LONGEST or question in QUESTIONS:
             rows.append(pair.notice(NoticeKind.COLUMN, question))
         else:
             rows += pair.answer(
                 question,
                 word,
-                pair.label(word, reading),
+                pair.label(word, options),
                 rater=rater,
-                rater_kind=reading.rater_kind or RaterKind.HUMAN,
+                rater_kind=options.rater_kind or RaterKind.HUMAN,
                 shown=ShownOrder.AS_STORED,
                 created_at=iso_time(values, "created_at"),
             )

@@ -22,17 +22,17 @@ from evaluations.formats.native_rows import DEFAULT_ASPECT
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, optional_text, required_number, required_text
 
-RATER: Final = "llm-comparator"  # where neither the file nor a person says who rated
-OURS: Final = "label_source"  # a field that every example of an export from here has
+RATER: Final = "llm-comparator"  # where neither the file nor the form names the rater
+OURS: Final = "label_source"  # a field of every example of our own exports
 OF_EXAMPLE: Final = (
     *("input_text", "tags", "output_text_a", "output_text_b", "score", "individual_rater_scores", "custom_fields"),
 )
-PLAIN: Final = (0, 1)  # scores that say no more than which is better
-BOTH_ARE_BAD: Final = "both are bad"  # a label of exports from here, beside a score of 0
+PLAIN: Final = (0, 1)  # scores without a strength
+BOTH_ARE_BAD: Final = "both are bad"  # a label of our own exports, with a score of 0
 SHOWN: Final[Mapping[object, ShownOrder]] = {True: ShownOrder.SWAPPED, False: ShownOrder.AS_STORED}
 
 
-def llm_comparator_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def llm_comparator_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A comparison with each rater's verdict; without raters with the example's score, as one of both orders."""
     values = record.values
     tags = values.get("tags")
@@ -45,7 +45,7 @@ def llm_comparator_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, 
         line=record.line,
         query=make_query(
             user_turn(required_text(values, "input_text")),
-            reading,
+            options,
             key=first_candidate_name(custom, "query_id"),
             category=category,
         ),
@@ -59,7 +59,7 @@ def llm_comparator_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, 
     notices = (Notice(record.line, NoticeKind.NOT_STORED, f"the further tag “{tag}”") for tag in further)
     return (
         comparison,
-        *llm_comparator_verdicts(values, comparison, reading),
+        *llm_comparator_verdicts(values, comparison, options),
         *notices,
         *unread_column_notices(values, OF_EXAMPLE, record.line),
     )
@@ -76,7 +76,7 @@ def foreign_metadata(custom: Mapping[str, Any]) -> dict[str, Any]:
 def compared_models(record: Record, custom: Mapping[str, Any]) -> tuple[str, str] | None:
     """The models named by the example, else by the head of the document."""
     given = custom.get("candidate")
-    listed = (record.beside or {}).get("models")
+    listed = (record.enclosing or {}).get("models")
     if not isinstance(given, list) and isinstance(listed, list):
         given = [one.get("name") for one in listed if isinstance(one, dict)]
     if not isinstance(given, list) or len(given) != 2:
@@ -90,7 +90,7 @@ def compared_models(record: Record, custom: Mapping[str, Any]) -> tuple[str, str
 
 
 def llm_comparator_verdicts(
-    values: Mapping[str, Any], comparison: ComparisonRow, reading: ReadOptions
+    values: Mapping[str, Any], comparison: ComparisonRow, options: ReadOptions
 ) -> Iterator[FileRow]:
     given = values.get("individual_rater_scores") or []
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
@@ -98,7 +98,7 @@ def llm_comparator_verdicts(
     for one in given or [{"score": values.get("score")}]:
         if one.get("score") is None:
             if given:
-                yield Notice(comparison.line, NoticeKind.NO_ANSWER, llm_comparator_rater(one, reading))
+                yield Notice(comparison.line, NoticeKind.NO_ANSWER, llm_comparator_rater(one, options))
             continue
         score = required_number(one, "score")
         yield VerdictRow(
@@ -106,8 +106,8 @@ def llm_comparator_verdicts(
             query_key=comparison.query.key,
             candidate_a=comparison.candidate_a,
             candidate_b=comparison.candidate_b,
-            rater=llm_comparator_rater(one, reading),
-            rater_kind=reading.rater_kind or RaterKind.JUDGE,
+            rater=llm_comparator_rater(one, options),
+            rater_kind=options.rater_kind or RaterKind.JUDGE,
             aspect=DEFAULT_ASPECT,
             choice=choice_of_comparator_score(score, one.get("rating_label")),
             shown=SHOWN.get(one.get("is_flipped"), ShownOrder.UNKNOWN) if given else ShownOrder.FOLDED,
@@ -122,7 +122,7 @@ def choice_of_comparator_score(score: float, label: object) -> Choice:
     return Choice.A if score > 0 else Choice.B if score < 0 else Choice.TIE
 
 
-def llm_comparator_rater(rating: Mapping[str, Any], reading: ReadOptions) -> str:
+def llm_comparator_rater(rating: Mapping[str, Any], options: ReadOptions) -> str:
     fields = rating.get("custom_fields")
     named = first_candidate_name(fields, "rater") if isinstance(fields, dict) else ""
-    return reading.rater or named or RATER
+    return options.rater or named or RATER

@@ -30,7 +30,7 @@ SEVERAL: Final = ("A: the first by name", "B: the second by name")
 
 
 def llm_comparator_lines(
-    rows: Iterable[ExportedRow], aspects: Sequence[str], how: PreferenceRule, account: ExportCounts, source: str
+    rows: Iterable[ExportedRow], aspects: Sequence[str], rule: PreferenceRule, counts: ExportCounts, source: str
 ) -> Iterator[bytes]:
     """One document. Every comparison is in it; without a choice its score is null.
 
@@ -38,7 +38,7 @@ def llm_comparator_lines(
     second by name", and a field of each comparison names them: which they are is known after the last one, so
     ``models`` comes last.
     """
-    named = list(how.aspects or aspects)
+    named = list(rule.aspects or aspects)
     yield (
         b'{"metadata":'
         + fast_encode({"source_path": source, "custom_fields_schema": custom_fields_schema(named)}).encode()
@@ -48,11 +48,11 @@ def llm_comparator_lines(
     between = b"\n"
     for row in rows:
         pairs.add((row["candidate_a"], row["candidate_b"]))
-        account.rows += 1
-        yield between + fast_encode(llm_comparator_example(row, named, how, account)).encode()
+        counts.rows += 1
+        yield between + fast_encode(llm_comparator_example(row, named, rule, counts)).encode()
         between = b",\n"
     models = next(iter(pairs)) if len(pairs) == 1 else SEVERAL
-    account.noted["pairs_of_candidates"] = len(pairs)
+    counts.noted["pairs_of_candidates"] = len(pairs)
     yield b'\n],\n"models":' + fast_encode([{"name": name} for name in models]).encode() + b"}\n"
 
 
@@ -67,14 +67,14 @@ def custom_fields_schema(aspects: Sequence[str]) -> list[dict[str, str]]:
 
 
 def llm_comparator_example(
-    row: ExportedRow, named: Sequence[str], how: PreferenceRule, account: ExportCounts
+    row: ExportedRow, named: Sequence[str], rule: PreferenceRule, counts: ExportCounts
 ) -> dict[str, Any]:
-    one = decide_comparison(row, how, named)
+    one = decide_comparison(row, rule, named)
     if isinstance(one, NoPreference):
-        account.noted[f"without_score:{one}"] += 1
+        counts.noted[f"without_score:{one}"] += 1
         score, source = None, NONE
     else:
-        account.noted["both_bad_as_tie"] += one.choice == Choice.BOTH_BAD
+        counts.noted["both_bad_as_tie"] += one.choice == Choice.BOTH_BAD
         score, source = SCORE[one.choice], one.sources
     return {
         "input_text": messages_to_text(prompt_messages(row)),
@@ -83,7 +83,7 @@ def llm_comparator_example(
         "output_text_b": messages_to_text(response_messages(row["response_b"])),
         "score": score,
         "individual_rater_scores": [
-            rating for aspect in named for rating in rater_ratings(row, aspect, len(named) > 1, account)
+            rating for aspect in named for rating in rater_ratings(row, aspect, len(named) > 1, counts)
         ],
         "custom_fields": {
             "query_id": row["query_id"],
@@ -99,24 +99,24 @@ def label_phrase(row: ExportedRow, aspect: str) -> str:
     return (label["choice"] if label else None) or NONE
 
 
-def rater_ratings(row: ExportedRow, aspect: str, several: bool, account: ExportCounts) -> Iterator[dict[str, Any]]:
+def rater_ratings(row: ExportedRow, aspect: str, several: bool, counts: ExportCounts) -> Iterator[dict[str, Any]]:
     """Ratings of judges by order and sample, of people and of gold, without failures."""
     of = f" ({aspect})" if several else ""
     for judge in row["judges"]:
-        said = judge["choices"].get(aspect)
-        if said is None:
+        judged = judge["choices"].get(aspect)
+        if judged is None:
             continue
-        told = said.get("rationales") or judge["rationales"]
-        for order, choices in sorted(said["orders"].items()):
-            texts = told.get(order, ())
+        rationales = judged.get("rationales") or judge["rationales"]
+        for order, choices in sorted(judged["orders"].items()):
+            texts = rationales.get(order, ())
             for at, choice in enumerate(choices):
                 if choice is None:
                     continue
                 rationale = texts[at] if at < len(texts) else ""
                 yield rating_record(f"{judge['judge']}{of}", choice, FLIPPED.get(ShownOrder(order)), rationale)
-        if "scores" in said and said["choice"]:
-            yield rating_record(f"{judge['judge']}{of}", said["choice"], None, "")
-    for person, given in counted_votes(row["people"], aspect, account):
+        if "scores" in judged and judged["choice"]:
+            yield rating_record(f"{judge['judge']}{of}", judged["choice"], None, "")
+    for person, given in counted_votes(row["people"], aspect, counts):
         flipped = FLIPPED.get(ShownOrder(person["shown"]))
         rationale = given["note"] or given.get("rationale", "")
         yield rating_record(f"{person['rater']}{of}", str(given["final"]), flipped, rationale)
@@ -138,9 +138,9 @@ def rating_record(rater: str, choice: str, flipped: bool | None, rationale: str)
 def write_llm_comparator(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-    how = options.deciding(raters)
+    rule = options.preference_rule(raters)
     return llm_comparator_lines(
-        cast("Iterable[ExportedRow]", rows), raters.aspects, how, tally, f"judgeweb: {how.name}"
+        cast("Iterable[ExportedRow]", rows), raters.aspects, rule, tally, f"judgeweb: {rule.name}"
     )
 
 

@@ -25,10 +25,10 @@ def has_llmbar_labels(sample: FileSample) -> bool:
     return fits_mostly(str(value).strip() in ("1", "2") for value in sample.values("label"))
 
 
-def llmbar_dataset_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def llmbar_dataset_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A comparison and its gold verdict. The query's id is the row's number, from 0."""
     values = record.values
-    key = prefix_key(str(record.index), reading)
+    key = prefix_key(str(record.index), options)
     label = required_text(values, "label").strip()
     if label not in ("1", "2"):
         raise RowRefused(f"label is “{label[:40]}” where 1 or 2 is expected")
@@ -49,7 +49,7 @@ def llmbar_dataset_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, 
             query_key=key,
             candidate_a=CANDIDATES[0],
             candidate_b=CANDIDATES[1],
-            rater=reading.rater or "gold",
+            rater=options.rater or "gold",
             rater_kind=RaterKind.GOLD,
             aspect=DEFAULT_ASPECT,
             choice=WINNERS[label],
@@ -57,29 +57,29 @@ def llmbar_dataset_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, 
     )
 
 
-def llmbar_result_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def llmbar_result_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A judge's verdicts in both orders; winner 1 is output_1 in either of them."""
-    if not reading.rater:
+    if not options.rater:
         raise RowRefused("the file does not name its judge: give it a name for the whole file")
     earlier = [Notice(record.line, NoticeKind.NOT_STORED, "an earlier round of a judge")]
     return (
-        *llmbar_verdicts(record, reading),
+        *llmbar_verdicts(record, options),
         *earlier * (len(record.values["results"]) - 1),
         *unread_column_notices(record.values, OF_RESULTS, record.line),
     )
 
 
-def llmbar_verdicts(record: Record, reading: ReadOptions) -> Iterator[VerdictRow]:
+def llmbar_verdicts(record: Record, options: ReadOptions) -> Iterator[VerdictRow]:
     values = record.values
     texts = (required_text(values, "input"), llmbar_text(values, "output_1"), llmbar_text(values, "output_2"))
     for order, answer in last_llmbar_round(values).items():
         yield VerdictRow(
             line=record.line,
-            query_key=prefix_key(str(record.index), reading),
+            query_key=prefix_key(str(record.index), options),
             candidate_a=None,
             candidate_b=None,
-            rater=reading.rater,
-            rater_kind=reading.rater_kind or RaterKind.JUDGE,
+            rater=options.rater,
+            rater_kind=options.rater_kind or RaterKind.JUDGE,
             aspect=DEFAULT_ASPECT,
             choice=llmbar_winner(answer),
             shown=ORDERS[order],

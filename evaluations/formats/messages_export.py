@@ -14,18 +14,18 @@ EMPTY: Final = "empty_response"
 
 
 def conversation_lines(
-    rows: Iterable[LabelledRow], aspects: Sequence[str], how: PreferenceRule, account: ExportCounts
+    rows: Iterable[LabelledRow], aspects: Sequence[str], rule: PreferenceRule, counts: ExportCounts
 ) -> Iterator[bytes]:
     """The preferred conversation of each comparison. An empty response is left out: it would teach silence."""
-    for one in preferred_responses(rows, how, aspects, account):
+    for one in preferred_responses(rows, rule, aspects, counts):
         if is_empty_response(one.chosen):
-            account.excluded[EMPTY] += 1
+            counts.excluded[EMPTY] += 1
             continue
-        account.rows += 1
+        counts.rows += 1
         record = {
-            "messages": conversation_with_response(one.of.row, one.chosen),
+            "messages": conversation_with_response(one.comparison.row, one.chosen),
             "model": one.candidates[0],
-            **choice_columns(one.of),
+            **choice_columns(one.comparison),
         }
         yield encode_line(record)
 
@@ -33,7 +33,9 @@ def conversation_lines(
 def write_conversations(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-    return conversation_lines(cast("Iterable[LabelledRow]", rows), raters.aspects, options.deciding(raters), tally)
+    return conversation_lines(
+        cast("Iterable[LabelledRow]", rows), raters.aspects, options.preference_rule(raters), tally
+    )
 
 
 MESSAGES_FORMAT: Final = ExportFormat(

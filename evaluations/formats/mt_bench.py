@@ -49,7 +49,7 @@ WINNERS: Final[Mapping[str, str]] = {
     "error": CallState.UNREADABLE,
 }
 GAMES: Final = (("g1", ShownOrder.AS_STORED), ("g2", ShownOrder.SWAPPED))
-API_ERROR: Final = "$ERROR$"  # what stands for an answer that never came
+API_ERROR: Final = "$ERROR$"  # in place of an answer after a failed request
 NO_SCORE: Final = -1
 OF_QUESTION: Final = ("question_id", "category", "turns", "reference")
 OF_ANSWER: Final = ("question_id", "model_id", "choices", "answer_id", "tstamp")
@@ -64,7 +64,7 @@ MILLISECONDS: Final = 1e11  # seconds since 1970 in the year 5138: a larger numb
 
 
 def mt_bench_question_key(question: str, turn: int) -> str:
-    """Turn 1 of a question has the question's own id."""
+    """The query id of a turn: for turn 1, the id of the question itself."""
     return question if turn <= 1 else f"{question}-{turn}"
 
 
@@ -72,63 +72,63 @@ def mt_bench_turn(values: Mapping[str, Any]) -> int:
     return whole_number(values, "turn", MAX_TURNS) or 1
 
 
-def mt_bench_question_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def mt_bench_question_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
     question = required_text(values, "question_id").strip()
-    said = mt_bench_turn_texts(values.get("turns"), "turns")
+    texts = mt_bench_turn_texts(values.get("turns"), "turns")
     references = mt_bench_turn_texts(values["reference"], "reference") if values.get("reference") else []
     queries = (
         QueryRow(
             record.line,
             make_query(
-                user_turn(said[0]),
-                reading,
+                user_turn(texts[0]),
+                options,
                 key=mt_bench_question_key(question, turn),
                 cluster=question,
                 reference="\n\n".join(references[:turn]),
                 category=optional_text(values, "category", MAX_CATEGORY),
-                metadata={FOLLOW_UPS_KEY: said[1:turn]} if turn > 1 else {},
+                metadata={FOLLOW_UPS_KEY: texts[1:turn]} if turn > 1 else {},
             ),
         )
-        for turn in range(1, len(said) + 1)
+        for turn in range(1, len(texts) + 1)
     )
     return *queries, *unread_column_notices(values, OF_QUESTION, record.line)
 
 
-def mt_bench_answer_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def mt_bench_answer_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A model's answer to each turn. Of several samples the first is kept, as the judgments are about it."""
     values = record.values
     question = required_text(values, "question_id").strip()
     choices = values.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise RowRefused("choices must be a list of objects")
-    said = mt_bench_turn_texts(choices[0].get("turns"), "turns")
-    name, other = candidate_of_record(record, reading, "model_id")
+    texts = mt_bench_turn_texts(choices[0].get("turns"), "turns")
+    name, other = candidate_of_record(record, options, "model_id")
     others = [Notice(record.line, NoticeKind.NOT_STORED, "further samples of an answer")] * (len(choices) - 1)
     responses = (
         ResponseRow(
             line=record.line,
-            query=query_without_text(question, turn, reading),
+            query=query_without_text(question, turn, options),
             candidate=name,
             overruled=other,
-            response=interleave_turns(said[:turn]),
+            response=interleave_turns(texts[:turn]),
             lacks_questions=turn > 1,
         )
-        for turn in range(1, len(said) + 1)
+        for turn in range(1, len(texts) + 1)
     )
     return *responses, *others, *unread_column_notices(values, OF_ANSWER, record.line)
 
 
-def query_without_text(question: str, turn: int, reading: ReadOptions) -> QueryPart:
-    """A query by its id alone, whose text is in question.jsonl."""
-    key = prefix_key(mt_bench_question_key(question, turn), reading)
-    return QueryPart(key=key, cluster=prefix_key(question, reading), messages=[], is_stand_in=True)
+def query_without_text(question: str, turn: int, options: ReadOptions) -> QueryPart:
+    """A query with its id only; its text is in question.jsonl."""
+    key = prefix_key(mt_bench_question_key(question, turn), options)
+    return QueryPart(key=key, cluster=prefix_key(question, options), messages=[], is_stand_in=True)
 
 
-def interleave_turns(said: Sequence[str]) -> list[Message]:
-    """A candidate's turns, with room for the user's between them."""
-    messages = [*assistant_turn(said[0])]
-    for text in said[1:]:
+def interleave_turns(answers: Sequence[str]) -> list[Message]:
+    """The answers of a candidate as a conversation, with empty turns of the user in between."""
+    messages = [*assistant_turn(answers[0])]
+    for text in answers[1:]:
         messages += [*user_turn(""), *assistant_turn(text)]
     return messages
 
@@ -141,12 +141,12 @@ def mt_bench_turn_texts(value: object, field: str) -> list[str]:
     ]  # Arena-Hard's are objects
 
 
-def mt_bench_pair_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def mt_bench_pair_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A judge's two games: in the second model_2 stood first. The winner is named in both."""
-    return *mt_bench_games(record, reading), *unread_column_notices(record.values, OF_PAIR, record.line)
+    return *mt_bench_games(record, options), *unread_column_notices(record.values, OF_PAIR, record.line)
 
 
-def mt_bench_games(record: Record, reading: ReadOptions) -> Iterator[VerdictRow]:
+def mt_bench_games(record: Record, options: ReadOptions) -> Iterator[VerdictRow]:
     values = record.values
     question = required_text(values, "question_id").strip()
     key = optional_text(values, "query_id").strip() or mt_bench_question_key(question, mt_bench_turn(values))
@@ -154,11 +154,11 @@ def mt_bench_games(record: Record, reading: ReadOptions) -> Iterator[VerdictRow]
         judgment = optional_text(values, f"{game}_judgment")
         yield VerdictRow(
             line=record.line,
-            query_key=prefix_key(key, reading),
+            query_key=prefix_key(key, options),
             candidate_a=required_name(values, "model_1"),
             candidate_b=required_name(values, "model_2"),
-            rater=mt_bench_judge(values, reading),
-            rater_kind=reading.rater_kind or RaterKind.JUDGE,
+            rater=mt_bench_judge(values, options),
+            rater_kind=options.rater_kind or RaterKind.JUDGE,
             aspect=DEFAULT_ASPECT,
             choice=judgment_failure(judgment) if judgment == API_ERROR else mt_bench_winner(values, f"{game}_winner"),
             shown=shown,
@@ -174,21 +174,21 @@ def mt_bench_winner(values: Mapping[str, Any], field: str) -> str:
     return WINNERS[given]
 
 
-def mt_bench_score_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
-    """A judge's score of one answer. Where none could be read the judge has failed."""
+def mt_bench_score_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
+    """A judge's score of one answer; without a readable score, a failure of the judge."""
     values = record.values
     value = required_number(values, "score")
     judgment = optional_text(values, "judgment")
     has_failed = value == NO_SCORE
     question = required_text(values, "question_id").strip()
-    name, other = candidate_of_record(record, reading, "model")
+    name, other = candidate_of_record(record, options, "model")
     score = ScoreRow(
         line=record.line,
-        query_key=prefix_key(mt_bench_question_key(question, mt_bench_turn(values)), reading),
+        query_key=prefix_key(mt_bench_question_key(question, mt_bench_turn(values)), options),
         candidate=name,
         overruled=other,
-        rater=mt_bench_judge(values, reading),
-        rater_kind=reading.rater_kind or RaterKind.JUDGE,
+        rater=mt_bench_judge(values, options),
+        rater_kind=options.rater_kind or RaterKind.JUDGE,
         aspect=DEFAULT_ASPECT,
         value=None if has_failed else value,
         rationale="" if judgment == API_ERROR else judgment,
@@ -201,11 +201,11 @@ def judgment_failure(judgment: str) -> str:
     return CallState.FAILED if judgment == API_ERROR else CallState.UNREADABLE
 
 
-def mt_bench_judge(values: Mapping[str, Any], reading: ReadOptions) -> str:
+def mt_bench_judge(values: Mapping[str, Any], options: ReadOptions) -> str:
     """The judge's model; the name of its prompt, which varies by category and turn, is ignored."""
     given = values.get("judge")
     name = given[0] if isinstance(given, list) and given else given
-    rater = reading.rater or (name if isinstance(name, str) else "")
+    rater = options.rater or (name if isinstance(name, str) else "")
     if not rater.strip() or len(rater) > MAX_KEY:
         raise RowRefused("the judge has no name, or too long a one: give it one for the whole file")
     return rater

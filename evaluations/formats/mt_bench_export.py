@@ -22,54 +22,54 @@ ERROR: Final = "error"
 BOTH_ORDERS: Final = (ShownOrder.AS_STORED, ShownOrder.SWAPPED)
 
 
-def mt_bench_judgment_lines(rows: Iterable[ExportedRow], aspect: str, account: ExportCounts) -> Iterator[bytes]:
+def mt_bench_judgment_lines(rows: Iterable[ExportedRow], aspect: str, counts: ExportCounts) -> Iterator[bytes]:
     """A line for each judge and sample that was asked in both orders; what was asked in one is left out, and counted.
 
     MT-bench has no "both bad": they are ties here, and counted as such.
     """
     for row in rows:
         for judge in row["judges"]:
-            for record in judge_judgments(row, judge, aspect, account):
-                account.rows += 1
+            for record in judge_judgments(row, judge, aspect, counts):
+                counts.rows += 1
                 yield encode_line(record)
 
 
 def judge_judgments(
-    row: ExportedRow, judge: ExportedJudge, aspect: str, account: ExportCounts
+    row: ExportedRow, judge: ExportedJudge, aspect: str, counts: ExportCounts
 ) -> Iterator[Mapping[str, Any]]:
-    said = judge["choices"].get(aspect)
+    judged = judge["choices"].get(aspect)
     failures = sum(judge["failures"].values())
-    if said is None:
-        account.excluded["failed_in_both_orders" if failures else "judge_said_nothing"] += 1
+    if judged is None:
+        counts.excluded["failed_in_both_orders" if failures else "judge_said_nothing"] += 1
         return
-    if "scores" in said:
-        account.excluded["derived_from_scores"] += 1
+    if "scores" in judged:
+        counts.excluded["derived_from_scores"] += 1
         return
-    orders = [list(said["orders"].get(order, ())) for order in BOTH_ORDERS]
+    orders = [list(judged["orders"].get(order, ())) for order in BOTH_ORDERS]
     samples = max(map(len, orders))
     # Where an order that was asked has no answer there is no choice: it failed, or is not answered yet.
-    if not all(orders) and (said["choice"] or not failures):
-        account.excluded["asked_in_one_order"] += samples or 1
+    if not all(orders) and (judged["choice"] or not failures):
+        counts.excluded["asked_in_one_order"] += samples or 1
         return
     rationales = [list(aspect_rationales(judge, aspect).get(order, ())) for order in BOTH_ORDERS]
     errors = 0
     for at in range(samples):
         given = [choices[at] if at < len(choices) else None for choices in orders]
         if None in given and not failures:
-            account.excluded["asked_in_one_order"] += 1
+            counts.excluded["asked_in_one_order"] += 1
             continue
         if not any(given):
             continue
         errors += None in given
-        account.noted["both_bad_as_tie"] += given.count(Choice.BOTH_BAD)
-        told = [texts[at] if at < len(texts) else "" for texts in rationales]
-        yield judgment_record(row, judge, given, told)
+        counts.noted["both_bad_as_tie"] += given.count(Choice.BOTH_BAD)
+        sample_rationales = [texts[at] if at < len(texts) else "" for texts in rationales]
+        yield judgment_record(row, judge, given, sample_rationales)
     if (failed_twice := (failures - errors) // 2) > 0:
-        account.excluded["failed_in_both_orders"] += failed_twice
+        counts.excluded["failed_in_both_orders"] += failed_twice
 
 
 def judgment_record(
-    row: ExportedRow, judge: ExportedJudge, given: Sequence[str | None], told: Sequence[str]
+    row: ExportedRow, judge: ExportedJudge, given: Sequence[str | None], rationales: Sequence[str]
 ) -> dict[str, Any]:
     question, turn = question_and_turn(row)
     return {
@@ -81,9 +81,9 @@ def judgment_record(
         "g2_winner": JUDGES_WINNER[Choice(given[1])] if given[1] else ERROR,
         "judge": [judge["judge"], judge["rubric"] or ""],
         "g1_user_prompt": "",
-        "g1_judgment": told[0],
+        "g1_judgment": rationales[0],
         "g2_user_prompt": "",
-        "g2_judgment": told[1],
+        "g2_judgment": rationales[1],
         "turn": turn,
         "tstamp": 0,
     }
@@ -94,25 +94,25 @@ def aspect_rationales(judge: ExportedJudge, aspect: str) -> Mapping[str, Sequenc
     return judge["choices"][aspect].get("rationales") or judge["rationales"]
 
 
-def mt_bench_vote_lines(rows: Iterable[ExportedRow], aspect: str, account: ExportCounts) -> Iterator[bytes]:
+def mt_bench_vote_lines(rows: Iterable[ExportedRow], aspect: str, counts: ExportCounts) -> Iterator[bytes]:
     """A line for each vote of a person: model_a is what stood on the left, where that is known."""
     for row in rows:
-        for person, choice in counted_votes(row["people"], aspect, account):
-            account.rows += 1
+        for person, choice in counted_votes(row["people"], aspect, counts):
+            counts.rows += 1
             yield encode_line(vote_record(row, person, Choice(str(choice["final"]))))
 
 
 def vote_record(row: ExportedRow, person: ExportedPerson, choice: Choice) -> dict[str, Any]:
     swapped = person["shown"] == ShownOrder.SWAPPED
     left, right = ("b", "a") if swapped else ("a", "b")
-    told = TURNED.get(choice, choice) if swapped else choice
+    shown_choice = TURNED.get(choice, choice) if swapped else choice
     question, turn = question_and_turn(row)
     return {
         "query_id": row["query_id"],
         "question_id": question,
         "model_a": row[f"candidate_{left}"],  # type: ignore[literal-required]
         "model_b": row[f"candidate_{right}"],  # type: ignore[literal-required]
-        "winner": PERSONS_WINNER[told],
+        "winner": PERSONS_WINNER[shown_choice],
         "judge": person["rater"],
         "conversation_a": conversation_with_response(row, row[f"response_{left}"]),  # type: ignore[literal-required]
         "conversation_b": conversation_with_response(row, row[f"response_{right}"]),  # type: ignore[literal-required]
@@ -129,7 +129,7 @@ def question_and_turn(row: ExportedRow) -> tuple[int | str, int]:
     """
     key = row["query_id"]
     question, _, turn = key.rpartition("-")
-    turns = sum(said["role"] == "user" for said in conversation_with_response(row, row["response_a"]))
+    turns = sum(message["role"] == "user" for message in conversation_with_response(row, row["response_a"]))
     if is_digits(turn) and int(turn) > 1 and (is_digits(question) or (question and int(turn) == turns)):
         return (int(question) if is_digits(question) else question), int(turn)
     return (int(key) if is_digits(key) else key), turns

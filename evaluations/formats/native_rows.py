@@ -58,19 +58,19 @@ class LabelUnknown(RowRefused):
     """A label is not understood, or may mean either side."""
 
 
-def native_query_key(values: Mapping[str, Any], reading: ReadOptions) -> str:
-    return prefix_key(required_text(values, "query_id"), reading)
+def native_query_key(values: Mapping[str, Any], options: ReadOptions) -> str:
+    return prefix_key(required_text(values, "query_id"), options)
 
 
-def prefix_key(key: str, reading: ReadOptions) -> str:
-    full = reading.id_prefix + key
+def prefix_key(key: str, options: ReadOptions) -> str:
+    full = options.id_prefix + key
     if len(full) > MAX_KEY:
         raise RowRefused(f"query_id has {len(full):,} characters; at most {MAX_KEY} can be kept")
     return full
 
 
-def native_query(values: Mapping[str, Any], reading: ReadOptions) -> QueryPart:
-    key = native_query_key(values, reading)
+def native_query(values: Mapping[str, Any], options: ReadOptions) -> QueryPart:
+    key = native_query_key(values, options)
     return QueryPart(
         key=key,
         cluster=optional_text(values, "cluster", MAX_KEY) or key,
@@ -81,11 +81,11 @@ def native_query(values: Mapping[str, Any], reading: ReadOptions) -> QueryPart:
     )
 
 
-def native_comparison_row(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def native_comparison_row(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
     row = ComparisonRow(
         line=record.line,
-        query=native_query(values, reading),
+        query=native_query(values, options),
         candidate_a=required_name(values, "candidate_a"),
         response_a=parse_response(values, "response_a", strict=True),
         candidate_b=required_name(values, "candidate_b"),
@@ -98,10 +98,10 @@ def native_comparison_row(record: Record, reading: ReadOptions) -> tuple[FileRow
     return (row,)
 
 
-def native_response_row(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def native_response_row(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
-    query = native_query(values, reading)
-    name, other = candidate_of_record(record, reading)
+    query = native_query(values, options)
+    name, other = candidate_of_record(record, options)
     sample = sample_of_response(values)
     own = {"candidate of the file": other} if other else {}
     return (
@@ -122,7 +122,7 @@ def native_response_row(record: Record, reading: ReadOptions) -> tuple[FileRow, 
 
 
 def sample_of_response(values: Mapping[str, Any]) -> int | None:
-    """Which of several responses it is, where the row says it by a number; any other word is metadata."""
+    """The sample number of a response, if it is a number; any other value is metadata."""
     if SAMPLE_KEY not in values:
         return None
     try:
@@ -131,17 +131,17 @@ def sample_of_response(values: Mapping[str, Any]) -> int | None:
         return None
 
 
-def native_verdict_row(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def native_verdict_row(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
-    kind = rater_kind_of_row(values, reading)
-    choice, strength = choice_of_verdict(values, kind, reading)
+    kind = rater_kind_of_row(values, options)
+    choice, strength = choice_of_verdict(values, kind, options)
     return (
         VerdictRow(
             line=record.line,
-            query_key=native_query_key(values, reading),
+            query_key=native_query_key(values, options),
             candidate_a=required_name(values, "candidate_a"),
             candidate_b=required_name(values, "candidate_b"),
-            rater=rater_name_of_row(values, reading),
+            rater=rater_name_of_row(values, options),
             rater_kind=kind,
             aspect=aspect_key(values, DEFAULT_ASPECT),
             choice=choice,
@@ -154,22 +154,22 @@ def native_verdict_row(record: Record, reading: ReadOptions) -> tuple[FileRow, .
     )
 
 
-def native_score_row(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def native_score_row(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     values = record.values
-    kind = rater_kind_of_row(values, reading)
+    kind = rater_kind_of_row(values, options)
     failure = failure_state(values, kind)
-    name, other = candidate_of_record(record, reading)
+    name, other = candidate_of_record(record, options)
     return (
         ScoreRow(
             line=record.line,
-            query_key=native_query_key(values, reading),
+            query_key=native_query_key(values, options),
             candidate=name,
             overruled=other,
-            rater=rater_name_of_row(values, reading),
+            rater=rater_name_of_row(values, options),
             rater_kind=kind,
             aspect=aspect_key(values, DEFAULT_ASPECT),
             value=None if failure else required_number(values, "value"),
-            lower_is_better=reading.lower_is_better,
+            lower_is_better=options.lower_is_better,
             sample=whole_number(values, "sample", MAX_SAMPLE),
             rationale=optional_text(values, "rationale"),
             failure=failure,
@@ -179,47 +179,47 @@ def native_score_row(record: Record, reading: ReadOptions) -> tuple[FileRow, ...
 
 def failure_state(values: Mapping[str, Any], kind: RaterKind) -> str:
     """The failure of a judge that the row states with an empty value or in place of a number; else ""."""
-    beside, value = optional_text(values, "failure").strip(), values.get("value")
-    word = beside or (value.strip() if isinstance(value, str) else "")
+    stated, value = optional_text(values, "failure").strip(), values.get("value")
+    word = stated or (value.strip() if isinstance(value, str) else "")
     failure = FAILURES.get(word.lower(), "")
-    if beside and value not in (None, ""):
+    if stated and value not in (None, ""):
         raise RowRefused("has both a value and a failure: one of them")
-    if beside and not failure:
-        raise RowRefused(f"failure “{beside[:40]}” is none of {', '.join(FAILURES)}")
+    if stated and not failure:
+        raise RowRefused(f"failure “{stated[:40]}” is none of {', '.join(FAILURES)}")
     if failure and kind != RaterKind.JUDGE:
-        raise RowRefused(f"{'failure' if beside else 'value'} “{failure}” can be a judge's only")
+        raise RowRefused(f"{'failure' if stated else 'value'} “{failure}” can be a judge's only")
     return failure
 
 
-def rater_name_of_row(values: Mapping[str, Any], reading: ReadOptions) -> str:
-    name = optional_text(values, "rater", MAX_KEY).strip() or reading.rater
+def rater_name_of_row(values: Mapping[str, Any], options: ReadOptions) -> str:
+    name = optional_text(values, "rater", MAX_KEY).strip() or options.rater
     if not name.strip():
         raise RowRefused("rater is missing: name one in the row or for the whole file")
     return name
 
 
-def rater_kind_of_row(values: Mapping[str, Any], reading: ReadOptions) -> RaterKind:
-    given = optional_text(values, "rater_kind").strip().lower() or (reading.rater_kind or "")
+def rater_kind_of_row(values: Mapping[str, Any], options: ReadOptions) -> RaterKind:
+    given = optional_text(values, "rater_kind").strip().lower() or (options.rater_kind or "")
     if given not in tuple(RaterKind):
         raise RowRefused("rater_kind must be human, judge or gold, in the row or for the whole file")
     return RaterKind(given)
 
 
-def choice_of_verdict(values: Mapping[str, Any], kind: RaterKind, reading: ReadOptions) -> tuple[str, str]:
+def choice_of_verdict(values: Mapping[str, Any], kind: RaterKind, options: ReadOptions) -> tuple[str, str]:
     """Choice and strength, by the mapping of the file, in our own words or by any known label.
 
     In a column that is not called ``choice`` by us, “A” may also be a candidate's name.
     """
     given = required_text(values, "choice").strip()
     own = CHOICES.get(given.lower())
-    choice, strength = (own, "") if own and not reading.is_mapped else interpret_label(given, own, values, reading)
+    choice, strength = (own, "") if own and not options.is_mapped else interpret_label(given, own, values, options)
     if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
         raise RowRefused(f"choice “{choice}” can be a judge's only")
     return choice, strength
 
 
-def interpret_label(given: str, own: str | None, values: Mapping[str, Any], reading: ReadOptions) -> tuple[str, str]:
-    choice = reading.choices.get(given.lower())
+def interpret_label(given: str, own: str | None, values: Mapping[str, Any], options: ReadOptions) -> tuple[str, str]:
+    choice = options.choices.get(given.lower())
     names = [(optional_text(values, side),) for side in ("candidate_a", "candidate_b")]
     has_name = side_with_name(given, *names)
     if choice is not None:
@@ -227,7 +227,7 @@ def interpret_label(given: str, own: str | None, values: Mapping[str, Any], read
             raise LabelUnknown(
                 f"choice “{given[:40]}” is the name of candidate {has_name}, and was said to mean {choice}"
             )
-        return choice, label_strength(given, choice, reading)
+        return choice, label_strength(given, choice, options)
     if own and not has_name:
         return own, ""
     if label := parse_label(given, *names):
@@ -240,13 +240,13 @@ def interpret_label(given: str, own: str | None, values: Mapping[str, Any], read
     )
 
 
-def label_strength(given: str, choice: str, reading: ReadOptions) -> str:
+def label_strength(given: str, choice: str, options: ReadOptions) -> str:
     """The strength of a mapped word: the word itself where another word means the same choice."""
     label = parse_label(given)
     if label and label.choice == choice:
         return label.strength
     is_side = choice in (Choice.A, Choice.B)
-    return given if is_side and list(reading.choices.values()).count(choice) > 1 else ""
+    return given if is_side and list(options.choices.values()).count(choice) > 1 else ""
 
 
 def native_order_shown(values: Mapping[str, Any], choice: str) -> ShownOrder:

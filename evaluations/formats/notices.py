@@ -17,7 +17,7 @@ from evaluations.domain.files import (
 from evaluations.formats.label_parser import is_label_column, parse_label
 from evaluations.formats.values import MAX_CATEGORY
 
-# What programs write for a value that is missing, and spreadsheets for one that they cannot show.
+# Texts that programs write for a missing value, and spreadsheets for one that they cannot show.
 NO_VALUES: Final = frozenset(
     {"nan", "NaN", "NAN", "None", "null", "NULL", "<NA>", "NaT", "undefined", "[object Object]"}
     | {"#N/A", "#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!", "#ERROR!", "#SPILL!"}
@@ -70,7 +70,7 @@ class ImportNotices:
         self._other_columns: set[str] = set()
 
     def count(self, rows: Sequence[FileRow], notices: Sequence[Notice]) -> None:
-        """What one entry of a file does not keep as it was."""
+        """Count the notices of one entry of a file, and look for more in its rows."""
         for notice in notices:
             self._add(notice)
         for row in rows:
@@ -94,23 +94,27 @@ class ImportNotices:
             if getattr(row, field) in NO_VALUES:
                 self._add(Notice(row.line, NoticeKind.NO_VALUE, getattr(row, field), field))
         for field in texts:
-            said = row.query.messages if field == "query" else getattr(row, field)  # type: ignore[union-attr]
-            length = len(text := said[0]["content"]) if len(said) == 1 else LONGEST_NO_VALUE + 1
+            messages = row.query.messages if field == "query" else getattr(row, field)  # type: ignore[union-attr]
+            length = len(text := messages[0]["content"]) if len(messages) == 1 else LONGEST_NO_VALUE + 1
             if length <= LONGEST_NO_VALUE and text.strip() in NO_VALUES:
                 self._add(Notice(row.line, NoticeKind.NO_VALUE, text, field))
             elif length == LONGEST_CELL:
                 self._add(Notice(row.line, NoticeKind.SHORTENED, text, field))
 
     def sentences(self) -> list[str]:
-        """What is lost comes first."""
-        told = [
+        """The sentences on all notices; those on lost content come first."""
+        sentences = [
             notice_sentence(kind, where, words, self._lines[kind, where])
             for kind in SENTENCES
             for (one, where), words in self._words.items()
             if one == kind
         ]
-        told += [label_column_sentence(column, words) for column, words in self._label_columns.items()]
-        return [*told[:LISTED], f"And {len(told) - LISTED:,} lines like these."] if len(told) > LISTED else told
+        sentences += [label_column_sentence(column, words) for column, words in self._label_columns.items()]
+        return (
+            [*sentences[:LISTED], f"And {len(sentences) - LISTED:,} lines like these."]
+            if len(sentences) > LISTED
+            else sentences
+        )
 
     def _add(self, notice: Notice) -> None:
         place = notice.kind, notice.where

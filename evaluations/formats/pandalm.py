@@ -28,10 +28,10 @@ KNOWN: Final = frozenset(
 )
 
 
-def pandalm_testset_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def pandalm_testset_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A comparison, and one human verdict for each annotator."""
     values = record.values
-    key = prefix_key(required_text(values, "idx"), reading)
+    key = prefix_key(required_text(values, "idx"), options)
     first, _, second = required_text(values, "cmp_key").partition("_")
     if not first or not second:
         raise RowRefused("cmp_key must name two candidates joined by “_”")
@@ -88,8 +88,8 @@ def has_pandalm_results(sample: FileSample) -> bool:
     )
 
 
-def pandalm_result_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
-    """A judge's verdict. The file names no candidates: 1 is the response that stood first."""
+def pandalm_result_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
+    """A judge's verdict. The file names no candidates: 1 is the response shown first."""
     column = pandalm_result_column(record.values)
     given = required_text(record.values, column).strip()
     if given.lower() not in CHOICES:
@@ -99,11 +99,11 @@ def pandalm_result_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, 
     return (
         VerdictRow(
             line=record.line,
-            query_key=prefix_key(required_text(record.values, "idx"), reading),
+            query_key=prefix_key(required_text(record.values, "idx"), options),
             candidate_a=None,
             candidate_b=None,
-            rater=reading.rater or judge,
-            rater_kind=reading.rater_kind or RaterKind.JUDGE,
+            rater=options.rater or judge,
+            rater_kind=options.rater_kind or RaterKind.JUDGE,
             aspect=DEFAULT_ASPECT,
             choice=CHOICES[given.lower()],
             rationale=optional_text(record.values, f"{judge}_reason"),

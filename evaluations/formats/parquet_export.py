@@ -26,29 +26,19 @@ from evaluations.formats.exported_rows import ExportedJudge, ExportedRaters, Exp
 from evaluations.formats.jsonl_export import encode_line
 from evaluations.formats.preferences import ExportCounts
 from evaluations.formats.prompt_layouts import prompt_messages, response_messages
+from evaluations.formats.zip_stream import PendingBytes
 
-FIRST_GROUP_ROWS: Final = 200  # so that whoever downloads it sees at once that it comes
-
+FIRST_GROUP_ROWS: Final = 200  # small, so that a download starts at once
 GROUP_ROWS: Final = 2_000
-
 GROUP_CHARACTERS: Final = 32_000_000  # of responses in memory; where they are long a group has fewer rows
-
 VOTES: Final = pa.list_(pa.struct({"choice": TEXT, "n": pa.int32()}))
-
 ORDERS: Final = pa.list_(pa.struct({"shown": TEXT, "choices": pa.list_(TEXT)}))
-
 WORDS: Final = pa.list_(pa.struct({"shown": TEXT, "texts": pa.list_(TEXT)}))
-
 SCORES: Final = pa.struct({"A": pa.float64(), "B": pa.float64(), "margin": pa.float64(), "lower_is_better": pa.bool_()})
-
 LABEL: Final = pa.struct({"aspect": TEXT, "choice": TEXT, "source": TEXT, "n": pa.int32(), "votes": VOTES, "by": TEXT})
-
 ADJUDICATIONS: Final = pa.list_(pa.struct({"aspect": TEXT, "choice": TEXT, "reason": TEXT, "by": TEXT, "at": TEXT}))
-
 COMMENTS: Final = pa.list_(pa.struct({"author": TEXT, "aspect": TEXT, "text": TEXT, "at": TEXT}))
-
 SKIPPED: Final = pa.list_(pa.struct({"rater": TEXT, "rubric": TEXT, "reason": TEXT, "at": TEXT}))
-
 GOLD: Final = pa.list_(pa.struct({"rater": TEXT, "choices": pa.list_(pa.struct({"aspect": TEXT, "choice": TEXT}))}))
 
 CHOICE: Final = pa.struct(
@@ -64,7 +54,6 @@ CHOICE: Final = pa.struct(
 )
 
 FAILURES: Final = pa.list_(pa.struct({"state": TEXT, "n": pa.int32()}))
-
 INTRODUCED: Final = ("judge", "kind", "model", "rubric", "remark")
 
 JUDGE: Final = pa.struct(
@@ -135,45 +124,21 @@ SCHEMA: Final = pa.schema(
 
 NAMED: Final = ("query_id", "cluster", "category", "context", "reference", "candidate_a", "candidate_b")
 
-# What people said: in few rows, and nested deeply. pyarrow reads it from JSON faster than from lists and dicts.
+# Columns of people: filled in few rows, and deeply nested. pyarrow reads them faster from JSON than from lists.
 BY_PEOPLE: Final = pa.schema(
     [SCHEMA.field(name) for name in ("adjudications", "comments", "gold", "people", "skipped")]
 )
 
 
-class ParquetSink:
-    """Takes what the writer writes and gives it away again."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self.waiting = bytearray()
-
-    def write(self, block: bytes) -> int:
-        self.waiting += block
-        return len(block)
-
-    def flush(self) -> None:
-        """Nothing is kept back."""
-
-    def close(self) -> None:
-        """What waits is taken afterwards."""
-
-    def taken(self) -> bytes:
-        block = bytes(self.waiting)
-        self.waiting.clear()
-        return block
-
-
 def parquet_bytes(rows: Iterable[ExportedRow], tally: ExportCounts) -> Iterator[bytes]:
     """The file, one row group at a time."""
-    sink, tables = ParquetSink(), ExportedTables()
+    sink, tables = PendingBytes(), ExportedTables()
     with open_parquet_writer(pa.PythonFile(sink, mode="w"), SCHEMA) as writer:
         for group in row_groups(rows):
             writer.write_table(tables.table_of(group))
             tally.rows += len(group)
-            yield sink.taken()
-    yield sink.taken()
+            yield sink.take()
+    yield sink.take()
 
 
 def row_groups(rows: Iterable[ExportedRow]) -> Iterator[list[ExportedRow]]:
@@ -227,8 +192,8 @@ class ExportedTables:
         )
 
 
-def named_entries(told: Mapping[str, Any], shapes: ShapeCache[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [shapes.of(told[aspect], aspect) for aspect in sorted(told)]
+def named_entries(by_aspect: Mapping[str, Any], shapes: ShapeCache[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [shapes.get(by_aspect[aspect], aspect) for aspect in sorted(by_aspect)]
 
 
 def label_array(labels: Sequence[dict[str, Any]]) -> pa.Array:
@@ -239,9 +204,9 @@ def choice_array(choices: Sequence[dict[str, Any]]) -> pa.Array:
     return shared_array(choices, CHOICE)
 
 
-def texts_by_order_array(told: Sequence[tuple[str, Sequence[str]]]) -> pa.Array:
-    shown, said = [one for one, _ in told], [words for _, words in told]
-    return struct_array(WORDS.value_type, {"shown": text_array(shown), "texts": list_array(said, text_array)})
+def texts_by_order_array(texts_by_order: Sequence[tuple[str, Sequence[str]]]) -> pa.Array:
+    shown, texts = [one for one, _ in texts_by_order], [words for _, words in texts_by_order]
+    return struct_array(WORDS.value_type, {"shown": text_array(shown), "texts": list_array(texts, text_array)})
 
 
 def people_columns(group: Sequence[ExportedRow]) -> dict[str, pa.Array]:
@@ -262,32 +227,31 @@ def people_entry(row: ExportedRow) -> dict[str, Any]:
     }
 
 
-def label_entry(told: Any, aspect: str) -> dict[str, Any]:
-    return {"aspect": aspect, **told, "votes": key_value_entries(told["votes"], "choice", "n")}
+def label_entry(label: Any, aspect: str) -> dict[str, Any]:
+    return {"aspect": aspect, **label, "votes": key_value_entries(label["votes"], "choice", "n")}
 
 
-def judge_choice_entry(told: Any, aspect: str) -> dict[str, Any]:
+def judge_choice_entry(choice: Any, aspect: str) -> dict[str, Any]:
     return {
         "aspect": aspect,
-        **told,
-        "orders": key_value_entries(told["orders"], "shown", "choices"),
-        "rationales": key_value_entries(told.get("rationales", {}), "shown", "texts"),
-        "notes": key_value_entries(told.get("notes", {}), "shown", "texts"),
+        **choice,
+        "orders": key_value_entries(choice["orders"], "shown", "choices"),
+        "rationales": key_value_entries(choice.get("rationales", {}), "shown", "texts"),
+        "notes": key_value_entries(choice.get("notes", {}), "shown", "texts"),
     }
 
 
-def aspect_entries(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"aspect": aspect, **one} for aspect, one in sorted(told.items())]
+def aspect_entries(by_aspect: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"aspect": aspect, **one} for aspect, one in sorted(by_aspect.items())]
 
 
-def key_value_entries(told: Mapping[str, Any], key: str, value: str) -> list[dict[str, Any]]:
-    return [{key: name, value: one} for name, one in sorted(told.items())]
+def key_value_entries(mapping: Mapping[str, Any], key: str, value: str) -> list[dict[str, Any]]:
+    return [{key: name, value: one} for name, one in sorted(mapping.items())]
 
 
 def write_parquet(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-
     return parquet_bytes(cast("Iterable[ExportedRow]", rows), tally)
 
 

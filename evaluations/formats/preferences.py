@@ -38,10 +38,10 @@ EXCLUSION_REASONS: Final[Mapping[str, str]] = {
 
 @dataclass
 class ExportCounts:
-    """What became of the comparisons that went into a file, known after the last one.
+    """Counts of an export, complete after the last comparison.
 
-    ``rows`` were written. ``excluded``: comparisons, or what is said in them, that are not in the file, by reason.
-    ``noted``: rows that are, and should be known of.
+    ``rows``: written. ``excluded``: comparisons, or single verdicts in them, that are not in the file, by reason.
+    ``noted``: written rows with a peculiarity, by its kind.
     """
 
     rows: int = 0
@@ -53,7 +53,7 @@ class ExportCounts:
 class DecidedComparison:
     """A comparison with its one choice.
 
-    ``labels`` are those that it was made from. ``sources`` says where they come from, several with a plus between them.
+    ``labels``: those that it was made from; ``by``: the name of the rule. ``sources``: of the labels, joined by “+”.
     """
 
     row: LabelledRow
@@ -79,35 +79,35 @@ class DecidedComparison:
 
 
 def decide_comparison(
-    row: LabelledRow, how: PreferenceRule, aspects: Sequence[str]
+    row: LabelledRow, rule: PreferenceRule, aspects: Sequence[str]
 ) -> DecidedComparison | NoPreference:
     """The one choice of a comparison, or why it has none."""
-    told, asked = row["labels"], how.aspects or aspects
-    labels = {key: CHOICES[told[key]["choice"]] for key in asked if key in told}
-    choice = decide_preference(how, labels, aspects)
+    labels_of_row, asked = row["labels"], rule.aspects or aspects
+    labels = {key: CHOICES[labels_of_row[key]["choice"]] for key in asked if key in labels_of_row}
+    choice = decide_preference(rule, labels, aspects)
     if isinstance(choice, NoPreference):
         return choice
-    used = [told[key] for key in list_deciding_aspects(how, labels)]
-    return DecidedComparison(row, choice, used, how.name)
+    used = [labels_of_row[key] for key in list_deciding_aspects(rule, labels)]
+    return DecidedComparison(row, choice, used, rule.name)
 
 
 def decided_comparisons(
-    rows: Iterable[LabelledRow], how: PreferenceRule, aspects: Sequence[str], account: ExportCounts
+    rows: Iterable[LabelledRow], rule: PreferenceRule, aspects: Sequence[str], counts: ExportCounts
 ) -> Iterator[DecidedComparison]:
     """The comparisons that have a choice; the others are counted by reason."""
     for row in rows:
-        found = decide_comparison(row, how, aspects)
+        found = decide_comparison(row, rule, aspects)
         if isinstance(found, NoPreference):
-            account.excluded[found] += 1
+            counts.excluded[found] += 1
         else:
             yield found
 
 
 @dataclass(frozen=True)
 class PreferredResponse:
-    """A response that is preferred to another one. ``a_is_chosen`` tells the side."""
+    """A response that is preferred to another one. ``a_is_chosen``: whether it is that of side A."""
 
-    of: DecidedComparison
+    comparison: DecidedComparison
     chosen: Words
     rejected: Words
     a_is_chosen: bool
@@ -115,7 +115,7 @@ class PreferredResponse:
     @property
     def candidates(self) -> tuple[str, str]:
         """The chosen and the rejected one."""
-        row = self.of.row
+        row = self.comparison.row
         pair = row["candidate_a"], row["candidate_b"]
         return pair if self.a_is_chosen else (pair[1], pair[0])
 
@@ -133,13 +133,13 @@ def preferred_response(one: DecidedComparison) -> PreferredResponse | ExclusionR
 
 
 def preferred_responses(
-    rows: Iterable[LabelledRow], how: PreferenceRule, aspects: Sequence[str], account: ExportCounts
+    rows: Iterable[LabelledRow], rule: PreferenceRule, aspects: Sequence[str], counts: ExportCounts
 ) -> Iterator[PreferredResponse]:
     """The preferences that there are; every other comparison is counted by reason."""
-    for one in decided_comparisons(rows, how, aspects, account):
+    for one in decided_comparisons(rows, rule, aspects, counts):
         found = preferred_response(one)
         if isinstance(found, ExclusionReason):
-            account.excluded[found] += 1
+            counts.excluded[found] += 1
         else:
             yield found
 
@@ -221,19 +221,19 @@ def aspects_in(person: ExportedPerson) -> list[str]:
 
 
 def counted_votes(
-    people: Sequence[ExportedPerson], aspect: str, account: ExportCounts
+    people: Sequence[ExportedPerson], aspect: str, counts: ExportCounts
 ) -> Iterator[tuple[ExportedPerson, ExportedPersonChoice]]:
     """Reviews with a vote on the aspect, and their choice; reasons for the others are counted."""
     holders = find_counted_reviews(people).get(aspect, ())
     for place, person in enumerate(people):
         choice = person["choices"].get(aspect)
         if person["calibration"]:
-            account.excluded["calibration"] += 1
+            counts.excluded["calibration"] += 1
         elif choice is None:
-            account.excluded["person_said_nothing"] += 1
+            counts.excluded["person_said_nothing"] += 1
         elif choice["final"] is None:
-            account.excluded["not_confirmed"] += 1
+            counts.excluded["not_confirmed"] += 1
         elif place not in holders:
-            account.excluded["replaced_by_newer_review"] += 1
+            counts.excluded["replaced_by_newer_review"] += 1
         else:
             yield person, choice

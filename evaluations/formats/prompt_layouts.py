@@ -79,11 +79,6 @@ def conversation_with_response(row: ExportedMaterial, response: Words) -> list[M
     return [*prompt_messages(row), *response_messages(response)]
 
 
-def last_response_text(response: Words) -> str:
-    """What the response says in the end; empty where it says nothing."""
-    return response if isinstance(response, str) else response[-1]["content"]
-
-
 def is_empty_response(response: Words) -> bool:
     """Whether no message of the response has any text."""
     if isinstance(response, str):

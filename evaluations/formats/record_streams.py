@@ -13,7 +13,7 @@ MB: Final = 1024 * 1024
 BLOCK_BYTES: Final = 256 * 1024
 MAX_RECORD_BYTES: Final = 16 * MB
 MAX_COLUMNS: Final = 1_000
-# Between two rows. A decompression bomb has little else.
+# Limits between two rows: decompression bombs are mostly blank.
 MAX_BLANK_BYTES: Final = MAX_RECORD_BYTES
 MAX_BLANK_LINES: Final = 100_000
 NOT_UTF8: Final = "is not UTF-8 (Latin-1 or Windows-1252, perhaps: save the file as UTF-8)"
@@ -24,14 +24,14 @@ class Record:
     """One record of a file. ``index`` counts from 0, ``line`` from 1 as an editor shows it.
 
     In tables without lines (Parquet, Arrow) ``line`` is the number of the row; of several files in one
-    archive the rows are counted through. ``beside``: what stands in a JSON object before the array of records.
-    ``part``: what the file of an archive of several is called.
+    archive the rows are numbered through. ``enclosing``: the members of a JSON object before the array of records.
+    ``part``: the name of the file in an archive of several files.
     """
 
     line: int
     index: int
     values: Mapping[str, Any]
-    beside: Mapping[str, Any] | None = None
+    enclosing: Mapping[str, Any] | None = None
     part: str = ""
 
 

@@ -1,4 +1,4 @@
-"""An index on disk of what a file said before, so that long files need little memory."""
+"""An index on disk of the earlier rows of a file, so that long files need little memory."""
 
 import sqlite3
 from collections.abc import Collection, Hashable
@@ -8,19 +8,17 @@ from typing import Final
 ASKED_AT_ONCE: Final = 500
 TABLES: Final = (
     "CREATE TABLE named (name TEXT PRIMARY KEY, owner INTEGER, word TEXT, line INTEGER) WITHOUT ROWID",
-    "CREATE TABLE said (owner INTEGER, mark INTEGER, word TEXT, line INTEGER, PRIMARY KEY (owner, mark)) WITHOUT ROWID",
+    "CREATE TABLE seen (owner INTEGER, mark INTEGER, word TEXT, line INTEGER, PRIMARY KEY (owner, mark)) WITHOUT ROWID",
     "CREATE TABLE counted (name TEXT, mark INTEGER, number INTEGER, PRIMARY KEY (name, mark)) WITHOUT ROWID",
 )
 
 
 class SeenIndex:
-    """Remembers names, what was said under each, and counts. Lives in a temporary file that removes itself.
+    """Names, the entries of each name, and counts of keys, in a temporary SQLite file that is deleted on close.
 
-    What is said is kept by its hash, a whole number, beside that of its owner: the rows of a file about one
-    thing mostly stand together, and then so do their entries here. Two of a million things said under one
-    name share a hash with a chance of one in thirty million.
-
-    What was remembered since the last `flush` is not found yet: whoever asks knows it still.
+    Entries are stored by owner and hash: rows on one thing are mostly adjacent in a file, and then so are their entries
+    here. Among a million entries of one name, two share a hash with a chance of one in thirty million. Entries since
+    the last `flush` are not found yet; the caller still has them.
     """
 
     def __init__(self) -> None:
@@ -32,7 +30,7 @@ class SeenIndex:
         self._database.execute("BEGIN")
         self._last_owner = 0
         self._names: list[tuple[str, int, str, int]] = []
-        self._sayings: list[tuple[int, int, str, int]] = []
+        self._entries: list[tuple[int, int, str, int]] = []
 
     def __enter__(self) -> "SeenIndex":
         return self
@@ -45,10 +43,10 @@ class SeenIndex:
     def close(self) -> None:
         self._database.close()
 
-    # ---- what was said under a name
+    # ---- entries of names
 
     def owners(self, names: Collection[str]) -> dict[str, tuple[int, str, int]]:
-        """Those of these names that were remembered, each with its owner's number, its word and its line."""
+        """The known ones of these names, each with its owner's number, its word and its line."""
         asked, found = list(names), {}
         for start in range(0, len(asked), ASKED_AT_ONCE):
             some = asked[start : start + ASKED_AT_ONCE]
@@ -58,33 +56,33 @@ class SeenIndex:
         return found
 
     def name(self, name: str, word: str, line: int) -> int:
-        """Remember a new name. Its number is below 0: those from 1 up are whoever asks's own."""
+        """Add a new name. Its number is below 0; numbers from 1 on belong to the caller."""
         self._last_owner -= 1
         self._names.append((name, self._last_owner, word, line))
         return self._last_owner
 
-    def has_said(self, owner: int) -> bool:
-        return self._database.execute("SELECT 1 FROM said WHERE owner = ? LIMIT 1", (owner,)).fetchone() is not None
+    def has_entries(self, owner: int) -> bool:
+        return self._database.execute("SELECT 1 FROM seen WHERE owner = ? LIMIT 1", (owner,)).fetchone() is not None
 
     def find(self, owner: int, key: Hashable) -> tuple[str, int] | None:
-        """The word and the line that this was remembered with."""
-        asked = "SELECT word, line FROM said WHERE owner = ? AND mark = ?"
+        """The word and the line of an entry, or None."""
+        asked = "SELECT word, line FROM seen WHERE owner = ? AND mark = ?"
         found: tuple[str, int] | None = self._database.execute(asked, (owner, hash(key))).fetchone()
         return found
 
     def remember(self, owner: int, key: Hashable, word: str, line: int) -> None:
-        self._sayings.append((owner, hash(key), word, line))
+        self._entries.append((owner, hash(key), word, line))
 
     def flush(self) -> None:
         self._database.executemany("INSERT OR IGNORE INTO named VALUES (?, ?, ?, ?)", self._names)
-        self._database.executemany("INSERT OR IGNORE INTO said VALUES (?, ?, ?, ?)", self._sayings)
+        self._database.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?)", self._entries)
         self._names.clear()
-        self._sayings.clear()
+        self._entries.clear()
 
     # ---- counting
 
     def ordinal(self, key: tuple[str, ...]) -> int:
-        """How often this key was counted before: 0, then 1, and so on. It begins with what stands together in files."""
+        """How often this key was counted before, from 0. Its first part is one that adjacent rows of a file share."""
         counted = self._database.execute(
             "INSERT INTO counted VALUES (?, ?, 0) ON CONFLICT DO UPDATE SET number = number + 1 RETURNING number",
             (key[0], hash(key)),

@@ -46,7 +46,7 @@ from evaluations.formats.record_streams import (
 VIEWED: Final = {"row_idx", "row", "truncated_cells"}
 HEAD_BYTES: Final = BLOCK_BYTES
 USUAL: Final = FileLimits()
-# So many unreadable records at the start, or later without a good one between: it is the wrong file.
+# So many unreadable records at the start, or later in a row, mean that it is the wrong file.
 PATIENCE: Final = 100
 LATER_PATIENCE: Final = 10_000
 LISTED: Final = 5  # columns, in a sentence
@@ -80,7 +80,7 @@ def open_source(file: BinaryIO, name: str, limits: FileLimits = USUAL) -> Record
 
 
 def unwrap_viewer_rows(records: Iterator[Record | BadRow]) -> Iterator[Record | BadRow]:
-    """The rows that the viewer of data sets on the hub of Hugging Face puts into objects of its own."""
+    """The rows inside the objects of the dataset viewer of Hugging Face."""
     for record in records:
         if isinstance(record, BadRow) or record.values.keys() != VIEWED or not isinstance(record.values["row"], dict):
             yield record
@@ -113,7 +113,7 @@ def source_of_file(file: BinaryIO, name: str, limits: FileLimits) -> RecordSourc
 
 
 def source_of_stream(head: bytes, rest: BinaryIO, name: str, limits: FileLimits) -> RecordSource:
-    """What was packed; whose beginning was read already."""
+    """The source of decompressed data, whose beginning was already read."""
     stream = file_from_pieces(chain([head] if head else [], read_pieces(rest.read)))
     if not is_parquet(head):
         return source_of_data(stream, head, name, limits)
@@ -121,9 +121,9 @@ def source_of_stream(head: bytes, rest: BinaryIO, name: str, limits: FileLimits)
 
 
 def spill_to_disk(stream: BinaryIO, name: str, limits: FileLimits) -> BinaryIO:
-    """A file without a name that is gone when it is closed: a packed Parquet file has to be read from its end."""
+    """An unnamed temporary file with the stream: a compressed Parquet file has to be read from its end."""
     try:
-        whole = cast(BinaryIO, tempfile.TemporaryFile(dir=limits.scratch))  # noqa: SIM115 - read by whoever asked
+        whole = cast(BinaryIO, tempfile.TemporaryFile(dir=limits.scratch))  # noqa: SIM115 - the caller reads it
         shutil.copyfileobj(stream, whole, BLOCK_BYTES)
     except OSError as error:
         raise InputRefused(f"{name} cannot be unpacked here ({error.strerror}): bring it as it is.") from None
@@ -185,8 +185,8 @@ def number_rows_through(
 def column_difference(columns: Sequence[str], others: Sequence[str]) -> str:
     """The missing and the additional columns, in words."""
     lacks, alone = set(others) - set(columns), set(columns) - set(others)
-    told = [f"lacks {quote_columns(sorted(lacks))}"] if lacks else []
-    return "it " + " and ".join([*told, *([f"has {quote_columns(sorted(alone))} besides"] if alone else [])])
+    differences = [f"lacks {quote_columns(sorted(lacks))}"] if lacks else []
+    return "it " + " and ".join([*differences, *([f"has {quote_columns(sorted(alone))} besides"] if alone else [])])
 
 
 def quote_columns(columns: Sequence[str]) -> str:
@@ -271,7 +271,7 @@ def refuse_non_text_file(head: bytes, name: str) -> None:
 
 
 def begins_as_utf8(head: bytes) -> bool:
-    """What is cut off in the middle of a letter does too."""
+    """Whether bytes begin as UTF-8; the last character may be incomplete."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
@@ -280,7 +280,7 @@ def begins_as_utf8(head: bytes) -> bool:
 
 
 def skip_blank_rows(records: Iterator[Record | BadRow], blank: BlankCounts) -> Iterator[Record | BadRow]:
-    """A row that has columns and nothing in any of them is none."""
+    """The records without blank rows, which are counted."""
     for record in records:
         if isinstance(record, Record) and is_blank(record.values):
             blank.rows += 1

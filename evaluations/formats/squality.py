@@ -20,30 +20,29 @@ from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, required_number, required_text
 
 ASPECTS: Final = ("correctness", "selection", "overall")
-# What a reviewer gave for each aspect: the end of its name in the file, and that of the aspect here.
-# Of ranks the lower one is better, of ratings (0 to 100) the higher one.
+# The scores of an aspect: the ending of the column, the ending of the aspect here, and whether lower is better.
 GIVEN: Final = (("-rank", "", True), ("-rating", "_rating", False))
 
 
-def squality_passage_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def squality_passage_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """One story: its questions with a response of each system, and three reviewers' scores of every response."""
     passage = required_text(record.values, "passage-id")
-    cluster = prefix_key(passage, reading)
+    cluster = prefix_key(passage, options)
     rows: list[FileRow] = []
     for number, question in object_entries(record.values.get("questions"), "questions"):
-        query = squality_query(passage, number, cluster, prefix_key(f"{passage}-{number}", reading))
-        for system, told in object_entries(question, f"question {number}"):
-            rows += squality_response_rows(record, query, system, told)
+        query = squality_query(passage, number, cluster, prefix_key(f"{passage}-{number}", options))
+        for system, answer in object_entries(question, f"question {number}"):
+            rows += squality_response_rows(record, query, system, answer)
     return tuple(rows)
 
 
 def squality_query(passage: str, number: str, cluster: str, key: str) -> QueryPart:
-    """The file numbers the questions from 0 and leaves their words out."""
+    """A query without its text: the file of scores has only the number of the question, from 0."""
     words = f"Question {number}, counted from 0, on the story {passage}. Its words are not in the file of scores."
     return QueryPart(key=key, cluster=cluster, messages=[{"role": "user", "content": words}], is_stand_in=True)
 
 
-def squality_question_rows(record: Record, reading: ReadOptions) -> tuple[FileRow, ...]:
+def squality_question_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """The words of a story's questions, in the order in which the scores count them. The story is the context."""
     about = record.values.get("metadata")
     passage = required_text(about if isinstance(about, dict) else {}, "passage_id")
@@ -54,8 +53,8 @@ def squality_question_rows(record: Record, reading: ReadOptions) -> tuple[FileRo
         QueryRow(
             record.line,
             QueryPart(
-                key=prefix_key(f"{passage}-{number}", reading),
-                cluster=prefix_key(passage, reading),
+                key=prefix_key(f"{passage}-{number}", options),
+                cluster=prefix_key(passage, options),
                 messages=[{"role": "user", "content": required_text(question, "question_text")}],
                 context=required_text(record.values, "document"),
             ),
@@ -70,11 +69,13 @@ def squality_question_rows(record: Record, reading: ReadOptions) -> tuple[FileRo
     return *queries, *notices
 
 
-def squality_response_rows(record: Record, query: QueryPart, system: str, told: Mapping[str, Any]) -> Iterator[FileRow]:
+def squality_response_rows(
+    record: Record, query: QueryPart, system: str, answer: Mapping[str, Any]
+) -> Iterator[FileRow]:
     if len(system) > MAX_KEY:
         raise RowRefused(f"a system's name has {len(system)} characters; at most {MAX_KEY} can be kept")
-    yield ResponseRow(record.line, query, system, parse_response(told, "response"))
-    reviews = told.get("reviews")
+    yield ResponseRow(record.line, query, system, parse_response(answer, "response"))
+    reviews = answer.get("reviews")
     if not isinstance(reviews, list) or not all(isinstance(review, dict) for review in reviews):
         raise RowRefused(f"reviews of {system} on question {query.key} must be a list of objects")
     for review in reviews:

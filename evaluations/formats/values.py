@@ -19,9 +19,7 @@ MAX_NAMES: Final = 1_000  # of columns that are remembered
 NOT_STORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 ASPECT_KEY: Final = re.compile(r"[-a-z0-9_]+")
 NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
-
-POINT_ZERO: Final = re.compile(r"(?<=[0-9])\.0+$")  # as tables write a whole number beside empty cells
-
+POINT_ZERO: Final = re.compile(r"(?<=[0-9])\.0+$")  # as tables write whole numbers in columns with empty cells
 Values = Mapping[str, Any]
 
 

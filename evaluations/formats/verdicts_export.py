@@ -6,15 +6,17 @@ Importing such a file as verdicts (or as scores) skips the columns that no verdi
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypedDict
 
-from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRow, ExportRows, ExportTally, RowKind
+from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind, count_rows
 from evaluations.formats.exported_rows import EXECUTED, NEUTRALISED, ExportedRaters
 from evaluations.formats.jsonl_export import encode_line
 
 
 class ExportedRater(TypedDict):
-    """``rubric`` is the one that a person reviewed by, or that a judge was asked by; of files null."""
+    """The rater of a row. ``rubric``: of a person's review or of a judge; null for imported rows."""
 
     rater: str
     rater_kind: str
@@ -26,8 +28,8 @@ class ExportedRater(TypedDict):
 class ExportedVerdict(ExportedRater):
     """One rater's verdict in terms of the row's candidates. ``choice`` may be a judge's failure.
 
-    ``stage`` is ``first`` in a review: ``final_choice`` is what the person confirmed, null where nothing was. Anything
-    else is said once. ``shown_swapped``: true, false, ``folded``, or null where nobody knows.
+    ``stage`` is ``first`` in a review: ``final_choice`` is the confirmed choice, null where there is none. Other
+    verdicts have one stage. ``shown_swapped``: true, false, ``folded``, or null where it is unknown.
     """
 
     query_id: str
@@ -48,7 +50,7 @@ class ExportedVerdict(ExportedRater):
 class ExportedScore(ExportedRater):
     """One rater's score of a response; where a judge failed, null with the failure.
 
-    ``lower_is_better`` and ``margin`` are true of the whole file where it is imported: they are said there again.
+    An import takes ``lower_is_better`` and ``margin`` as options of the whole file.
     """
 
     query_id: str
@@ -78,10 +80,6 @@ SCORE_COLUMNS: Final = (
 )
 
 
-def verdict_jsonl_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-    yield from map(encode_line, rows)
-
-
 def verdict_csv_lines(rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...]) -> Iterator[bytes]:
     """RFC 4180. A cell that a spreadsheet would execute gets an apostrophe; ``neutralised`` names such cells."""
     buffer = io.StringIO()
@@ -101,13 +99,13 @@ def drain_buffer(buffer: io.StringIO) -> bytes:
 
 
 def verdict_cells(row: Mapping[str, Any], columns: tuple[str, ...]) -> list[str]:
-    told = [verdict_cell(row.get(column)) for column in columns]
-    marked = [column for column, cell in zip(columns, told, strict=True) if cell.startswith(EXECUTED)]
+    cells = [verdict_cell(row.get(column)) for column in columns]
+    marked = [column for column, cell in zip(columns, cells, strict=True) if cell.startswith(EXECUTED)]
     if marked:
-        # Numbers are none of them: a negative one is written as it is.
+        # Only texts are neutralised: a negative number is written as it is.
         marked = [column for column in marked if isinstance(row[column], str)]
-        told = ["'" + cell if column in marked else cell for column, cell in zip(columns, told, strict=True)]
-    return [*told, "\n".join(marked)]
+        cells = ["'" + cell if column in marked else cell for column, cell in zip(columns, cells, strict=True)]
+    return [*cells, "\n".join(marked)]
 
 
 def verdict_cell(value: Any) -> str:
@@ -118,28 +116,21 @@ def verdict_cell(value: Any) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def count_verdict_rows(rows: ExportRows, tally: ExportTally) -> Iterator[ExportRow]:
-    for row in rows:
-        tally.rows += 1
-        yield row
-
-
-def write_verdicts_jsonl(
+def write_long_form_jsonl(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-    return verdict_jsonl_lines(count_verdict_rows(rows, tally))
+    return map(encode_line, count_rows(rows, tally))
 
 
-def write_verdicts_csv(
-    rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
+def write_long_form_csv(
+    rows: ExportRows,
+    raters: ExportedRaters,
+    options: ExportOptions,
+    tally: ExportTally,
+    *,
+    columns: tuple[str, ...],
 ) -> Iterator[bytes]:
-    return verdict_csv_lines(count_verdict_rows(rows, tally), VERDICT_COLUMNS)
-
-
-def write_scores_csv(
-    rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
-) -> Iterator[bytes]:
-    return verdict_csv_lines(count_verdict_rows(rows, tally), SCORE_COLUMNS)
+    return verdict_csv_lines(count_rows(rows, tally), columns)
 
 
 REASONS: Final = {
@@ -149,47 +140,43 @@ REASONS: Final = {
     "undone_meanwhile": "the review was undone while the file was written",
     "given_as_scores": "given as scores, which are in the scores export",
 }
-JSONL: Final = "application/x-ndjson"
-CSV: Final = "text/csv; charset=utf-8"
+
+
+def make_jsonl_format(name: str, title: str, purpose: str, needs: RowKind) -> ExportFormat:
+    return ExportFormat(
+        name=name,
+        title=title,
+        purpose=purpose,
+        ending="jsonl",
+        content_type="application/x-ndjson",
+        write=write_long_form_jsonl,
+        needs=needs,
+        reasons=REASONS,
+    )
+
+
+def make_csv_format(jsonl_format: ExportFormat, columns: tuple[str, ...]) -> ExportFormat:
+    """The CSV twin of a format in JSON Lines, with these columns."""
+    return replace(
+        jsonl_format,
+        name=f"{jsonl_format.name}-csv",
+        title=f"{jsonl_format.title} as CSV",
+        purpose="the same as a table",
+        ending="csv",
+        content_type="text/csv; charset=utf-8",
+        write=partial(write_long_form_csv, columns=columns),
+    )
+
+
+VERDICTS_FORMAT: Final = make_jsonl_format(
+    "verdicts", "Verdicts", "a line for each choice of each rater, to import or to analyse elsewhere", RowKind.VERDICTS
+)
+SCORES_FORMAT: Final = make_jsonl_format(
+    "scores", "Scores", "a line for each score that a rater gave a response", RowKind.SCORES
+)
 VERDICT_FORMATS: Final = (
-    ExportFormat(
-        name="verdicts",
-        title="Verdicts",
-        purpose="a line for each choice of each rater, to import or to analyse elsewhere",
-        ending="jsonl",
-        content_type=JSONL,
-        write=write_verdicts_jsonl,
-        needs=RowKind.VERDICTS,
-        reasons=REASONS,
-    ),
-    ExportFormat(
-        name="verdicts-csv",
-        title="Verdicts as CSV",
-        purpose="the same as a table",
-        ending="csv",
-        content_type=CSV,
-        write=write_verdicts_csv,
-        needs=RowKind.VERDICTS,
-        reasons=REASONS,
-    ),
-    ExportFormat(
-        name="scores",
-        title="Scores",
-        purpose="a line for each score that a rater gave a response",
-        ending="jsonl",
-        content_type=JSONL,
-        write=write_verdicts_jsonl,
-        needs=RowKind.SCORES,
-        reasons=REASONS,
-    ),
-    ExportFormat(
-        name="scores-csv",
-        title="Scores as CSV",
-        purpose="the same as a table",
-        ending="csv",
-        content_type=CSV,
-        write=write_scores_csv,
-        needs=RowKind.SCORES,
-        reasons=REASONS,
-    ),
+    VERDICTS_FORMAT,
+    make_csv_format(VERDICTS_FORMAT, VERDICT_COLUMNS),
+    SCORES_FORMAT,
+    make_csv_format(SCORES_FORMAT, SCORE_COLUMNS),
 )

@@ -5,14 +5,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-BLOCK_BYTES: Final = 256 * 1024
-BEFORE_ALL_FILES: Final = (1980, 1, 1, 0, 0, 0)  # the first moment that a ZIP knows
+from evaluations.formats.record_streams import BLOCK_BYTES
+
+BEFORE_ALL_FILES: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time that a ZIP can store
 PACKED: Final = (".parquet", ".gz", ".zst", ".zip")
 READABLE: Final = 0o644 << 16
 
 
 class PendingBytes:
-    """What has been written and not been sent yet. It cannot go back, so a ZIP keeps its sums behind each file."""
+    """A file whose bytes are taken as they are written. It is not seekable: a ZIP has checksums after each member."""
+
+    closed = False
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -22,29 +25,32 @@ class PendingBytes:
         return len(block)
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Nothing is buffered elsewhere."""
 
-    def taken(self) -> bytes:
+    def close(self) -> None:
+        """The bytes that are left are taken afterwards."""
+
+    def take(self) -> bytes:
         block = bytes(self._bytes)
         self._bytes.clear()
         return block
 
 
 def stream_zip(files: Iterable[tuple[str, Path | bytes]]) -> Iterator[bytes]:
-    """``files``: the name of each in the ZIP, with where it lies or what is in it. What is packed already is stored."""
+    """A ZIP of these files: the name of each, with its path or its bytes. Compressed files are stored as they are."""
     waiting = PendingBytes()
-    with zipfile.ZipFile(waiting, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
+    with zipfile.ZipFile(waiting, "w", zipfile.ZIP_STORED) as archive:
         for name, content in files:
-            told = zipfile.ZipInfo(name, BEFORE_ALL_FILES)
-            told.external_attr = READABLE
+            entry = zipfile.ZipInfo(name, BEFORE_ALL_FILES)
+            entry.external_attr = READABLE
             if not name.endswith(PACKED):
-                told.compress_type = zipfile.ZIP_DEFLATED
-            with archive.open(told, "w", force_zip64=True) as member:
+                entry.compress_type = zipfile.ZIP_DEFLATED
+            with archive.open(entry, "w", force_zip64=True) as member:
                 for block in read_blocks(content):
                     member.write(block)
-                    yield waiting.taken()
-            yield waiting.taken()
-    yield waiting.taken()
+                    yield waiting.take()
+            yield waiting.take()
+    yield waiting.take()
 
 
 def read_blocks(content: Path | bytes) -> Iterator[bytes]:

@@ -182,7 +182,7 @@ def load_queries(batch: EntryBatch, keys: Collection[str], rows: Sequence[FileRo
 
 
 def is_unseen_query(batch: EntryBatch, owner: int) -> bool:
-    return batch.seen is None or not batch.seen.has_said(owner)
+    return batch.seen is None or not batch.seen.has_entries(owner)
 
 
 def load_seen_queries(batch: EntryBatch, seen: SeenIndex, keys: Collection[str]) -> None:

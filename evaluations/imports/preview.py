@@ -306,12 +306,12 @@ def check_file(importing: Import, file: BinaryIO) -> CheckResult:
         checked = CheckResult(
             form.name,
             form.brings,
-            form.pairs,
+            form.needs_pairing,
             form.note,
             models=ModelCounts(contents.named_by),
             blank=contents.blank,
         )
-        may_pair = form.pairs or tie_margin_option(importing) is not None
+        may_pair = form.needs_pairing or tie_margin_option(importing) is not None
         for items in batch_entries(contents.entries, CHECKED_ROWS_PER_BATCH):
             checked.read += len(items)
             batch = resolve_batch(around, items, seen)

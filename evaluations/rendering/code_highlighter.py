@@ -11,8 +11,8 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Token, _TokenType
 from pygments.util import ClassNotFound
 
-# Longer code is shown without colour: a page must open at once.
-LONGEST_COLOURED: Final = 20_000
+# Longer code is shown without highlighting, so that pages open at once.
+LONGEST_HIGHLIGHTED: Final = 20_000
 
 # The languages that responses are written in. A closed list: an unknown name in a response must
 # not choose among hundreds of grammars, some of which are slow on purpose-made text.
@@ -41,10 +41,10 @@ CLASSES: Final[Mapping[_TokenType, str]] = {
 
 
 def highlight_code(code: str, language: str) -> str:
-    """The code as HTML, in colour where its language is known."""
-    lexer = find_lexer(language) if len(code) <= LONGEST_COLOURED else None
+    """The code as HTML, highlighted where its language is known."""
+    lexer = find_lexer(language) if len(code) <= LONGEST_HIGHLIGHTED else None
     tokens = list(lex(code, lexer)) if lexer else []
-    # Some grammars swallow what they cannot read, and a reviewer must see every character.
+    # Some grammars drop characters that they cannot parse, and a reviewer must see every character.
     if "".join(value for _, value in tokens) != code:
         return escape(code)
     return "".join(highlighted_spans(tokens))
@@ -61,14 +61,14 @@ def find_lexer(language: str) -> Lexer | None:
 
 
 def highlighted_spans(tokens: Iterable[tuple[_TokenType, str]]) -> Iterator[str]:
-    """Neighbours of one class share a span: half the HTML of a span per token."""
+    """Spans of adjacent tokens of one class, half the HTML of a span per token."""
     for css_class, neighbours in groupby(tokens, key=lambda token: class_of_token(token[0])):
         text = escape("".join(value for _, value in neighbours))
         yield f'<span class="{css_class}">{text}</span>' if css_class else text
 
 
 def class_of_token(token_type: _TokenType) -> str:
-    """The class of the nearest kind that has one: a doc comment is a comment."""
+    """The class of a token type or of its nearest ancestor with one: a doc comment is a comment."""
     kind: _TokenType | None = token_type
     while kind is not None:
         if kind in CLASSES:

@@ -13,13 +13,12 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
-# A longer one is shown as it was written: reading costs about a millisecond for each hundred characters.
+# Longer formulas are shown as written: parsing takes about a millisecond for each hundred characters.
 LONGEST_FORMULA: Final = 2_000
-
-# A reader of formulas calls itself for each brace within a brace.
+# Nested braces: the parser recurses for each.
 DEEPEST: Final = 40
 
-# How many parts each of these has. One with fewer is a formula that was not read to its end.
+# The number of children of each of these elements. With fewer, the formula was not parsed to its end.
 PARTS: Final[Mapping[str, int]] = {
     "mfrac": 2,
     "mover": 2,
@@ -31,7 +30,7 @@ PARTS: Final[Mapping[str, int]] = {
     "munderover": 3,
 }
 
-# What stands beside an operator in a line stands above and below these in a formula of its own.
+# In a display formula, sub- and superscripts of these operators are set below and above them.
 LIMITS: Final[Mapping[str, str]] = {"msub": "munder", "msup": "mover", "msubsup": "munderover"}
 
 LIMITED: Final = frozenset(
@@ -48,14 +47,10 @@ FORMULA_TAG_NAMES: Final = (
 )
 
 FORMULA_TAGS: Final = frozenset(FORMULA_TAG_NAMES.split())
-
-# What may stand on which, and which values. No colour and no free lengths: neither may hide or cover other words.
+# Allowed attributes of elements, with their values. No colors and no free lengths, which could hide or cover text.
 TRUTH: Final = frozenset({"true", "false"})
-
 SIZES: Final = frozenset({"1.2em", "1.623em", "2.047em", "2.470em"})
-
 STRIKES: Final = ("updiagonalstrike", "downdiagonalstrike")
-
 RULED: Final = ("ruled-right", "ruled-below")
 
 VALUES: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
@@ -80,7 +75,7 @@ VALUES: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
     "munder": {"accentunder": TRUTH},
 }
 
-# Environments that the reader does not know, by one that it knows and that looks alike.
+# Environments that the parser does not know, with a similar one that it knows.
 ALIKE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("align", "aligned", "flalign", "eqnarray", "split"), "align*"),
     **dict.fromkeys(("alignat", "alignedat"), "align*"),
@@ -89,17 +84,12 @@ ALIKE: Final[Mapping[str, str]] = {
 }
 
 ENVIRONMENT: Final = re.compile(r"\\(begin|end)\s*\{([A-Za-z]+)(\*?)\}")
-
 COLUMNS: Final = re.compile(r"(\\begin\s*\{align(?:at|edat)\*?\})\s*\{\d+\}")
-
-# They name a formula for others to refer to, or number it; nothing of it is seen here.
+# Labels, references and numbers of formulas, which are not shown.
 UNSEEN: Final = re.compile(r"\\(?:label|eqref)\s*\{[^{}]*\}|\\(?:nonumber|notag)(?![A-Za-z])")
-
-# Words that would define others: a formula of twenty characters could become one of a million.
+# Definitions of commands, by which a formula of twenty characters could expand to a million.
 DEFINING: Final = re.compile(r"\\(?:(?:re)?newcommand|providecommand|def|let|DeclareMathOperator|newenvironment)")
-
 NUMBERED: Final = re.compile(r"&#x([0-9A-Fa-f]{1,6});")
-
 COMMAND: Final = re.compile(r"\\[A-Za-z]")
 
 
@@ -133,7 +123,7 @@ def latex_to_mathml(latex: str, *, display: bool) -> str | None:
 
 
 def brace_depth(latex: str) -> int:
-    """How deep its braces are nested."""
+    """The depth of nested braces."""
     return max(accumulate({"{": 1, "}": -1}.get(sign, 0) for sign in latex))
 
 
@@ -173,7 +163,7 @@ def serialise_element(element: Element, attributes: Mapping[str, str] | None = N
 
 
 def decode_numbered_characters(text: str) -> str:
-    """The characters that the library writes by number."""
+    """The text with the numeric character references of the library decoded."""
     return NUMBERED.sub(decode_character, text)
 
 
@@ -186,7 +176,7 @@ def decode_character(found: re.Match[str]) -> str:
 def allowed_attributes(element: Element) -> dict[str, str]:
     values = VALUES.get(element.tag, {})
     kept = {name: value for name, value in element.attrib.items() if value in values.get(name, ())}
-    # A letter that the library writes by number is an upright one: browsers slant single letters by themselves.
+    # The library writes upright letters as numeric references; without the attribute browsers make them italic.
     if (
         element.tag == "mi"
         and NUMBERED.fullmatch(element.text or "")
@@ -197,7 +187,7 @@ def allowed_attributes(element: Element) -> dict[str, str]:
 
 
 def draw_table_rules(table: Element) -> None:
-    """The lines of a table, which browsers do not draw by themselves, as classes of its cells."""
+    """Mark cells with classes for the lines of a table, which browsers do not draw."""
     columns, lines = table.get("columnlines", "").split(), table.get("rowlines", "").split()
     for row, cells in enumerate(table):
         for column, cell in enumerate(cells):
@@ -217,14 +207,10 @@ ENVIRONMENT_NAMES: Final = (
 )
 
 ENVIRONMENT_OPENER: Final = re.compile(r"\\begin\{((?:" + "|".join(ENVIRONMENT_NAMES.split()) + r")\*?)\}")
-
-# A formula of its own may be followed by the full stop of its sentence.
+# A display formula may be followed by the full stop of its sentence.
 AFTER: Final = re.compile(r"[ \t]*[.,;:]?[ \t]*$")
-
 SIGN: Final = re.compile(r"[\\^_={}<>+*/|!′'∈≤≥≠≈×·−→∞√]|\d\s*-|-\s*\d|[A-Za-z]\s*-\s*[A-Za-z]\b")
-
 WORD_OF_PROSE: Final = re.compile(r"[^\W\d_A-Z]{3,}|[^\W\d_]{2,}\s+[^\W\d_]{2,}|^\s*\d.*[^\W\d_]{2,}")
-
 # Beyond doubt a formula, even where a letter follows (“the $n$th”) or a number stands before (“2$x$”).
 CERTAIN: Final = re.compile(r"[A-Za-z]|[^\d\s].*[\\^_].*|[\\^_].*")
 
@@ -237,7 +223,7 @@ def is_formula(content: str) -> bool:
 
 
 def inline_formula_rule(state: StateInline, silent: bool) -> bool:
-    """A formula within a line, or one that begins and ends inside a paragraph."""
+    """A rule of markdown-it for formulas within a paragraph."""
     found = find_opener(state.src, state.pos, state.posMax)
     if found is None:
         return False
@@ -255,7 +241,7 @@ def inline_formula_rule(state: StateInline, silent: bool) -> bool:
 
 
 def find_opener(source: str, place: int, last: int) -> tuple[str, int] | None:
-    """What opens here, and where what closes it ends. Not a second look at what nothing closes nearby."""
+    """The opening delimiter at this place and the end of its closing delimiter; None where none closes nearby."""
     sign = source[place]
     if sign not in "$\\":
         return None
@@ -282,7 +268,7 @@ def find_closer(source: str, start: int, last: int, closer: str) -> int:
 
 
 def is_dollar_formula(source: str, start: int, end: int, content: str) -> bool:
-    """Close to its dollars, in one line, and nothing outside that makes them a currency: “$5 and $10” is money."""
+    """Whether the content between dollars is a formula: adjacent to them, on one line, not money as in “$5 and $10”."""
     before, after = source[start - 1 : start] if start else "", source[end : end + 1]
     if content != content.strip() or "\n" in content or before == "$" or after == "$":
         return False
@@ -292,7 +278,7 @@ def is_dollar_formula(source: str, start: int, end: int, content: str) -> bool:
 
 
 def block_formula_rule(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """A formula with lines of its own: what in it looks like a list or a heading is part of it."""
+    """A rule of markdown-it for formulas on their own lines, whose content is never a list or a heading."""
     if state.is_code_block(first):
         return False
     start = state.bMarks[first] + state.tShift[first]

@@ -15,17 +15,16 @@ from evaluations.rendering.code_highlighter import highlight_code
 from evaluations.rendering.formulas import closing_delimiter, enable_formulas, latex_to_mathml
 from evaluations.rendering.sanitizer import ALIGNED, sanitize_html
 
-# Raise it with every change of what is made of a text: what is kept was made by an older one.
+# The version of the HTML. Raise it with every change of the HTML, since renderings are stored.
 RENDERER: Final = 3
-
-# The page has its own first and second headings; those of a response stand below them.
+# Pages have their own headings of levels 1 and 2; those of a response are below them.
 HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
-# Longer text is shown as it was written: some inputs cost the parser more than in proportion.
+# Longer text is shown as written: the parser takes more than linear time on some inputs.
 LONGEST_PARSED: Final = 150_000
-# The parser drops what is nested deeper, and a reviewer must see every word: shown as written too.
+# The parser drops content that is nested deeper; such text is shown as written, so that no word is lost.
 DEEPEST: Final = 200
-# Characters of one text that are coloured as code, and in formulas, each with so many for itself; what
-# comes after is shown as written: a page must open at once.
+# Characters of one text that are highlighted as code or converted as formulas (each formula counts A_FORMULA more); the
+# rest is shown as written, so that pages open at once.
 MOST_COLOURED: Final = 60_000
 MOST_IN_FORMULAS: Final = 30_000
 A_FORMULA: Final = 20
@@ -45,12 +44,12 @@ def render_markdown(text: str) -> str:
 
 
 def replace_surrogates(text: str) -> str:
-    """Half a character cannot be written as UTF-8: it becomes a question mark."""
+    """The text with lone surrogates, which UTF-8 cannot encode, replaced by question marks."""
     return text.encode("utf-8", "replace").decode()
 
 
 def adapt_document(state: StateCore) -> None:
-    """The parsed document as our pages show it."""
+    """A core rule of markdown-it that adapts a parsed document to our pages."""
     for place, token in enumerate(state.tokens):
         adapt_block(token)
         if token.children:
@@ -74,7 +73,7 @@ def adapt_block(token: Token) -> None:
 
 
 def mark_task(item: Token, line: Token) -> None:
-    """A task has a mark instead of a box: nothing here can be ticked."""
+    """Replace the box of a task by a mark, because it cannot be ticked here."""
     mark, spoken = TASKS.get(line.content[:4], ("", ""))
     children = line.children or []
     if not mark or not children or not children[0].content.startswith(line.content[:4]):
@@ -86,7 +85,7 @@ def mark_task(item: Token, line: Token) -> None:
 
 
 def make_inert(children: Sequence[Token]) -> Iterator[Token]:
-    """Images become their words, links carry their address as text and lead nowhere by themselves."""
+    """The tokens with images replaced by their descriptions, and links by text with the address."""
     address, words = "", ""
     for child in children:
         if child.type == "link_open":
@@ -108,7 +107,7 @@ def is_web_address(address: str) -> bool:
 
 
 def address_spellings(address: str) -> Iterator[str]:
-    """The ways in which an address without a link of its own may be written in the text."""
+    """The spellings of an address that make it visible in the text of a link."""
     yield address
     yield from (address.removeprefix(start) for start in ("http://", "mailto:"))
 
@@ -128,7 +127,7 @@ def render_fence(
     options: OptionsDict,
     env: MutableMapping[str, Any],
 ) -> str:
-    """A block of code in the colours of the language that its first line names."""
+    """A block of code, highlighted for the language in its first line."""
     language = (tokens[index].info.split() or [""])[0]
     env["coloured"] -= len(tokens[index].content)
     code = highlight_code(tokens[index].content, language if env["coloured"] >= 0 else "")
@@ -143,7 +142,7 @@ def render_inline_code(
     options: OptionsDict,
     env: MutableMapping[str, Any],
 ) -> str:
-    """A word of code. With a direction of its own it does not decide about that of its paragraph."""
+    """Inline code, with its own text direction, so that it does not determine that of its paragraph."""
     return f'<code dir="ltr">{escape(tokens[index].content, quote=False)}</code>'
 
 

@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-# What pages put among the words and nobody wrote: buttons that copy code.
+# Elements that pages add to a text: buttons that copy code.
 NOT_WORDS = frozenset({"button"})
 
 

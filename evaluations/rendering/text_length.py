@@ -7,7 +7,7 @@ from typing import Final
 
 from evaluations.domain.texts import estimate_tokens_by_rule
 
-# Writing that puts no space between words: each of its characters stands for a word.
+# Scripts without spaces between words: each character counts as a word.
 UNSPACED: Final = (
     "\u0e00-\u0eff"  # Thai, Lao
     "\u1000-\u109f\u1780-\u17ff"  # Burmese, Khmer
@@ -23,19 +23,16 @@ MARKS: Final = (
 )
 
 SPACED: Final = f"[^\\W{UNSPACED}]+(?:[{MARKS}]+[^\\W{UNSPACED}]*)*"
-
 # One word: “don’t” and “3.14” are one as well.
 WORD_PATTERN: Final = f"[{UNSPACED}][{MARKS}]*|{SPACED}(?:['’]{SPACED}|[.,][0-9]+)*"
-
 WORD: Final = re.compile(WORD_PATTERN)
-
-# A word, or one sign that is none; what lies between is white space.
+# A word, or a single other character; between pieces there is only white space.
 PIECE: Final = re.compile(f"{WORD_PATTERN}|\\S[{MARKS}]*")
 
 
 @dataclass(frozen=True)
 class TextLength:
-    """``tokens`` is an estimate (``domain.tokens_by_rule``): pages say “about”.
+    """``tokens`` is an estimate (``domain.texts.estimate_tokens_by_rule``): pages say “about”.
 
     In writing without spaces each character counts as a word, as word processors count.
     """

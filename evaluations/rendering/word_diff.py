@@ -15,12 +15,10 @@ from evaluations.domain.errors import InputRefused
 from evaluations.rendering.markdown import replace_surrogates
 from evaluations.rendering.text_length import PIECE
 
-# The rows of a table are kept, to be walked back through, up to so many bits: 8 MB.
+# The rows of a table are kept for tracing back, up to so many bits: 8 MB.
 MOST_BITS_KEPT: Final = 1 << 26
-
-# The bits of a word that stands in fewer places are made anew each time: kept for all, they would take hundreds of MB.
+# The bits of words with fewer positions are computed each time: kept for all, they would take hundreds of MB.
 POSITIONS_WORTH_KEEPING: Final = 8
-
 WordSequence = Sequence[Hashable]
 
 
@@ -68,14 +66,14 @@ def align_between(a: WordSequence, b: WordSequence) -> Iterator[tuple[int, int]]
 
 
 def find_best_split(first: WordSequence, second: WordSequence, b: WordSequence) -> int:
-    """Where to cut ``b`` so that both halves have the most words in common with those of ``a``."""
+    """The position at which to split ``b`` so that its parts share most words with ``first`` and ``second``."""
     before = prefix_lcs_lengths(first, b)
     after = prefix_lcs_lengths(second[::-1], b[::-1])
     return max(range(len(b) + 1), key=lambda cut: before[cut] + after[len(b) - cut])
 
 
 def prefix_lcs_lengths(a: WordSequence, b: WordSequence) -> list[int]:
-    """How many words ``a`` has in common with each beginning of ``b``, the empty one first."""
+    """The length of the longest common subsequence of ``a`` and each prefix of ``b``, the empty one first."""
     (last,) = deque(bit_rows(a, b), maxlen=1)
     bits = bin(last | 1 << len(b))[:2:-1]
     return list(accumulate((bit == "0" for bit in bits), initial=0))
@@ -125,16 +123,12 @@ def trace_back(a: WordSequence, b: WordSequence) -> Iterator[tuple[int, int]]:
     return reversed(found)
 
 
-# Words of one text times words of the other that are compared one by one: below a second. Above
-# it only lines that are not the same in both are, and where these are too many, nothing is.
+# Up to this product of word counts words are compared directly, in less than a second. Above, only lines that differ
+# are compared, and where these are too many, the comparison is refused.
 MOST_COMPARED: Final = 2_500_000_000
-
 TOO_LONG: Final = "These texts are too long and too different to be compared word by word: read them side by side."
-
 ELEMENTS: Final = ("del", "ins")
-
 SPOKEN: Final = ("only in A: ", "only in B: ")
-
 Line = tuple[str, ...]
 
 
@@ -183,10 +177,9 @@ def part_starts(parts: Sequence[Sized]) -> list[int]:
 
 
 def drop_coincidental_matches(runs: Sequence[MatchingRun], a: Sequence[str], b: Sequence[str]) -> list[MatchingRun]:
-    """Two texts on one matter share an “of” here and a comma there by chance, and marks between them are confetti.
+    """The runs without short ones between two changes, which two texts share by chance, such as “of” or a comma.
 
-    What is the same between two changes is taken for changed too where it is no longer, in
-    characters, than each of them: the rule by which diff-match-patch tidies up for readers.
+    A run is dropped where it has no more characters than each of its neighboring changes, as diff-match-patch does.
     """
     ends_a, ends_b = part_starts(a), part_starts(b)
 

@@ -145,7 +145,7 @@ def get_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     plot = find_printable_chart(made, name, aspect if aspect in keys else next(iter(keys), ""))
     if plot is None:
         raise Http404
-    file = build_chart_file(plot.told_of(describe_scope(user, evaluation, form)), PlotFormat(wanted))
+    file = build_chart_file(plot.with_source_note(describe_scope(user, evaluation, form)), PlotFormat(wanted))
     disposition = content_disposition_header(True, file.name) or ""
     return HttpResponse(file.content, content_type=file.content_type, headers={"Content-Disposition": disposition})
 

@@ -86,9 +86,11 @@ def build_aspect_material(
         people=people.votes.where(counted),
         days=filter_column(people.day, counted),
         active_ms=filter_column(people.active, counted),
-        late=people.where(*(() if rules.seen is SeenRule.JUDGE else (SAW_JUDGE,))),
-        undrawn=people.votes.where((people.picked == NOT_DRAWN) & np.isin(people.knew, KNOWLEDGE_COUNTED[rules.seen])),
-        seeing=build_seeing(aspect, people, gathered, raters),
+        saw_judge_first=people.where(*(() if rules.seen is SeenRule.JUDGE else (SAW_JUDGE,))),
+        picked_by_hand=people.votes.where(
+            (people.picked == NOT_DRAWN) & np.isin(people.knew, COUNTED_KNOWLEDGE[rules.seen])
+        ),
+        reveal_votes=build_seeing(aspect, people, gathered, raters),
         gold=gathered.gold_votes(aspect).votes,
         blind=len(people.where(BLIND).item) if rules.seen is not SeenRule.JUDGE else 0,
         not_drawn=people.excluded(NOT_DRAWN),
@@ -151,12 +153,12 @@ def build_judge_material(
         kind=rater.judge.kind,
         label=BASELINE_REMARK if rater.judge.is_baseline else derived,
         verdicts=verdicts,
-        single=count_failures_as_ties(verdicts, unanswered) if rules.failed is FailedRule.TIE else verdicts,
-        own=own,
+        individual=count_failures_as_ties(verdicts, unanswered) if rules.failed is FailedRule.TIE else verdicts,
+        consolidated=own,
         selected=selection_mask(own, None if rater.judge.kind == JudgeKind.IMPORTED else items.shuffle),
         states=gathered.states(rater, unanswered),
         repaired=gathered.repaired(rater),
-        elsewhere=gathered.elsewhere(rater),
+        failed_elsewhere=gathered.elsewhere(rater),
         derived=None if rule is None else Derivation("scores", margin=rule.margin),
     )
 

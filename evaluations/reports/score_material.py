@@ -16,8 +16,7 @@ from evaluations.models.rubrics import Aspect
 from evaluations.models.verdicts import Score
 from evaluations.stats import coding
 from evaluations.stats.aspect_report import VoteCounts
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.judge_verdicts import no_choices
 from evaluations.stats.report_parts import AspectScores
 from evaluations.stats.score_reliability import PersonScores
@@ -97,7 +96,7 @@ def read_aspect_scores(
             found[aspect.key] = AspectScores(
                 name=aspect.name,
                 people=by_people.people,
-                late=by_people.late,
+                saw_judge_first=by_people.late,
                 counts=by_people.counts,
                 names=tuple(rater.name for rater in people),
                 judges={one.name: means[one.pk, aspect.pk] for one in judges if (one.pk, aspect.pk) in means},

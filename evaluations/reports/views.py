@@ -263,7 +263,7 @@ def build_requested_file(
     plot = find_printable_chart(report, name, choose_aspect(report, part, form.cleaned_data["aspect"]))
     if plot is None:
         raise Http404
-    return build_chart_file(plot.told_of(describe_scope(user, evaluation, form)), form_of_file)
+    return build_chart_file(plot.with_source_note(describe_scope(user, evaluation, form)), form_of_file)
 
 
 def describe_scope(user: User, evaluation: Evaluation, form: ReportForm) -> str:

@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.domain.packed_votes import PACKED_CHOICES
 from evaluations.stats.agreement_coefficients import (
     SIDES,
     ContingencyTables,
     bias_index,
     cohen_kappa,
+    contingency_tables,
     gwet_ac1,
     gwet_ac2,
     prevalence_index,
@@ -20,8 +20,8 @@ from evaluations.stats.agreement_coefficients import (
     scott_pi,
     weighted_kappa,
 )
-from evaluations.stats.cluster_totals import Contributions, FloatArray
-from evaluations.stats.coding import BoolArray
+from evaluations.stats.cluster_totals import Contributions
+from evaluations.stats.coding import CHOICES, BoolArray, FloatArray
 from evaluations.stats.confidence_intervals import (
     CORRELATION_BOUNDS,
     SHARE_BOUNDS,
@@ -41,17 +41,13 @@ NO_RATERS: Final = (
 TWO_SIDES_KAPPA: Final = "Two sides have no order: it is Cohen's kappa."
 TWO_SIDES_AC1: Final = "Two sides have no order: it is AC1."
 MORE_THAN_TWO: Final = "It is defined for two choices: see it without ties."
-
-CELLS: Final = len(PACKED_CHOICES) ** 2
+CELLS: Final = CHOICES**2
 ALL: Final[BoolArray] = np.ones(CELLS, dtype=bool)
-SAME: Final[BoolArray] = np.eye(len(PACKED_CHOICES), dtype=bool).ravel()
-SIDED: Final[BoolArray] = np.outer(
-    np.arange(len(PACKED_CHOICES)) < SIDES, np.arange(len(PACKED_CHOICES)) < SIDES
-).ravel()
-# Tie and both bad are one step of the order: where they meet, nobody disagrees about it.
-SAME_IN_ORDER: Final[BoolArray] = (
-    SAME | ~np.add.outer(np.arange(len(PACKED_CHOICES)) < SIDES, np.arange(len(PACKED_CHOICES)) < SIDES).ravel()
-)
+SAME: Final[BoolArray] = np.eye(CHOICES, dtype=bool).ravel()
+IS_SIDE: Final[BoolArray] = np.arange(CHOICES) < SIDES
+SIDED: Final[BoolArray] = np.outer(IS_SIDE, IS_SIDE).ravel()
+# Tie and both bad are one step of the order A – tie – B, so that a tie against both bad is no disagreement there.
+SAME_IN_ORDER: Final[BoolArray] = SAME | ~np.add.outer(IS_SIDE, IS_SIDE).ravel()
 
 
 @dataclass(frozen=True)
@@ -115,8 +111,7 @@ S2: Final = TieTreatment(
 COEFFICIENTS: Final = ("cohen_kappa", "weighted_kappa", "scott_pi", "gwet_ac1", "gwet_ac2")
 NEED_RATERS: Final = ("cohen_kappa", "weighted_kappa", "bias_index")
 IN_ORDER: Final = ("weighted_kappa", "gwet_ac2")
-
-# The numbers of a block in one row: those of S1, the share dropped, those of S2.
+# All estimates of a block in one row: those of S1, the share dropped, those of S2.
 DROPPED: Final = len(S1.measures)
 ROW: Final = (*S1.measures, "dropped", *S2.measures)
 BOUNDS: Final = tuple(SHARE_BOUNDS if name in ("agreement", "dropped") else CORRELATION_BOUNDS for name in ROW)
@@ -124,46 +119,42 @@ AMONG: Final = (ALL,) * (DROPPED + 1) + (SIDED,) * len(S2.measures)
 
 
 def agreement_block(
-    found: Contributions, q: int, *, empty: str = NOTHING_SHARED, raters_known: bool = True
+    contributions: Contributions, q: int, *, empty: str = NOTHING_SHARED, raters_known: bool = True
 ) -> AgreementBlock:
-    """``found``: a table of choices by choices, as `crossed` makes it. ``q``: how many choices the rubric offers."""
-    row = differentiate(block_statistic(max(q, SIDES)), found.totals)
-    values = row.values.tolist()
-    table, n = (
-        ContingencyTables(found.totals.reshape(len(PACKED_CHOICES), len(PACKED_CHOICES))),
-        int(found.totals.sum()),
-    )
+    """All measures of agreement of a 4 × 4 table of choices by cluster, with ties (S1) and without (S2).
+
+    ``contributions``: the table, from `cross_tabulate_by_cluster`. ``q``: how many choices the rubric offers.
+    ``empty``: the reason where the table is empty. ``raters_known``: whether rows and columns are two raters.
+    """
+    measured = differentiate(block_statistic(max(q, SIDES)), contributions.totals)
+    values = measured.values.tolist()
+    table, n = contingency_tables(contributions.totals), int(contributions.totals.sum())
     if raters_known:
-        no_s1, no_s2 = (
-            reasons_for_constant_rater(table.in_order(), IN_ORDER) | reasons_for_constant_rater(table),
-            reasons_for_constant_rater(table.sides),
-        )
+        no_s1 = reasons_for_constant_rater(table.in_order(), IN_ORDER) | reasons_for_constant_rater(table)
+        no_s2 = reasons_for_constant_rater(table.sides)
     else:
         no_s1 = no_s2 = dict.fromkeys(NEED_RATERS, NO_RATERS)
     numbers = [
         *estimates_or_reasons(S1, n, values[:DROPPED], no_s1, empty),
         Estimate(values[DROPPED], n) if n else undefined_estimate(empty),
         *estimates_or_reasons(
-            S2, int(found.totals[SIDED].sum()), values[DROPPED + 1 :], no_s2, ALL_TIES if n else empty
+            S2, int(contributions.totals[SIDED].sum()), values[DROPPED + 1 :], no_s2, ALL_TIES if n else empty
         ),
     ]
-    few = [
-        *block_interval_reasons(found, S1),
-        why_interval_withheld(found, SIDED, among=ALL),
-        *block_interval_reasons(found, S2),
+    reasons = [
+        *block_interval_reasons(contributions, S1),
+        why_interval_withheld(contributions, SIDED, among=ALL),
+        *block_interval_reasons(contributions, S2),
     ]
-    within = Spread(found).hedged(numbers, row, BOUNDS, few, AMONG)
-    with_ties, without_ties = (
-        make_agreement(found, S1, within[:DROPPED]),
-        make_agreement(found, S2, within[DROPPED + 1 :]),
-    )
-    return AgreementBlock(with_ties, without_ties, within[DROPPED])
+    estimates = Spread(contributions).intervals_or_wilson(numbers, measured, BOUNDS, reasons, AMONG)
+    with_ties = make_agreement(contributions, S1, estimates[:DROPPED])
+    return AgreementBlock(with_ties, make_agreement(contributions, S2, estimates[DROPPED + 1 :]), estimates[DROPPED])
 
 
 def reasons_for_constant_rater(table: ContingencyTables, measures: Sequence[str] = COEFFICIENTS) -> dict[str, str]:
     """Reasons for the measures that are undefined because a rater always makes the same choice.
 
-    Where both are, and make the same choice, AC1 may say that the aspect is constant.
+    Where both raters always make the same choice, none is named here: AC1 is then undefined for the whole aspect.
     """
     return dict.fromkeys(measures, CONSTANT_RATER) if table.has_constant and table.agree < table.n else {}
 
@@ -172,7 +163,7 @@ def block_statistic(q: int) -> Callable[[FloatArray], FloatArray]:
     """A statistic (… × 16 cells) → (… × ROW) for a rubric with q choices."""
 
     def statistic(totals: FloatArray) -> FloatArray:
-        table = ContingencyTables(totals.reshape(*totals.shape[:-1], len(PACKED_CHOICES), len(PACKED_CHOICES)))
+        table = contingency_tables(totals)
         in_order, sides = table.in_order(), table.sides
         return stack_measures(
             raw_agreement(table),
@@ -199,7 +190,7 @@ def stack_measures(*numbers: FloatArray) -> FloatArray:
 
 
 def estimates_or_reasons(
-    way: TieTreatment, n: int, values: Sequence[float], withheld: Mapping[str, str], empty: str
+    treatment: TieTreatment, n: int, values: Sequence[float], withheld: Mapping[str, str], empty: str
 ) -> list[Estimate]:
     if not n:
         return [undefined_estimate(empty)] * len(values)
@@ -207,20 +198,20 @@ def estimates_or_reasons(
         Estimate(value, n)
         if name not in withheld and isfinite(value)
         else undefined_estimate(withheld.get(name, CONSTANT), n)
-        for name, value in zip(way.measures, values, strict=True)
+        for name, value in zip(treatment.measures, values, strict=True)
     ]
 
 
-def block_interval_reasons(found: Contributions, way: TieTreatment) -> list[str | None]:
+def block_interval_reasons(contributions: Contributions, treatment: TieTreatment) -> list[str | None]:
     """For each measure, why it has no interval, or None."""
-    few = why_interval_withheld(found, ~SAME, among=way.cells)
-    in_order = few
-    if few is None and found.totals[SAME_IN_ORDER & ~SAME].any():
-        in_order = why_interval_withheld(found, ~SAME_IN_ORDER, among=way.cells)
-    return [in_order if name in IN_ORDER else few for name in way.measures]
+    why = why_interval_withheld(contributions, ~SAME, among=treatment.cells)
+    in_order = why
+    if why is None and contributions.totals[SAME_IN_ORDER & ~SAME].any():
+        in_order = why_interval_withheld(contributions, ~SAME_IN_ORDER, among=treatment.cells)
+    return [in_order if name in IN_ORDER else why for name in treatment.measures]
 
 
-def make_agreement(found: Contributions, way: TieTreatment, numbers: Sequence[Estimate]) -> Agreement:
-    agree, n = int(found.totals[way.cells & SAME].sum()), numbers[0].n
-    withheld = {name: undefined_estimate(why, n) if n else numbers[0] for name, why in way.withheld.items()}
-    return Agreement(agree, n, **dict(zip(way.measures, numbers, strict=True)), **withheld)
+def make_agreement(contributions: Contributions, treatment: TieTreatment, estimates: Sequence[Estimate]) -> Agreement:
+    agree, n = int(contributions.totals[treatment.cells & SAME].sum()), estimates[0].n
+    withheld = {name: undefined_estimate(why, n) if n else estimates[0] for name, why in treatment.withheld.items()}
+    return Agreement(agree, n, **dict(zip(treatment.measures, estimates, strict=True)), **withheld)

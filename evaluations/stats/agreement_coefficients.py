@@ -14,12 +14,11 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import Clusters, ClusterSums, FloatArray, sum_by_cluster
-from evaluations.stats.coding import BoolArray
+from evaluations.stats.cluster_totals import Clusters, ClusterSums, sum_by_cluster
+from evaluations.stats.coding import CHOICES, BoolArray, FloatArray
 
 SIDES: Final = 2  # the first categories
-
-# A – tie – B: both bad stands with tie between the sides.
+# The order A – tie – B, with both bad counted as a tie.
 IN_ORDER: FloatArray = np.array([[1.0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 0]])
 
 
@@ -58,12 +57,17 @@ class ContingencyTables:
 
     @property
     def sides(self) -> "ContingencyTables":
-        """The same where both chose a side."""
+        """The tables of the items on which both raters chose a side."""
         return ContingencyTables(self.counts[..., :SIDES, :SIDES])
 
     def in_order(self) -> "ContingencyTables":
-        """The same on A – tie – B."""
+        """The tables of ordered choices A – tie – B, both bad counted as a tie: … × 3 × 3."""
         return ContingencyTables(IN_ORDER @ self.counts @ IN_ORDER.T)
+
+
+def contingency_tables(totals: FloatArray) -> ContingencyTables:
+    """Tables from totals, row by row on the last axis: … × 16 → … × 4 × 4."""
+    return ContingencyTables(totals.reshape(*totals.shape[:-1], CHOICES, CHOICES))
 
 
 def raw_agreement(table: ContingencyTables) -> FloatArray:
@@ -137,7 +141,7 @@ def category_distances(size: int) -> FloatArray:
 
 
 def alpha_nominal(coincidences: FloatArray) -> FloatArray:
-    """Any two choices are equally far apart. … × k × k → …, NaN where all votes are for one choice."""
+    """Krippendorff's alpha of unordered choices: … × k × k coincidences → …, NaN where all votes are for one choice."""
     of_choice = coincidences.sum(axis=-1)
     total = of_choice.sum(axis=-1)
     apart = total - np.trace(coincidences, axis1=-2, axis2=-1)
@@ -146,7 +150,10 @@ def alpha_nominal(coincidences: FloatArray) -> FloatArray:
 
 
 def alpha_ordinal(coincidences: FloatArray) -> FloatArray:
-    """Choices in order: two are as far apart as there are votes between them, each end counted half, squared."""
+    """Krippendorff's alpha of ordered choices: … × k × k coincidences → ….
+
+    The distance of two choices is the number of votes between them, each end counted half, squared.
+    """
     of_choice = coincidences.sum(axis=-1)
     middle = np.cumsum(of_choice, axis=-1) - of_choice / 2
     apart = (middle[..., :, None] - middle[..., None, :]) ** 2
@@ -183,7 +190,7 @@ def anova_mean_squares(totals: FloatArray) -> AnovaMeanSquares:
 def icc_agreement(totals: FloatArray) -> FloatArray:
     """ICC(2,1) of Shrout and Fleiss (1979), ICC(A,1) of McGraw and Wong (1996): a rater's leniency counts as error.
 
-    (MSR − MSE) ÷ (MSR + (k − 1) MSE + k (MSC − MSE) ÷ n). Totals as for `mean_squares`.
+    (MSR − MSE) ÷ (MSR + (k − 1) MSE + k (MSC − MSE) ÷ n). ``totals``: as for `anova_mean_squares`, (…, 3 + k) → (…).
     """
     found, k = anova_mean_squares(totals), totals.shape[-1] - 3
     lenient = k * (found.raters - found.rest) / totals[..., 0]
@@ -191,18 +198,21 @@ def icc_agreement(totals: FloatArray) -> FloatArray:
 
 
 def icc_consistency(totals: FloatArray) -> FloatArray:
-    """ICC(3,1), ICC(C,1): the same with raters' leniency taken out. (MSR − MSE) ÷ (MSR + (k − 1) MSE)."""
+    """ICC(3,1) of Shrout and Fleiss (1979), ICC(C,1): (MSR − MSE) ÷ (MSR + (k − 1) MSE), without raters' leniency.
+
+    ``totals``: as for `anova_mean_squares`, (…, 3 + k) → (…).
+    """
     found, k = anova_mean_squares(totals), totals.shape[-1] - 3
     return ratio_or_nan(found.responses - found.rest, found.responses + (k - 1) * found.rest, found)
 
 
 def ratio_or_nan(part: FloatArray, whole: FloatArray, of: AnovaMeanSquares) -> FloatArray:
-    """A ratio, or NaN where ``whole`` is 0 but for rounding, as with two raters who swap two scores."""
+    """A ratio, or NaN where ``whole`` is 0 up to rounding, as with two raters who swap two scores."""
     scale = of.responses + of.raters + of.rest
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(whole > ROUNDING * scale, part / whole, np.nan)
 
 
 def icc_totals(value: FloatArray, clusters: Clusters) -> ClusterSums:
-    """What `mean_squares` reads, by cluster. ``value``: raters × responses, best centred."""
+    """The totals that `anova_mean_squares` takes, by cluster. ``value``: raters × responses, best centred."""
     return sum_by_cluster(clusters, value.sum(axis=0) ** 2, (value**2).sum(axis=0), *value)

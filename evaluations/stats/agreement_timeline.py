@@ -17,7 +17,6 @@ FEW: Final = 30
 FEW_VOTES: Final = f"Fewer than {FEW} votes: chance alone moves such a share a long way."
 WEEK: Final = 7
 MONDAY: Final = 3  # days from 1970-01-01, a Thursday, back to the beginning of its week
-
 NO_OTHER_VOTES: Final = "Nobody else voted on these comparisons."
 NO_VERDICT: Final = "The judge has no verdict on these comparisons."
 
@@ -27,9 +26,10 @@ Numbering = Callable[[IntArray], IntArray]
 
 @dataclass(frozen=True)
 class TimelinePoint:
-    """Votes from ``start`` to ``end``, both included. ``people``: the share of other votes that are the same.
+    """The votes of one period, from ``start`` to ``end``, both included.
 
-    ``judges``: by name, how often the judge chose the same.
+    ``people``: the share of other people's votes that are the same. ``judges``: by name, how often the judge chose the
+    same.
     """
 
     start: str
@@ -42,7 +42,7 @@ class TimelinePoint:
 
 @dataclass(frozen=True)
 class Timeline:
-    """``bucket``: day, week (from Monday), month or year; None where nobody voted. No point where no votes are."""
+    """Periods with votes. ``bucket``: day, week (from Monday), month or year; None where nobody voted."""
 
     bucket: str | None
     points: tuple[TimelinePoint, ...]
@@ -58,15 +58,16 @@ class Buckets:
 
 
 def agreement_timeline(found: PersonVotes, day: IntArray, judges: Mapping[str, Choices]) -> Timeline:
-    """``day``: of each vote as it came, in days since 1970-01-01. ``judges``: their choices on each item of the poll.
+    """Agreement of people with each other and with judges, by period. Intervals are Wilson's by cluster.
 
-    The buckets are the shortest of which there are up to 60. Intervals are Wilson's by cluster.
+    ``day``: of each vote in the order cast, in days since 1970-01-01. ``judges``: by name, the choice on each item of
+    the poll. The buckets are the shortest of which there are at most MOST_POINTS.
     """
     if not len(found):
         return Timeline(None, ())
-    buckets = choose_buckets(day[found.cast])
+    buckets = choose_buckets(day[found.vote_index])
     entries = group_entries(buckets.of, len(buckets.starts) - 1, found.cluster)
-    people = shares_by_group(entries, found.alike, found.others_voted, NO_OTHER_VOTES)
+    people = shares_by_group(entries, found.share_of_same_votes, found.others_voted, NO_OTHER_VOTES)
     of_judges = {
         name: shares_by_group(entries, *match_judge_choices(judge, found), NO_VERDICT) for name, judge in judges.items()
     }

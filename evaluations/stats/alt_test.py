@@ -12,12 +12,13 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import Contributions, FloatArray
-from evaluations.stats.coding import MISSING, BoolArray, IntArray, count_choices_by_unit
+from evaluations.stats.cluster_totals import Contributions
+from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray, count_choices_by_unit
 from evaluations.stats.confidence_intervals import SHARE_BOUNDS, Spread, why_interval_withheld
 from evaluations.stats.distributions import t_upper_tail
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.multiple_testing import benjamini_yekutieli_adjust
+from evaluations.stats.score_reliability import PersonScores
 from evaluations.stats.votes import Votes
 
 ADVANTAGE_DIGITS: Final = 9  # 0.3 − 0.2 is not to be further away than 0.1
@@ -25,7 +26,7 @@ ADVANTAGE_DIGITS: Final = 9  # 0.3 − 0.2 is not to be further away than 0.1
 
 @dataclass(frozen=True)
 class Advantage:
-    """Advantages of judge and person, for each vote on an item that the judge and another person rated too."""
+    """Whether judge and person have the advantage, for each vote on an item that the judge and another person rated."""
 
     rater: IntArray
     cluster: IntArray
@@ -33,19 +34,11 @@ class Advantage:
     human: BoolArray
 
 
-@dataclass(frozen=True)
-class AnnotatorScores:
-    """Scores of people on one aspect: the item, rater and value of each."""
-
-    item: IntArray
-    rater: IntArray
-    value: FloatArray
-
-
 def advantage_of_choices(choice: IntArray, each: Votes, cluster: IntArray) -> Advantage:
-    """S is the share of the others that chose the same, every choice being a category.
+    """Advantages on choices: S is the share of the others that chose the same, every choice being a category.
 
-    ``choice``: the judge's per item, MISSING where it has none. ``each``: one vote of a person on an item.
+    ``choice``: the judge's on each item, MISSING where it has none. ``each``: one vote of each person on an item.
+    ``cluster``: of each item.
     """
     counts = count_choices_by_unit(each.item, each.choice, len(choice))
     voters = np.bincount(each.item, minlength=len(choice))
@@ -58,26 +51,24 @@ def advantage_of_choices(choice: IntArray, each: Votes, cluster: IntArray) -> Ad
     return Advantage(each.rater[kept], cluster[item], with_judge >= with_human, with_human >= with_judge)
 
 
-def advantage_of_scores(value: FloatArray, people: AnnotatorScores, cluster: IntArray) -> Advantage:
-    """S is −RMSE, the root of the mean squared distance from the values of the others.
+def advantage_of_scores(value: FloatArray, people: PersonScores, cluster: IntArray) -> Advantage:
+    """Advantages on scores: S is −RMSE, the root of the mean squared distance from the values of the others.
 
-    ``value``: the judge's per item, NaN where it has none. The squared distances of two from the same others differ
+    ``value``: the judge's on each item, NaN where it has none. The squared distances of two from the same others differ
     by (h − j)(h + j − 2m), m the mean of the others; no root is needed to see which is smaller.
     """
     items = len(value)
-    voters = np.bincount(people.item, minlength=items)
-    totals = np.bincount(people.item, people.value, items)
-    kept = ~np.isnan(value[people.item]) & (voters[people.item] > 1)
-    item, own = people.item[kept], people.value[kept]
+    voters = np.bincount(people.unit, minlength=items)
+    totals = np.bincount(people.unit, people.value, items)
+    kept = ~np.isnan(value[people.unit]) & (voters[people.unit] > 1)
+    item, own = people.unit[kept], people.value[kept]
     judged, others = value[item], (totals[item] - own) / (voters[item] - 1)
     further = np.round((own - judged) * (own + judged - 2 * others), ADVANTAGE_DIGITS)
     return Advantage(people.rater[kept], cluster[item], further >= 0, further <= 0)
 
 
-LEAST_VALUES: Final = 10  # below, a t of means of clusters leans on a bell shape that nobody has seen
-
+LEAST_VALUES: Final = 10  # below, a t of means of clusters assumes a normal distribution that nobody has checked
 NO_VARIANCE: Final = 1e-12  # as a share of the sum of squares: what rounding leaves of none
-
 DIFFERENCE_DIGITS: Final = 9
 
 
@@ -90,7 +81,7 @@ class AdvantageDifferences:
     squares: FloatArray
 
     def p_values(self, epsilon: float) -> FloatArray:
-        """Of H0: the mean is ε or more. NaN below LEAST_VALUES."""
+        """One-sided p values of H0: the mean is ε or more. NaN below LEAST_VALUES."""
         found = zip(self.n.tolist(), self.total.tolist(), self.squares.tolist(), strict=True)
         return np.array([one_sided_p(epsilon, *one) for one in found])
 
@@ -128,19 +119,13 @@ def differences_from_values(person: IntArray, value: FloatArray, people: int) ->
     )
 
 
-# What a person costs beyond a judge, as the advantage that a judge may lack: the paper's rule of thumb.
+# By the skill of the annotators, the advantage that a cheaper judge may lack: the paper's rule of thumb.
 EPSILON: Final = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
-
-DEFAULT: Final = "crowd"  # the strictest: nobody has said how skilled the people are, and who passes here passes all
-
+DEFAULT: Final = "crowd"  # the strictest: the skill of the people is not known, and a judge that passes it passes all
 FALSE_DISCOVERIES: Final = 0.05
-
 PASSES_FROM: Final = 0.5
-
 LEAST_ITEMS: Final = 30
-
 LEAST_PEOPLE: Final = 3
-
 OF_THESE_PEOPLE: Final = "It counts the people tested here and speaks of no others."
 
 
@@ -169,7 +154,7 @@ class AnnotatorTest:
 
 @dataclass(frozen=True)
 class WinningRate:
-    """``omega``: the share of the people of whom H0 was rejected. The judge passes from a half on."""
+    """``omega``: the share of the people for whom H0 was rejected. The judge passes from one half on."""
 
     tests: tuple[AnnotatorTest, ...]
     omega: Estimate
@@ -187,7 +172,7 @@ class AltTestAtEpsilon:
 
 @dataclass(frozen=True)
 class AltTest:
-    """``rho``: the judge's advantage, averaged over people. Without enough people ``why`` says so."""
+    """``rho``: the judge's advantage, averaged over people. ``why``: the reason where there are too few people."""
 
     why: str | None
     annotators: tuple[Annotator, ...]
@@ -197,9 +182,11 @@ class AltTest:
 
 
 def alt_test(found: Advantage, names: Sequence[str], items: str = "comparisons") -> AltTest:
-    """``found``: from `advantage.of_choices` or `of_values`. ``names``: of the raters, by number.
+    """The alternative annotator test of one judge, at each ε.
 
-    Undefined below LEAST_PEOPLE people with LEAST_ITEMS items each that the judge and another person share.
+    ``found``: from `advantage_of_choices` or `advantage_of_scores`. ``names``: the person of each rater number.
+    ``items``: what items are called in sentences. Undefined below LEAST_PEOPLE people with LEAST_ITEMS items each that
+    the judge and another person share.
     """
     n = np.bincount(found.rater, minlength=len(names))
     (people,) = np.nonzero(n >= LEAST_ITEMS)
@@ -236,7 +223,7 @@ def unmet_condition(n: IntArray, items: str) -> str:
 
 
 def only_people(found: Advantage, people: IntArray, raters: int) -> Advantage:
-    """The advantages of these people, numbered anew in this order."""
+    """The advantages of these people, who are renumbered from 0 in this order."""
     place = np.full(raters, -1)
     place[people] = np.arange(len(people))
     person = place[found.rater]
@@ -257,12 +244,9 @@ def mean_advantage(found: Advantage, people: int) -> Estimate:
     cells = Contributions(found.cluster, found.rater * 2 + found.judge, people * 2)
     number = Estimate(float(mean_advantage_statistic(cells.totals)), len(found.rater))
     behind = np.arange(people * 2) % 2 == 0
-    reason = why_interval_withheld(cells, behind, among=np.ones_like(behind))
-    return (
-        number.without_interval(reason)
-        if reason
-        else Spread(cells).interval(number, mean_advantage_statistic, SHARE_BOUNDS)
-    )
+    if reason := why_interval_withheld(cells, behind, among=np.ones_like(behind)):
+        return number.without_interval(reason)
+    return Spread(cells).interval(number, mean_advantage_statistic, SHARE_BOUNDS)
 
 
 def mean_advantage_statistic(totals: FloatArray) -> FloatArray:

@@ -23,8 +23,7 @@ NOT_DRAWN: Final = (
 )
 EMPTY_ARM: Final = "No vote of this kind on a comparison that the judge has a verdict on."
 NOT_REVEALED: Final = "No review was confirmed after the judge was revealed."
-
-# Two cells an arm, votes that differ from the judge and votes that agree: first those drawn blind, then those shown.
+# Cells: votes that differ from the judge and votes that agree, of the blind arm and then of the shown arm.
 BLIND: Final[BoolArray] = np.array([True, True, False, False])
 AGREEING: Final[BoolArray] = np.array([False, True, False, True])
 DIFFERENCE: Final[Bounds] = (-1.0, 1.0)
@@ -33,9 +32,9 @@ CHANGED: Final[BoolArray] = np.array([False, True])
 
 @dataclass(frozen=True)
 class AnchoringEffect:
-    """Agreement of blind and of shown votes with the judge, where chance decided which of them is which.
+    """Agreement of blind and of shown votes with the judge, where the arm of each review was drawn at random.
 
-    ``difference``: shown − blind, by what was drawn and not by what was seen (intention to treat).
+    ``difference``: shown − blind, by the arm drawn and not by what was seen (intention to treat).
     """
 
     blind: Estimate
@@ -47,7 +46,7 @@ class AnchoringEffect:
 class AfterReveal:
     """The share of final choices that differ from first ones, in reviews that saw the judge after a blind choice.
 
-    ``to_judge`` of them are now what the judge chose; ``away_from_judge`` were its choice before.
+    ``to_judge``: how many final choices are the judge's; ``away_from_judge``: how many first choices were.
     """
 
     changed: Estimate
@@ -57,7 +56,7 @@ class AfterReveal:
 
 @dataclass(frozen=True)
 class ConfirmedChoices:
-    """First and final choice of the same review on one aspect, by the comparison's place."""
+    """First and final choice of reviews on one aspect; ``item``: the number of the comparison."""
 
     item: IntArray
     first: IntArray
@@ -74,11 +73,12 @@ class JudgeRevealVotes:
 
 
 def anchoring_effect(choice: IntArray, blind: Votes, shown: Votes, cluster: IntArray) -> AnchoringEffect:
-    """``choice``: the judge's one verdict on each comparison, MISSING where it has none; ``cluster`` of each."""
+    """The effect of seeing the judge first on agreement with it.
+
+    ``choice``: the judge's verdict on each comparison, MISSING where it has none. ``cluster``: of each comparison.
+    """
     if not len(blind) and not len(shown):
-        return AnchoringEffect(
-            undefined_estimate(NOT_DRAWN), undefined_estimate(NOT_DRAWN), undefined_estimate(NOT_DRAWN)
-        )
+        return AnchoringEffect(*(undefined_estimate(NOT_DRAWN) for _ in range(3)))
     spread = Spread(join_contributions(*(agreement_contributions(choice, votes, cluster) for votes in (blind, shown))))
     arms = [estimate_share(spread, AGREEING & arm, arm, EMPTY_ARM) for arm in (BLIND, ~BLIND)]
     return AnchoringEffect(arms[0], arms[1], arm_difference(spread, arms[0], arms[1]))
@@ -86,8 +86,8 @@ def anchoring_effect(choice: IntArray, blind: Votes, shown: Votes, cluster: IntA
 
 def agreement_contributions(choice: IntArray, votes: Votes, cluster: IntArray) -> Contributions:
     judged = choice[votes.item]
-    held = (judged != MISSING) & (votes.choice != MISSING)
-    return Contributions(cluster[votes.item[held]], (judged == votes.choice)[held].astype(np.int64), 2)
+    shared = (judged != MISSING) & (votes.choice != MISSING)
+    return Contributions(cluster[votes.item[shared]], (judged == votes.choice)[shared].astype(np.int64), 2)
 
 
 def arm_difference(spread: Spread, blind: Estimate, shown: Estimate) -> Estimate:
@@ -104,7 +104,7 @@ def arm_difference(spread: Spread, blind: Estimate, shown: Estimate) -> Estimate
 
 
 def changes_after_reveal(choice: IntArray, confirmed: ConfirmedChoices, cluster: IntArray) -> AfterReveal:
-    """``cluster``: of each comparison."""
+    """How reviews changed after the reveal. ``choice`` and ``cluster``: as in `anchoring_effect`."""
     moved = confirmed.first != confirmed.final
     found = Contributions(cluster[confirmed.item], moved.astype(np.int64), len(CHANGED))
     changed = estimate_share(Spread(found), CHANGED, CHANGED | ~CHANGED, NOT_REVEALED)

@@ -1,4 +1,4 @@
-"""The counts on one aspect that every part of a report prints."""
+"""Counts on one aspect, which every part of a report needs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,16 +15,18 @@ from evaluations.stats.majority import effective_split_rule
 
 @dataclass(frozen=True)
 class AspectFacts:
-    """``people``: the names of those who gave one of the ``votes`` that count. ``judges``: what must be said of each.
+    """Who judged one aspect of ``items`` comparisons, and how much.
 
-    ``voted``: on how many comparisons. ``blind``: how many of the votes are known to be. ``together``: on how many two
-    people voted; ``beside``: on how many of these a judge has a verdict. ``labels``: how many comparisons have gold.
-    ``late`` and ``not_drawn``: votes left out, of reviews that saw the judge first and on comparisons that were picked.
-    ``unanswered``: the calls of judges that have answered nothing, by name. ``judged``: whether any judge has a
-    verdict. ``choosing``: judges that chose, not scored; ``partial``: the verdicts of those that have one on a part of
-    the comparisons. ``panels``: whether judges were started together. ``failures``: the most calls that failed for good
-    of any of them. ``splits_are_dropped``: because the rubric offers no tie. ``score_rules`` and ``is_chosen``: as the
-    material has them.
+    ``people``: names of the people with one of the ``votes`` that count. ``voted``: comparisons with a vote. ``blind``:
+    votes that are known to be blind. ``voted_by_two``: comparisons with votes of two people; ``judged_and_voted``: the
+    most of these that one judge has a verdict on. ``labels``: comparisons with gold. ``saw_judge_first`` and
+    ``not_drawn``: excluded votes, of reviews that saw the judge first and on comparisons that were not drawn at random.
+
+    ``judges``: the label of each judge with answers, by name; ``unanswered``: the calls of each judge without any.
+    ``judged``: whether any judge has a verdict. ``choosing``: judges that chose and did not score. ``partial``: the
+    number of verdicts of each judge that has one on some of the comparisons only. ``panels``: whether there are panels.
+    ``failures``: the most calls of one judge that failed for good. ``splits_are_dropped``: whether split majorities are
+    left out because the rubric offers no tie. ``score_rules`` and ``is_chosen``: as in `AspectMaterial`.
     """
 
     name: str
@@ -37,10 +39,10 @@ class AspectFacts:
     failures: int
     voted: int = 0
     blind: int = 0
-    together: int = 0
-    beside: int = 0
+    voted_by_two: int = 0
+    judged_and_voted: int = 0
     labels: int = 0
-    late: int = 0
+    saw_judge_first: int = 0
     not_drawn: int = 0
     choosing: frozenset[str] = frozenset()
     partial: Mapping[str, int] = field(default_factory=dict)
@@ -49,19 +51,19 @@ class AspectFacts:
     score_rules: tuple[ScoreRule, ...] = ()
     is_chosen: bool = True
 
-    def tells(self, part: ReportPart) -> bool:
-        """Whether a part that has a page for each aspect has anything on this one."""
+    def has_part(self, part: ReportPart) -> bool:
+        """Whether a part of the report that shows one aspect a page has content on this aspect."""
         voted = self.votes > 0
         return {ReportPart.BIAS: self.judged, ReportPart.WINS: self.judged or voted, ReportPart.PEOPLE: voted}[part]
 
 
 def count_aspect_facts(material: AspectMaterial) -> AspectFacts:
-    said = material.people.choice != MISSING
-    item, rater = material.people.item[said], material.people.rater[said]
-    somebody = np.zeros(material.items, dtype=np.int64)
-    somebody[item] = rater  # the last of them
-    together = np.flatnonzero(np.bincount(item, rater != somebody[item], material.items))
-    verdicts = {judge.name: judge.own.choice != MISSING for judge in material.answering}
+    voted = material.people.choice != MISSING
+    item, rater = material.people.item[voted], material.people.rater[voted]
+    last_rater = np.zeros(material.items, dtype=np.int64)
+    last_rater[item] = rater
+    by_two = np.flatnonzero(np.bincount(item, rater != last_rater[item], material.items))
+    verdicts = {judge.name: judge.consolidated.choice != MISSING for judge in material.answering}
     return AspectFacts(
         name=material.name,
         items=material.items,
@@ -72,10 +74,10 @@ def count_aspect_facts(material: AspectMaterial) -> AspectFacts:
         judged=any(bool(has.any()) for has in verdicts.values()),
         voted=int(np.count_nonzero(np.bincount(item))),
         blind=material.blind,
-        together=len(together),
-        beside=max((int(has[together].sum()) for has in verdicts.values()), default=0),
+        voted_by_two=len(by_two),
+        judged_and_voted=max((int(has[by_two].sum()) for has in verdicts.values()), default=0),
         labels=int(np.count_nonzero(np.bincount(material.gold.item[material.gold.choice != MISSING]))),
-        late=len(material.late),
+        saw_judge_first=len(material.saw_judge_first),
         not_drawn=material.not_drawn,
         choosing=frozenset(judge.name for judge in material.answering if judge.derived is None),
         partial={name: int(has.sum()) for name, has in verdicts.items() if not has.all()},
@@ -83,5 +85,7 @@ def count_aspect_facts(material: AspectMaterial) -> AspectFacts:
         splits_are_dropped=effective_split_rule(SplitRule.TIE, material.offered) is SplitRule.DROP,
         score_rules=material.score_rules,
         is_chosen=material.is_chosen,
-        failures=max((count_failed_calls(judge).calls + judge.elsewhere for judge in material.answering), default=0),
+        failures=max(
+            (count_failed_calls(judge).calls + judge.failed_elsewhere for judge in material.answering), default=0
+        ),
     )

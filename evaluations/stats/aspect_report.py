@@ -39,23 +39,24 @@ from evaluations.stats.votes import Votes, distinct_choices, with_shared_design
 class AspectMaterial:
     """The votes, verdicts and settings of one aspect of ``items`` comparisons.
 
-    ``cluster``: the cluster of each comparison, numbers from 0. ``people``: votes that count, ``late``: votes of
-    reviews that saw the judge first, ``undrawn``: votes on what was not drawn at random. ``offered``: the codes of the
-    choices that the rubrics offer. ``panels``: their names, and those of the judges they are made of. ``names``: what
-    the rater numbers stand for. ``seeing``: by the name of each judge that reviews were shown. ``not_drawn`` and
-    ``calibration``: how many votes estimates may not use. ``days`` and ``active_ms``: of each of people's votes, in
-    days since 1970-01-01, and the time that its review took, 0 where that is not known. ``score_rules``: how choices
-    were derived from scores, if any were; ``is_chosen``: whether any were not. ``hidden`` and ``hidden_panels``: judges
-    that filters leave out of the report, and that claims are controlled over all the same.
+    ``cluster``: of each comparison, numbers from 0. ``people``: the votes that count. ``saw_judge_first``: votes of
+    reviews that saw the judge first. ``picked_by_hand``: votes on comparisons that were not drawn at random.
+    ``reveal_votes``: by the name of each judge that reviews were shown. ``blind``: how many of the votes that count are
+    known to be blind. ``not_drawn`` and ``calibration``: how many votes are excluded from estimates. ``panels``: the
+    members of each panel, by its name. ``days`` and ``active_ms``: of each vote that counts, the day in days since
+    1970-01-01 and the active time of its review in ms, 0 where unknown. ``names``: the person of each rater number.
+    ``offered``: the codes of the choices that the rubrics offer. ``score_rules``: how choices were derived from scores,
+    if any were; ``is_chosen``: whether any were not. ``hidden`` and ``hidden_panels``: judges that filters leave out of
+    the report, and over which claims are controlled all the same.
     """
 
     name: str
     items: int
     cluster: IntArray
     people: Votes
-    late: Votes
-    undrawn: Votes
-    seeing: Mapping[str, JudgeRevealVotes]
+    saw_judge_first: Votes
+    picked_by_hand: Votes
+    reveal_votes: Mapping[str, JudgeRevealVotes]
     gold: Votes
     blind: int
     not_drawn: int
@@ -79,7 +80,7 @@ class AspectMaterial:
         return tuple(judge for judge in self.judges if judge.has_answers)
 
     def split_rule(self, rules: ReportRules) -> SplitRule:
-        """What becomes of a split majority in agreement on this aspect."""
+        """The split rule in agreement on this aspect, which depends on whether its rubrics offer a tie."""
         return effective_split_rule(rules.split_rule, self.offered)
 
 
@@ -107,7 +108,7 @@ class SawJudgeFirst:
 
 @dataclass(frozen=True)
 class AspectReport:
-    """``anchoring`` and ``after_reveal``: by the judge that the reviews were shown."""
+    """All numbers of agreement on one aspect. ``anchoring`` and ``after_reveal``: by the judge that was shown."""
 
     name: str
     rubric_versions: tuple[str, ...]
@@ -126,13 +127,13 @@ class AspectReport:
         return {name: judge for name, judge in self.judges.items() if judge.has_answers}
 
     @property
-    def tells_of_seeing(self) -> bool:
+    def has_reveal_data(self) -> bool:
         drawn = any(found.difference.n for found in self.anchoring.values())
         return drawn or any(found.changed.n for found in self.after_reveal.values())
 
     @property
-    def seeing_was_not_drawn(self) -> str | None:
-        """Why no effect is claimed of any judge; None where one is."""
+    def why_reveal_not_random(self) -> str | None:
+        """Why no effect of seeing a judge is claimed; None where one is."""
         if any(found.difference.n for found in self.anchoring.values()):
             return None
         return next((found.difference.why for found in self.anchoring.values()), None)
@@ -162,49 +163,50 @@ def human_reference(material: AspectMaterial, rules: ReportRules) -> HumanRefere
 def aspect_reports(
     materials: Mapping[str, AspectMaterial], rules: ReportRules, *, compared: bool = True
 ) -> tuple[dict[str, AspectReport], dict[tuple[str, str], MeanDifference | None]]:
-    """By the aspect's key; and by that and the judge's name its difference from reviewers, if they are ``compared``."""
+    """Reports by aspect key and, if ``compared``, differences of judges from people by aspect key and judge name."""
     clusters: list[tuple[IntArray, Strata]] = []
-    found: dict[str, AspectReport] = {}
+    reports: dict[str, AspectReport] = {}
     differences: dict[tuple[str, str], MeanDifference | None] = {}
     for key, material in materials.items():
         if not clusters or clusters[-1][0] is not material.cluster:
             clusters.append((material.cluster, single_stratum(material.cluster)))
-        held = human_reference(material, rules)
-        found[key] = aspect_report(material, held, clusters[-1][1], rules)
+        reference = human_reference(material, rules)
+        reports[key] = aspect_report(material, reference, clusters[-1][1], rules)
         if compared:
-            differences |= {(key, name): one for name, one in judge_differences(material, held)}
-    return found, differences
+            differences |= {(key, name): one for name, one in judge_differences(material, reference)}
+    return reports, differences
 
 
-def judge_differences(material: AspectMaterial, held: HumanReference) -> Iterator[tuple[str, MeanDifference | None]]:
-    """By name of each judge with answers, hidden ones too, how much more often it agrees than a left-out person."""
-    poll = held.people.poll
+def judge_differences(
+    material: AspectMaterial, reference: HumanReference
+) -> Iterator[tuple[str, MeanDifference | None]]:
+    """Of each judge with answers, hidden or not: its name, and how much more often it agrees than left-out people."""
+    poll = reference.people.poll
     numbers = np.flatnonzero(np.bincount(material.cluster[poll.items]))
-    whole = replace(
-        material,
-        judges=(*material.judges, *material.hidden),
-        panels={**material.panels, **material.hidden_panels},
-    )
-    judges = (judge for judge in (*whole.judges, *panel_materials(whole)) if judge.has_answers)
-    for judge in sorted(judges, key=lambda one: one.name):
-        company = leave_one_out_votes(recode_like_reference(judge.own, held.people)[poll.items], poll, held.others)
-        yield judge.name, average_difference_over_raters(company.person, company.ahead, numbers[company.cluster])
+    judges, panels = (*material.judges, *material.hidden), {**material.panels, **material.hidden_panels}
+    whole = replace(material, judges=judges, panels=panels)
+    answering = (judge for judge in (*judges, *panel_materials(whole)) if judge.has_answers)
+    for judge in sorted(answering, key=lambda one: one.name):
+        votes = leave_one_out_votes(
+            recode_like_reference(judge.consolidated, reference.people)[poll.items], poll, reference.others
+        )
+        yield judge.name, average_difference_over_raters(votes.person, votes.judge_lead, numbers[votes.cluster])
 
 
 def aspect_report(
-    material: AspectMaterial, held: HumanReference, everything: Strata, rules: ReportRules
+    material: AspectMaterial, reference: HumanReference, everything: Strata, rules: ReportRules
 ) -> AspectReport:
-    """``everything``: the comparisons, undivided."""
+    """The report on one aspect. ``everything``: all comparisons as one stratum."""
     offered, cluster = material.offered, material.cluster
-    people, others = held.people, held.others
+    people, others = reference.people, reference.others
     labels = distinct_choices(material.gold)
     gold = make_reference(labels, cluster, (), SplitRule.DROP, rules.coding)
     gold_choice = gold_choice_by_item(labels, material.items)
     empty = NO_ORDER if rules.coding is SideCoding.SHOWN else None
     judges = (*material.judges, *panel_materials(material))
-    own = {judge.name: judge.own for judge in judges}
-    answers = {judge.name: judge.own for judge in judges if judge.has_answers}
-    shown = {name: seen for name, seen in material.seeing.items() if name in own}
+    own = {judge.name: judge.consolidated for judge in judges}
+    answers = {judge.name: judge.consolidated for judge in judges if judge.has_answers}
+    shown = {name: seen for name, seen in material.reveal_votes.items() if name in own}
     return AspectReport(
         name=material.name,
         rubric_versions=material.rubric_versions,
@@ -237,11 +239,11 @@ def gold_choice_by_item(labels: Votes, items: int) -> IntArray:
 
 def count_people_votes(material: AspectMaterial) -> VoteCounts:
     unknown = len(material.people) - material.blind
-    return VoteCounts(material.blind, unknown, len(material.late), material.not_drawn, material.calibration)
+    return VoteCounts(material.blind, unknown, len(material.saw_judge_first), material.not_drawn, material.calibration)
 
 
 def panel_materials(material: AspectMaterial) -> Iterator[JudgeMaterial]:
-    """The panels of which every judge was asked about this aspect."""
+    """The panels all of whose judges were asked about this aspect."""
     by_name = {judge.name: judge for judge in material.judges}
     for name, members in material.panels.items():
         if by_name.keys() >= set(members):
@@ -263,12 +265,14 @@ def make_reference(
 def report_saw_judge_first(
     material: AspectMaterial, own: Mapping[str, ConsolidatedVerdicts], rules: ReportRules
 ) -> SawJudgeFirst:
-    if not len(material.late):
+    if not len(material.saw_judge_first):
         return SawJudgeFirst(0, {})
-    late = make_reference(material.late, material.cluster, material.names, material.split_rule(rules), rules.coding)
+    late = make_reference(
+        material.saw_judge_first, material.cluster, material.names, material.split_rule(rules), rules.coding
+    )
     q = len(material.offered)
     judges = {
         name: judge_human_agreement(recode_like_reference(one, late)[late.poll.items], late, q, rules.coding)
         for name, one in own.items()
     }
-    return SawJudgeFirst(len(material.late), judges)
+    return SawJudgeFirst(len(material.saw_judge_first), judges)

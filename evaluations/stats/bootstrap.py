@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from evaluations.stats.cluster_totals import FloatArray
+from evaluations.stats.coding import FloatArray
 from evaluations.stats.distributions import t_975
 
 SEED: Final = 95
@@ -19,7 +19,7 @@ NORMAL: Final = NormalDist()
 
 @lru_cache(maxsize=8)
 def poisson_draws(part: int) -> npt.NDArray[np.uint8]:
-    """How often each of CLUSTERS_A_PART clusters comes up in each resample, by Poisson: clusters × RESAMPLES."""
+    """How often each of CLUSTERS_PER_CHUNK clusters is drawn in each resample, by Poisson: clusters × RESAMPLES."""
     rng = np.random.default_rng([SEED, part])
     return rng.poisson(1, size=(CLUSTERS_PER_CHUNK, RESAMPLES)).astype(np.uint8)
 
@@ -28,8 +28,8 @@ def resample_totals(by_cluster: FloatArray, *, whole: bool = False) -> FloatArra
     """Totals of RESAMPLES resamples of clusters: RESAMPLES × cells, each cell contiguous in memory.
 
     Each takes every cluster a number of times that is Poisson with mean 1, independent of the others (Hanley and
-    MacGibbon 2006). How many it takes in all then varies, which no share or coefficient depends on, and the same
-    numbers of times serve however many clusters there are. ``whole``: counts, which narrow floats hold exactly.
+    MacGibbon 2006). The number of clusters in a resample then varies, on which no share or coefficient depends, and the
+    same draws serve for any number of clusters. ``whole``: whether totals are counts, which float32 holds exactly.
     """
     kind: type[np.floating] = np.float32 if whole and by_cluster.sum() < MOST_COUNTED else np.float64
     found = np.zeros((by_cluster.shape[1], RESAMPLES))
@@ -39,15 +39,15 @@ def resample_totals(by_cluster: FloatArray, *, whole: bool = False) -> FloatArra
     return found.T
 
 
-def bca_bounds(ordered: FloatArray, held: float, skewness: float, clusters: int) -> tuple[float, float]:
+def bca_bounds(ordered: FloatArray, observed: float, skewness: float, clusters: int) -> tuple[float, float]:
     """The 95% bounds, bias-corrected and accelerated (Efron 1987), from sorted resampled numbers.
 
-    ``held``: the number itself. ``skewness``: its acceleration. ``clusters``: effective ones.
+    ``observed``: the number itself. ``skewness``: its acceleration. ``clusters``: the effective number of clusters.
     Plain quantiles are too narrow for few clusters, having normal tails in place of those of t (Hesterberg 2015), and
     miss a number that cannot exceed 1 mostly on one side: at 60 clusters and agreement .92 they cover 92.4 %, these
     94.8 %.
     """
-    below = (np.searchsorted(ordered, held) + np.searchsorted(ordered, held, side="right")) / (2 * len(ordered))
+    below = (np.searchsorted(ordered, observed) + np.searchsorted(ordered, observed, side="right")) / (2 * len(ordered))
     bias = NORMAL.inv_cdf(min(max(float(below), 1 / len(ordered)), 1 - 1 / len(ordered)))
     z = t_975(clusters - 1)
     low, high = (NORMAL.cdf(bias + at / (1 - skewness * at)) for at in (bias - z, bias + z))

@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.comparison_graph import WeightedGraph, reachable_nodes, reaches_all_nodes, solve_laplacian
 
 MOST_STEPS: Final = 40
@@ -23,10 +22,10 @@ PRECISE: Final = 1e-6  # a step of this length leaves an error of its square
 
 @dataclass(frozen=True)
 class WinTable:
-    """``first`` and ``second``: the candidates of each pair, by number below ``candidates``.
+    """The matches of pairs of candidates, of one table or of many.
 
-    ``matches``: how often each pair met, and ``wins`` how often the first won, a tie being half of one; both may be
-    weighted, and (…, pairs).
+    ``first`` and ``second``: the candidates of each pair, numbers below ``candidates``. ``matches``: how often each
+    pair was compared; ``wins``: how often the first won, a tie being half a win; both (…, pairs), and weighted or not.
     """
 
     first: IntArray
@@ -35,22 +34,22 @@ class WinTable:
     matches: FloatArray
     wins: FloatArray
 
-    def only(self, kept: BoolArray) -> "WinTable":
-        """These of many tables."""
+    def select(self, kept: BoolArray) -> "WinTable":
+        """Some of many tables: those where ``kept`` is true."""
         return WinTable(self.first, self.second, self.candidates, self.matches[kept], self.wins[kept])
 
 
 def bradley_terry_scores(table: WinTable, start: FloatArray | None = None) -> FloatArray:
-    """The scores of greatest likelihood; NaN where there are none (`have_scores`) or none was found.
+    """The maximum-likelihood scores in log odds, (…, candidates); NaN where none exist (`has_finite_scores`).
 
-    ``start``: scores to begin from, one for each candidate.
+    They are NaN too where the iteration does not converge. ``start``: scores to begin from, one for each candidate.
     """
     found = np.full((*table.matches.shape[:-1], table.candidates), np.nan)
     settled = has_finite_scores(table)
     if settled.any():
         at = np.zeros(table.candidates) if start is None else start
         sparse = settled.ndim == 0 and table.candidates > MOST_DENSE
-        found[settled] = newton_scores_sparse(table, at) if sparse else newton_scores(table.only(settled), at)
+        found[settled] = newton_scores_sparse(table, at) if sparse else newton_scores(table.select(settled), at)
     return found
 
 
@@ -67,10 +66,10 @@ def newton_scores(table: WinTable, start: FloatArray) -> FloatArray:
 
 
 def newton_scores_sparse(table: WinTable, start: FloatArray) -> FloatArray:
-    """Scores of one table of many candidates, most of whom never met, at the cost of its pairs."""
-    met = table.matches > 0
-    graph = WeightedGraph(table.first[met], table.second[met], table.candidates)
-    matches, wins = table.matches[met], table.wins[met]
+    """Scores of one table of many candidates of whom few pairs were compared, at the cost of its pairs."""
+    compared = table.matches > 0
+    graph = WeightedGraph(table.first[compared], table.second[compared], table.candidates)
+    matches, wins = table.matches[compared], table.wins[compared]
     at = start - start.mean()
     for _ in range(MOST_STEPS):
         p = (1 + np.tanh((at[graph.first] - at[graph.second]) / 2)) / 2
@@ -124,13 +123,11 @@ def has_finite_scores(table: WinTable) -> BoolArray:
     tail, head, beats = beat_edges(table)
     if beats.ndim > 1:
         flat = beats.reshape(-1, beats.shape[-1])
-        found = reaches_all_nodes(tail, head, flat, table.candidates) & reaches_all_nodes(
-            head, tail, flat, table.candidates
-        )
-        return np.asarray(found.reshape(beats.shape[:-1]))
+        ways = [reaches_all_nodes(*way, flat, table.candidates) for way in ((tail, head), (head, tail))]
+        return np.asarray((ways[0] & ways[1]).reshape(beats.shape[:-1]))
     tail, head = tail[beats], head[beats]
-    ways = (reachable_nodes(*way, table.candidates, 0) for way in ((tail, head), (head, tail)))
-    return np.asarray(all(len(one) == table.candidates for one in ways))
+    reached = (reachable_nodes(*way, table.candidates, 0) for way in ((tail, head), (head, tail)))
+    return np.asarray(all(len(one) == table.candidates for one in reached))
 
 
 def explain_missing_scores(table: WinTable, names: Sequence[str]) -> str | None:
@@ -142,13 +139,12 @@ def explain_missing_scores(table: WinTable, names: Sequence[str]) -> str | None:
     ahead = unbeaten_candidates(table)
     return (
         f"In every comparison of the two groups {list_candidates(names, ahead)} won against "
-        f"{list_candidates(names, ~ahead)}: no scores "
-        "lie far enough apart for that."
+        f"{list_candidates(names, ~ahead)}: no scores lie far enough apart for that."
     )
 
 
 def unbeaten_candidates(table: WinTable) -> BoolArray:
-    """Candidates that nobody else ever beat or tied with: from any one, upwards by wins alone."""
+    """A group of candidates that nobody outside it ever beat or tied with, found by following wins upwards."""
     tail, head, beats = beat_edges(table)
     tail, head = tail[beats], head[beats]
     best = 0
@@ -168,16 +164,16 @@ def membership_mask(places: IntArray, count: int) -> BoolArray:
 
 
 def explain_unconnected(table: WinTable, names: Sequence[str]) -> str | None:
-    """The groups of candidates between which this table has no evidence, in words."""
-    met = table.matches > 0
+    """A sentence on two groups of candidates between which the table has no comparison; None where there are none."""
+    compared = table.matches > 0
     tail, head = np.concatenate([table.first, table.second]), np.concatenate([table.second, table.first])
-    found = reachable_nodes(tail[np.tile(met, 2)], head[np.tile(met, 2)], table.candidates, 0)
+    found = reachable_nodes(tail[np.tile(compared, 2)], head[np.tile(compared, 2)], table.candidates, 0)
     if len(found) == table.candidates:
         return None
-    together = membership_mask(found, table.candidates)
+    connected = membership_mask(found, table.candidates)
     return (
-        f"No comparison, direct or through others, leads from {list_candidates(names, together)} "
-        f"to {list_candidates(names, ~together)}."
+        f"No comparison, direct or through others, leads from {list_candidates(names, connected)} "
+        f"to {list_candidates(names, ~connected)}."
     )
 
 

@@ -9,18 +9,12 @@ from functools import cached_property
 from typing import ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from evaluations.domain.packed_votes import PACKED_CHOICES
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.coding import CHOICES, MISSING, BoolArray, FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-
-AT_ONCE: Final = 65_536  # clusters whose totals stand in memory side by side
-
-FEW_ENTRIES: Final = 12  # up to this many in a cluster every two of them are met one by one
-
-# Above, a matrix of cells × cells costs more than another walk through the entries; it also fits sixteen bits.
+AT_ONCE: Final = 65_536  # clusters whose totals are in memory at the same time
+FEW_ENTRIES: Final = 12  # of a cluster: up to this many, their pairs are enumerated
+# Above, a matrix of cells × cells costs more than another pass over the entries; a pair of cells fits 16 bits.
 FEW_CELLS: Final = 64
 
 
@@ -43,11 +37,11 @@ class Contributions:
 
     @cached_property
     def totals(self) -> FloatArray:
-        """The sum over all clusters: one for each cell."""
+        """The total of each cell over all clusters."""
         return np.bincount(self.cell, self.weight, self.cells).astype(np.float64)
 
     @cached_property
-    def numbered(self) -> IntArray:
+    def cluster_number(self) -> IntArray:
         """The cluster of each entry, numbered from 0 among those that occur."""
         if not (self.cluster[1:] >= self.cluster[:-1]).all():
             present = np.bincount(self.cluster) > 0
@@ -58,32 +52,32 @@ class Contributions:
 
     @property
     def begins(self) -> BoolArray:
-        """Whether another cluster begins, for each entry after the first."""
+        """Of each entry after the first, whether it begins another cluster."""
         return np.not_equal(self.cluster[1:], self.cluster[:-1])
 
     @cached_property
     def clusters(self) -> int:
         """How many clusters contribute."""
-        return int(self.numbered.max(initial=-1)) + 1
+        return int(self.cluster_number.max(initial=-1)) + 1
 
     @cached_property
     def largest(self) -> int:
         """The most entries that a cluster has."""
-        return 1 if len(self.cell) == self.clusters else int(np.bincount(self.numbered).max(initial=0))
+        return 1 if len(self.cell) == self.clusters else int(np.bincount(self.cluster_number).max(initial=0))
 
     @property
-    def stand_together(self) -> bool:
-        """Whether the entries of every cluster follow each other."""
+    def is_sorted_by_cluster(self) -> bool:
+        """Whether the entries of each cluster are adjacent."""
         return int(np.count_nonzero(self.begins)) + 1 == self.clusters
 
     def by_cluster(self, first: int = 0, last: int | None = None) -> FloatArray:
         """The totals of each cluster in this range: clusters × cells."""
         last = self.clusters if last is None else last
         if (first, last) == (0, self.clusters):
-            cluster, cell, weight = self.numbered, self.cell, self.weight
+            cluster, cell, weight = self.cluster_number, self.cell, self.weight
         else:
-            inside = (self.numbered >= first) & (self.numbered < last)
-            cluster, cell = self.numbered[inside] - first, self.cell[inside]
+            inside = (self.cluster_number >= first) & (self.cluster_number < last)
+            cluster, cell = self.cluster_number[inside] - first, self.cell[inside]
             weight = None if self.weight is None else self.weight[inside]
         flat = np.bincount(cluster * self.cells + cell, weight, (last - first) * self.cells)
         return flat.reshape(last - first, self.cells).astype(np.float64)
@@ -91,67 +85,67 @@ class Contributions:
     @cached_property
     def moments(self) -> FloatArray:
         """S = Σ n_g n_gᵀ over clusters g: cells × cells."""
-        if len(self.cell) == self.clusters:  # one entry each: nothing stands beside anything else
+        if len(self.cell) == self.clusters:  # one entry each, so that no cell occurs with another
             squared = None if self.weight is None else self.weight**2
             return np.diag(np.bincount(self.cell, squared, self.cells).astype(np.float64))
-        if self.largest <= FEW_ENTRIES and self.cells <= FEW_CELLS and self.stand_together:
-            return self.moments_of_neighbours()
+        if self.largest <= FEW_ENTRIES and self.cells <= FEW_CELLS and self.is_sorted_by_cluster:
+            return self.moments_of_sorted_runs()
         found = np.zeros((self.cells, self.cells))
         for first in range(0, self.clusters, AT_ONCE):
             part = self.by_cluster(first, min(first + AT_ONCE, self.clusters))
             found += part.T @ part
         return found
 
-    def moments_of_neighbours(self) -> FloatArray:
-        """The same from the cells of every two entries of a cluster: quick where clusters are small and many."""
+    def moments_of_sorted_runs(self) -> FloatArray:
+        """`moments` from the pairs of entries of each cluster: quick where clusters are many, small and adjacent."""
         squared = None if self.weight is None else self.weight**2
         found = np.diag(np.bincount(self.cell, squared, self.cells).astype(np.float64))
         for apart in range(1, self.largest):
-            same = self.numbered[apart:] == self.numbered[:-apart]
-            two = self.cell[apart:][same] * np.int16(self.cells) + self.cell[:-apart][same]
+            same = self.cluster_number[apart:] == self.cluster_number[:-apart]
+            pair = self.cell[apart:][same] * np.int16(self.cells) + self.cell[:-apart][same]
             weight = None if self.weight is None else (self.weight[apart:] * self.weight[:-apart])[same]
-            met = np.bincount(two, weight, self.cells**2).reshape(self.cells, self.cells)
-            found += met + met.T
+            counts = np.bincount(pair, weight, self.cells**2).reshape(self.cells, self.cells)
+            found += counts + counts.T
         return found
 
     def squares(self, u: FloatArray) -> FloatArray:
-        """uᵀSu for each column of u, cells × numbers: the sum over clusters of (u · n_g)²."""
+        """The sum over clusters of (u · n_g)², uᵀSu, for each column of u, cells × numbers."""
         if self.cells <= FEW_CELLS:
             return np.asarray((u * (self.moments @ u)).sum(axis=0))
-        return np.array([float((added**2).sum()) for added in map(self.added, u.T)])
+        return np.array([float((added**2).sum()) for added in map(self.weighted_sums, u.T)])
 
-    def added(self, u: FloatArray) -> FloatArray:
-        """u · n_g for each cluster."""
+    def weighted_sums(self, u: FloatArray) -> FloatArray:
+        """u · n_g of each cluster: the sum of its entries, weighted by ``u`` by cell."""
         weight = u[self.cell] if self.weight is None else u[self.cell] * self.weight
-        return np.bincount(self.numbered, weight, self.clusters).astype(np.float64)
+        return np.bincount(self.cluster_number, weight, self.clusters).astype(np.float64)
 
     def effective_clusters(self, cells: BoolArray, enough: float = np.inf) -> float:
-        """(Σn)² ÷ Σn², n the entries that a cluster has in these cells: as many equal clusters would tell as much.
+        """The effective number of clusters, (Σn)² ÷ Σn², n the entries that a cluster has in these cells.
 
-        Just ``enough`` where the totals alone show that there are as many.
+        Just ``enough`` where the totals alone show that there are at least as many.
         """
         n = float(self.totals[cells].sum())
         if self.weight is None and n >= enough * self.largest:
             return enough
-        return effective_cluster_count(self.added(cells.astype(np.float64)))
+        return effective_cluster_count(self.weighted_sums(cells.astype(np.float64)))
 
     def clusters_with(self, cells: BoolArray, enough: int | None = None) -> int:
-        """How many clusters have an entry in one of these cells, or just ``enough`` where the totals tell as much."""
+        """How many clusters have an entry in one of these cells; ``enough`` where the totals show at least as many."""
         if enough is not None and self.weight is None and self.totals[cells].sum() >= enough * self.largest:
             return enough
         seen = np.zeros(self.clusters, dtype=bool)
-        seen[self.numbered[cells[self.cell]]] = True
+        seen[self.cluster_number[cells[self.cell]]] = True
         return int(np.count_nonzero(seen))
 
 
 def effective_cluster_count(sizes: FloatArray) -> float:
-    """(Σn)² ÷ Σn² of the sizes of clusters: their number where all are of one size, fewer where some are large."""
+    """(Σn)² ÷ Σn² of cluster sizes: the number of clusters where all are of one size, less where sizes differ."""
     squares = float((sizes * sizes).sum())
     return float(sizes.sum()) ** 2 / squares if squares else 0.0
 
 
 def join_contributions(*parts: Contributions) -> Contributions:
-    """The totals of several, one after the other, so that a number may be made of all of them."""
+    """Several contributions as one, with the cells of each after those of the one before."""
     starts = np.cumsum([0, *(part.cells for part in parts)])
     weighted = any(part.weight is not None for part in parts)
     return Contributions(
@@ -167,20 +161,18 @@ def contribution_weights(part: Contributions) -> FloatArray:
 
 
 def cross_tabulate_by_cluster(rows: IntArray, columns: IntArray, cluster: IntArray) -> Contributions:
-    """How often each choice in ``rows`` met each in ``columns``: 4 × 4 cells, row by row.
+    """Counts by cluster of each pair of choices, from ``rows`` and ``columns``: 4 × 4 cells, row by row.
 
-    All three have one entry for each meeting; those with a MISSING side are left out.
+    All three arrays have one entry for each pair; pairs with a MISSING side are left out.
     """
     both = (rows != MISSING) & (columns != MISSING)
     if not both.all():
         rows, columns, cluster = rows[both], columns[both], cluster[both]
-    return Contributions(
-        cluster, narrow_codes(rows) * len(PACKED_CHOICES) + narrow_codes(columns), len(PACKED_CHOICES) ** 2
-    )
+    return Contributions(cluster, narrow_codes(rows) * CHOICES + narrow_codes(columns), CHOICES**2)
 
 
 def narrow_codes(codes: IntArray) -> IntArray:
-    """Codes of choices, or cells of a few, in a byte each: that is what moving them about costs."""
+    """Codes of choices, or cells of a few, in a byte each, which makes copying them cheaper."""
     return codes.astype(np.int8, copy=False)
 
 
@@ -197,7 +189,7 @@ class Clusters:
 
     @cached_property
     def effective(self) -> float:
-        """How many clusters of one size would tell as much."""
+        """The effective number of clusters, (Σn)² ÷ Σn² of their sizes."""
         return effective_cluster_count(np.bincount(self.of, minlength=self.count).astype(np.float64))
 
     def holding(self, entries: FloatArray) -> int:
@@ -212,7 +204,7 @@ def number_clusters(cluster: IntArray) -> Clusters:
 
 @dataclass(frozen=True)
 class ClusterSums:
-    """``of_cluster``: clusters × cells. Stands wherever `Contributions` does in a `Spread`."""
+    """Sums by cluster, with the interface of `Contributions` that `Spread` needs. ``of_cluster``: clusters × cells."""
 
     of_cluster: FloatArray
 
@@ -242,11 +234,11 @@ class ClusterSums:
         return self.of_cluster
 
     def effective_clusters(self, cells: BoolArray, enough: float = np.inf) -> float:
-        """How many clusters of one size would tell as much: the same in all cells, for every entry adds to each."""
+        """The effective number of clusters: the same for all cells, because each entry adds to every cell."""
         return effective_cluster_count(self.of_cluster[:, 0])
 
     def clusters_with(self, cells: BoolArray, enough: int | None = None) -> int:
-        """How many clusters have something in one of these cells, or just ``enough`` where there are as many."""
+        """How many clusters have a sum other than 0 in one of these cells, at most ``enough``."""
         found = int(np.count_nonzero((self.of_cluster[:, cells] != 0).any(axis=1)))
         return found if enough is None else min(found, enough)
 

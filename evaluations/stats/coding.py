@@ -9,34 +9,30 @@ from evaluations.domain.packed_votes import PACKED_CHOICES
 
 # Choices come as bytes, numbers of things as int64.
 IntArray = npt.NDArray[np.signedinteger[Any]]
-
 BoolArray = npt.NDArray[np.bool_]
-
-# The code of a choice or an order is its place in these.
+FloatArray = npt.NDArray[np.float64]
+# The code of a choice or an order is its position in these.
 A, B, TIE, BOTH_BAD = range(4)
-
 AS_STORED, SWAPPED, UNKNOWN, FOLDED = range(4)
-
 MISSING: Final = -1
-
+CHOICES: Final = len(PACKED_CHOICES)
 FLIP: Final[IntArray] = np.array([B, A, TIE, BOTH_BAD])
 
 
 def cross_tabulate_choices(rows: IntArray, columns: IntArray) -> IntArray:
-    """How often each choice in ``rows`` met each in ``columns``: 4 × 4, entries with a MISSING side left out."""
+    """Counts of each pair of choices in ``rows`` and ``columns``, 4 × 4, without entries that are MISSING on a side."""
     both = (rows != MISSING) & (columns != MISSING)
-    flat = rows[both] * len(PACKED_CHOICES) + columns[both]
-    return np.bincount(flat, minlength=len(PACKED_CHOICES) ** 2).reshape(len(PACKED_CHOICES), len(PACKED_CHOICES))
+    flat = rows[both] * CHOICES + columns[both]
+    return np.bincount(flat, minlength=CHOICES**2).reshape(CHOICES, CHOICES)
 
 
 def count_choices_by_unit(unit: IntArray, choice: IntArray, units: int) -> IntArray:
     """How often each choice was made per unit: units × 4."""
-    flat = unit * len(PACKED_CHOICES) + choice
-    return np.bincount(flat, minlength=units * len(PACKED_CHOICES)).reshape(units, len(PACKED_CHOICES))
+    flat = unit * CHOICES + choice
+    return np.bincount(flat, minlength=units * CHOICES).reshape(units, CHOICES)
 
 
 Sides = npt.NDArray[np.int8]
-
 NO_SIDE: Final = TIE
 
 
@@ -49,5 +45,5 @@ def has_side(side: Sides) -> BoolArray:
 
 
 def exclusive_side(a: BoolArray, b: BoolArray) -> Sides:
-    """The side of which alone it is true, else MISSING."""
+    """The side for which alone the condition is true, else MISSING."""
     return np.where(a == b, MISSING, np.where(a, A, B)).astype(np.int8)

@@ -11,8 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 
 
 def reachable_nodes(tail: IntArray, head: IntArray, places: int, start: int) -> IntArray:
@@ -46,11 +45,8 @@ def reaches_all_nodes(tail: IntArray, head: IntArray, present: BoolArray, places
 
 
 PRECISE: Final = 1e-5  # the residual that conjugate gradients leave, as a share of the right side
-
 MOST_STEPS: Final = 3_000
-
 LEAST_WIDTH: Final = 32  # of a block of levels: below, a block costs what calling numpy costs
-
 MOST_WORK: Final = 1e9  # the sum of widths cubed
 
 
@@ -63,7 +59,7 @@ class WeightedGraph:
     places: int
 
     def differences(self, of_edge: FloatArray) -> FloatArray:
-        """What edges add to their first place and take from their second."""
+        """Per place, the sum over its edges: added at their first place, subtracted at their second."""
         added = np.bincount(self.first, of_edge, self.places)
         return np.asarray(added - np.bincount(self.second, of_edge, self.places))
 
@@ -77,7 +73,7 @@ class WeightedGraph:
 
     @cached_property
     def levels(self) -> "GraphLevels":
-        """From a place that is far from another, so that there are many."""
+        """Levels by the distance from a place far from another one, so that there are many of them."""
         tail, head = np.concatenate([self.first, self.second]), np.concatenate([self.second, self.first])
         far = int(reachable_nodes(tail, head, self.places, 0)[-1])
         order = reachable_nodes(tail, head, self.places, far)
@@ -118,11 +114,7 @@ def block_starts(tail: IntArray, head: IntArray, places: int) -> IntArray:
 def solve_laplacian(graph: WeightedGraph, weight: FloatArray, right: FloatArray) -> FloatArray:
     """x of mean 0 with L x = ``right``, which sums to 0; ``weight``, of the edges, is above 0."""
     narrow = graph.levels.work <= MOST_WORK
-    found = (
-        solve_by_block_elimination(graph, weight, right)
-        if narrow
-        else solve_by_conjugate_gradients(graph, weight, right)
-    )
+    found = (solve_by_block_elimination if narrow else solve_by_conjugate_gradients)(graph, weight, right)
     return np.asarray(found - found.mean())
 
 
@@ -137,7 +129,7 @@ def solve_by_block_elimination(graph: WeightedGraph, weight: FloatArray, right: 
     by_block = np.argsort(block, kind="stable")
     ends = np.searchsorted(block[by_block], np.arange(len(starts)))
     degree, rest = graph.degrees(weight)[order], right[order].copy()
-    degree[0] += weight.max()  # any weight that holds the first place: what flows out of it sums to 0
+    degree[0] += weight.max()  # any weight fixes the first place at 0, because the right side sums to 0
     carried = np.zeros((int(starts[1]), int(starts[1])))
     solved: list[FloatArray] = []
     for k in range(len(starts) - 1):
@@ -149,13 +141,13 @@ def solve_by_block_elimination(graph: WeightedGraph, weight: FloatArray, right: 
         matrix = np.diag(degree[begin:end]) - carried
         for one, other in ((low, high), (high, low)):
             matrix[one[within] - begin, other[within] - begin] -= weight[within]
-        beside = np.zeros((end - begin, beyond - end + 1))
-        beside[low[across] - begin, high[across] - end] = -weight[across]
-        beside[:, -1] = rest[begin:end]
-        found: FloatArray = np.linalg.solve(matrix, beside).astype(np.float64, copy=False)
+        coupling = np.zeros((end - begin, beyond - end + 1))
+        coupling[low[across] - begin, high[across] - end] = -weight[across]
+        coupling[:, -1] = rest[begin:end]
+        found: FloatArray = np.linalg.solve(matrix, coupling).astype(np.float64, copy=False)
         solved.append(found)
-        rest[end:beyond] -= beside[:, :-1].T @ found[:, -1]
-        carried = beside[:, :-1].T @ found[:, :-1]
+        rest[end:beyond] -= coupling[:, :-1].T @ found[:, -1]
+        carried = coupling[:, :-1].T @ found[:, :-1]
     at, after = np.empty(graph.places), np.empty(0)
     for k in range(len(starts) - 2, -1, -1):
         after = solved[k][:, -1] - solved[k][:, :-1] @ after

@@ -11,8 +11,8 @@ import numpy as np
 
 from evaluations.domain.packed_votes import PACKED_ORDERS
 from evaluations.stats.bootstrap import RESAMPLES, SEED
-from evaluations.stats.cluster_totals import Clusters, FloatArray, number_clusters, sum_by_cluster
-from evaluations.stats.coding import MISSING, IntArray
+from evaluations.stats.cluster_totals import Clusters, number_clusters, sum_by_cluster
+from evaluations.stats.coding import MISSING, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     LEAST_CLUSTERS,
     LEAST_DISAGREEING,
@@ -26,7 +26,6 @@ from evaluations.stats.judge_verdicts import Choices
 
 BINS: Final = 10  # of equal width
 WORTH: Final[FloatArray] = np.array([1.0, 0.0, 0.5, 0.5])  # of each choice, to A
-
 NO_WEIGHTS: Final = "The judge's replies came without probabilities of their labels."
 NOTHING_SHARED: Final = "No comparison has both a majority of people and probabilities of the judge."
 EMPTY_BIN: Final = "No comparison lies here."
@@ -36,7 +35,7 @@ RULE: Final = f"{RESAMPLES:,} draws of the bins' noise by cluster"
 
 @dataclass(frozen=True)
 class CalibrationBin:
-    """The comparisons on which the judge's weight on A is ``low`` or more and below ``high``; 1 is in the last."""
+    """The comparisons on which the judge's weight on A is in [``low``, ``high``); 1 is in the last bin."""
 
     low: float
     high: float
@@ -47,9 +46,9 @@ class CalibrationBin:
 
 @dataclass(frozen=True)
 class ConfidenceCalibration:
-    """``brier_score`` = ``reliability`` − ``resolution`` + ``uncertainty``.
+    """Calibration of one judge: ``brier_score`` = ``reliability`` − ``resolution`` + ``uncertainty``.
 
-    ``by_chance``: the calibration error that as many comparisons would show of a judge without any.
+    ``by_chance``: the calibration error that chance alone would give a perfectly calibrated judge.
     """
 
     n: int
@@ -62,17 +61,17 @@ class ConfidenceCalibration:
     uncertainty: float | None
 
 
-def mean_weights(item: IntArray, shown: IntArray, weighted: FloatArray, choice: Choices) -> FloatArray:
-    """A judge's weight on A for each item: the mean of its orders, each the mean of its samples.
+def mean_weights(item: IntArray, shown: IntArray, weight: FloatArray, choice: Choices) -> FloatArray:
+    """A judge's weight on A for each item: the mean over orders of the mean over samples; NaN where it is undefined.
 
-    The first three have one entry for each verdict. ``weighted``: NaN where it has none; then the item has none, for
-    one order alone leans towards a place. ``choice``: the judge's one verdict on each item; where it is MISSING there
-    is no weight either.
+    ``item``, ``shown`` and ``weight``: of each verdict. A weight is NaN where the reply has none; then the item has
+    none either, because one order alone would carry position bias. ``choice``: the judge's verdict on each item; where
+    it is MISSING there is no weight.
     """
     shape = len(choice), len(PACKED_ORDERS)
     key = item * len(PACKED_ORDERS) + shown
     samples = np.bincount(key, minlength=shape[0] * shape[1])
-    total = np.bincount(key, weighted, len(samples))
+    total = np.bincount(key, weight, len(samples))
     with np.errstate(all="ignore"):
         of_order = np.where(samples > 0, total / samples, 0.0).reshape(shape)
         found = of_order.sum(axis=1) / np.count_nonzero(samples.reshape(shape), axis=1)
@@ -134,13 +133,13 @@ def calibration_error(place: IntArray, difference: FloatArray, noise: FloatArray
         return number.without_interval(TOO_FEW)
     by_noise = float(np.quantile(np.abs(noise).sum(axis=1), 0.975))
     lowest = float(np.quantile(np.abs(in_bins + noise).sum(axis=1), 0.025))
-    return number.within(max(value - by_noise, 0.0), max(value, 2 * value - lowest), RULE)
+    return number.with_interval(max(value - by_noise, 0.0), max(value, 2 * value - lowest), RULE)
 
 
 def bin_noise_draws(place: IntArray, difference: FloatArray, clusters: Clusters) -> FloatArray | None:
-    """Draws of what the bins' parts of the calibration error are off by: draws × bins, normal with their covariance
+    """Draws of the errors of the bins' parts of the calibration error: draws × bins; None for too few clusters.
 
-    by cluster. None where there are too few clusters.
+    They are normal with the covariance of the parts by cluster.
     """
     if clusters.effective < LEAST_CLUSTERS:
         return None

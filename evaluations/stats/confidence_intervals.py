@@ -18,16 +18,15 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.bootstrap import RESAMPLES, bca_accelerations, bca_bounds, resample_totals
-from evaluations.stats.cluster_totals import Clusters, ClusterSums, Contributions, FloatArray
-from evaluations.stats.coding import BoolArray
+from evaluations.stats.cluster_totals import Clusters, ClusterSums, Contributions
+from evaluations.stats.coding import BoolArray, FloatArray
 from evaluations.stats.distributions import Z_975, t_975
 from evaluations.stats.estimates import NO_INTERVAL, Estimate, undefined_estimate
 
 Statistic = Callable[[FloatArray], FloatArray]
 
-GRADIENT_STEP: Final = (
-    1e-8  # of the slopes, as a share of the sum of all totals: small beside a cell that holds few of many
-)
+# Of the gradient, as a share of the sum of all totals: small compared with a cell that holds few entries of many.
+GRADIENT_STEP: Final = 1e-8
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class StatisticWithGradient:
 
 
 def differentiate(statistic: Statistic, totals: FloatArray) -> StatisticWithGradient:
-    """The slopes by central differences."""
+    """The values of a statistic at these totals, with its slopes by central differences."""
     step = GRADIENT_STEP * max(float(np.abs(totals).sum()), 1.0)
     moves = np.eye(len(totals)) * step
     with np.errstate(all="ignore"):
@@ -51,23 +50,14 @@ def differentiate(statistic: Statistic, totals: FloatArray) -> StatisticWithGrad
 
 
 Bounds = tuple[float, float]
-
 BOOTSTRAP_UP_TO: Final = 2_000  # clusters; above, the linearised interval is the same to two digits and quicker
-
 LEAST_CLUSTERS: Final = 40  # effective ones
-
-ROUNDING: Final = 1e-9  # what sums of sizes lose
-
-NOISE: Final = 1e-8  # of a value: what slopes by differences leave behind where nothing varies
-
+ROUNDING: Final = 1e-9  # the rounding error of sums of sizes
+NOISE: Final = 1e-8  # as a share of a value: the error of numerical slopes where nothing varies
 LEAST_DISAGREEING: Final = 10
-
 CORRELATION_BOUNDS: Final[Bounds] = (-1.0, 1.0)
-
 SHARE_BOUNDS: Final[Bounds] = (0.0, 1.0)
-
 UNBOUNDED: Final[Bounds] = (-np.inf, np.inf)
-
 ONE_CLUSTER: Final = "An interval needs two clusters or more."
 
 
@@ -78,18 +68,18 @@ class Spread:
     contributions: Contributions | ClusterSums
 
     @cached_property
-    def draws(self) -> FloatArray:
+    def resampled_totals(self) -> FloatArray:
         """The totals of RESAMPLES samples, each cluster taken a Poisson number of times: RESAMPLES × cells."""
         return resample_totals(self.contributions.by_cluster(), whole=self.contributions.is_counted)
 
     @cached_property
     def effective(self) -> int:
-        """How many clusters of one size tell as much of a variance: a few large ones may decide it."""
+        """The effective number of clusters, (Σn)² ÷ Σn², rounded down: a few large clusters may dominate a variance."""
         found = self.contributions.effective_clusters(np.ones(self.contributions.cells, dtype=bool))
         return max(floor(found + ROUNDING), 2)
 
     @property
-    def is_drawn(self) -> bool:
+    def uses_bootstrap(self) -> bool:
         return self.contributions.clusters <= BOOTSTRAP_UP_TO
 
     def interval(self, number: Estimate, statistic: Statistic, bounds: Bounds = UNBOUNDED) -> Estimate:
@@ -97,20 +87,24 @@ class Spread:
         return self.intervals([number], lambda totals: statistic(totals)[..., None], [bounds])[0]
 
     def intervals(self, numbers: Sequence[Estimate], statistic: Statistic, bounds: Sequence[Bounds]) -> list[Estimate]:
-        """The same of several numbers of one statistic, (…, cells) → (…, numbers)."""
+        """The intervals of several numbers of one statistic, (…, cells) → (…, numbers)."""
         if all(number.value is None for number in numbers):
             return list(numbers)
-        return self.around(numbers, differentiate(statistic, self.contributions.totals), bounds)
+        return self.intervals_around(numbers, differentiate(statistic, self.contributions.totals), bounds)
 
-    def around(
+    def intervals_around(
         self, numbers: Sequence[Estimate], found: StatisticWithGradient, bounds: Sequence[Bounds]
     ) -> list[Estimate]:
-        """The same where the statistic has been measured at the totals."""
+        """The intervals of several numbers, given their statistic already measured at the totals."""
         if self.contributions.clusters < 2:
             return [number if number.value is None else number.without_interval(ONE_CLUSTER) for number in numbers]
-        return self.drawn(numbers, found) if self.is_drawn else self.linearised(numbers, found.slopes, bounds)
+        return (
+            self.bootstrap_intervals(numbers, found)
+            if self.uses_bootstrap
+            else self.linearised_intervals(numbers, found.slopes, bounds)
+        )
 
-    def hedged(
+    def intervals_or_wilson(
         self,
         numbers: Sequence[Estimate],
         found: StatisticWithGradient,
@@ -118,39 +112,41 @@ class Spread:
         few: Sequence[str | None],
         among: Sequence[BoolArray],
     ) -> list[Estimate]:
-        """The same where ``few`` says of each number, or not, why there is too little for such an interval.
+        """The intervals of several numbers; where ``few`` has a reason against one, a share has Wilson's, others none.
 
-        A share then has Wilson's, over the clusters that hold one of the cells that it is made of; anything else is
-        left with the reason. ``among``: these cells for each number.
+        ``few``: of each number, why it has too few clusters, or None. ``among``: of each number, the cells that it is
+        made of; Wilson's interval is over the clusters with an entry in one of them.
         """
-        within = self.around(numbers, found, bounds) if None in few else list(numbers)
+        estimates = self.intervals_around(numbers, found, bounds) if None in few else list(numbers)
         variances = self.variances(found.slopes) if any(few) else np.zeros(len(numbers))
         for k, (number, why) in enumerate(zip(numbers, few, strict=True)):
             if why is not None and number.value is not None:
                 is_share = bounds[k] is SHARE_BOUNDS
-                within[k] = self.wilson(number, variances[k], among[k]) if is_share else number.without_interval(why)
-        return within
+                estimates[k] = (
+                    self.wilson_interval(number, variances[k], among[k]) if is_share else number.without_interval(why)
+                )
+        return estimates
 
-    def wilson(self, number: Estimate, variance: float, among: BoolArray) -> Estimate:
-        """Over the clusters that hold one of these cells; ``variance`` counts all there are."""
+    def wilson_interval(self, number: Estimate, variance: float, among: BoolArray) -> Estimate:
+        """Wilson's interval over the clusters with an entry in ``among``; ``variance``: over all clusters."""
         all_of_them, clusters = self.contributions.clusters, self.contributions.clusters_with(among)
         effective = self.contributions.effective_clusters(among)
         return wilson_from_variance(
             number, clusters, variance * bessel_factor(clusters) / bessel_factor(all_of_them), effective
         )
 
-    def drawn(self, numbers: Sequence[Estimate], found: StatisticWithGradient) -> list[Estimate]:
-        """By resampled clusters."""
+    def bootstrap_intervals(self, numbers: Sequence[Estimate], found: StatisticWithGradient) -> list[Estimate]:
+        """Intervals by the bootstrap of clusters."""
         with np.errstate(all="ignore"):
-            resampled = found.statistic(self.draws)
+            resampled = found.statistic(self.resampled_totals)
         ordered = np.sort(np.where(np.isfinite(resampled), resampled, np.nan).T, axis=1)  # NaN comes last
         skewness = bca_accelerations(self.influences(found.slopes))
         return [
-            number if number.value is None else self.within(number, number.value, ordered[k], float(skewness[k]))
+            number if number.value is None else self.bca_interval(number, number.value, ordered[k], float(skewness[k]))
             for k, number in enumerate(numbers)
         ]
 
-    def within(self, number: Estimate, held: float, ordered: FloatArray, skewness: float) -> Estimate:
+    def bca_interval(self, number: Estimate, observed: float, ordered: FloatArray, skewness: float) -> Estimate:
         missing = int(np.isnan(ordered).sum())
         if missing > RESAMPLES // 2:
             return number.without_interval(f"It is undefined in {missing:,} of {RESAMPLES:,} resamples of clusters.")
@@ -159,22 +155,23 @@ class Spread:
             return number.without_interval(NO_INTERVAL)
         clusters = self.contributions.clusters
         rule = f"bootstrap, {RESAMPLES:,} resamples of {clusters:,} clusters"
-        low, high = bca_bounds(defined, held, skewness, self.effective)
-        return number.within(low, high, f"{rule}, {missing:,} of them undefined" if missing else rule)
+        low, high = bca_bounds(defined, observed, skewness, self.effective)
+        return number.with_interval(low, high, f"{rule}, {missing:,} of them undefined" if missing else rule)
 
-    def linearised(self, numbers: Sequence[Estimate], u: FloatArray, bounds: Sequence[Bounds]) -> list[Estimate]:
-        """By t, of many clusters by the normal distribution, around the number, within its bounds."""
+    def linearised_intervals(
+        self, numbers: Sequence[Estimate], u: FloatArray, bounds: Sequence[Bounds]
+    ) -> list[Estimate]:
+        """Linearised intervals, number ± t · error (z for many clusters), cut off at the bounds. ``u``: the slopes."""
         quantile = t_975(self.effective - 1) if self.effective <= BOOTSTRAP_UP_TO else Z_975
         rule = f"linearised over {self.contributions.clusters:,} clusters"
         found = []
-        for number, variance, (least, most) in zip(numbers, self.variances(u).tolist(), bounds, strict=True):
+        for number, variance, limits in zip(numbers, self.variances(u).tolist(), bounds, strict=True):
             if number.value is None:
                 found.append(number)
             elif not NOISE * abs(number.value) < sqrt(variance) < np.inf:
                 found.append(number.without_interval(NO_INTERVAL))
             else:
-                margin = quantile * sqrt(variance)
-                found.append(number.within(max(number.value - margin, least), min(number.value + margin, most), rule))
+                found.append(number.with_margin(quantile * sqrt(variance), limits, rule))
         return found
 
     def variance(self, statistic: Statistic) -> float:
@@ -183,17 +180,18 @@ class Spread:
         return float(self.variances(found.slopes)[0])
 
     def variances(self, u: FloatArray) -> FloatArray:
-        """The same for each column of u, cells × numbers."""
+        """The variance uᵀSu · G ÷ (G − 1) for each column of u, cells × numbers; 0 below two clusters."""
         g = self.contributions.clusters
         if g < 2:
             return np.zeros(u.shape[1])
-        # The sum of all clusters' shares is 0 for a statistic that does not grow with the sample; else it is taken out.
+        # The clusters' influences sum to 0 for a statistic that does not grow with the sample; else the mean is
+        # removed.
         means = (self.contributions.totals @ u) / g
         squares = self.contributions.squares(u) - g * means**2
         return np.asarray(np.maximum(squares, 0.0) * bessel_factor(g))
 
     def influences(self, u: FloatArray) -> FloatArray:
-        """What each cluster adds to each number: numbers × clusters, around 0."""
+        """The influence of each cluster on each number, centred at 0: numbers × clusters."""
         found = (self.contributions.by_cluster() @ u).T
         return np.asarray(found - found.mean(axis=1, keepdims=True))
 
@@ -208,8 +206,8 @@ def why_interval_withheld(
 ) -> str | None:
     """Why an interval cannot promise 95% coverage, or None. ``disagreements``: the cells of a disagreement.
 
-    ``among``: the cells that the number is made of, where these are not all; those left then speak of agreement,
-    which has to occur too, for a share near 0 is no easier than one near 1.
+    ``among``: the cells that the number is made of; the others of these are agreements, which have to occur too,
+    because a share near 0 is as difficult as one near 1. None: all cells, and agreements do not matter.
     """
     counted = np.ones(contributions.cells, dtype=bool) if among is None else among
     effective = contributions.effective_clusters(counted, LEAST_CLUSTERS)
@@ -232,10 +230,10 @@ def why_counts_withhold_interval(
     """
     if effective < LEAST_CLUSTERS:
         return explain_too_few_clusters(effective, clusters)
-    for what, held in (("a disagreement", differing), ("an agreement", agreeing)):
-        if held is not None and held < LEAST_DISAGREEING:
+    for what, count in (("a disagreement", differing), ("an agreement", agreeing)):
+        if count is not None and count < LEAST_DISAGREEING:
             return (
-                f"Only {held:,} clusters hold {what}; an interval is given from {LEAST_DISAGREEING} on, "
+                f"Only {count:,} clusters hold {what}; an interval is given from {LEAST_DISAGREEING} on, "
                 "for with fewer it would be too narrow."
             )
     return None
@@ -272,16 +270,16 @@ def wilson_from_variance(number: Estimate, clusters: int, variance: float, effec
     centre = (p + t**2 / (2 * size)) / (1 + t**2 / size)
     margin = t * sqrt(p * (1 - p) / size + t**2 / (4 * size**2)) / (1 + t**2 / size)
     rule = f"Wilson, {number.n:,} ÷ design effect {number.n / size:.2f} over {clusters:,} clusters"
-    return number.within(max(centre - margin, 0.0), min(centre + margin, 1.0), rule)
+    return number.with_interval(max(centre - margin, 0.0), min(centre + margin, 1.0), rule)
 
 
 def design_effect_n(p: float, n: int, clusters: int, variance: float) -> float:
     """n ÷ design effect, of a share p of n entries with this variance by cluster.
 
-    Where all is one way nothing tells how alike the entries of a cluster are: each cluster counts once. One entry that
-    differs hardly tells more, so that n counts for what it is only from LEAST_DISAGREEING entries of the rarer kind
-    on, for few clusters from half as many as there are; they are counted as independent ones, divided by the design
-    effect too (docs/decisions/0012).
+    Where p is 0 or 1 nothing shows how similar the entries of a cluster are: each cluster counts once. A few entries
+    that differ show hardly more, so that n counts in full only from LEAST_DISAGREEING entries of the rarer kind on, or
+    from half the number of clusters if that is less; these entries too are divided by the design effect
+    (docs/decisions/0012).
     """
     by_chance = p * (1 - p) / n
     if not by_chance:
@@ -294,24 +292,22 @@ def design_effect_n(p: float, n: int, clusters: int, variance: float) -> float:
 
 
 def estimate_share(spread: Spread, part: BoolArray, whole: BoolArray, empty: str) -> Estimate:
-    """How much of the whole, given as cells, is the part; where the whole is nothing, ``empty`` is the reason.
+    """The share of ``part`` in ``whole``, both masks of cells; undefined for the reason ``empty`` where whole is 0.
 
-    Where few clusters lie in the part, or outside of it, the interval is Wilson's.
+    Where few clusters have an entry in the part, or in the rest of the whole, the interval is Wilson's.
     """
     found = spread.contributions
     n = int(found.totals[whole].sum())
     if not n:
         return undefined_estimate(empty)
-    number, ratio = (
-        Estimate(float(found.totals[part].sum()) / n, n),
-        differentiate(ratio_statistic((part, whole)), found.totals),
-    )
+    number = Estimate(float(found.totals[part].sum()) / n, n)
+    ratio = differentiate(ratio_statistic((part, whole)), found.totals)
     few = why_interval_withheld(found, part, among=whole)
-    return spread.hedged([number], ratio, [SHARE_BOUNDS], [few], [whole])[0]
+    return spread.intervals_or_wilson([number], ratio, [SHARE_BOUNDS], [few], [whole])[0]
 
 
 def ratio_statistic(*shares: tuple[BoolArray, BoolArray]) -> Statistic:
-    """The share of each part in its whole, both given as cells."""
+    """A statistic of shares, each of a ``part`` in a ``whole``, both masks of cells: (…, cells) → (…, shares)."""
 
     def statistic(totals: FloatArray) -> FloatArray:
         found = [totals[..., part].sum(axis=-1) / totals[..., whole].sum(axis=-1) for part, whole in shares]
@@ -322,21 +318,21 @@ def ratio_statistic(*shares: tuple[BoolArray, BoolArray]) -> Statistic:
 
 @dataclass(frozen=True)
 class Influence:
-    """What each entry adds, and the clusters of the entries."""
+    """The influence of each entry on a number, and the clusters of the entries."""
 
-    of: FloatArray
+    values: FloatArray
     clusters: Clusters
 
     @property
     def standard_error(self) -> float:
-        """√(Σ_g (Σ_{i in g} of_i)² · G ÷ (G − 1)) over two clusters g or more."""
-        by_cluster = self.clusters.total(self.of)
+        """√(Σ_g (Σ_{i in g} values_i)² · G ÷ (G − 1)) over two clusters g or more."""
+        by_cluster = self.clusters.total(self.values)
         count = self.clusters.count
         return sqrt(float((by_cluster**2).sum()) * count / (count - 1))
 
 
 def fisher_z_interval(number: Estimate, influence: Influence) -> Estimate:
-    """The interval of a correlation, even in atanh of it (Fisher 1921) and so never beyond ±1."""
+    """The interval of a correlation, symmetric on the scale of atanh (Fisher 1921), so that it never exceeds ±1."""
     clusters = influence.clusters.count
     if number.value is None or clusters < 2:
         return number
@@ -345,4 +341,4 @@ def fisher_z_interval(number: Estimate, influence: Influence) -> Estimate:
         return number.without_interval(NO_INTERVAL)
     margin = t_975(clusters - 1) * error / (1 - number.value**2)
     low, high = tanh(atanh(number.value) - margin), tanh(atanh(number.value) + margin)
-    return number.within(low, high, f"linearised on Fisher's scale over {clusters:,} clusters")
+    return number.with_interval(low, high, f"linearised on Fisher's scale over {clusters:,} clusters")

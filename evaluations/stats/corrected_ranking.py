@@ -14,8 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from evaluations.stats.bradley_terry import WinTable, bradley_terry_scores, incidence_matrix, win_probabilities
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import MISSING, IntArray
+from evaluations.stats.coding import MISSING, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import LEAST_DISAGREEING
 from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import Estimate
@@ -50,13 +49,13 @@ class RankingCorrection:
 
     @cached_property
     def share(self) -> FloatArray:
-        """w ÷ Σ w of each reviewed comparison, by cluster."""
+        """w ÷ Σ w of each reviewed comparison, in order of clusters."""
         return np.asarray(self.reviewed.weight / self.reviewed.weight.sum())
 
     @cached_property
     def places(self) -> IntArray:
-        """Where the reviewed comparisons stand among all by cluster."""
-        return self.matches.place[self.reviewed.items]
+        """The positions of the reviewed comparisons among all in order of clusters."""
+        return self.matches.cluster_position[self.reviewed.items]
 
     @cached_property
     def people(self) -> FloatArray:
@@ -69,19 +68,19 @@ class RankingCorrection:
         return self.judgement.evidence.outcome[self.places]
 
     def by_pair(self, values: FloatArray) -> FloatArray:
-        """The sum over each pair's reviewed comparisons."""
-        return np.bincount(self.reviewed.evidence.pair, values, len(self.matches.met)).astype(np.float64)
+        """The sum of values of reviewed comparisons by pair of candidates."""
+        return np.bincount(self.reviewed.evidence.pair, values, len(self.matches.compared_pairs)).astype(np.float64)
 
     @cached_property
     def table(self) -> WinTable:
-        """How much each pair met and what its first had of it, people and judge together, as shares of all."""
+        """The corrected table, people and judge together: matches and wins of each pair, as shares of all matches."""
         of_judge = self.judgement.pairs.counts * (self.judge_weight / len(self.matches.items))
         met = (1 - self.judge_weight) * self.by_pair(self.share) + of_judge.sum(axis=1)
         wins = self.by_pair(self.share * (self.people - self.judge_weight * self.judge)) + of_judge @ [0.0, 0.5, 1.0]
         return win_table_of(self.matches, met, wins)
 
     def products(self, at: FloatArray) -> FloatArray:
-        """Σ s_g s_gᵀ over clusters, with what a cluster changes in the two sums that are divided by."""
+        """Σ s_g s_gᵀ over clusters, with the influence of a cluster on the two sums in the denominators."""
         matches, every, p = self.matches, 1 / len(self.matches.items), win_probabilities(self.table, at)
         surplus = (self.judge_weight * every) * (self.judgement.evidence.outcome - p[matches.pair_by_cluster])
         extra = np.full(len(surplus), -every)
@@ -90,7 +89,7 @@ class RankingCorrection:
         surplus[self.places] += added
         extra[self.places] += self.share
         found = score_residuals(matches, matches.pair_by_cluster, matches.number_by_cluster, surplus, extra).products
-        # The mean over the sample is as far above nothing as the one over all is below it.
+        # The mean over the sample is as far above 0 as the mean over all comparisons is below it.
         mean = self.by_pair(added) @ incidence_matrix(self.table)
         centring = np.column_stack([np.eye(len(mean)), -mean])
         return np.asarray(centring @ found @ centring.T)

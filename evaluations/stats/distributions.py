@@ -1,7 +1,7 @@
 """Tail areas and quantiles of the t distribution, computed without scipy."""
 
 from functools import lru_cache
-from math import exp, isinf, lgamma, log, sqrt
+from math import exp, isinf, lgamma, log
 from statistics import NormalDist
 from typing import Final
 
@@ -81,8 +81,3 @@ def continued_fraction(a: float, b: float, x: float) -> float:
 
 def keep_from_zero(value: float) -> float:
     return value if abs(value) > TINY else TINY
-
-
-def standard_error_of_mean(total: float, squares: float, n: int) -> float:
-    """The standard error of a mean, from the sum and the sum of squares of n ≥ 2 values."""
-    return sqrt(max(squares - total * total / n, 0.0) / (n - 1) / n)

@@ -13,9 +13,10 @@ NO_VALUE: Final = "There is no value to put an interval around."
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate. ``value`` is None where it is undefined, ``why`` has the reason; the interval likewise.
+    """A number with its sample size ``n`` and its 95% interval.
 
-    ``ci95_rule``: how the interval was made, in words, with the number of clusters it rests on.
+    ``value`` and ``ci95`` are None where they are undefined; ``why`` and ``ci95_why`` then have the reason.
+    ``ci95_rule``: how the interval was made, in words, with the number of clusters behind it.
     """
 
     value: float | None
@@ -25,12 +26,26 @@ class Estimate:
     ci95_why: str | None = NO_INTERVAL
     ci95_rule: str | None = None
 
-    def within(self, low: float, high: float, rule: str) -> "Estimate":
-        """The same with an interval."""
+    def with_interval(self, low: float, high: float, rule: str) -> "Estimate":
+        """The estimate with a 95% interval from ``low`` to ``high``, made by ``rule``."""
         return Estimate(self.value, self.n, self.why, (float(low), float(high)), None, rule)
+
+    def with_margin(self, margin: float, bounds: tuple[float, float], rule: str) -> "Estimate":
+        """The estimate with the interval value ± margin, cut off at the bounds."""
+        assert self.value is not None
+        return self.with_interval(max(self.value - margin, bounds[0]), min(self.value + margin, bounds[1]), rule)
 
     def without_interval(self, why: str) -> "Estimate":
         return Estimate(self.value, self.n, self.why, None, why)
+
+
+@dataclass(frozen=True)
+class JudgeVersusPeople:
+    """A number of the judge and of people on the same items; ``difference``: judge − people."""
+
+    judge: Estimate
+    people: Estimate
+    difference: Estimate
 
 
 def undefined_estimate(why: str, n: int = 0) -> Estimate:
@@ -38,7 +53,7 @@ def undefined_estimate(why: str, n: int = 0) -> Estimate:
 
 
 def share_estimate(part: int, whole: int, empty: str) -> Estimate:
-    """part ÷ whole; where the whole is nothing, ``empty`` is the reason."""
+    """part ÷ whole; undefined for the reason ``empty`` where the whole is 0."""
     return Estimate(part / whole, whole) if whole else undefined_estimate(empty)
 
 

@@ -42,11 +42,11 @@ class JudgeSummary:
 
 @dataclass(frozen=True)
 class Report:
-    """``names``: by key the names of the aspects that this report has anything on. ``no_verdicts``: names of those that
+    """The report on an evaluation, in the shape of its JSON.
 
-    nobody has given a verdict on yet. ``unanswered``: what became of the calls of judges that have answered none, by
-    name. ``parts``: which of those below were asked for; the others are empty. All of them are by the key of the
-    aspect, ``bias`` and ``simultaneous`` then by the judge.
+    ``names``: of the aspects in this report, by key. ``no_verdicts``: names of the aspects without any verdict.
+    ``unanswered``: by name of each judge without any answer, a sentence on its calls. ``parts``: the parts that were
+    requested; the fields of the others are empty. Parts are by aspect key; ``bias`` and ``simultaneous`` then by judge.
     """
 
     evaluation: str
@@ -82,7 +82,7 @@ BY_ASPECT: Final = (ReportPart.BIAS, ReportPart.WINS, ReportPart.PEOPLE)
 def full_report(
     evaluation: str,
     materials: Iterable[tuple[str, AspectMaterial]],
-    known: StudyMaterial,
+    study: StudyMaterial,
     rules: ReportRules,
     parts: tuple[ReportPart, ...],
     weights: Mapping[str, Mapping[str, JudgeWeights]],
@@ -91,26 +91,27 @@ def full_report(
     aspect: str | None = None,
     look_at: LookAt | None = None,
 ) -> Report:
-    """``materials``, made one after the other, and ``scores``: by the aspect's key; ``weights``: by that and then by
+    """The requested parts of the report.
 
-    the judge's name. ``aspect``: bias, wins and people are about this one alone, or the first on which they have
-    anything. ``look_at``: as `compared_judges` has it.
+    ``materials``: pairs of aspect key and material, read one by one. ``scores``: by aspect key. ``weights``: by aspect
+    key and judge name. ``aspect``: the only aspect of bias, wins and people, or the first on which they have content;
+    None: all. ``look_at``: as in `compare_all_judges`.
     """
-    wanted = set(parts)
+    requested = set(parts)
     facts, kept = read_materials(materials, parts, aspect)
-    if wanted & NEED_AGREEMENT:
+    if requested & NEED_AGREEMENT:
         kept = share_rating_designs(kept)
-    heard = {part.value: tuple(aspects_with_part(part, facts)) for part in parts if part in BY_ASPECT}
-    about = {part: select_materials(kept, heard[part.value], aspect) for part in parts if part in BY_ASPECT}
-    bias, won, people = (about.get(part, {}) for part in BY_ASPECT)
-    in_full = kept if ReportPart.AGREEMENT in wanted else people
-    compared = ReportPart.AGREEMENT in wanted
-    aspects, differences = aspect_reports(in_full, rules, compared=compared) if wanted & NEED_AGREEMENT else ({}, {})
+    by_part = {part.value: tuple(aspects_with_part(part, facts)) for part in parts if part in BY_ASPECT}
+    selected = {part: select_materials(kept, by_part[part.value], aspect) for part in parts if part in BY_ASPECT}
+    bias, won, people = (selected.get(part, {}) for part in BY_ASPECT)
+    in_full = kept if ReportPart.AGREEMENT in requested else people
+    compared = ReportPart.AGREEMENT in requested
+    aspects, differences = aspect_reports(in_full, rules, compared=compared) if requested & NEED_AGREEMENT else ({}, {})
     claims = claims_by_aspect(simultaneous_intervals(differences), aspects)
-    clusters = int(known.items.cluster.max(initial=-1)) + 1
+    clusters = int(study.items.cluster.max(initial=-1)) + 1
     return Report(
         evaluation=evaluation,
-        comparisons=len(known.items),
+        comparisons=len(study.items),
         clusters=clusters,
         names={key: one.name for by_key in (facts, scores) for key, one in by_key.items()},
         judges=summarise_judges(aspects, claims)
@@ -121,14 +122,14 @@ def full_report(
         rules=describe_rules(rules),
         methods=methods_paragraph(facts, scores, clusters, rules, parts),
         parts=tuple(part.value for part in parts),
-        aspects_by_part=heard,
+        aspects_by_part=by_part,
         aspects=aspects,
         simultaneous=claims,
-        bias=bias_boards(bias, known, rules, len(heard.get(ReportPart.BIAS.value, ()))),
-        wins={key: wins_part(one, known, rules, len(heard[ReportPart.WINS.value])) for key, one in won.items()},
-        people={key: people_part(one, known, rules, aspects[key]) for key, one in people.items()},
-        compared_judges=compare_all_judges(kept, known, look_at) if ReportPart.JUDGES in wanted else (),
-        confidence={key: confidence_part(kept[key], known, rules, one) for key, one in weights.items()},
+        bias=bias_boards(bias, study, rules, len(by_part.get(ReportPart.BIAS.value, ()))),
+        wins={key: wins_part(one, study, rules, len(by_part[ReportPart.WINS.value])) for key, one in won.items()},
+        people={key: people_part(one, study, rules, aspects[key]) for key, one in people.items()},
+        compared_judges=compare_all_judges(kept, study, look_at) if ReportPart.JUDGES in requested else (),
+        confidence={key: confidence_part(kept[key], study, rules, one) for key, one in weights.items()},
         scores={key: scores_part(one, rules) for key, one in scores.items()},
     )
 
@@ -136,32 +137,32 @@ def full_report(
 def read_materials(
     materials: Iterable[tuple[str, AspectMaterial]], parts: Sequence[ReportPart], aspect: str | None
 ) -> tuple[dict[str, AspectFacts], dict[str, AspectMaterial]]:
-    """The facts of every aspect, and the material of those that these parts may be about: of a page mostly one."""
+    """The facts of every aspect, and the material of those that these parts need, mostly a single one for a page."""
     facts: dict[str, AspectFacts] = {}
     kept: dict[str, AspectMaterial] = {}
     of_all = aspect is None or not set(parts) <= set(BY_ASPECT)
-    silent = set(parts)
+    without_content = set(parts)
     for key, one in materials:
         facts[key] = count_aspect_facts(one)
-        first = set() if of_all else {part for part in silent if facts[key].tells(part)}
-        silent -= first
-        if of_all or first or key == aspect:
+        first_with_content = set() if of_all else {part for part in without_content if facts[key].has_part(part)}
+        without_content -= first_with_content
+        if of_all or first_with_content or key == aspect:
             kept[key] = one
     return facts, kept
 
 
 def aspects_with_part(part: ReportPart, facts: Mapping[str, AspectFacts]) -> Iterator[str]:
     """The keys of the aspects on which a part has content."""
-    return (key for key, one in facts.items() if one.tells(part))
+    return (key for key, one in facts.items() if one.has_part(part))
 
 
 def select_materials(
-    materials: Mapping[str, AspectMaterial], heard: Sequence[str], aspect: str | None
+    materials: Mapping[str, AspectMaterial], with_content: Sequence[str], aspect: str | None
 ) -> Mapping[str, AspectMaterial]:
     """The material of all aspects, of the requested one, or of the first with content."""
     if aspect is None:
         return materials
-    key = aspect if aspect in heard else next(iter(heard), "")
+    key = aspect if aspect in with_content else next(iter(with_content), "")
     return {key: materials[key]} if key else {}
 
 
@@ -204,8 +205,8 @@ def unanswered_judges(facts: Mapping[str, AspectFacts]) -> dict[str, str]:
 def judge_labels(facts: Mapping[str, AspectFacts], shown: Collection[str]) -> dict[str, JudgeSummary]:
     """Labels of judges, by name, where there are no numbers to summarise.
 
-    A judge may have given its choices on one aspect and scores on another: what is said of it is that of an aspect that
-    is shown, the first that it was asked about.
+    A judge may have chosen on one aspect and scored on another: its label is that on the first aspect that is shown and
+    that it was asked about.
     """
     found: dict[str, JudgeSummary] = {}
     for key in sorted(facts, key=lambda key: key not in shown):

@@ -11,17 +11,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.matches import UNKNOWN, HalfArray, MatchGroups
 
 
 @dataclass(frozen=True)
 class GroupMeans:
-    """One entry for each group in every array; NaN where undefined.
+    """Means of groups, with one entry for each group in every array; NaN where undefined.
 
-    ``clusters``: those that the variance rests on. ``varied``: how many of them hold an outcome other than the
-    commonest. ``n``: comparisons. ``effective``: how many clusters of one size would tell as much.
+    ``clusters``: how many the variance is estimated from. ``varied``: how many of them have an outcome other than the
+    commonest. ``n``: comparisons. ``effective``: the effective number of clusters, (Σn)² ÷ Σn².
     """
 
     value: FloatArray
@@ -34,7 +33,7 @@ class GroupMeans:
 
 @dataclass(frozen=True)
 class JudgedOutcomes:
-    """A judge's outcomes F, 0, ½ or 1, of all entries of the groups, each of which it has a verdict on.
+    """A judge's outcomes F (0, ½ or 1) of all entries of the groups; it has a verdict on each of them.
 
     ``tally``: groups × (LOST, TIED, WON, UNKNOWN), of which the last are none. ``halves``: F of each side, in halves.
     """
@@ -58,14 +57,14 @@ class JudgedOutcomes:
         found = np.bincount(self.groups.cell, halves if share is None else share * halves, int(self.groups.cells[-1]))
         return np.asarray(found / 2)
 
-    def at_cells(self, sample: "ReviewedSample") -> FloatArray:
+    def sums_at_cells(self, sample: "ReviewedSample") -> FloatArray:
         """Σ aF of each cell that has a reviewed entry, over all its entries."""
-        return self.of_entries(sample.entry) if self.groups.are_single else self.by_cell[sample.cells]
+        return self.of_entries(sample.entry) if self.groups.has_single_entries else self.by_cell[sample.cells]
 
     @cached_property
     def products(self) -> FloatArray:
         """Σ v vᵀ over the cells of each group, v = (Σ a, Σ aF): groups × 2 × 2."""
-        if self.groups.are_single:
+        if self.groups.has_single_entries:
             n, total = self.counts.sum(axis=1), self.counts @ [0.0, 0.5, 1.0]
             return np.array([[n, total], [total, self.counts @ [0.0, 0.25, 1.0]]], dtype=np.float64).transpose(2, 0, 1)
         return slice_products(self.groups.cells, self.groups.sizes, self.by_cell)
@@ -94,7 +93,7 @@ class JudgedOutcomes:
     @property
     def varied(self) -> IntArray:
         """How many clusters of each group do not add up to the commonest outcome throughout."""
-        if self.groups.are_single:
+        if self.groups.has_single_entries:
             return np.asarray(self.counts.sum(axis=1) - self.counts.max(axis=1))
         commonest = np.argmax(self.counts, axis=1) / 2
         parts = zip(pairwise(self.groups.cells), commonest, strict=True)
@@ -121,7 +120,7 @@ class ReviewedSample:
 
     @cached_property
     def group(self) -> IntArray:
-        """Of each reviewed entry."""
+        """The group of each reviewed entry."""
         return np.repeat(np.arange(len(self.groups)), self.n)
 
     @cached_property
@@ -132,7 +131,7 @@ class ReviewedSample:
 
     @cached_property
     def cell(self) -> IntArray:
-        """Of each reviewed entry the place of its cell in ``cells``."""
+        """The index in ``cells`` of the cell of each reviewed entry."""
         return np.cumsum(np.diff(self.groups.cell[self.entry], prepend=-1) > 0) - 1
 
     @cached_property
@@ -141,7 +140,7 @@ class ReviewedSample:
         return np.searchsorted(self.cells, self.groups.cells)
 
     def by_group(self, values: FloatArray) -> FloatArray:
-        """The sum over each group of values that stand with the reviewed entries."""
+        """The sum by group of ``values``, one for each reviewed entry."""
         return np.bincount(self.group, values, len(self.groups)).astype(np.float64)
 
     def by_cell(self, values: FloatArray) -> FloatArray:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray, number_clusters
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.cluster_totals import number_clusters
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import wilson_from_variance
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.ranks import radix_order
@@ -13,7 +13,7 @@ from evaluations.stats.ranks import radix_order
 
 @dataclass(frozen=True)
 class GroupedEntries:
-    """``group``: of each entry. ``cell``: of each entry the number of its group and cluster; ``group_of_cell``."""
+    """Entries in groups and clusters. ``cell``: of each entry, a number for its group and cluster together."""
 
     group: IntArray
     groups: int
@@ -24,22 +24,22 @@ class GroupedEntries:
         return np.bincount(self.group, value, self.groups).astype(np.float64, copy=False)
 
     def squares(self, value: FloatArray | BoolArray) -> FloatArray:
-        """Per group: the sum over clusters of the square of what the value sums up to there."""
+        """Per group: the sum over clusters of the squared sum of the value in the cluster."""
         by_cell = np.bincount(self.cell, value, len(self.group_of_cell))
         return np.bincount(self.group_of_cell, by_cell**2, self.groups).astype(np.float64, copy=False)
 
     def clusters(self, counted: BoolArray) -> IntArray:
         """Per group: how many clusters have an entry that counts."""
-        held = np.bincount(self.cell, counted, len(self.group_of_cell)) > 0
-        return np.bincount(self.group_of_cell[held], minlength=self.groups)
+        occupied = np.bincount(self.cell, counted, len(self.group_of_cell)) > 0
+        return np.bincount(self.group_of_cell[occupied], minlength=self.groups)
 
     def effective(self, counted: BoolArray) -> FloatArray:
-        """Per group: how many clusters of one size would tell as much as those with an entry that counts."""
+        """Per group: the effective number of clusters, (Σn)² ÷ Σn² of their entries that count."""
         squares = self.squares(counted)
         return np.divide(self.total(counted) ** 2, squares, out=np.zeros(self.groups), where=squares > 0)
 
     def variance(self, influence: FloatArray, clusters: IntArray) -> FloatArray:
-        """Per group, of a number from what each entry adds to it. ``clusters``: how many count; NaN below two."""
+        """Per group: the variance by cluster of a number, from the influence of each entry; NaN below two clusters."""
         with np.errstate(all="ignore"):
             return np.asarray(self.squares(influence) * clusters / (clusters - 1))
 

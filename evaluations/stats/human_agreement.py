@@ -22,19 +22,13 @@ from evaluations.stats.agreement import (
 from evaluations.stats.agreement_coefficients import (
     IN_ORDER,
     SIDES,
-    ContingencyTables,
     alpha_nominal,
     alpha_ordinal,
+    contingency_tables,
     scott_pi,
 )
-from evaluations.stats.cluster_totals import (
-    Contributions,
-    FloatArray,
-    cross_tabulate_by_cluster,
-    number_clusters,
-    sum_by_cluster,
-)
-from evaluations.stats.coding import MISSING, IntArray
+from evaluations.stats.cluster_totals import Contributions, cross_tabulate_by_cluster, number_clusters, sum_by_cluster
+from evaluations.stats.coding import CHOICES, MISSING, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     CORRELATION_BOUNDS,
     LEAST_DISAGREEING,
@@ -48,17 +42,14 @@ from evaluations.stats.majority import Majority, enumerate_tallies
 from evaluations.stats.polls import Poll
 
 TOO_FEW_VOTES: Final = "No comparison has two votes."
-
 NO_VARIATION: Final = "Every vote is for the same choice: there is no variation that agreement could explain."
-
 MOST_KINDS: Final = 256  # of tallies; with more it is no quicker to count them
-
 OF_PAIRS: Final = (CORRELATION_BOUNDS,) * 3
 
 
 @dataclass(frozen=True)
 class MultiRaterAgreement:
-    """``units``: the items with two votes or more. Ordinal is on A – tie – B, both bad as tie."""
+    """Agreement of all raters together. ``units``: the items with two votes or more; ordinal: A – tie – B."""
 
     krippendorff_alpha: Estimate
     krippendorff_alpha_ordinal: Estimate
@@ -72,14 +63,14 @@ class MultiRaterAgreement:
 
 
 def multi_rater_agreement(poll: Poll, q: int) -> MultiRaterAgreement:
-    """``q``: how many choices the rubric offers."""
-    units = int((poll.given >= SIDES).sum())
+    """Alpha, Fleiss' kappa and AC1 of all raters on one aspect. ``q``: how many choices the rubric offers."""
+    units = int((poll.vote_counts >= SIDES).sum())
     why = CONSTANT_RATER if units and has_constant_rater_of_two(poll) else TOO_FEW_VOTES
     if not units or why is CONSTANT_RATER:
         nothing = undefined_estimate(why, units)
         return MultiRaterAgreement(nothing, nothing, nothing, nothing, units)
     pairs = vote_coincidences(poll)
-    nominal, ordinal, fleiss = coincidence_estimates(Spread(pairs), poll.given, units)
+    nominal, ordinal, fleiss = coincidence_estimates(Spread(pairs), poll.vote_counts, units)
     few = why_interval_withheld(pairs, ~SAME, among=ALL)
     return MultiRaterAgreement(nominal, ordinal, fleiss, multi_rater_ac1(poll, max(q, SIDES), units, few), units)
 
@@ -87,13 +78,13 @@ def multi_rater_agreement(poll: Poll, q: int) -> MultiRaterAgreement:
 def has_constant_rater_of_two(poll: Poll) -> bool:
     """Whether there are two raters and exactly one always makes the same choice on shared comparisons.
 
-    On a few it may well: there are no intervals then that could claim anything.
+    Below LEAST_DISAGREEING shared comparisons it is False: so few may agree by chance, and no interval is given there.
     """
-    each = poll.each
-    if len(each.turnout.by_rater) != SIDES:
+    votes = poll.per_rater
+    if len(votes.design.by_rater) != SIDES:
         return False
-    shared = (poll.given >= SIDES)[each.turnout.unit] & (each.choice != MISSING)
-    one, other = (each.choice[entries][shared[entries]] for entries in each.turnout.by_rater.values())
+    shared = (poll.vote_counts >= SIDES)[votes.design.unit] & (votes.choice != MISSING)
+    one, other = (votes.choice[entries][shared[entries]] for entries in votes.design.by_rater.values())
     if len(one) < LEAST_DISAGREEING:
         return False
     constant = [int(np.ptp(chosen)) == 0 for chosen in (one, other)]
@@ -101,58 +92,55 @@ def has_constant_rater_of_two(poll: Poll) -> bool:
 
 
 def vote_coincidences(poll: Poll) -> Contributions:
-    """Every pair of votes on an item of m votes, weighing 1 ÷ (m − 1): choice by choice, each pair one way round."""
-    one, other = poll.turnout.pairs
+    """Coincidences by cluster: each pair of votes on an item of m votes counts 1 ÷ (m − 1), in one direction only."""
+    one, other = poll.design.pairs
     both = (poll.choice[one] != MISSING) & (poll.choice[other] != MISSING)
     if not both.all():
         one, other = one[both], other[both]
-    votes = poll.given[poll.turnout.unit[one]]
+    votes = poll.vote_counts[poll.design.unit[one]]
     weight = None if (votes == SIDES).all() else 1 / (votes - 1)
-    cell = poll.choice[one].astype(np.int64) * len(PACKED_CHOICES) + poll.choice[other]
+    cell = poll.choice[one].astype(np.int64) * CHOICES + poll.choice[other]
     return Contributions(poll.cluster[one], cell, CELLS, weight)
 
 
 def coincidence_statistic(totals: FloatArray) -> FloatArray:
     """Alpha nominal and ordinal, and Fleiss' kappa, which is Scott's pi of coincidences (Fleiss 1971)."""
-    table = totals.reshape(*totals.shape[:-1], len(PACKED_CHOICES), len(PACKED_CHOICES))
-    both_ways = table + np.swapaxes(table, -1, -2)
+    table = contingency_tables(totals)
+    both_ways = table.counts + np.swapaxes(table.counts, -1, -2)
     in_order = IN_ORDER @ both_ways @ IN_ORDER.T
-    return stack_measures(alpha_nominal(both_ways), alpha_ordinal(in_order), scott_pi(ContingencyTables(table)))
+    return stack_measures(alpha_nominal(both_ways), alpha_ordinal(in_order), scott_pi(table))
 
 
-def coincidence_estimates(spread: Spread, given: IntArray, units: int) -> list[Estimate]:
-    found = differentiate(coincidence_statistic, spread.contributions.totals)
-    values = found.values.tolist()
-    numbers = [
+def coincidence_estimates(spread: Spread, vote_counts: IntArray, units: int) -> list[Estimate]:
+    measured = differentiate(coincidence_statistic, spread.contributions.totals)
+    values = measured.values.tolist()
+    estimates = [
         Estimate(value, units) if np.isfinite(value) else undefined_estimate(NO_VARIATION, units) for value in values
     ]
-    fewest, most = int(given[given > 0].min()), int(given.max())
+    fewest, most = int(vote_counts[vote_counts > 0].min()), int(vote_counts.max())
     if fewest != most:
         why = f"It needs equally many votes on every comparison; here they have {fewest} to {most}."
-        numbers[-1] = undefined_estimate(why, units)
-    few = [why_interval_withheld(spread.contributions, ~same, among=ALL) for same in (SAME, SAME_IN_ORDER, SAME)]
-    return spread.hedged(numbers, found, OF_PAIRS, few, (ALL,) * len(few))
+        estimates[-1] = undefined_estimate(why, units)
+    reasons = [why_interval_withheld(spread.contributions, ~same, among=ALL) for same in (SAME, SAME_IN_ORDER, SAME)]
+    return spread.intervals_or_wilson(estimates, measured, OF_PAIRS, reasons, (ALL,) * len(reasons))
 
 
 def multi_rater_ac1(poll: Poll, q: int, units: int, few: str | None) -> Estimate:
     counted = count_tallies_by_cluster(poll)
-    if counted is None:
-        spread, statistic = ac1_by_item(poll, q)
-    else:
-        spread, statistic = ac1_by_tally(*counted, q)
+    spread, statistic = ac1_by_item(poll, q) if counted is None else ac1_by_tally(*counted, q)
     number = Estimate(float(statistic(spread.contributions.totals)), units)
     return number.without_interval(few) if few else spread.interval(number, statistic, CORRELATION_BOUNDS)
 
 
 def ac1_by_item(poll: Poll, q: int) -> tuple[Spread, Statistic]:
-    """AC1, and what it varies with: what each item adds."""
-    (voted,) = np.nonzero(poll.given)
+    """Totals by cluster, summed over items, and AC1 as a statistic of them."""
+    (voted,) = np.nonzero(poll.vote_counts)
     values = tally_shares(poll.tally[:, voted].astype(np.float64))
     return Spread(sum_by_cluster(number_clusters(poll.cluster_of_items[voted]), *values)), multi_rater_ac1_statistic(q)
 
 
 def ac1_by_tally(counted: Contributions, tallies: IntArray, q: int) -> tuple[Spread, Statistic]:
-    """AC1 from the number of items with each tally."""
+    """Totals by cluster, the number of items with each tally, and AC1 as a statistic of them."""
     values = np.stack([np.ones(counted.cells), *tally_shares(tallies.astype(np.float64))], axis=1)
     ac1 = multi_rater_ac1_statistic(q)
     return Spread(counted), lambda totals: ac1(totals @ values)
@@ -160,14 +148,16 @@ def ac1_by_tally(counted: Contributions, tallies: IntArray, q: int) -> tuple[Spr
 
 def count_tallies_by_cluster(poll: Poll) -> tuple[Contributions, IntArray] | None:
     """How often each tally of votes occurs, and the tallies, choices × kinds; None where there are too many kinds."""
-    if not poll.is_coded:
+    if not poll.has_tally_codes:
         return None
-    (voted,) = np.nonzero(poll.given)
-    kind = number_clusters(poll.code[voted])
+    (voted,) = np.nonzero(poll.vote_counts)
+    kind = number_clusters(poll.tally_code[voted])
     if kind.count > MOST_KINDS:
         return None
-    present = np.flatnonzero(np.bincount(poll.code[voted]))
-    return Contributions(poll.cluster_of_items[voted], kind.of, kind.count), enumerate_tallies(poll.most)[:, present]
+    present = np.flatnonzero(np.bincount(poll.tally_code[voted]))
+    return Contributions(poll.cluster_of_items[voted], kind.of, kind.count), enumerate_tallies(poll.most_votes)[
+        :, present
+    ]
 
 
 def tally_shares(tally: FloatArray) -> list[FloatArray]:
@@ -183,7 +173,7 @@ def tally_shares(tally: FloatArray) -> list[FloatArray]:
 def multi_rater_ac1_statistic(q: int) -> Statistic:
     """Gwet's AC1 of several raters (Gwet 2008): items with two votes or more weigh 1, prevalence is over all items.
 
-    From the number of items and the sums over them of `votes_shared_out`: … × (3 + choices) → ….
+    ``totals``: the number of items and the sums over them of `tally_shares`, … × (3 + choices) → ….
     """
 
     def statistic(totals: FloatArray) -> FloatArray:
@@ -196,13 +186,9 @@ def multi_rater_ac1_statistic(q: int) -> Statistic:
 
 
 SharedItems = Mapping[tuple[int, int], tuple[IntArray, IntArray]]
-
-MOST_REVIEWERS: Final = 30  # of more, the numbers of every two would be most of a report
-
+MOST_REVIEWERS: Final = 30  # with more, the numbers of all pairs would be most of a report
 PAIRS_OF_MANY: Final = 20
-
 NO_TWO_VOTES: Final = "No comparison has two votes of people."
-
 NO_TWO_PEOPLE: Final = "No comparison has votes of two people."
 
 
@@ -214,7 +200,7 @@ class ReviewerPair(AgreementBlock):
 
 @dataclass(frozen=True)
 class MajorityChoices:
-    """How the majorities of people fall. ``n_split`` counts the splits, wherever the split rule puts them."""
+    """How many majorities chose what. ``n_split`` counts the split ones, whatever the split rule makes of them."""
 
     n: int
     n_split: int
@@ -223,7 +209,7 @@ class MajorityChoices:
 
 @dataclass(frozen=True)
 class HumanHuman:
-    """``pairs_left_out``: how many pairs of reviewers share a comparison besides, where there are many reviewers."""
+    """Agreement among people. ``pairs_left_out``: further pairs of reviewers who share a comparison."""
 
     votes: PooledBlock
     majority: MajorityBlock
@@ -243,38 +229,40 @@ def human_agreement(
     *,
     all_pairs: bool = False,
 ) -> HumanHuman:
-    """``found``: the majority on each item of the poll; ``others``: that of the others for each person on an item.
+    """Agreement among the people of a poll.
 
-    ``names``: what the rater numbers stand for. ``all_pairs``: every two of them, however many there are.
+    ``found``: the majority on each item. ``others``: the majority of the others, for each entry of ``poll.per_rater``.
+    ``names``: the reviewer of each rater number. ``q``: how many choices the rubric offers. ``empty``: the reason where
+    nothing is shared. ``all_pairs``: report every pair of reviewers, however many there are.
     """
-    turnout = poll.each.turnout
-    is_whole = all_pairs or len(turnout.by_rater) <= MOST_REVIEWERS
-    met = turnout.meetings if is_whole else turnout.largest_meetings(PAIRS_OF_MANY)
+    design = poll.per_rater.design
+    is_whole = all_pairs or len(design.by_rater) <= MOST_REVIEWERS
+    shared = design.shared_items if is_whole else design.largest_shared_items(PAIRS_OF_MANY)
     return HumanHuman(
         votes=pooled_agreement(poll, q, empty or NO_TWO_VOTES),
         majority=agreement_with_others_majority(poll, others, q, empty or NO_TWO_PEOPLE),
         majority_choices=count_majority_choices(found),
-        pairs=tuple(pairwise_agreements(poll.each, met, names, q)),
+        pairs=tuple(pairwise_agreements(poll.per_rater, shared, names, q)),
         multi=multi_rater_agreement(poll, q),
-        pairs_left_out=0 if is_whole else len(turnout.pair_sizes[0]) - len(met),
+        pairs_left_out=0 if is_whole else len(design.pair_sizes[0]) - len(shared),
     )
 
 
 def pooled_agreement(poll: Poll, q: int, empty: str) -> PooledBlock:
-    """Every pair of votes on a comparison. Which vote stands first does not matter: every number given here
+    """Agreement of all pairs of votes on a comparison.
 
-    reads the diagonal and the sum of both margins alone, as if the table held each pair both ways round.
+    The order within a pair does not matter: every number here depends on the diagonal and on the sum of both margins.
     """
-    one, other = poll.turnout.pairs
+    one, other = poll.design.pairs
     table = cross_tabulate_by_cluster(poll.choice[one], poll.choice[other], poll.cluster[one])
     found = agreement_block(table, q, empty=empty, raters_known=False)
-    alone = poll.turnout.rater[one] == poll.turnout.rater[other]
-    cast = (poll.choice[one] != MISSING) & (poll.choice[other] != MISSING)
-    return PooledBlock(found.with_ties, found.without_ties, found.dropped, int((alone & cast).sum()))
+    same_rater = poll.design.rater[one] == poll.design.rater[other]
+    both_voted = (poll.choice[one] != MISSING) & (poll.choice[other] != MISSING)
+    return PooledBlock(found.with_ties, found.without_ties, found.dropped, int((same_rater & both_voted).sum()))
 
 
 def agreement_with_others_majority(poll: Poll, others: Majority, q: int, empty: str) -> MajorityBlock:
-    each = poll.each
+    each = poll.per_rater
     found = agreement_block(cross_tabulate_by_cluster(each.choice, others.choice, each.cluster), q, empty=empty)
     n_split = int((others.split & (each.choice != MISSING)).sum())
     return MajorityBlock(found.with_ties, found.without_ties, found.dropped, n_split)
@@ -282,14 +270,14 @@ def agreement_with_others_majority(poll: Poll, others: Majority, q: int, empty: 
 
 def count_majority_choices(found: Majority) -> MajorityChoices:
     kept = found.choice[found.choice != MISSING]
-    counts = np.bincount(kept, minlength=len(PACKED_CHOICES))
+    counts = np.bincount(kept, minlength=CHOICES)
     by_choice = {str(choice): int(count) for choice, count in zip(PACKED_CHOICES, counts, strict=True)}
     return MajorityChoices(len(kept), int(found.split.sum()), by_choice)
 
 
-def pairwise_agreements(each: Poll, met: SharedItems, names: Sequence[str], q: int) -> Iterator[ReviewerPair]:
-    """Cohen's kappa and its company for every two people who met. ``each``: one vote of a person."""
-    for (rater_1, rater_2), (first, second) in met.items():
+def pairwise_agreements(each: Poll, shared: SharedItems, names: Sequence[str], q: int) -> Iterator[ReviewerPair]:
+    """The agreement of each two people. ``each``: one vote per person; ``shared``: the entries of both, by pair."""
+    for (rater_1, rater_2), (first, second) in shared.items():
         table = cross_tabulate_by_cluster(each.choice[first], each.choice[second], each.cluster[first])
         if len(table.cell):
             found = agreement_block(table, q)

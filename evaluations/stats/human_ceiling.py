@@ -11,10 +11,14 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.domain.packed_votes import PACKED_CHOICES
-from evaluations.stats.agreement_coefficients import ContingencyTables, cohen_kappa_unless_constant, raw_agreement
-from evaluations.stats.cluster_totals import ClusterSums, Contributions, FloatArray, number_clusters, sum_by_cluster
-from evaluations.stats.coding import MISSING, B, BoolArray, IntArray
+from evaluations.stats.agreement_coefficients import (
+    ContingencyTables,
+    cohen_kappa_unless_constant,
+    contingency_tables,
+    raw_agreement,
+)
+from evaluations.stats.cluster_totals import ClusterSums, Contributions, number_clusters, sum_by_cluster
+from evaluations.stats.coding import CHOICES, MISSING, B, BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     CORRELATION_BOUNDS,
     GRADIENT_STEP,
@@ -25,35 +29,33 @@ from evaluations.stats.confidence_intervals import (
     ratio_statistic,
     why_interval_withheld,
 )
-from evaluations.stats.estimates import Estimate, undefined_estimate
+from evaluations.stats.estimates import Estimate, JudgeVersusPeople, undefined_estimate
 from evaluations.stats.majority import Majority
 from evaluations.stats.polls import Poll
 from evaluations.stats.votes import group_places
 
 Measure = Callable[[ContingencyTables], FloatArray]
-
-MEASURE_CELLS: Final = len(PACKED_CHOICES) ** 2
+MEASURE_CELLS: Final = CHOICES**2
 
 
 @dataclass(frozen=True)
 class RaterAverage:
-    """``values``: measures × sides, NaN where nobody has one.
+    """Measures averaged over raters. ``values``: measures × sides, NaN where no rater has the measure.
 
-    ``added``: behind its entries what each cluster adds to each value, around 0, measure by measure. It is
-    linearised person by person, so that a mean over hundreds of people costs no more than one over two, and nobody
-    who is absent from a resample makes it undefined.
+    ``influence``: by cluster, the number of entries and then the influence of the cluster on each value, measure by
+    measure. It is linearised rater by rater, so that a mean over hundreds of raters costs no more than one over two,
+    and a rater who is absent from a resample does not make it undefined.
     """
 
     values: FloatArray
-    added: ClusterSums
+    influence: ClusterSums
 
-    def at(self, totals: FloatArray) -> FloatArray:
+    def values_at(self, totals: FloatArray) -> FloatArray:
         """The values where the clusters add up to these totals: … × cells → … × measures × sides.
 
-        What is added is divided by how many entries there are, as in every other number: a resample that holds a large
-        cluster twice is larger.
+        Influences are divided by the number of entries, because a resample that has a large cluster twice is larger.
         """
-        size = totals[..., :1] / self.added.totals[0]
+        size = totals[..., :1] / self.influence.totals[0]
         moved = np.divide(totals[..., 1:], size, out=np.full_like(totals[..., 1:], np.nan), where=size > 0)
         return np.asarray(self.values + moved.reshape(*totals.shape[:-1], *self.values.shape))
 
@@ -61,7 +63,10 @@ class RaterAverage:
 def average_over_raters(
     person: IntArray, sides: Sequence[IntArray], cluster: IntArray, measures: Sequence[Measure]
 ) -> RaterAverage:
-    """One entry for each item of a person: its number from 0, cluster, and on each side its cell of the table."""
+    """Measures of tables averaged over people, with one entry for each person and item in every array.
+
+    ``person``: numbers from 0. ``sides``: for each side, the cell of its 4 × 4 table. ``cluster``: of each entry.
+    """
     people = int(person.max()) + 1
     keys = [person * MEASURE_CELLS + cell for cell in sides]
     tables = np.array([np.bincount(key, minlength=people * MEASURE_CELLS) for key in keys], dtype=np.float64)
@@ -73,10 +78,10 @@ def average_over_raters(
 
 
 def measure_each_rater(tables: FloatArray, measure: Measure) -> tuple[FloatArray, FloatArray]:
-    """The measure of each side and person, and its gradient by cell: sides × people (× cells)."""
+    """The measure of each side and person, sides × people, and its gradient by cell, sides × people × cells."""
 
     def numbers(flat: FloatArray) -> FloatArray:
-        return measure(ContingencyTables(flat.reshape(*flat.shape[:-1], len(PACKED_CHOICES), len(PACKED_CHOICES))))
+        return measure(contingency_tables(flat))
 
     with np.errstate(all="ignore"):
         found = numbers(tables)
@@ -89,7 +94,7 @@ def measure_each_rater(tables: FloatArray, measure: Measure) -> tuple[FloatArray
 
 
 def has_measure(of_people: FloatArray) -> BoolArray:
-    """Whether each person has the measure on every side, without which the sides would average different people."""
+    """Whether each person has the measure on every side, so that all sides average the same people."""
     return np.asarray(np.isfinite(of_people).all(axis=0))
 
 
@@ -101,32 +106,15 @@ def mean_over_raters(of_people: FloatArray) -> FloatArray:
 
 
 NO_OTHER_VOTES: Final = "No comparison that the judge has a verdict on has votes of two people."
-
 NO_SIDES: Final = "No such comparison is left once ties are dropped."
-
 CONSTANT: Final = "No person left out has a kappa beside the judge's: someone always makes the same one choice."
-
-# Cells by who agrees with the majority of those that remain: nobody, the person, the judge, both.
+# Cells by who agrees with the majority of the remaining people: nobody, the person, the judge, both.
 PERSON: Final[BoolArray] = np.array([False, True, False, True])
-
 JUDGE: Final[BoolArray] = np.array([False, False, True, True])
-
-APART: Final[BoolArray] = PERSON != JUDGE
-
-EITHER: Final[BoolArray] = np.ones(4, dtype=bool)
-
+DISAGREEING_CELLS: Final[BoolArray] = PERSON != JUDGE
+ANY_CELL: Final[BoolArray] = np.ones(4, dtype=bool)
 SHARES: Final[tuple[Bounds, ...]] = (SHARE_BOUNDS, SHARE_BOUNDS, (-1.0, 1.0))
-
 NUMBERS: Final[tuple[Bounds, ...]] = (*SHARES, CORRELATION_BOUNDS, CORRELATION_BOUNDS, (-2.0, 2.0))
-
-
-@dataclass(frozen=True)
-class JudgeVersusPeople:
-    """Agreement of judge and of people on the same items with the same majorities; ``difference``: judge − people."""
-
-    judge: Estimate
-    people: Estimate
-    difference: Estimate
 
 
 @dataclass(frozen=True)
@@ -147,10 +135,7 @@ class CeilingLevel(JudgeVersusPeople):
 
 @dataclass(frozen=True)
 class HumanCeiling:
-    """With ties (S1), and without (S2) where judge, person and majority all choose a side.
-
-    It is no block of agreement, so its keys are not those of one.
-    """
+    """The ceiling with ties (S1), and without (S2), where judge, person and majority all choose a side."""
 
     s1: CeilingLevel
     s2: CeilingLevel
@@ -158,121 +143,132 @@ class HumanCeiling:
 
 @dataclass(frozen=True)
 class LeaveOneOutVotes:
-    """One entry for each vote left out that all three have a choice on: who, and their choices."""
+    """Left-out votes where judge, person and the majority of the others all have a choice. ``person``: the rater."""
 
     person: IntArray
-    judge: IntArray
-    own: IntArray
-    others: IntArray
+    judge_choice: IntArray
+    person_choice: IntArray
+    others_choice: IntArray
     cluster: IntArray
 
     def where(self, kept: BoolArray) -> "LeaveOneOutVotes":
         if kept.all():
             return self
-        columns = (self.person, self.judge, self.own, self.others, self.cluster)
+        columns = (self.person, self.judge_choice, self.person_choice, self.others_choice, self.cluster)
         return LeaveOneOutVotes(*(column[kept] for column in columns))
 
     @property
-    def numbered(self) -> IntArray:
-        """Who, as numbers from 0 among those that are here."""
+    def person_number(self) -> IntArray:
+        """The person of each entry, renumbered from 0 without gaps."""
         return np.asarray((np.cumsum(np.bincount(self.person) > 0) - 1)[self.person])
 
     @property
     def cells(self) -> tuple[IntArray, IntArray]:
-        """The cell of the table of judge and majority, and of that of person and majority."""
-        judge, own = (side.astype(np.int64) * len(PACKED_CHOICES) + self.others for side in (self.judge, self.own))
+        """Of each entry, the cell of the 4 × 4 table of judge and majority, and of that of person and majority."""
+        judge, own = (
+            side.astype(np.int64) * CHOICES + self.others_choice for side in (self.judge_choice, self.person_choice)
+        )
         return judge, own
 
     @property
-    def ahead(self) -> IntArray:
+    def judge_lead(self) -> IntArray:
         """1 where the judge alone agrees with the majority, −1 where the person alone does, else 0."""
-        return np.asarray((self.judge == self.others).astype(np.int64) - (self.own == self.others))
+        return np.asarray(
+            (self.judge_choice == self.others_choice).astype(np.int64) - (self.person_choice == self.others_choice)
+        )
 
     @property
-    def agreeing(self) -> Contributions:
-        """By who agrees with the majority, the cells above."""
-        cell = 2 * (self.judge == self.others).astype(np.int64) + (self.own == self.others)
-        return Contributions(self.cluster, cell, len(EITHER))
+    def agreement(self) -> Contributions:
+        """Counts by cluster of who agrees with the majority: nobody, the person, the judge, both."""
+        cell = 2 * (self.judge_choice == self.others_choice).astype(np.int64) + (
+            self.person_choice == self.others_choice
+        )
+        return Contributions(self.cluster, cell, len(ANY_CELL))
 
 
 def human_ceiling(judge: IntArray, poll: Poll, others: Majority, names: Sequence[str]) -> HumanCeiling:
-    """``judge``: its choice on each item of the poll; ``others``: the majority of the others for each of ``poll.each``.
+    """The human ceiling of one judge, over the items on which two people or more voted.
 
-    ``names``: what the rater numbers stand for. An item counts where two people or more voted on it.
+    ``judge``: its choice on each item of the poll. ``others``: the majority of the others, for each entry of
+    ``poll.per_rater``. ``names``: the person of each rater number.
     """
-    company = leave_one_out_votes(judge, poll, others)
-    sides = company.where((company.judge <= B) & (company.own <= B) & (company.others <= B))
+    votes = leave_one_out_votes(judge, poll, others)
+    sides = votes.where((votes.judge_choice <= B) & (votes.person_choice <= B) & (votes.others_choice <= B))
     return HumanCeiling(
-        ceiling_level(company, names, NO_OTHER_VOTES),
-        ceiling_level(sides, names, NO_SIDES if len(company.own) else NO_OTHER_VOTES),
+        ceiling_level(votes, names, NO_OTHER_VOTES),
+        ceiling_level(sides, names, NO_SIDES if len(votes.person_choice) else NO_OTHER_VOTES),
     )
 
 
 def leave_one_out_votes(judge: IntArray, poll: Poll, others: Majority) -> LeaveOneOutVotes:
-    each = poll.each
-    company = LeaveOneOutVotes(each.turnout.rater, judge[each.turnout.unit], each.choice, others.choice, each.cluster)
-    return company.where((company.judge != MISSING) & (company.own != MISSING) & (company.others != MISSING))
+    each = poll.per_rater
+    votes = LeaveOneOutVotes(each.design.rater, judge[each.design.unit], each.choice, others.choice, each.cluster)
+    return votes.where(
+        (votes.judge_choice != MISSING) & (votes.person_choice != MISSING) & (votes.others_choice != MISSING)
+    )
 
 
-def ceiling_level(company: LeaveOneOutVotes, names: Sequence[str], empty: str) -> CeilingLevel:
-    n = len(company.own)
+def ceiling_level(votes: LeaveOneOutVotes, names: Sequence[str], empty: str) -> CeilingLevel:
+    n = len(votes.person_choice)
     if not n:
         nothing = undefined_estimate(empty)
         return CeilingLevel(nothing, nothing, nothing, 0, JudgeVersusPeople(nothing, nothing, nothing), ())
-    agreeing = company.agreeing
-    shares, kappas = average_agreement_and_kappa(company, agreeing)
+    agreeing = votes.agreement
+    shares, kappas = average_agreement_and_kappa(votes, agreeing)
     people = tuple(
-        leave_one_out_agreement(
-            names[person], Contributions(agreeing.cluster[places], agreeing.cell[places], agreeing.cells)
-        )
-        for person, places in group_places(company.person)
+        leave_one_out_agreement(names[person], Contributions(agreeing.cluster[at], agreeing.cell[at], agreeing.cells))
+        for person, at in group_places(votes.person)
     )
     return CeilingLevel(shares.judge, shares.people, shares.difference, n, kappas, people)
 
 
 def average_agreement_and_kappa(
-    company: LeaveOneOutVotes, agreeing: Contributions
+    votes: LeaveOneOutVotes, agreeing: Contributions
 ) -> tuple[JudgeVersusPeople, JudgeVersusPeople]:
-    """Agreement and kappa of judge and people with their differences, over the same draws of clusters."""
+    """Agreement and kappa of judge and people with their differences, over the same resamples of clusters."""
     found = average_over_raters(
-        company.numbered, company.cells, company.cluster, (raw_agreement, cohen_kappa_unless_constant)
+        votes.person_number, votes.cells, votes.cluster, (raw_agreement, cohen_kappa_unless_constant)
     )
-    few = ceiling_interval_reasons(agreeing)
-    row = differentiate(lambda totals: judge_people_difference_statistic(found.at(totals)), found.added.totals)
-    within = Spread(found.added).hedged(
-        ceiling_estimates(judge_people_difference_statistic(found.values), len(company.own)),
-        row,
+    reasons = ceiling_interval_reasons(agreeing)
+    measured = differentiate(
+        lambda totals: judge_people_difference_statistic(found.values_at(totals)), found.influence.totals
+    )
+    estimates = Spread(found.influence).intervals_or_wilson(
+        ceiling_estimates(judge_people_difference_statistic(found.values), len(votes.person_choice)),
+        measured,
         NUMBERS,
-        [*few, *[few[0] or few[1] or few[2]] * 3],
-        [np.ones(found.added.cells, dtype=bool)] * len(NUMBERS),
+        [*reasons, *[reasons[0] or reasons[1] or reasons[2]] * 3],
+        [np.ones(found.influence.cells, dtype=bool)] * len(NUMBERS),
     )
-    return JudgeVersusPeople(*within[:3]), JudgeVersusPeople(*within[3:])
+    return JudgeVersusPeople(*estimates[:3]), JudgeVersusPeople(*estimates[3:])
 
 
 def leave_one_out_agreement(rater: str, agreeing: Contributions) -> LeaveOneOutAgreement:
     def statistic(totals: FloatArray) -> FloatArray:
         return judge_people_difference_statistic(
-            ratio_statistic((JUDGE, EITHER), (PERSON, EITHER))(totals)[..., None, :]
+            ratio_statistic((JUDGE, ANY_CELL), (PERSON, ANY_CELL))(totals)[..., None, :]
         )
 
-    row = differentiate(statistic, agreeing.totals)
-    numbers = ceiling_estimates(row.values, len(agreeing.cell))
-    within = Spread(agreeing).hedged(numbers, row, SHARES, ceiling_interval_reasons(agreeing), [EITHER] * len(SHARES))
-    judge, person, difference = within
+    measured = differentiate(statistic, agreeing.totals)
+    numbers = ceiling_estimates(measured.values, len(agreeing.cell))
+    estimates = Spread(agreeing).intervals_or_wilson(
+        numbers, measured, SHARES, ceiling_interval_reasons(agreeing), [ANY_CELL] * len(SHARES)
+    )
+    judge, person, difference = estimates
     return LeaveOneOutAgreement(judge, person, difference, rater)
 
 
 def ceiling_interval_reasons(agreeing: Contributions) -> list[str | None]:
     """Reasons for missing intervals of the judge, of people, and of their difference."""
     return [
-        why_interval_withheld(agreeing, ~JUDGE, among=EITHER),
-        why_interval_withheld(agreeing, ~PERSON, among=EITHER),
-        why_interval_withheld(agreeing, APART),
+        why_interval_withheld(agreeing, ~JUDGE, among=ANY_CELL),
+        why_interval_withheld(agreeing, ~PERSON, among=ANY_CELL),
+        why_interval_withheld(agreeing, DISAGREEING_CELLS),
     ]
 
 
 def judge_people_difference_statistic(two: FloatArray) -> FloatArray:
-    """The judge's number, that of people and the difference, measure by measure: … × m × 2 → … × 3m."""
+    """The judge's number, people's number and their difference, measure by measure: … × m × 2 → … × 3m."""
     three = np.concatenate([two, two[..., :1] - two[..., 1:]], axis=-1)
     return three.reshape(*three.shape[:-2], -1)
 

@@ -12,8 +12,8 @@ from evaluations.stats.coding import BoolArray, IntArray
 class Items:
     """The compared items: one entry for each comparison in every array, indexed by item number.
 
-    ``cluster``: numbers from 0. ``category``: places in ``categories``, MISSING where there is none.
-    ``candidate_a`` and ``candidate_b``: places in ``candidates``, whose ``families`` stand beside them, empty where not
+    ``cluster``: numbers from 0. ``category``: indices in ``categories``, MISSING where there is none.
+    ``candidate_a`` and ``candidate_b``: indices in ``candidates``; ``families``: of each candidate, empty where not
     set. ``characters_…``: the length of each response. ``markup_…``: the bits of `domain.Markup` it holds.
     ``query``: a number for each query. ``stratum``: numbers from 0; in each every item had the same chance to be drawn
     for people. ``shuffle``: numbers in the random order in which judges and people meet the comparisons, if known.
@@ -38,7 +38,7 @@ class Items:
         return len(self.cluster)
 
     def where(self, chosen: BoolArray) -> "Items":
-        """These comparisons alone, of the same candidates and categories."""
+        """The chosen comparisons, with all candidates and categories."""
         columns = ((column.name, getattr(self, column.name)) for column in fields(self))
         kept: dict[str, Any] = {name: one[chosen] for name, one in columns if isinstance(one, np.ndarray)}
         return replace(self, **kept)

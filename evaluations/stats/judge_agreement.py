@@ -20,15 +20,13 @@ from evaluations.stats.polls import Poll
 from evaluations.stats.shown_coding import NO_ORDER, order_shown_to_judge, recode_by_position
 
 NO_MACRO_INTERVAL: Final = "Macro averages have no interval here."
-
 POSITION_LABELS: Final = {Choice.A: "first", Choice.B: "second"}
-
-DISPLAY_ORDER: Final = (A, TIE, BOTH_BAD, B)  # the sides outside, what lies between them in between
+DISPLAY_ORDER: Final = (A, TIE, BOTH_BAD, B)  # the sides first and last
 
 
 @dataclass(frozen=True)
 class MacroAverages:
-    """Means over the choices that occur on either side, the columns being right. What was never chosen counts as 0."""
+    """Means over the choices that occur, with the columns as the truth. A choice that was never made counts as 0."""
 
     precision: Estimate
     recall: Estimate
@@ -37,7 +35,7 @@ class MacroAverages:
 
 @dataclass(frozen=True)
 class ConfusionMatrix:
-    """``counts[i][j]``: the judge made choice i where the columns' side made choice j."""
+    """``counts[i][j]``: how often the judge made choice i where the reference made choice j."""
 
     rows: str
     columns: str
@@ -47,7 +45,7 @@ class ConfusionMatrix:
 
 
 def confusion_matrix(table: IntArray, offered: Collection[int], coding: SideCoding, columns: str) -> ConfusionMatrix:
-    """The choices that were offered or occur, A and B outermost."""
+    """The matrix of choices that were offered or occur. ``table``: counts, 4 × 4, the judge's choices in rows."""
     occurring = table.sum(axis=0) + table.sum(axis=1)
     codes = [code for code in DISPLAY_ORDER if code in offered or occurring[code]]
     return ConfusionMatrix(
@@ -60,7 +58,7 @@ def confusion_matrix(table: IntArray, offered: Collection[int], coding: SideCodi
 
 
 def macro_averages(table: IntArray) -> MacroAverages:
-    """``table``: the judge's choices by the right ones."""
+    """Macro averages. ``table``: counts, 4 × 4, the judge's choices in rows and the right ones in columns."""
     n = int(table.sum())
     if not n:
         return MacroAverages(*(undefined_estimate(NOTHING_SHARED) for _ in range(3)))
@@ -80,9 +78,9 @@ GOLD: Final = "gold"
 
 @dataclass(frozen=True)
 class ReferenceVotes:
-    """The reference of a judge: a poll, its majority, and under shown coding the order in which it was seen.
+    """The votes that a judge is compared with: a poll, its majority and, under shown coding, the order shown.
 
-    ``names``: what the rater numbers of the poll stand for.
+    ``names``: the person of each rater number of the poll.
     """
 
     poll: Poll
@@ -93,7 +91,7 @@ class ReferenceVotes:
 
 @dataclass(frozen=True)
 class PersonAgreementBlock(AgreementBlock):
-    """Held against one person."""
+    """Agreement with one person."""
 
     rater: str
 
@@ -123,9 +121,9 @@ def explain_nothing_shared(coding: SideCoding) -> str:
 
 
 def judge_human_agreement(choice: IntArray, people: ReferenceVotes, q: int, coding: SideCoding) -> JudgeHuman:
-    """``choice``: the judge's on each item of the poll."""
+    """Agreement of a judge with people: ``choice``, the judge's on each item of the poll; ``q``: choices offered."""
     poll = people.poll
-    votes = cross_tabulate_by_cluster(choice[poll.turnout.unit], poll.choice, poll.cluster)
+    votes = cross_tabulate_by_cluster(choice[poll.design.unit], poll.choice, poll.cluster)
     return JudgeHuman(
         votes=agreement_block(votes, q, empty=explain_nothing_shared(coding)),
         majority=agreement_with_majority(choice, people, q, coding),
@@ -137,9 +135,9 @@ def agreement_with_each_person(
     choice: IntArray, people: ReferenceVotes, q: int, coding: SideCoding
 ) -> Iterator[PersonAgreementBlock]:
     """Agreement of the judge with each person who voted; two votes of a person on a comparison count once."""
-    each = people.poll.each
-    judged = choice[each.turnout.unit]
-    for rater, entries in each.turnout.by_rater.items():
+    each = people.poll.per_rater
+    judged = choice[each.design.unit]
+    for rater, entries in each.design.by_rater.items():
         table = cross_tabulate_by_cluster(judged[entries], each.choice[entries], each.cluster[entries])
         found = agreement_block(table, q, empty=explain_nothing_shared(coding))
         yield PersonAgreementBlock(found.with_ties, found.without_ties, found.dropped, people.names[rater])
@@ -153,11 +151,11 @@ def judge_gold_agreement(
     return JudgeGold(found.with_ties, found.without_ties, found.dropped, found.n_split, matrix)
 
 
-def agreement_with_majority(choice: IntArray, held: ReferenceVotes, q: int, coding: SideCoding) -> MajorityBlock:
-    """Held against a majority; the splits are counted among the comparisons that the judge has a verdict on."""
-    table = cross_tabulate_by_cluster(choice, held.majority.choice, held.poll.cluster_of_items)
+def agreement_with_majority(choice: IntArray, reference: ReferenceVotes, q: int, coding: SideCoding) -> MajorityBlock:
+    """Agreement with a majority; splits are counted among the comparisons that the judge has a verdict on."""
+    table = cross_tabulate_by_cluster(choice, reference.majority.choice, reference.poll.cluster_of_items)
     found = agreement_block(table, q, empty=explain_nothing_shared(coding))
-    n_split = int((held.majority.split & (choice != MISSING)).sum())
+    n_split = int((reference.majority.split & (choice != MISSING)).sum())
     return MajorityBlock(found.with_ties, found.without_ties, found.dropped, n_split)
 
 
@@ -179,7 +177,7 @@ def judge_pair_agreements(
 ) -> tuple[JudgePair, ...]:
     """Agreement of each two judges on the comparisons for which both have a verdict.
 
-    ``members``: of each panel the judges that it is made of, with whom it is not paired: it says what they say.
+    ``members``: the judges of each panel, which is not paired with them because its choices are theirs.
     """
     return tuple(
         judge_pair_agreement(one, other, own[one], own[other], cluster, q, coding)

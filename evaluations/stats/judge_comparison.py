@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import Contributions, FloatArray
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.cluster_totals import Contributions
+from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     CORRELATION_BOUNDS,
     SHARE_BOUNDS,
@@ -21,25 +21,21 @@ from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.multiple_testing import holm_adjust
 
 FLIP_SEED: Final = 95
-
 FLIPS: Final = 20_000
-
-ONE_BY_ONE: Final = 500  # up to here it is quicker to toss a coin for each cluster than to draw how many are flipped
-
+ONE_BY_ONE: Final = 500  # up to this many clusters, drawing each sign is quicker than drawing how many are flipped
 SIGNS_AT_ONCE: Final = 8  # clusters, whose signs are the bits of one random byte
-
 SIGNS: Final[IntArray] = 1 - 2 * (np.arange(2**SIGNS_AT_ONCE)[:, None] >> np.arange(SIGNS_AT_ONCE) & 1)
 
 
 def mcnemar_p(only_first: int, only_second: int) -> float:
     """Exact two-sided p: under H0 each discordant item is the toss of a fair coin (McNemar 1947).
 
-    Only where items are independent of each other. It is 1 where there are as many on either side, or none.
+    Valid only where items are independent. It is 1 where both counts are equal.
     """
     fewer, n = min(only_first, only_second), only_first + only_second
     if 2 * fewer == n:
         return 1.0
-    # P(X ≤ k) = P(X = k) · (1 + k/(n−k+1) + k(k−1)/((n−k+1)(n−k+2)) + …); after √n · 10 terms nothing is added.
+    # P(X ≤ k) = P(X = k) · (1 + k/(n−k+1) + k(k−1)/((n−k+1)(n−k+2)) + …); the terms after 10 √n are negligible.
     at_fewer = exp(lgamma(n + 1) - lgamma(fewer + 1) - lgamma(n - fewer + 1) - n * log(2))
     down = np.arange(min(fewer, 10 * isqrt(n) + 10))
     below = np.cumprod((fewer - down) / (n - fewer + 1 + down)).sum()
@@ -47,11 +43,11 @@ def mcnemar_p(only_first: int, only_second: int) -> float:
 
 
 def sign_flip_p(difference: IntArray) -> float:
-    """Two-sided p of a sum of differences, one whole number for each cluster.
+    """Two-sided permutation p of a sum of differences, one whole number for each cluster.
 
-    Under H0 either judge might as well be the one ahead in a cluster. So the sign of every cluster's difference is
-    drawn anew FLIPS times: p = (b + 1) ÷ (FLIPS + 1), b of the sums as far from 0 (Phipson and Smyth 2010). Clusters
-    of the same size of difference are alike, and where there are many it is drawn how many of them turn out positive.
+    Under H0 both signs of a cluster's difference are equally likely. The signs are drawn FLIPS times: p = (b + 1) ÷
+    (FLIPS + 1), where b of the sums are at least as far from 0 as the observed one (Phipson and Smyth 2010). Where many
+    clusters have differences of the same size, only the number of positive ones is drawn.
     """
     rng = np.random.default_rng(FLIP_SEED)
     size = np.abs(difference)
@@ -65,7 +61,7 @@ def sign_flip_p(difference: IntArray) -> float:
 
 
 def sign_flip_sums(size: IntArray, rng: np.random.Generator) -> IntArray:
-    """FLIPS sums of these sizes, each with a sign of its own."""
+    """FLIPS sums of these sizes with random signs."""
     drawn = np.zeros(FLIPS, dtype=np.int64)
     for first in range(0, len(size), SIGNS_AT_ONCE):
         few = size[first : first + SIGNS_AT_ONCE]
@@ -74,33 +70,25 @@ def sign_flip_sums(size: IntArray, rng: np.random.Generator) -> IntArray:
     return drawn
 
 
-# What becomes of an item: both judges right, one of them, neither. The code is the place.
+# Outcomes of an item: both judges agree with the majority, only the first, only the second, neither.
 BOTH, ONLY_FIRST, ONLY_SECOND, NEITHER = range(4)
-
 OUTCOMES: Final = 4
-
 ALL: Final[BoolArray] = np.ones(OUTCOMES, dtype=bool)
-
 DISCORDANT: Final[BoolArray] = np.array([False, True, True, False])
-
 FIRST_WRONG: Final[BoolArray] = np.array([False, False, True, True])
-
 SECOND_WRONG: Final[BoolArray] = np.array([False, True, False, True])
-
 NOTHING_SHARED: Final = "On no comparison do both judges have a verdict and people a majority."
-
 EXACT_MCNEMAR_TEST: Final = "exact McNemar"
-
 SIGN_FLIP_TEST: Final = f"sign-flip permutation by cluster, {FLIPS:,} flips"
 
 
 @dataclass(frozen=True)
 class JudgeComparison:
-    """First and second judge on the ``n`` items that both have a verdict and people one majority on.
+    """Two judges on the ``n`` items on which both have a verdict and people a single majority.
 
     ``difference``: agreement of the first less that of the second. ``only_…``: the items on which that one alone
     agrees with the majority. ``clusters_differing``: those in which one judge agrees more often than the other.
-    ``p``: two-sided, of H0 that neither agrees more often, by ``test``; None where ``why`` says why.
+    ``p``: two-sided, of H0 that neither agrees more often, by ``test``; None for the reason ``why``.
     """
 
     n: int
@@ -121,25 +109,25 @@ def compare_judges(first: IntArray, second: IntArray, reference: IntArray, clust
 
     ``reference``: the majority of people with splits dropped (`majority` with SplitRule.DROP). Ties are choices.
     """
-    held = (first != MISSING) & (second != MISSING) & (reference != MISSING)
-    if not held.any():
+    shared = (first != MISSING) & (second != MISSING) & (reference != MISSING)
+    if not shared.any():
         nothing = undefined_estimate(NOTHING_SHARED)
         return JudgeComparison(0, 0, nothing, nothing, nothing, 0, 0, 0, None, None, NOTHING_SHARED)
-    majority = reference[held]
-    outcome = 2 * (first[held] != majority) + (second[held] != majority)
-    found = Contributions(cluster[held], outcome, OUTCOMES)
-    spread, counts = Spread(found), found.totals.astype(int).tolist()
-    ahead = lead_by_cluster(found)
-    p, test = paired_p_value(counts, ahead)
+    majority = reference[shared]
+    outcome = 2 * (first[shared] != majority) + (second[shared] != majority)
+    contributions = Contributions(cluster[shared], outcome, OUTCOMES)
+    spread, counts = Spread(contributions), contributions.totals.astype(int).tolist()
+    lead = lead_by_cluster(contributions)
+    p, test = paired_p_value(counts, lead)
     return JudgeComparison(
         n=len(outcome),
-        clusters=found.clusters,
+        clusters=contributions.clusters,
         first=accuracy_estimate(spread, first_accuracy, FIRST_WRONG),
         second=accuracy_estimate(spread, second_accuracy, SECOND_WRONG),
         difference=accuracy_difference_estimate(spread),
         only_first=counts[ONLY_FIRST],
         only_second=counts[ONLY_SECOND],
-        clusters_differing=int(np.count_nonzero(ahead)),
+        clusters_differing=int(np.count_nonzero(lead)),
         p=p,
         test=test,
     )
@@ -158,7 +146,7 @@ def accuracy_difference(totals: FloatArray) -> FloatArray:
 
 
 def accuracy_estimate(spread: Spread, statistic: Statistic, wrong: BoolArray) -> Estimate:
-    """A judge's share of items; by Wilson where there are too few clusters. ``wrong``: the outcomes against it."""
+    """A judge's accuracy, by Wilson for too few clusters. ``wrong``: the outcomes in which the judge is wrong."""
     number = estimate_over_all_items(spread, statistic)
     if why_interval_withheld(spread.contributions, wrong, among=ALL):
         return wilson_by_cluster(number, spread, statistic)
@@ -168,13 +156,12 @@ def accuracy_estimate(spread: Spread, statistic: Statistic, wrong: BoolArray) ->
 def accuracy_difference_estimate(spread: Spread) -> Estimate:
     """The difference of the two accuracies on the same items, so that shared variation cancels.
 
-    Concordant items are not asked for: it varies in full where there is none.
+    Concordant items are not required: the difference varies in full where there are none.
     """
     number = estimate_over_all_items(spread, accuracy_difference)
-    reason = why_interval_withheld(spread.contributions, DISCORDANT)
-    return (
-        number.without_interval(reason) if reason else spread.interval(number, accuracy_difference, CORRELATION_BOUNDS)
-    )
+    if reason := why_interval_withheld(spread.contributions, DISCORDANT):
+        return number.without_interval(reason)
+    return spread.interval(number, accuracy_difference, CORRELATION_BOUNDS)
 
 
 def estimate_over_all_items(spread: Spread, statistic: Statistic) -> Estimate:
@@ -185,18 +172,17 @@ def estimate_over_all_items(spread: Spread, statistic: Statistic) -> Estimate:
 def lead_by_cluster(found: Contributions) -> IntArray:
     """For each cluster, items on which only the first judge is right minus those on which only the second is."""
     lead = (found.cell == ONLY_FIRST).astype(np.float64) - (found.cell == ONLY_SECOND)
-    return np.bincount(found.numbered, lead, found.clusters).astype(np.int64)
+    return np.bincount(found.cluster_number, lead, found.clusters).astype(np.int64)
 
 
-def paired_p_value(counts: list[int], ahead: IntArray) -> tuple[float, str]:
+def paired_p_value(counts: list[int], lead: IntArray) -> tuple[float, str]:
     """Exact McNemar where clusters are single items, else a sign-flip test by cluster, with its name."""
-    if len(ahead) == sum(counts):
+    if len(lead) == sum(counts):
         return mcnemar_p(counts[ONLY_FIRST], counts[ONLY_SECOND]), EXACT_MCNEMAR_TEST
-    return sign_flip_p(ahead), SIGN_FLIP_TEST
+    return sign_flip_p(lead), SIGN_FLIP_TEST
 
 
 ALPHA: Final = 0.05
-
 LOOKS: Final = 3
 
 NO_TEST_PART: Final = (
@@ -207,7 +193,7 @@ NO_TEST_PART: Final = (
 
 @dataclass(frozen=True)
 class HeldOutLook:
-    """One look at the test part, counted from 1. ``of`` is how many there are, fixed when the split was made."""
+    """One look at the test part. ``number``: from 1; ``of``: how many are allowed, fixed when the split was made."""
 
     number: int
     of: int = LOOKS
@@ -218,15 +204,15 @@ class HeldOutLook:
 
     @property
     def level(self) -> float:
-        """Every look has its share of α, so that all of them together err no more often than one (Bonferroni)."""
+        """The level of one look, α ÷ looks, which keeps the error rate of all looks together at α (Bonferroni)."""
         return ALPHA / self.of
 
 
 @dataclass(frozen=True)
 class ComparedAspect:
-    """``p_adjusted``: by Holm over the aspects that have a p value.
+    """Two judges compared on one aspect. ``p_adjusted``: by Holm over the aspects that have a p value.
 
-    ``better``: the name of a judge, decided by Holm over all judges and aspects of the report; or None.
+    ``better``: the name of the better judge, decided by Holm over all judges and aspects of the report; or None.
     """
 
     comparison: JudgeComparison

@@ -53,8 +53,8 @@ class JudgeMaterial:
     """The verdicts of one judge on one aspect. ``label``: what accompanies its name.
 
     ``derived``: where its choices come from, if no call gave them. ``states``: that of each call without an answer
-    on this aspect, once. ``single``: the verdicts one by one, with failed calls as ties where the rules say so.
-    ``selected``: the comparisons that it was to judge. ``elsewhere``: as `Failed` has it. A panel has no rater.
+    on this aspect, once. ``individual``: the verdicts one by one, with failed calls as ties where the rules say so.
+    ``selected``: the comparisons that it was to judge. ``failed_elsewhere``: as in `FailedCalls`. A panel has no rater.
     """
 
     name: str
@@ -62,27 +62,30 @@ class JudgeMaterial:
     kind: str
     label: str | None
     verdicts: JudgeVerdicts
-    single: JudgeVerdicts
-    own: ConsolidatedVerdicts
+    individual: JudgeVerdicts
+    consolidated: ConsolidatedVerdicts
     states: IntArray
     selected: BoolArray
     repaired: int = 0
     derived: Derivation | None = None
-    elsewhere: int = 0
+    failed_elsewhere: int = 0
 
     @property
     def has_answers(self) -> bool:
-        """Whether it answered anything: a tie that stands for a failed call is no answer."""
-        return self.verdicts.n > 0 or bool(((self.own.choice != MISSING) & ~self.own.incomplete).any())
+        """Whether the judge answered anything; a tie in place of a failed call is no answer."""
+        return self.verdicts.n > 0 or bool(
+            ((self.consolidated.choice != MISSING) & ~self.consolidated.incomplete).any()
+        )
 
 
 @dataclass(frozen=True)
 class FailedCalls:
-    """Calls without a verdict by state, and ``incomplete``: comparisons that therefore have none.
+    """Calls without a verdict, by state.
 
-    ``calls``: those that failed for good; a call that waits or was cancelled may still be asked. ``asked``: all calls,
-    answered or not; None where they asked for scores of single responses. ``elsewhere``: calls that a file says failed,
-    on none of the aspects on which the judge has a verdict; a file's call does not say on which.
+    ``calls``: those that failed for good; waiting and cancelled calls may still be sent. ``incomplete``: comparisons
+    without a verdict because of such calls. ``asked``: all calls, answered or not; None where they asked for scores of
+    single responses. ``elsewhere``: failed calls of imported files that belong to none of the aspects on which the
+    judge has a verdict; files do not say to which aspect a failed call belongs.
     """
 
     unreadable: int
@@ -105,17 +108,17 @@ class FailedCalls:
 
     @property
     def in_words(self) -> str:
-        """“60 of 120 calls failed (50 unreadable, 10 refused)”, then those that wait or were cancelled, if any."""
+        """A phrase such as “60 of 120 calls failed (50 unreadable, 10 refused), 3 calls waiting”; empty without any."""
         kinds = ", ".join(
             f"{count:,} {name.replace('_', ' ')}"
             for name, count in self.by_state.items()
             if name not in ("waiting", "cancelled")
         )
         calls = plural_calls(self.calls) if self.asked is None else f"{self.calls:,} of {plural_calls(self.asked)}"
-        said = [f"{calls} failed ({kinds})"] if self.calls else []
-        said += [f"{plural_calls(self.waiting)} waiting"] if self.waiting else []
-        said += [f"{plural_calls(self.cancelled)} cancelled"] if self.cancelled else []
-        return ", ".join(said)
+        parts = [f"{calls} failed ({kinds})"] if self.calls else []
+        parts += [f"{plural_calls(self.waiting)} waiting"] if self.waiting else []
+        parts += [f"{plural_calls(self.cancelled)} cancelled"] if self.cancelled else []
+        return ", ".join(parts)
 
 
 def plural_calls(calls: int) -> str:
@@ -124,9 +127,10 @@ def plural_calls(calls: int) -> str:
 
 @dataclass(frozen=True)
 class JudgeReport:
-    """``repaired`` counts calls whose verdict came when asked a second time; they are among the others.
+    """All numbers of one judge on one aspect.
 
-    ``inconsistent``: comparisons on which its orders differ, or which a file says it was inconsistent on.
+    ``repaired``: how many of its calls were answered only when asked a second time. ``inconsistent``: comparisons on
+    which its orders differ, or which a file marks as inconsistent.
     """
 
     rater_id: int | None
@@ -158,12 +162,15 @@ def judge_report(
     offered: Collection[int],
     rules: ReportRules,
 ) -> JudgeReport:
-    """``others``: of each vote of a person the majority of the others. ``everything``: the comparisons, undivided.
+    """The report on one judge and one aspect.
 
-    ``gold_choice``: the gold label in terms of A and B whatever the coding; accuracy does not depend on it.
+    ``others``: the majority of the others, for each entry of ``people.poll.per_rater``. ``everything``: all comparisons
+    as one stratum. ``gold_choice``: the gold label of each comparison in terms of A and B, whatever the coding.
     """
-    own = judge.own
-    against_people, against_gold = (recode_like_reference(own, held)[held.poll.items] for held in (people, gold))
+    own = judge.consolidated
+    against_people, against_gold = (
+        recode_like_reference(own, reference)[reference.poll.items] for reference in (people, gold)
+    )
     matrix = cross_tabulate_choices(against_people, people.majority.choice)
     in_orders = position_bias(own, everything)
     return JudgeReport(
@@ -181,7 +188,7 @@ def judge_report(
         judge_human=judge_human_agreement(against_people, people, len(offered), rules.coding),
         ceiling=human_ceiling(against_people, people.poll, others, people.names),
         judge_gold=judge_gold_agreement(against_gold, gold, offered, rules.coding),
-        each_order=accuracy_by_order(judge.single, in_orders.consistency, gold_choice, cluster),
+        each_order=accuracy_by_order(judge.individual, in_orders.consistency, gold_choice, cluster),
         confusion=confusion_matrix(matrix, offered, rules.coding, MAJORITY),
         position=in_orders,
         failed=count_failed_calls(judge),
@@ -190,15 +197,15 @@ def judge_report(
 
 def panel_material(name: str, judges: Sequence[JudgeMaterial], items: int) -> JudgeMaterial:
     """The material of a panel of judges as one rater, with their failures and repairs."""
-    own, derived = panel_verdicts([PanelMember(one.name, one.own) for one in judges], items)
+    own, derived = panel_verdicts([PanelMember(one.name, one.consolidated) for one in judges], items)
     return JudgeMaterial(
         name=name,
         rater_id=None,
         kind=PANEL,
         label=f"majority of {len(judges)} judges",
         verdicts=JudgeVerdicts(),
-        single=JudgeVerdicts(),
-        own=own,
+        individual=JudgeVerdicts(),
+        consolidated=own,
         states=np.concatenate([one.states for one in judges]),
         selected=np.logical_or.reduce([one.selected for one in judges]),
         repaired=sum(one.repaired for one in judges),
@@ -218,7 +225,7 @@ def count_failed_calls(judge: JudgeMaterial) -> FailedCalls:
         calls=sum(calls[state] for state in FAILURE_STATES),
         waiting=sum(calls[state] for state in OPEN_CALL_STATES),
         cancelled=calls[CallState.CANCELLED],
-        incomplete=int(judge.own.incomplete.sum()),
+        incomplete=int(judge.consolidated.incomplete.sum()),
         asked=judge.verdicts.n + len(judge.states) if judge.derived is None else None,
-        elsewhere=judge.elsewhere,
+        elsewhere=judge.failed_elsewhere,
     )

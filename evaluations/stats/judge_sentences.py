@@ -9,8 +9,8 @@ from evaluations.stats.estimates import Estimate
 from evaluations.stats.judge_report import JudgeReport, plural_calls
 from evaluations.stats.simultaneous_intervals import Claim, SimultaneousDifference
 
-FEW: Final = 30  # below this many comparisons a share moves by several points with every further one
-LEAST_ONE_WAY: Final = 10  # fewer alike choices may be by chance
+FEW: Final = 30  # comparisons; below, each further one changes a share by several points
+LEAST_ONE_WAY: Final = 10  # equal choices; fewer may be by chance
 PEOPLE: Final = "the majority of people"
 ONE_VOTE: Final = "the only reviewer of each comparison"
 GOLD: Final = "gold"
@@ -21,7 +21,7 @@ class AspectAgreement:
     """The agreement of the judge with its reference on one aspect."""
 
     aspect: str
-    against: str
+    reference: str
     numbers: Agreement
 
 
@@ -30,7 +30,7 @@ def judge_sentence(
 ) -> str:
     """The sentences on one judge. ``by_aspect``: its reports by the aspect's name.
 
-    ``shown``: by the same, what is shown of it beside reviewers over all that is claimed at once; without, nothing is.
+    ``shown``: by aspect name, its difference from reviewers with an interval that is simultaneous over the report.
     """
     who = f"{name} ({one.label})" if (one := next(iter(by_aspect.values()))).label else name
     people, gold = agreements_with_people(by_aspect), agreements_with_gold(by_aspect)
@@ -38,27 +38,17 @@ def judge_sentence(
         most = max((one.coverage for one in by_aspect.values()), key=lambda one: one.judged)
         why = one.judge_human.majority.with_ties.agreement.why
         on = f"{most.judged:,} of {comparisons_phrase(most.comparisons)}"
-        said = f"{who} has a verdict on {on}, none with a majority of people or a gold label to compare it with."
-        return " ".join(
-            [
-                said,
-                *filter(None, [why]),
-                *reviewer_comparison_sentences(by_aspect, shown or {}),
-                *failed_call_remarks(by_aspect),
-            ]
-        )
-    several = len(by_aspect) > 1
-    told_of = [
-        f"{'It' if place else who} {agreement_sentence(held, several)}"
-        for place, held in enumerate(filter(None, (people, gold)))
-    ]
-    return " ".join(
-        [
-            *told_of,
-            *reviewer_comparison_sentences(by_aspect, shown or {}),
-            *agreement_remarks([*people, *gold], by_aspect),
+        sentences = [f"{who} has a verdict on {on}, none with a majority of people or a gold label to compare it with."]
+        sentences += [why] if why else []
+        remarks = failed_call_remarks(by_aspect)
+    else:
+        several = len(by_aspect) > 1
+        sentences = [
+            f"{'It' if place else who} {agreement_sentence(agreements, several)}"
+            for place, agreements in enumerate(filter(None, (people, gold)))
         ]
-    )
+        remarks = agreement_remarks([*people, *gold], by_aspect)
+    return " ".join([*sentences, *reviewer_comparison_sentences(by_aspect, shown or {}), *remarks])
 
 
 def agreements_with_people(by_aspect: Mapping[str, JudgeReport]) -> list[AspectAgreement]:
@@ -73,36 +63,38 @@ def agreements_with_gold(by_aspect: Mapping[str, JudgeReport]) -> list[AspectAgr
     return [AspectAgreement(name, GOLD, numbers) for name, numbers in found.items() if numbers.n]
 
 
-def agreement_sentence(held: Sequence[AspectAgreement], several: bool) -> str:
+def agreement_sentence(agreements: Sequence[AspectAgreement], several: bool) -> str:
     """``several``: whether the judge was asked about more than one aspect."""
-    if len(held) > 1:
-        return agreement_range(held)
-    numbers = held[0].numbers
-    about = f" for {held[0].aspect.lower()}" if several else ""
-    said = f"agrees with {held[0].against} on {numbers.agree:,} of {comparisons_phrase(numbers.n)}{about}"
-    said = f"{said} ({percent_with_interval(numbers.agreement)})"
+    if len(agreements) > 1:
+        return agreement_range(agreements)
+    numbers = agreements[0].numbers
+    about = f" for {agreements[0].aspect.lower()}" if several else ""
+    sentence = f"agrees with {agreements[0].reference} on {numbers.agree:,} of {comparisons_phrase(numbers.n)}{about}"
+    sentence = f"{sentence} ({percent_with_interval(numbers.agreement)})"
     chance = chance_agreement(numbers)
-    return f"{said}." if chance is None else f"{said}; choosing blindly as often as they do would give {chance:.0%}."
-
-
-def agreement_range(held: Sequence[AspectAgreement]) -> str:
-    least, most = (
-        min(held, key=lambda one: agreement_share(one.numbers)),
-        max(held, key=lambda one: agreement_share(one.numbers)),
+    return (
+        f"{sentence}."
+        if chance is None
+        else f"{sentence}; choosing blindly as often as they do would give {chance:.0%}."
     )
+
+
+def agreement_range(agreements: Sequence[AspectAgreement]) -> str:
+    least = min(agreements, key=lambda one: agreement_share(one.numbers))
+    most = max(agreements, key=lambda one: agreement_share(one.numbers))
     if agreement_share(least.numbers) == agreement_share(most.numbers):
         # Of the fewest comparisons, whose interval is the widest.
-        fewest = min(held, key=lambda one: one.numbers.n)
-        sizes = {one.numbers.n for one in held}
+        fewest = min(agreements, key=lambda one: one.numbers.n)
+        sizes = {one.numbers.n for one in agreements}
         of = f"{min(sizes):,} to {max(sizes):,}" if len(sizes) > 1 else f"{min(sizes):,}"
         low = percent_with_interval(fewest.numbers.agreement)
-        each = f"comparison{'s' * (of != '1')} for each of {len(held)} aspects"
-        return f"agrees with {least.against} on {low} of {of} {each}."
+        each = f"comparison{'s' * (of != '1')} for each of {len(agreements)} aspects"
+        return f"agrees with {least.reference} on {low} of {of} {each}."
     low, high = percent_with_interval(least.numbers.agreement), percent_with_interval(most.numbers.agreement)
     return (
-        f"agrees with {least.against} on {low} of {comparisons_phrase(least.numbers.n)} for "
-        f"{least.aspect.lower()}, where it "
-        f"agrees least, to {high} of {most.numbers.n:,} for {most.aspect.lower()}, where it agrees most."
+        f"agrees with {least.reference} on {low} of {comparisons_phrase(least.numbers.n)} for "
+        f"{least.aspect.lower()}, where it agrees least, "
+        f"to {high} of {most.numbers.n:,} for {most.aspect.lower()}, where it agrees most."
     )
 
 
@@ -146,8 +138,8 @@ def within_phrase(one: SimultaneousDifference) -> str:
 
 
 def claims_over_aspects(compared: Mapping[str, SimultaneousDifference]) -> str:
-    """Every aspect on which a difference is shown is named; the others are counted."""
-    said = []
+    """A sentence that names each aspect with a claimed difference and counts the others."""
+    parts = []
     for claim in (Claim.BELOW, Claim.ABOVE):
         names = [
             f"{name.lower()} ({difference_in_points(one)}, {within_phrase(one)})"
@@ -155,15 +147,15 @@ def claims_over_aspects(compared: Mapping[str, SimultaneousDifference]) -> str:
             if one.claim is claim
         ]
         if names:
-            said.append(f"{claim} reviewers on {join_aspect_names(names)}")
-    alike = sum(one.claim is Claim.NONE and one.rule is not None for one in compared.values())
+            parts.append(f"{claim} reviewers on {join_aspect_names(names)}")
+    not_significant = sum(one.claim is Claim.NONE and one.rule is not None for one in compared.values())
     untested = sum(one.rule is None for one in compared.values())
-    if alike:
-        said.append(f"difference not significant on {aspects_phrase(alike)}")
+    if not_significant:
+        parts.append(f"difference not significant on {aspects_phrase(not_significant)}")
     if untested:
-        said.append(f"difference not tested on {aspects_phrase(untested)}")
+        parts.append(f"difference not tested on {aspects_phrase(untested)}")
     family = next(iter(compared.values())).family
-    return f"Against the same majorities, over all {family:,} differences at once: {'; '.join(said)}."
+    return f"Against the same majorities, over all {family:,} differences at once: {'; '.join(parts)}."
 
 
 def aspects_phrase(aspects: int) -> str:
@@ -177,7 +169,7 @@ def difference_in_points(one: SimultaneousDifference) -> str:
 
 
 def format_points(value: float) -> str:
-    """A difference in points, with as many decimals as it takes not to show 0."""
+    """A difference in percentage points, with enough decimals (up to 2) not to be shown as 0."""
     places = next((places for places in (0, 1, 2) if round(abs(100 * value), places)), 0)
     return f"{100 * value:+z.{places}f}".replace("-", "−")
 
@@ -187,7 +179,7 @@ def join_aspect_names(names: Sequence[str]) -> str:
 
 
 def percent_with_interval(number: Estimate) -> str:
-    """A share with its interval, where it has one. Only all of them are 100%, and none 0%."""
+    """A share with its interval, if any. Only a share of exactly 1 is shown as 100%, and of exactly 0 as 0%."""
     assert number.value is not None
     places = 0 if number.value in (0, 1) or 0.005 <= number.value < 0.995 else 1
     share = f"{number.value:.{places}%}"
@@ -202,20 +194,20 @@ def agreement_share(numbers: Agreement) -> float:
 
 
 def chance_agreement(numbers: Agreement) -> float | None:
-    """The agreement by chance that Cohen's kappa reckons with."""
+    """The agreement by chance that Cohen's kappa assumes; None where kappa is undefined or 1."""
     kappa = numbers.cohen_kappa.value
     if kappa is None or kappa == 1:
         return None
     return (agreement_share(numbers) - kappa) / (1 - kappa)
 
 
-def agreement_remarks(held: Sequence[AspectAgreement], by_aspect: Mapping[str, JudgeReport]) -> list[str]:
+def agreement_remarks(agreements: Sequence[AspectAgreement], by_aspect: Mapping[str, JudgeReport]) -> list[str]:
     """Remarks that a reader needs with the share of agreement."""
-    said = one_way_remarks(by_aspect)
-    fewest = min(one.numbers.n for one in held)
+    remarks = one_way_remarks(by_aspect)
+    fewest = min(one.numbers.n for one in agreements)
     if fewest < FEW:
-        said.append(f"Based on as few as {comparisons_phrase(fewest)}: it may change with more data.")
-    return [*said, *coverage_remarks(by_aspect), *failed_call_remarks(by_aspect)]
+        remarks.append(f"Based on as few as {comparisons_phrase(fewest)}: it may change with more data.")
+    return [*remarks, *coverage_remarks(by_aspect), *failed_call_remarks(by_aspect)]
 
 
 def one_way_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
@@ -226,11 +218,11 @@ def one_way_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
         made = {choice: n for choice, n in made.items() if n}
         if len(made) == 1 and not has_ties_for_failures(one) and (n := sum(made.values())) >= LEAST_ONE_WAY:
             found.setdefault((next(iter(made)), n), []).append(name.lower())
-    said = []
+    remarks = []
     for (choice, n), names in found.items():
         about = f" for {join_aspect_names(names)}" if len(by_aspect) > 1 else ""
-        said.append(f"It chose {choice.replace('_', ' ')} on all {n:,} of these comparisons{about}.")
-    return said
+        remarks.append(f"It chose {choice.replace('_', ' ')} on all {n:,} of these comparisons{about}.")
+    return remarks
 
 
 def coverage_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
@@ -251,7 +243,7 @@ def has_ties_for_failures(one: JudgeReport) -> bool:
 def failed_call_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
     """The calls without an answer, of the aspect that has most of them, and those of aspects without a verdict."""
     calls = max((one.failed for one in by_aspect.values()), key=lambda one: one.calls)
-    said = [f"{calls.in_words[0].upper()}{calls.in_words[1:]}."] if calls.in_words else []
+    remarks = [f"{calls.in_words[0].upper()}{calls.in_words[1:]}."] if calls.in_words else []
     if calls.elsewhere:
-        said.append(f"{plural_calls(calls.elsewhere).capitalize()} failed on aspects on which it has no verdict.")
-    return said
+        remarks.append(f"{plural_calls(calls.elsewhere).capitalize()} failed on aspects on which it has no verdict.")
+    return remarks

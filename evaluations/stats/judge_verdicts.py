@@ -8,15 +8,25 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluations.domain.judges import FAILURE_STATES, CallState
-from evaluations.domain.packed_votes import PACKED_CHOICES, PACKED_ORDERS
+from evaluations.domain.packed_votes import PACKED_ORDERS
 from evaluations.domain.reports import FailedRule
-from evaluations.stats.coding import AS_STORED, FOLDED, MISSING, SWAPPED, TIE, A, B, BoolArray, IntArray
+from evaluations.stats.coding import (
+    AS_STORED,
+    CHOICES,
+    FOLDED,
+    MISSING,
+    SWAPPED,
+    TIE,
+    A,
+    B,
+    BoolArray,
+    FloatArray,
+    IntArray,
+)
 from evaluations.stats.estimates import drop_rounding_noise
 
-# The code of a state of a call without a verdict is its place here; those that can still be
-# answered stand last.
+# The code of the state of a call without a verdict is its position here; states that can still change come last.
 STATES: Final = (*FAILURE_STATES, CallState.PENDING, CallState.RUNNING, CallState.CANCELLED)
-
 Choices = npt.NDArray[np.int8]
 
 
@@ -24,7 +34,7 @@ Choices = npt.NDArray[np.int8]
 class JudgeAnswers:
     """The choices of a judge on one aspect in one order: comparison and choice of each sample.
 
-    ``is_single``: no comparison has two entries.
+    ``is_single``: whether no comparison has two entries.
     """
 
     shown: int
@@ -60,9 +70,11 @@ class UnansweredCalls:
 
 @dataclass(frozen=True)
 class ConsolidatedVerdicts:
-    """One entry per comparison. ``by_order``: for each of ORDERS that was answered, MISSING where there is no verdict.
+    """A judge's one verdict on each comparison; every array has one entry for each.
 
-    ``asked``: whether there is a verdict or a call without one.
+    ``choice``: MISSING where there is none. ``incomplete``: whether an order was asked and has no answer. ``asked``:
+    whether there is a verdict or a call without one. ``by_order``: of each order in PACKED_ORDERS, the choices in it,
+    or None where it was never answered.
     """
 
     choice: Choices
@@ -80,7 +92,7 @@ class ConsolidatedVerdicts:
         return self.in_order(SWAPPED)
 
     def in_order(self, shown: int) -> Choices:
-        """The choice in one order, MISSING everywhere where it was never answered."""
+        """The choices in one order; all MISSING where it was never answered."""
         found = self.by_order[shown]
         return no_choices(len(self.choice)) if found is None else found
 
@@ -90,7 +102,7 @@ def no_choices(items: int) -> Choices:
 
 
 def count_failures_as_ties(verdicts: JudgeVerdicts, unanswered: UnansweredCalls) -> JudgeVerdicts:
-    """Every failed call as a tie among the verdicts; of scores, whose calls are about one side, one each comparison."""
+    """The verdicts with a tie for every failed call; for scores, whose calls are about one side, one per comparison."""
     known = {one.shown: one for one in verdicts.answers}
     answers = dict(known)
     for shown in np.unique(unanswered.shown[unanswered.failed]).tolist():
@@ -106,7 +118,7 @@ def count_failures_as_ties(verdicts: JudgeVerdicts, unanswered: UnansweredCalls)
 def consolidate_verdicts(
     verdicts: JudgeVerdicts, unanswered: UnansweredCalls, items: int, failed: FailedRule = FailedRule.EXCLUDE
 ) -> ConsolidatedVerdicts:
-    """Per order the plurality of its samples, then the orders together; an unanswered order makes it missing."""
+    """One verdict per comparison: the plurality of samples per order, orders combined; missing if one is unanswered."""
     by_order: list[Choices | None] = [None] * len(PACKED_ORDERS)
     for one in verdicts.answers:
         by_order[one.shown] = plurality_of_samples(one, items)
@@ -115,15 +127,15 @@ def consolidate_verdicts(
         inconsistent[verdicts.marked] = True
     asked = choice != MISSING
     asked[unanswered.item] = True
-    lacking = is_in_unanswered_order(unanswered, by_order)
+    in_unanswered_order = is_in_unanswered_order(unanswered, by_order)
     incomplete, waiting = np.zeros((2, items), dtype=bool)
-    incomplete[unanswered.item[lacking]] = True
-    waiting[unanswered.item[lacking & ~unanswered.failed]] = True
+    incomplete[unanswered.item[in_unanswered_order]] = True
+    waiting[unanswered.item[in_unanswered_order & ~unanswered.failed]] = True
     choice[incomplete] = MISSING
     inconsistent &= ~incomplete
     if failed is FailedRule.TIE:
         choice[incomplete & ~waiting] = TIE
-        fill_failures_with_ties(by_order, unanswered, lacking & unanswered.failed, items)
+        fill_failures_with_ties(by_order, unanswered, in_unanswered_order & unanswered.failed, items)
     return ConsolidatedVerdicts(choice, inconsistent, incomplete, asked, tuple(by_order))
 
 
@@ -138,13 +150,13 @@ def fill_failures_with_ties(
 
 
 def plurality_of_samples(answers: JudgeAnswers, items: int) -> Choices:
-    """Per comparison the choice of most samples, a tie where no single one leads, else MISSING."""
+    """Per comparison the choice of most samples, a tie where several lead, MISSING without samples."""
     if answers.is_single:
         chosen = no_choices(items)
         chosen[answers.item] = answers.choice
         return chosen
-    cell = answers.item * len(PACKED_CHOICES) + answers.choice
-    counts = np.bincount(cell, minlength=items * len(PACKED_CHOICES)).reshape(items, len(PACKED_CHOICES))
+    cell = answers.item * CHOICES + answers.choice
+    counts = np.bincount(cell, minlength=items * CHOICES).reshape(items, CHOICES)
     most = counts.max(axis=1)
     leading = (counts == most[:, None]).sum(axis=1)
     found = np.where(leading == 1, counts.argmax(axis=1), TIE)
@@ -152,7 +164,7 @@ def plurality_of_samples(answers: JudgeAnswers, items: int) -> Choices:
 
 
 def combine_orders(orders: Sequence[Choices], items: int) -> tuple[Choices, BoolArray]:
-    """The orders together: equal stays, else a tie, inconsistent where any order chose a side."""
+    """Orders combined: equal choices stay, others make a tie, which is inconsistent where an order chose a side."""
     choice, inconsistent = no_choices(items), np.zeros(items, dtype=bool)
     for other in orders:
         differs = (choice != other) & (choice != MISSING) & (other != MISSING)
@@ -163,13 +175,13 @@ def combine_orders(orders: Sequence[Choices], items: int) -> tuple[Choices, Bool
 
 
 def is_in_unanswered_order(unanswered: UnansweredCalls, by_order: Sequence[Choices | None]) -> BoolArray:
-    """Which of the calls are in an order in which the comparison has no answer at all."""
-    lacking = np.ones(len(unanswered.item), dtype=bool)
+    """Which of the calls are in an order in which the comparison has no answer."""
+    unanswered_order = np.ones(len(unanswered.item), dtype=bool)
     for shown, chosen in enumerate(by_order):
         if chosen is not None:
             here = unanswered.shown == shown
-            lacking[here] = chosen[unanswered.item[here]] == MISSING
-    return lacking
+            unanswered_order[here] = chosen[unanswered.item[here]] == MISSING
+    return unanswered_order
 
 
 def find_orders_seen(item: IntArray, shown: IntArray, items: int) -> BoolArray:
@@ -189,9 +201,10 @@ PARTLY_JUDGED: Final = (
 
 @dataclass(frozen=True)
 class JudgeCoverage:
-    """``selected``: all comparisons, or those of the random selection that the judge was sent through.
+    """How many comparisons a judge has a verdict on.
 
-    ``why``: why there is no corrected win rate and no ranking; None where there may be.
+    ``selected``: how many it was asked to judge: all, or a random selection. ``why``: why there is no corrected win
+    rate and no ranking; None where coverage suffices.
     """
 
     judged: int
@@ -203,9 +216,8 @@ class JudgeCoverage:
 def selection_mask(own: ConsolidatedVerdicts, shuffle: IntArray | None) -> BoolArray:
     """The comparisons that the judge was asked to judge.
 
-    All comparisons where it was asked about any others. ``shuffle``: of each comparison its number in the random order
-    in which judges and people meet them, or None for a judge whose verdicts came in files: nobody knows how they were
-    chosen.
+    These are the first ones in random order, if it was asked about exactly those; otherwise all. ``shuffle``: of each
+    comparison, its number in the random order of review; None for imported judges, whose selection is unknown.
     """
     if shuffle is not None and own.asked.any() and not own.asked.all():
         in_order = own.asked[np.argsort(shuffle, kind="stable")]
@@ -215,7 +227,7 @@ def selection_mask(own: ConsolidatedVerdicts, shuffle: IntArray | None) -> BoolA
 
 
 def judge_coverage(choice: IntArray, selected: BoolArray) -> JudgeCoverage:
-    """``choice``: the judge's one verdict on each comparison, or MISSING."""
+    """A judge's coverage. ``choice``: its verdict on each comparison, or MISSING; ``selected``: what it was asked."""
     judged = int(((choice != MISSING) & selected).sum())
     why = why_coverage_too_low(judged, int(selected.sum()))
     return JudgeCoverage(judged=judged, selected=int(selected.sum()), comparisons=len(choice), why=why)
@@ -226,9 +238,6 @@ def why_coverage_too_low(judged: int, selected: int) -> str | None:
     if 100 * judged >= LEAST_COVERED * selected:
         return None
     return PARTLY_JUDGED.format(f"{judged:,}", f"{selected:,}", LEAST_COVERED)
-
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -246,7 +255,7 @@ class PanelMember:
     """The verdicts of one judge of a panel on one aspect."""
 
     name: str
-    own: ConsolidatedVerdicts
+    consolidated: ConsolidatedVerdicts
 
 
 def verdicts_without_order(item: IntArray, choice: IntArray) -> JudgeVerdicts:
@@ -264,7 +273,7 @@ def mean_by_unit(unit: IntArray, value: FloatArray, units: int) -> FloatArray:
 def verdicts_from_scores(a: FloatArray, b: FloatArray, margin: float) -> JudgeVerdicts:
     """Per comparison the side with the higher mean score, a tie within the margin; none where either is missing.
 
-    The equal of `domain.derived_choice`.
+    ``a`` and ``b``: mean scores of both sides by comparison, NaN where missing.
     """
     (item,) = np.nonzero(~np.isnan(a) & ~np.isnan(b))
     return verdicts_without_order(item, choices_from_scores(a[item], b[item], margin))
@@ -279,20 +288,24 @@ def choices_from_scores(a: FloatArray, b: FloatArray, margin: float | FloatArray
 def panel_verdicts(members: Sequence[PanelMember], items: int) -> tuple[ConsolidatedVerdicts, Derivation]:
     """The choice of more than half of the judges that have one, else a tie; none where fewer than half of them have.
 
-    Incomplete is what every judge was asked about and fewer than half could answer.
+    A comparison is incomplete where every judge was asked about it and fewer than half could answer.
     """
-    own = np.array([one.own.choice for one in members])
-    votes = np.array([(own == code).sum(axis=0) for code in range(len(PACKED_CHOICES))])
+    choices = np.array([one.consolidated.choice for one in members])
+    votes = np.array([(choices == code).sum(axis=0) for code in range(CHOICES)])
     answered = votes.sum(axis=0)
-    heard = (answered > 0) & (2 * answered >= len(members))
+    has_choice = (answered > 0) & (2 * answered >= len(members))
     agreed = 2 * votes.max(axis=0) > answered
-    choice = np.where(heard, np.where(agreed, votes.argmax(axis=0), TIE), MISSING).astype(np.int8)
-    asked = np.logical_and.reduce([one.own.asked for one in members])
-    lacking = np.logical_or.reduce([one.own.incomplete for one in members])
-    n_split = int((heard & ~agreed).sum())
+    choice = np.where(has_choice, np.where(agreed, votes.argmax(axis=0), TIE), MISSING).astype(np.int8)
+    asked = np.logical_and.reduce([one.consolidated.asked for one in members])
+    any_incomplete = np.logical_or.reduce([one.consolidated.incomplete for one in members])
+    n_split = int((has_choice & ~agreed).sum())
     return (
         ConsolidatedVerdicts(
-            choice, np.zeros(items, dtype=bool), asked & ~heard & lacking, asked, (None,) * len(PACKED_ORDERS)
+            choice,
+            np.zeros(items, dtype=bool),
+            asked & ~has_choice & any_incomplete,
+            asked,
+            (None,) * len(PACKED_ORDERS),
         ),
         Derivation("panel", judges=tuple(one.name for one in members), n_split=n_split),
     )

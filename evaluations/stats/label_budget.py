@@ -7,10 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.domain.packed_votes import PACKED_CHOICES
 from evaluations.stats.agreement import Agreement
-from evaluations.stats.agreement_coefficients import ContingencyTables, cohen_kappa, raw_agreement
-from evaluations.stats.cluster_totals import Contributions, FloatArray
+from evaluations.stats.agreement_coefficients import cohen_kappa, contingency_tables, raw_agreement
+from evaluations.stats.cluster_totals import Contributions
 from evaluations.stats.coding import MISSING, BoolArray, IntArray
 from evaluations.stats.confidence_intervals import Spread
 from evaluations.stats.distributions import Z_975
@@ -19,9 +18,7 @@ from evaluations.stats.items import Items
 from evaluations.stats.win_rates import WinRates
 
 HALF_WIDTHS: Final = (0.10, 0.05, 0.03, 0.02, 0.01)
-
 WORTH_SAYING: Final = 0.005  # a share of reviews that would be printed as 0 %
-
 NO_ERROR: Final = "There is no interval of people alone to hold that with the judge against."
 
 
@@ -36,7 +33,7 @@ class ReviewEffort:
 
 @dataclass(frozen=True)
 class UnreviewedMaterial:
-    """What is at hand and not reviewed: comparisons, and the clusters of which no comparison is reviewed."""
+    """Comparisons that nobody has reviewed, and clusters of which no comparison is reviewed."""
 
     clusters: int
     comparisons: int
@@ -44,9 +41,10 @@ class UnreviewedMaterial:
 
 @dataclass(frozen=True)
 class BudgetTarget:
-    """``clusters``: as many in all. ``…_more``: beyond those so far; 0 where the width is reached.
+    """What an interval of ``half_width`` needs.
 
-    ``suffices``: whether the material at hand has them; where it has not, ``why`` says what is lacking.
+    ``clusters``: in all. ``…_more``: beyond those reviewed so far; 0 where the width is reached. ``suffices``: whether
+    the unreviewed material has them; where it has not, ``why`` says what is missing.
     """
 
     half_width: float
@@ -60,9 +58,9 @@ class BudgetTarget:
 
 @dataclass(frozen=True)
 class LabelBudget:
-    """``half_width``: z standard errors now; the interval itself may be skewed, or cut off at 0 and 1. Empty where
+    """How many more reviews give an interval of each target width; no targets where ``why`` says that none is known.
 
-    ``why`` says why the spread is not known.
+    ``half_width``: z standard errors now; the interval itself may be skewed, or cut off at 0 and 1.
     """
 
     why: str | None
@@ -73,7 +71,7 @@ class LabelBudget:
 
 @dataclass(frozen=True)
 class ReviewSaving:
-    """``share``: of the reviews that the same interval would take from people alone; below 0 where the judge harms."""
+    """The share of reviews that the judge saves; below 0 where the judge makes the interval wider."""
 
     share: float | None
     words: str
@@ -88,7 +86,7 @@ def label_budget(
 ) -> LabelBudget:
     """``variance``: of the number over the clusters so far (`Spread.variance`), which shrinks as 1 ÷ clusters.
 
-    ``unknown``: why that variance is not to be relied on (`too_few`, or why the number is undefined), else None.
+    ``unknown``: why that variance is unreliable (`why_interval_withheld`, or why the number is undefined), else None.
     New clusters are taken to have as many comparisons and reviews as those so far. ``half_widths``: above 0.
     """
     if unknown is not None or not isfinite(variance) or variance <= 0:
@@ -100,7 +98,7 @@ def label_budget(
 def budget_target(
     half_width: float, variance: float, effort: ReviewEffort, material: UnreviewedMaterial
 ) -> BudgetTarget:
-    """z · √(variance · clusters ÷ clusters needed) = half width, solved for the clusters needed."""
+    """The target that solves z · √(variance · clusters ÷ clusters needed) = half width for the clusters needed."""
     needed = max(ceil(Z_975**2 * variance * effort.clusters / half_width**2), 1)
     more = max(needed - effort.clusters, 0)
     comparisons, reviews = (ceil(more * one / effort.clusters) for one in (effort.comparisons, effort.reviews))
@@ -120,7 +118,7 @@ def missing_material(clusters: int, comparisons: int, material: UnreviewedMateri
 
 
 def ppi_saving(width_ratio: float | None) -> ReviewSaving:
-    """1 − (standard error with the judge ÷ of people alone)², for the error shrinks as 1 ÷ √reviews."""
+    """The saving 1 − ``width_ratio``², as standard errors shrink as 1 ÷ √reviews; the ratio: with judge ÷ without."""
     if width_ratio is None:
         return ReviewSaving(None, NO_ERROR)
     share = 1 - width_ratio**2
@@ -138,7 +136,7 @@ NO_CANDIDATE: Final = "There is no candidate whose win rate could be planned for
 
 @dataclass(frozen=True)
 class EstimateVariance:
-    """A number with its variance over clusters (`Spread.variance`)."""
+    """An estimate with its variance over clusters (`Spread.variance`)."""
 
     number: Estimate
     variance: float
@@ -146,7 +144,10 @@ class EstimateVariance:
 
 @dataclass(frozen=True)
 class LabelBudgets:
-    """``win_rate``: of the candidate that people have reviewed most, which ``candidate`` names; ``saving``: by PPI."""
+    """The budgets of one judge's numbers.
+
+    ``win_rate``: of ``candidate``, the one that people have reviewed most; ``saving``: by PPI.
+    """
 
     agreement: LabelBudget
     cohen_kappa: LabelBudget
@@ -164,7 +165,9 @@ def label_budgets(
     people: IntArray,
     votes: int,
 ) -> LabelBudgets:
-    """``variances``: of the win rate of each candidate from people alone, in the order of ``rates.candidates``.
+    """The label budgets of agreement, kappa and the win rate of the most reviewed candidate.
+
+    ``variances``: of the win rate of each candidate from people alone, in the order of ``rates.candidates``.
 
     ``people``: their majority on each comparison, MISSING where nobody voted; ``votes``: how many they gave.
     """
@@ -176,10 +179,8 @@ def label_budgets(
     if rates.candidates:
         candidates = zip(rates.candidates.items(), variances, strict=True)
         (name, rate), variance = max(candidates, key=lambda one: one[0][1].people.n)
-        of_rate, saving = (
-            budget_for_estimate(EstimateVariance(rate.people, variance), effort, material),
-            ppi_saving(rate.width_ratio),
-        )
+        of_rate = budget_for_estimate(EstimateVariance(rate.people, variance), effort, material)
+        saving = ppi_saving(rate.width_ratio)
     return LabelBudgets(
         agreement=budget_for_estimate(agreement, effort, material),
         cohen_kappa=budget_for_estimate(cohen_kappa, effort, material),
@@ -193,13 +194,9 @@ def agreement_variances(now: Agreement, table: Contributions) -> tuple[EstimateV
     """Agreement and Cohen's kappa, with their variances by the table of choices by choices that they are made of."""
     spread = Spread(table)
     return (
-        EstimateVariance(now.agreement, spread.variance(lambda totals: raw_agreement(square_tables(totals)))),
-        EstimateVariance(now.cohen_kappa, spread.variance(lambda totals: cohen_kappa(square_tables(totals)))),
+        EstimateVariance(now.agreement, spread.variance(lambda totals: raw_agreement(contingency_tables(totals)))),
+        EstimateVariance(now.cohen_kappa, spread.variance(lambda totals: cohen_kappa(contingency_tables(totals)))),
     )
-
-
-def square_tables(totals: FloatArray) -> ContingencyTables:
-    return ContingencyTables(totals.reshape(*totals.shape[:-1], len(PACKED_CHOICES), len(PACKED_CHOICES)))
 
 
 def budget_for_estimate(found: EstimateVariance, effort: ReviewEffort, material: UnreviewedMaterial) -> LabelBudget:

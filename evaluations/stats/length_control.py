@@ -14,8 +14,7 @@ import numpy as np
 
 from evaluations.stats.bias.length_slope import explain_slope_withheld
 from evaluations.stats.bradley_terry import explain_unconnected, incidence_matrix, win_probabilities
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_intervals import SHARE_BOUNDS, UNBOUNDED, Bounds
 from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import Estimate, undefined_estimate
@@ -38,7 +37,7 @@ NOT_TOLD_APART: Final = "Length cannot be separated from the models: the fit has
 
 @dataclass(frozen=True)
 class LengthControlled:
-    """``win_rates``: by candidate, at equal length; empty where ``why`` says why.
+    """``win_rates``: by candidate, at equal length; empty for the reason ``why``.
 
     ``slope``: φ, the log odds that a response gains by being longer by many times ``scale_characters``, σ.
     """
@@ -59,11 +58,11 @@ class LengthDifferences:
     def longer_by(self) -> IntArray:
         """Δ: in characters."""
         by = self.matches.items.characters_a - self.matches.items.characters_b
-        return np.where(self.matches.turned, -by, by)
+        return np.where(self.matches.is_turned, -by, by)
 
     @cached_property
     def scale(self) -> float:
-        """σ, the root of the mean of Δ²: not about a mean, so that it is the same whoever is called first."""
+        """σ, the root of the mean of Δ²: not about the mean, so that it does not depend on the order of candidates."""
         return sqrt(float(np.mean(self.longer_by.astype(np.float64) ** 2))) if len(self.longer_by) else 0.0
 
     @cached_property
@@ -80,8 +79,8 @@ class LengthDifferences:
     @cached_property
     def design(self) -> FloatArray:
         """Rows × candidates: who the two are, for all but the first candidate, and then the row's mean covariate."""
-        size = BINS * len(self.matches.met)
-        nothing = np.zeros(len(self.matches.met))
+        size = BINS * len(self.matches.compared_pairs)
+        nothing = np.zeros(len(self.matches.compared_pairs))
         counts = np.bincount(self.row, minlength=size)
         means = np.bincount(self.row, self.covariate, size) / np.maximum(counts, 1)
         pairs = np.repeat(incidence_matrix(win_table_of(self.matches, nothing, nothing)), BINS, axis=0)
@@ -117,7 +116,9 @@ def explain_no_length_control(evidence: RankingEvidence, lengths: LengthDifferen
         return NOTHING_SAID
     if apart := explain_unconnected(evidence.table(evidence.totals), evidence.names):
         return apart
-    if (count := len(evidence.names)) > MOST_CANDIDATES or BINS * len(lengths.matches.met) * count > MOST_CELLS:
+    if (count := len(evidence.names)) > MOST_CANDIDATES or BINS * len(
+        lengths.matches.compared_pairs
+    ) * count > MOST_CELLS:
         return TOO_MANY.format(count)
     if not lengths.scale:
         return NO_LENGTHS
@@ -126,7 +127,7 @@ def explain_no_length_control(evidence: RankingEvidence, lengths: LengthDifferen
 
 def varies_within_pair(evidence: RankingEvidence, lengths: LengthDifferences) -> bool:
     """Whether two comparisons of one pair, both with a choice, are in different rows of the design."""
-    rows = np.unique(lengths.row[evidence.item[evidence.said]])
+    rows = np.unique(lengths.row[evidence.item[evidence.has_choice]])
     return len(np.unique(rows // BINS)) < len(rows)
 
 
@@ -150,7 +151,7 @@ def length_controlled_estimates(
     clusters, slope = evidence.clusters, Estimate(float(fit.coefficients[-1]), evidence.comparisons)
     values, gradients = win_rates_at_equal_length(fit, evidence)
     variances = ((gradients @ covariance) * gradients).sum(axis=1)
-    parts = zip(values, variances, evidence.met, interval_reasons_by_candidate(evidence), strict=True)
+    parts = zip(values, variances, evidence.comparison_counts, interval_reasons_by_candidate(evidence), strict=True)
     rates = [
         t_interval_by_clusters(Estimate(float(value), int(n)), float(variance), clusters, reason, SHARE_BOUNDS)
         for value, variance, n, reason in parts
@@ -164,7 +165,7 @@ def length_controlled_estimates(
 def explain_no_length_slope(evidence: RankingEvidence, lengths: LengthDifferences) -> str | None:
     """The reason why the slope has no interval: few clusters, or lengths that all but decide the choices."""
     longer_by = lengths.longer_by[evidence.item]
-    chosen = evidence.said & (evidence.outcome != 1 / 2) & (longer_by != 0)
+    chosen = evidence.has_choice & (evidence.outcome != 1 / 2) & (longer_by != 0)
     chose_longer = (longer_by > 0) == (evidence.outcome == 1)
     return explain_slope_withheld(evidence.cluster[chosen], chose_longer[chosen], evidence.clusters)
 
@@ -186,7 +187,5 @@ def t_interval_by_clusters(
     """± t · √variance with clusters − 1 degrees of freedom, but for a ``reason`` why it is not to be relied on."""
     if reason:
         return number.without_interval(reason)
-    assert number.value is not None
     margin = t_975(clusters - 1) * sqrt(max(variance, 0.0))
-    low, high = max(number.value - margin, bounds[0]), min(number.value + margin, bounds[1])
-    return number.within(low, high, f"t over {clusters:,} clusters")
+    return number.with_margin(margin, bounds, f"t over {clusters:,} clusters")

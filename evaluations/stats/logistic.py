@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import FloatArray, IntArray
 
 MOST_STEPS: Final = 100
 MOST_HALVINGS: Final = 20

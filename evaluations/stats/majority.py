@@ -7,9 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.domain.packed_votes import PACKED_CHOICES
 from evaluations.domain.reports import SplitRule
-from evaluations.stats.coding import MISSING, TIE, BoolArray, IntArray
+from evaluations.stats.coding import CHOICES, MISSING, TIE, BoolArray, IntArray
 
 MOST_CODES: Final = 2**16  # of tallies: up to fifteen votes for a choice
 
@@ -47,7 +46,7 @@ def tally_votes(unit: IntArray, choice: IntArray, units: int) -> IntArray:
     given = choice != MISSING
     if not given.all():
         unit, choice = unit[given], choice[given]
-    found = np.empty((len(PACKED_CHOICES), units), dtype=np.int32)
+    found = np.empty((CHOICES, units), dtype=np.int32)
     for code, votes in enumerate(found):
         votes[:] = np.bincount(unit[choice == code], minlength=units)
     return found
@@ -69,13 +68,13 @@ def leading_choice(votes: IntArray, rule: SplitRule) -> Majority:
 @lru_cache(maxsize=4)
 def enumerate_tallies(most: int) -> IntArray:
     """All tallies of up to ``most`` votes for each choice, indexed by code: choices × codes."""
-    codes = np.arange((most + 1) ** len(PACKED_CHOICES))
+    codes = np.arange((most + 1) ** CHOICES)
     return np.stack([codes // weight % (most + 1) for weight in tally_code_weights(most)])
 
 
 def tally_code_weights(most: int) -> list[int]:
     """What a vote for each choice adds to the code of a tally."""
-    return [(most + 1) ** place for place in range(len(PACKED_CHOICES))]
+    return [(most + 1) ** place for place in range(CHOICES)]
 
 
 def earliest_leading_choice(unit: IntArray, choice: IntArray, votes: IntArray) -> IntArray:

@@ -7,20 +7,17 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from evaluations.domain.packed_votes import PACKED_CHOICES
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, BoolArray, IntArray
+from evaluations.stats.coding import BOTH_BAD, CHOICES, MISSING, TIE, A, B, BoolArray, FloatArray, IntArray
 from evaluations.stats.items import Items
 
 HalfArray = npt.NDArray[np.uint8]
-
-# What a choice is worth to the candidate on side A, in halves: a win two, a tie and both bad one.
+# The outcome of a choice for the candidate on side A, in halves of a win: 0, 1 or 2; both bad is a tie.
 LOST, TIED, WON, UNKNOWN = range(4)
 TO_A: Final = {B: LOST, TIE: TIED, BOTH_BAD: TIED, A: WON, MISSING: UNKNOWN}
-CODES: Final = len(PACKED_CHOICES) + 1
-# Of places of comparisons, sides and pairs, of which there are never 2³¹: half the memory of whole numbers.
+CODES: Final = CHOICES + 1
+# The type of indices of comparisons, sides and pairs, which stay below 2³¹: half the memory of int64.
 PLACE: Final = np.int32
-MOST_MARKED: Final = 1 << 22  # pairs that could meet: of more, those that did are sorted
+MOST_MARKED: Final = 1 << 22  # possible pairs: up to this many are marked in an array, else the actual ones are sorted
 
 
 @dataclass(frozen=True)
@@ -42,13 +39,13 @@ class MatchGroups:
         return len(self.cells) - 1
 
     @property
-    def are_single(self) -> bool:
+    def has_single_entries(self) -> bool:
         """Whether no cluster has two comparisons of one group."""
         return len(self.cell) == int(self.cells[-1])
 
     @cached_property
     def sizes(self) -> FloatArray:
-        """How many entries each cell has, each being its share of its query."""
+        """The size of each cell: the sum of the shares of its entries."""
         return np.bincount(self.cell, self.share, int(self.cells[-1])).astype(np.float64)
 
     def where(self, chosen: BoolArray) -> IntArray:
@@ -60,113 +57,118 @@ class MatchGroups:
 class Matches:
     """The comparisons of an evaluation as matches. Made once; all aspects and judges use it.
 
-    ``pairs_met``: the pairs to speak of, where there are others than those of these comparisons.
+    ``known_pairs``: the pairs of the report, where these are more than the pairs of these comparisons.
     """
 
     items: Items
-    pairs_met: IntArray | None = None
+    known_pairs: IntArray | None = None
 
-    def among(self, chosen: BoolArray) -> "Matches":
-        """Those of these comparisons alone, with the same candidates and pairs in the same places."""
-        return Matches(self.items.where(chosen), self.met)
+    def restricted_to(self, chosen: BoolArray) -> "Matches":
+        """The matches of the chosen comparisons, with the same candidates and pairs at the same indices."""
+        return Matches(self.items.where(chosen), self.compared_pairs)
 
     @cached_property
-    def turned(self) -> BoolArray:
-        """Where A is the later of the two in ``items.candidates``."""
+    def is_turned(self) -> BoolArray:
+        """Of each comparison, whether A is the later of the two in ``items.candidates``."""
         return self.items.candidate_a > self.items.candidate_b
 
     @property
-    def numbers(self) -> IntArray:
-        """Of each comparison the pair, as earlier × number of candidates + later candidate."""
+    def pair_numbers(self) -> IntArray:
+        """The number of each comparison's pair: earlier candidate × number of candidates + later candidate."""
         a, b = self.items.candidate_a, self.items.candidate_b
         return np.minimum(a, b).astype(np.int64) * len(self.items.candidates) + np.maximum(a, b)
 
     @cached_property
-    def met_and_pair(self) -> tuple[IntArray, IntArray]:
-        """The pairs to speak of, as such numbers, in order, and of each comparison its pair's place among them."""
-        if self.pairs_met is not None:
-            return self.pairs_met, np.searchsorted(self.pairs_met, self.numbers).astype(PLACE)
+    def compared_pairs_and_index(self) -> tuple[IntArray, IntArray]:
+        """The pairs of the report, by number in ascending order, and of each comparison the index of its pair."""
+        if self.known_pairs is not None:
+            return self.known_pairs, np.searchsorted(self.known_pairs, self.pair_numbers).astype(PLACE)
         possible = len(self.items.candidates) ** 2
         if possible > MOST_MARKED:
-            met, pair = np.unique(self.numbers, return_inverse=True)
+            met, pair = np.unique(self.pair_numbers, return_inverse=True)
             return met, pair.astype(PLACE)
-        met = np.flatnonzero(np.bincount(self.numbers, minlength=possible))
+        met = np.flatnonzero(np.bincount(self.pair_numbers, minlength=possible))
         places = np.zeros(possible, dtype=PLACE)
         places[met] = np.arange(len(met))
-        return met, places[self.numbers]
+        return met, places[self.pair_numbers]
 
     @property
-    def met(self) -> IntArray:
-        return self.met_and_pair[0]
+    def compared_pairs(self) -> IntArray:
+        return self.compared_pairs_and_index[0]
 
     @property
     def first(self) -> IntArray:
         """The earlier candidate of each pair that met."""
-        return self.met // len(self.items.candidates)
+        return self.compared_pairs // len(self.items.candidates)
 
     @property
     def second(self) -> IntArray:
         """The later candidate of each pair that met."""
-        return self.met % len(self.items.candidates)
+        return self.compared_pairs % len(self.items.candidates)
 
     @property
     def pair(self) -> IntArray:
-        return self.met_and_pair[1]
+        return self.compared_pairs_and_index[1]
 
     @cached_property
-    def entrants(self) -> IntArray:
-        """The candidates that met another, in order."""
+    def compared_candidates(self) -> IntArray:
+        """The candidates that are in any comparison, in ascending order."""
         return np.union1d(self.first, self.second)
 
     @cached_property
-    def order(self) -> IntArray:
+    def cluster_order(self) -> IntArray:
         """The comparisons by cluster and within it by query."""
         return np.lexsort((self.items.query, self.items.cluster)).astype(PLACE)
 
     @cached_property
-    def place(self) -> IntArray:
-        """Where each comparison stands in this order."""
-        found = np.empty_like(self.order)
-        found[self.order] = np.arange(len(found), dtype=PLACE)
+    def cluster_position(self) -> IntArray:
+        """The position of each comparison in ``cluster_order``."""
+        found = np.empty_like(self.cluster_order)
+        found[self.cluster_order] = np.arange(len(found), dtype=PLACE)
         return found
 
     def by_cluster(self, items: IntArray) -> IntArray:
-        """These comparisons by cluster."""
+        """These comparisons in order of clusters."""
         return items[np.argsort(self.items.cluster[items], kind="stable")]
 
     @cached_property
     def pair_by_cluster(self) -> IntArray:
-        return self.pair[self.order]
+        return self.pair[self.cluster_order]
 
     @cached_property
     def number_by_cluster(self) -> IntArray:
         """The clusters of the comparisons by cluster, numbered from 0."""
-        return number_sorted_clusters(self.items.cluster[self.order])
+        return number_sorted_clusters(self.items.cluster[self.cluster_order])
 
     def of_first(self, halves: HalfArray, items: IntArray) -> FloatArray:
-        """What the earlier candidate of each of these comparisons has of it, from `halves_by_side`."""
-        return halves[2 * items + self.turned[items]] / 2
+        """The outcome, 0, ½ or 1, for the earlier candidate of each of these comparisons, from `halves_by_side`."""
+        return halves[2 * items + self.is_turned[items]] / 2
 
     @cached_property
     def pairs(self) -> MatchGroups:
-        """One group for each pair that met, about the earlier candidate."""
-        return group_matches(self.pair[self.order], 2 * self.order + self.turned[self.order], self.items, len(self.met))
+        """One group for each compared pair, with outcomes for the earlier candidate."""
+        return group_matches(
+            self.pair[self.cluster_order],
+            2 * self.cluster_order + self.is_turned[self.cluster_order],
+            self.items,
+            len(self.compared_pairs),
+        )
 
     @cached_property
     def candidates(self) -> MatchGroups:
         """One group for each candidate, with all its comparisons."""
-        both = np.stack([self.items.candidate_a, self.items.candidate_b], axis=1)[self.order]
-        sides = np.stack([2 * self.order, 2 * self.order + 1], axis=1)
+        both = np.stack([self.items.candidate_a, self.items.candidate_b], axis=1)[self.cluster_order]
+        sides = np.stack([2 * self.cluster_order, 2 * self.cluster_order + 1], axis=1)
         return group_matches(both.ravel(), sides.ravel(), self.items, len(self.items.candidates))
 
     @cached_property
-    def codes(self) -> IntArray:
-        return (2 * self.pair + self.turned) * CODES
+    def tally_codes(self) -> IntArray:
+        return (2 * self.pair + self.is_turned) * CODES
 
     def tally(self, choice: IntArray) -> IntArray:
-        """How often the earlier of each pair LOST, TIED, WON, or was not chosen about: pairs × 4."""
-        counts = np.bincount(self.codes + (choice - MISSING), minlength=2 * CODES * len(self.met))
-        found = np.zeros((len(self.met), 4), dtype=np.int64)
+        """Counts of the outcomes of each pair's earlier candidate, LOST, TIED, WON and UNKNOWN: pairs × 4."""
+        counts = np.bincount(self.tally_codes + (choice - MISSING), minlength=2 * CODES * len(self.compared_pairs))
+        found = np.zeros((len(self.compared_pairs), 4), dtype=np.int64)
         for code, worth in TO_A.items():
             straight, turned = counts.reshape(-1, 2, CODES)[:, :, code - MISSING].T
             found[:, worth] += straight
@@ -174,14 +176,14 @@ class Matches:
         return found
 
     def tally_of_candidates(self, pairs: IntArray) -> IntArray:
-        """The same for each candidate, from the pairs'."""
+        """The outcome counts of each candidate, candidates × 4, from those of pairs."""
         return np.stack(
-            [self.over_pairs(pairs[:, worth], pairs[:, opposite_outcome(worth)]) for worth in range(UNKNOWN + 1)],
+            [self.sum_over_pairs(pairs[:, worth], pairs[:, opposite_outcome(worth)]) for worth in range(UNKNOWN + 1)],
             axis=1,
         )
 
-    def over_pairs(self, of_first: IntArray, of_second: IntArray | None = None) -> IntArray:
-        """The sum over each candidate's pairs of what the first of a pair has and, if not the same, the second."""
+    def sum_over_pairs(self, of_first: IntArray, of_second: IntArray | None = None) -> IntArray:
+        """The sum over each candidate's pairs of the value of a pair for it, ``of_first`` or ``of_second``."""
         found = np.zeros(len(self.items.candidates), dtype=of_first.dtype)
         np.add.at(found, self.first, of_first)
         np.add.at(found, self.second, of_first if of_second is None else of_second)
@@ -194,7 +196,7 @@ def opposite_outcome(worth: int) -> int:
 
 def group_matches(group: IntArray, side: IntArray, items: Items, count: int) -> MatchGroups:
     """The groups of entries that are sorted by cluster and query."""
-    # Sorting small numbers in place of whole ones is ten times as quick.
+    # Sorting the smallest integer type is ten times as quick.
     side = side[np.argsort(group.astype(np.min_scalar_type(max(count - 1, 0))), kind="stable")]
     sizes = np.bincount(group, minlength=count)
     entries = np.concatenate([[0], np.cumsum(sizes)])
@@ -223,9 +225,7 @@ def number_sorted_clusters(cluster: IntArray) -> IntArray:
 
 
 def halves_by_side(choice: IntArray) -> HalfArray:
-    """What each comparison's A and B, one after the other, have of it in halves; a missing choice counts as a tie."""
-    worth = np.array(
-        [TO_A[code] if code != MISSING else TIED for code in range(MISSING, len(PACKED_CHOICES))], dtype=np.uint8
-    )
+    """The outcomes of A and B of each comparison, alternating, in halves; a missing choice counts as a tie."""
+    worth = np.array([TO_A[code] if code != MISSING else TIED for code in range(MISSING, CHOICES)], dtype=np.uint8)
     to_a = worth[choice - MISSING]
     return np.stack([to_a, WON - to_a], axis=1).ravel()

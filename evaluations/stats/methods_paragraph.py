@@ -101,15 +101,12 @@ def methods_paragraph(
 ) -> str:
     """The paragraph, empty without verdicts or scores."""
     if not facts:
-        return (
-            " ".join([*describe_scores_alone(scores), *describe_scores(scores, rules), *describe_intervals(parts)])
-            if scores
-            else ""
-        )
+        described = [*describe_scores_alone(scores), *describe_scores(scores, rules)] if scores else []
+        return " ".join([*described, *describe_intervals(parts)]) if scores else ""
     measured = []
     if ReportPart.AGREEMENT in parts:
-        measured.append(f"{COEFFICIENTS}{AMONG_PEOPLE if any(one.together for one in facts.values()) else ''}.")
-        measured += [CEILING] * any(one.beside for one in facts.values())
+        measured.append(f"{COEFFICIENTS}{AMONG_PEOPLE if any(one.voted_by_two for one in facts.values()) else ''}.")
+        measured += [CEILING] * any(one.judged_and_voted for one in facts.values())
     return " ".join(
         [
             describe_study(facts, clusters, rules),
@@ -123,11 +120,11 @@ def methods_paragraph(
 
 
 def describe_intervals(parts: Collection[ReportPart]) -> list[str]:
-    """How the numbers of these parts have theirs."""
-    told = [words for part, words in OF_PART.items() if part in parts]
-    described = [WILSON] * any("Wilson" in words for words in told)
-    described += [BOOTSTRAP] * any("bootstrap" in words for words in told)
-    return [INTERVALS, *told, *described] if told else []
+    """Sentences on the intervals of the numbers of these parts."""
+    parts_used = [words for part, words in OF_PART.items() if part in parts]
+    described = [WILSON] * any("Wilson" in words for words in parts_used)
+    described += [BOOTSTRAP] * any("bootstrap" in words for words in parts_used)
+    return [INTERVALS, *parts_used, *described] if parts_used else []
 
 
 def describe_study(facts: Mapping[str, AspectFacts], clusters: int, rules: ReportRules) -> str:
@@ -148,8 +145,7 @@ def describe_scores_alone(scores: Mapping[str, AspectScores]) -> Iterator[str]:
     clusters = len(np.unique(cluster))
     yield (
         f"Scores of {count_phrase(responses, 'single response')} in "
-        f"{count_phrase(clusters, 'cluster')} on {join_words(names)} were "
-        f"compared."
+        f"{count_phrase(clusters, 'cluster')} on {join_words(names)} were compared."
     )
 
 
@@ -196,12 +192,12 @@ def describe_ratings(facts: Mapping[str, AspectFacts], rules: ReportRules) -> li
 
 def describe_excluded_votes(facts: Mapping[str, AspectFacts]) -> Iterator[str]:
     counts = (
-        (max(one.late for one in facts.values()), "of reviews that saw a judge's answer first"),
+        (max(one.saw_judge_first for one in facts.values()), "of reviews that saw a judge's answer first"),
         (max(one.not_drawn for one in facts.values()), "on comparisons that were picked and not drawn at random"),
     )
-    said = [f"up to {count_phrase(number, 'vote')} {what}" for number, what in counts if number]
-    if said:
-        yield f"Left out on an aspect are {join_words(said)}."
+    phrases = [f"up to {count_phrase(number, 'vote')} {what}" for number, what in counts if number]
+    if phrases:
+        yield f"Left out on an aspect are {join_words(phrases)}."
 
 
 def describe_blindness(
@@ -228,7 +224,7 @@ def describe_reference(facts: Mapping[str, AspectFacts], rules: ReportRules) -> 
         became = f"{became}, and {without} of agreement on {join_words(dropped)}, where no tie was offered"
         if len(dropped) == voted:
             became = f"{without} of agreement, for no tie was offered, and {SPLIT[rules.split_rule]} elsewhere"
-    if any(one.together or one.votes > one.voted for one in facts.values()):
+    if any(one.voted_by_two or one.votes > one.voted for one in facts.values()):
         yield (
             f"The reference is the plurality of their votes; where no choice leads alone the comparison was {became}."
         )
@@ -241,9 +237,8 @@ def describe_judge_verdicts(facts: Mapping[str, AspectFacts], rules: ReportRules
     choosing = sorted(set().union(*(one.choosing for one in facts.values())))
     if choosing:
         yield (
-            f"The verdict of a judge ({join_words(choosing)}) is the plurality of its samples in each "
-            "order; orders that "
-            "differ make a tie."
+            f"The verdict of a judge ({join_words(choosing)}) is the plurality of its samples in each order; orders "
+            "that differ make a tie."
         )
     if judges and any(one.panels for one in facts.values()):
         yield "The verdict of a panel is that of more than half of its judges that have one, else a tie."
@@ -253,8 +248,9 @@ def describe_judge_verdicts(facts: Mapping[str, AspectFacts], rules: ReportRules
             fewest[name] = min(verdicts, fewest.get(name, verdicts))
     if fewest:
         items = next(iter(facts.values())).items
-        told = [f"{verdicts:,} from {name}" for name, verdicts in sorted(fewest.items())]
-        yield f"Not all of the {count_phrase(items, 'pair')} have a verdict: on an aspect as few as {join_words(told)}."
+        counts = [f"{verdicts:,} from {name}" for name, verdicts in sorted(fewest.items())]
+        pairs = count_phrase(items, "pair")
+        yield f"Not all of the {pairs} have a verdict: on an aspect as few as {join_words(counts)}."
     failures = max(one.failures for one in facts.values())
     if failures:
         became = "left out" if rules.failed is FailedRule.EXCLUDE else "counted as ties"

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import FloatArray, IntArray
 
 
 def holm_adjust(p: FloatArray) -> FloatArray:

@@ -5,8 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.group_means import JudgedOutcomes, ReviewedSample
 from evaluations.stats.matches import HalfArray, Matches, MatchGroups, halves_by_side, number_sorted_clusters
 from evaluations.stats.ranking_evidence import RankingEvidence
@@ -16,18 +15,19 @@ from evaluations.stats.ranking_evidence import RankingEvidence
 class ReviewedMatches:
     """The outcomes that people reviewed on one aspect, shared by all judges.
 
-    ``choice``: the majority of the votes that count on each comparison, MISSING where there is none. ``undrawn``:
-    which comparisons have votes that do not count, for they were not drawn.
+    ``choice``: the majority of the votes that count on each comparison, MISSING where there is none.
+    ``picked_by_hand``:
+    which comparisons have votes that do not count because they were not drawn at random.
     """
 
     matches: Matches
     choice: IntArray
-    undrawn: BoolArray | None = None
+    picked_by_hand: BoolArray | None = None
 
-    def among(self, chosen: BoolArray) -> "ReviewedMatches":
-        """What people say of these comparisons alone."""
-        undrawn = None if self.undrawn is None else self.undrawn[chosen]
-        return ReviewedMatches(self.matches.among(chosen), self.choice[chosen], undrawn)
+    def restricted_to(self, chosen: BoolArray) -> "ReviewedMatches":
+        """The outcomes of the chosen comparisons."""
+        undrawn = None if self.picked_by_hand is None else self.picked_by_hand[chosen]
+        return ReviewedMatches(self.matches.restricted_to(chosen), self.choice[chosen], undrawn)
 
     @cached_property
     def counts(self) -> BoolArray:
@@ -36,7 +36,7 @@ class ReviewedMatches:
 
     @cached_property
     def probability(self) -> FloatArray:
-        """π of each comparison: the share of its stratum that counts. 1 where there is one stratum: all weigh alike."""
+        """π of each comparison: the share of its stratum that counts. All 1 where there is a single stratum."""
         stratum = self.matches.items.stratum
         if not stratum.any():
             return np.ones(len(stratum))
@@ -45,19 +45,23 @@ class ReviewedMatches:
 
     @cached_property
     def items(self) -> IntArray:
-        """These, by cluster."""
+        """The comparisons that count, in order of clusters."""
         return self.matches.by_cluster(np.flatnonzero(self.counts))
 
     @cached_property
     def weight(self) -> FloatArray:
-        """1/π of each of these."""
+        """1/π of each of ``items``."""
         return np.asarray(1 / self.probability[self.items])
 
     @cached_property
     def excluded(self) -> IntArray:
         """How many comparisons of each pair have votes and do not count."""
-        pairs = self.matches.pair[:0] if self.undrawn is None else self.matches.pair[self.undrawn & ~self.counts]
-        return np.bincount(pairs, minlength=len(self.matches.met))
+        pairs = (
+            self.matches.pair[:0]
+            if self.picked_by_hand is None
+            else self.matches.pair[self.picked_by_hand & ~self.counts]
+        )
+        return np.bincount(pairs, minlength=len(self.matches.compared_pairs))
 
     @cached_property
     def halves(self) -> HalfArray:
@@ -114,10 +118,10 @@ class JudgedMatches:
 
     @cached_property
     def evidence(self) -> RankingEvidence:
-        """A comparison without a verdict is no tie here: it says nothing."""
-        matches, order = self.matches, self.matches.order
-        said, outcome = (self.choice[order] != MISSING).astype(np.float64), matches.of_first(self.halves, order)
-        return RankingEvidence(matches, order, matches.pair_by_cluster, matches.number_by_cluster, said, outcome)
+        """The evidence of the judge's verdicts; comparisons without one have weight 0."""
+        matches, order = self.matches, self.matches.cluster_order
+        weight, outcome = (self.choice[order] != MISSING).astype(np.float64), matches.of_first(self.halves, order)
+        return RankingEvidence(matches, order, matches.pair_by_cluster, matches.number_by_cluster, weight, outcome)
 
 
 def restrict_to_judged(reviewed: ReviewedMatches, judgement: JudgedMatches) -> tuple[ReviewedMatches, JudgedMatches]:
@@ -125,5 +129,5 @@ def restrict_to_judged(reviewed: ReviewedMatches, judgement: JudgedMatches) -> t
     judged = judgement.judged
     if judged.all():
         return reviewed, judgement
-    among = reviewed.among(judged)
-    return among, JudgedMatches(among.matches, judgement.choice[judged])
+    restricted = reviewed.restricted_to(judged)
+    return restricted, JudgedMatches(restricted.matches, judgement.choice[judged])

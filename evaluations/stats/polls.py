@@ -5,10 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-from evaluations.domain.packed_votes import PACKED_CHOICES
 from evaluations.domain.reports import SplitRule
-from evaluations.stats.cluster_totals import Contributions, FloatArray, narrow_codes
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.cluster_totals import Contributions, narrow_codes
+from evaluations.stats.coding import CHOICES, MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.judge_verdicts import Choices
 from evaluations.stats.majority import (
     MOST_CODES,
@@ -25,117 +24,123 @@ from evaluations.stats.votes import RatingDesign, Votes
 
 @dataclass(frozen=True)
 class Poll:
-    """``choice`` and ``cluster`` have one entry for each of the turnout; MISSING where nothing was said on this.
+    """The votes on one aspect. ``choice`` and ``cluster``: of each entry of the design; MISSING without a choice.
 
-    Clusters are numbered from 0 among those that somebody voted in.
+    Clusters are numbered from 0 among those with a vote.
     """
 
-    turnout: RatingDesign
+    design: RatingDesign
     choice: IntArray
     cluster: IntArray
 
     @property
     def items(self) -> IntArray:
-        return self.turnout.items
+        return self.design.items
 
     @cached_property
     def cluster_of_items(self) -> IntArray:
-        return self.cluster[self.turnout.starts]
+        return self.cluster[self.design.starts]
 
     @cached_property
-    def given(self) -> IntArray:
+    def vote_counts(self) -> IntArray:
         """How many votes each item has on this aspect."""
         return np.asarray(self.tally.sum(axis=0))
 
     @cached_property
     def tally(self) -> IntArray:
         """How many votes each choice has on each item: choices × items."""
-        return tally_votes(self.turnout.unit, self.choice, len(self.items))
+        return tally_votes(self.design.unit, self.choice, len(self.items))
 
     @cached_property
-    def each(self) -> "Poll":
-        """One vote of each person on an item: the choice made more often where there are two, else a tie."""
-        seats = self.turnout.seats
-        if seats is self.turnout:
+    def per_rater(self) -> "Poll":
+        """The poll with one vote of each person on an item: the choice made more often, else a tie."""
+        design = self.design.deduplicated
+        if design is self.design:
             return self
-        chosen = majority_of_votes(self.turnout.seat, self.choice, len(seats.item)).choice
-        cluster = np.empty(len(seats.item), dtype=self.cluster.dtype)
-        cluster[self.turnout.seat] = self.cluster
-        return Poll(seats, chosen, cluster)
+        chosen = majority_of_votes(self.design.deduplicated_index, self.choice, len(design.item)).choice
+        cluster = np.empty(len(design.item), dtype=self.cluster.dtype)
+        cluster[self.design.deduplicated_index] = self.cluster
+        return Poll(design, chosen, cluster)
 
     @cached_property
-    def most(self) -> int:
+    def most_votes(self) -> int:
         """The most votes that a choice has on an item."""
         return int(self.tally.max(initial=0))
 
     @property
-    def is_coded(self) -> bool:
+    def has_tally_codes(self) -> bool:
         """Whether tallies are few enough to be counted by their codes."""
-        return bool((self.most + 1) ** len(PACKED_CHOICES) <= MOST_CODES)
+        return bool((self.most_votes + 1) ** CHOICES <= MOST_CODES)
 
     @cached_property
-    def code(self) -> IntArray:
-        """That of the tally of each item, `every_tally`."""
-        added = [votes * weight for votes, weight in zip(self.tally, tally_code_weights(self.most), strict=True)]
+    def tally_code(self) -> IntArray:
+        """The code of the tally of each item, as in `enumerate_tallies`."""
+        added = [votes * weight for votes, weight in zip(self.tally, tally_code_weights(self.most_votes), strict=True)]
         return np.asarray(sum(added))
 
     def majority(self, rule: SplitRule) -> Majority:
-        """One entry for each item."""
-        if self.is_coded and rule is not SplitRule.FIRST:
-            return leading_choice(enumerate_tallies(self.most), rule).at(self.code)
+        """The majority on each item."""
+        if self.has_tally_codes and rule is not SplitRule.FIRST:
+            return leading_choice(enumerate_tallies(self.most_votes), rule).at(self.tally_code)
         found = leading_choice(self.tally, rule)
         if rule is SplitRule.FIRST:
-            first = earliest_leading_choice(self.turnout.unit, self.choice, self.tally)
+            first = earliest_leading_choice(self.design.unit, self.choice, self.tally)
             found.choice[found.split] = first[found.split]
         return found
 
     def majority_of_the_others(self, rule: SplitRule) -> Majority:
-        """For each entry of ``each`` the majority of all votes of other people on its item."""
+        """For each entry of ``per_rater``, the majority of all votes of other people on its item."""
         if rule is SplitRule.FIRST:
-            return self.first_of_the_others()
-        if self.is_coded and self.each is self:
-            own = np.array([*tally_code_weights(self.most), 0])[self.choice]  # MISSING is the last place
-            return leading_choice(enumerate_tallies(self.most), rule).at(self.code[self.turnout.unit] - own)
-        votes = self.tally[:, self.each.turnout.unit]
-        votes -= self.own
+            return self.majority_of_the_others_by_first_vote()
+        if self.has_tally_codes and self.per_rater is self:
+            own = np.array([*tally_code_weights(self.most_votes), 0])[self.choice]  # MISSING is the last place
+            return leading_choice(enumerate_tallies(self.most_votes), rule).at(self.tally_code[self.design.unit] - own)
+        votes = self.tally[:, self.per_rater.design.unit]
+        votes -= self.votes_by_rater
         return leading_choice(votes, rule)
 
     @property
-    def own(self) -> IntArray:
-        """How many votes each choice has from each person on an item: choices × entries of ``each``."""
-        return tally_votes(self.turnout.seat, self.choice, len(self.each.choice))
+    def votes_by_rater(self) -> IntArray:
+        """How many votes each choice has from each person on an item: choices × entries of ``per_rater``."""
+        return tally_votes(self.design.deduplicated_index, self.choice, len(self.per_rater.choice))
 
-    def first_of_the_others(self) -> Majority:
-        """The same where a split goes to the choice that was made first: every vote of every other is looked at."""
-        one, other = self.turnout.pairs
-        apart = self.turnout.rater[one] != self.turnout.rater[other]
-        facing = np.concatenate([one[apart], other[apart]]), np.concatenate([other[apart], one[apart]])
-        seat, vote = self.turnout.seat[facing[0]], facing[1]
-        _, once = np.unique(seat * len(self.choice) + vote, return_index=True)
+    def majority_of_the_others_by_first_vote(self) -> Majority:
+        """`majority_of_the_others` where a split goes to the choice that was made first."""
+        one, other = self.design.pairs
+        are_different = self.design.rater[one] != self.design.rater[other]
+        facing_votes = (
+            np.concatenate([one[are_different], other[are_different]]),
+            np.concatenate([other[are_different], one[are_different]]),
+        )
+        rater_item, other_vote = self.design.deduplicated_index[facing_votes[0]], facing_votes[1]
+        _, once = np.unique(rater_item * len(self.choice) + other_vote, return_index=True)
         # Sorted by seat and then by vote, which is the order in which votes on an item were cast.
-        return majority_of_votes(seat[once], self.choice[vote[once]], len(self.each.choice), SplitRule.FIRST)
+        return majority_of_votes(
+            rater_item[once], self.choice[other_vote[once]], len(self.per_rater.choice), SplitRule.FIRST
+        )
 
 
 def make_poll(votes: Votes, cluster: IntArray) -> Poll:
-    """``cluster``: the cluster of every item."""
-    found = votes.turnout
+    """The poll of these votes. ``cluster``: of every item."""
+    found = votes.design
     in_order = Contributions(cluster[found.item], found.item, 1)
-    return Poll(found, narrow_codes(votes.choice[found.order]), in_order.numbered)
+    return Poll(found, narrow_codes(votes.choice[found.order]), in_order.cluster_number)
 
 
 @dataclass(frozen=True)
 class PersonVotes:
     """One entry for each person and item with a vote; two votes of a person on an item count once.
 
-    ``kept``: the entries among those of ``poll.each``. ``item``: the place among the poll's. ``cast``: among the votes
-    as they came, of the first one. ``others``: choices × entries, the votes of other people on the item.
+    ``kept``: the index of each among the entries of ``poll.per_rater``. ``item``: the index among the poll's items.
+    ``vote_index``: of its first vote, in the order cast. ``others``: choices × entries, other people's votes on the
+    item.
     """
 
     poll: Poll
     kept: IntArray
     item: IntArray
     rater: IntArray
-    cast: IntArray
+    vote_index: IntArray
     choice: IntArray
     cluster: IntArray
     others: IntArray
@@ -148,31 +153,31 @@ class PersonVotes:
         return np.asarray(self.others.any(axis=0))
 
     @cached_property
-    def alike(self) -> FloatArray:
-        """The share of the other votes on the item that are the same; 0 where there are none."""
+    def share_of_same_votes(self) -> FloatArray:
+        """Of each entry, the share of other people's votes on the item that are the same; 0 where there are none."""
         same = self.others[self.choice, np.arange(len(self))]
         return np.asarray(same / np.maximum(self.others.sum(axis=0), 1))
 
     def majority_of_the_others(self, rule: SplitRule) -> IntArray:
-        """MISSING where nobody else voted, and where a split is dropped."""
+        """For each entry, the majority of the others; MISSING where nobody else voted, and for dropped splits."""
         if rule is SplitRule.FIRST:
             return self.poll.majority_of_the_others(rule).choice[self.kept].astype(np.int64)
         return leading_choice(self.others, rule).choice.astype(np.int64)
 
 
 def person_votes(poll: Poll) -> PersonVotes:
-    each = poll.each
+    each = poll.per_rater
     kept = np.flatnonzero(each.choice != MISSING)
-    item = each.turnout.unit[kept]
+    item = each.design.unit[kept]
     return PersonVotes(
         poll=poll,
         kept=kept,
         item=item,
-        rater=each.turnout.rater[kept],
-        cast=each.turnout.order[kept],
+        rater=each.design.rater[kept],
+        vote_index=each.design.order[kept],
         choice=each.choice[kept].astype(np.int64),
         cluster=each.cluster[kept],
-        others=poll.tally[:, item] - poll.own[:, kept],
+        others=poll.tally[:, item] - poll.votes_by_rater[:, kept],
     )
 
 

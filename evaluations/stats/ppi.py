@@ -16,11 +16,10 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.group_means import JudgedOutcomes, ReviewedSample, bessel_factors, quadratic_form, slice_products
 
-NOTHING: Final = 1e-12  # of d_g: all that is left by rounding where everything was reviewed, or the judge never varies
+NOTHING: Final = 1e-12  # Σ d_g² as a share of Σ y_g²: rounding where everything was reviewed, or the judge never varies
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class SampleWithJudge:
             return np.asarray(sample.by_group(sample.weight * self.among_reviewed) / sample.by_group(sample.weight))
 
     @cached_property
-    def lead(self) -> tuple[FloatArray, FloatArray]:
+    def judge_lead(self) -> tuple[FloatArray, FloatArray]:
         """F̄ − Ȳ, judge and people on the same reviewed entries, and its variance: one entry for each group."""
         value, none = self.mean - self.sample.means.value, np.zeros(len(self.mean))
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -90,7 +89,7 @@ class SampleWithJudge:
         return slice_products(
             sample.starts,
             self.judged.groups.sizes[sample.cells],
-            self.judged.at_cells(sample),
+            self.judged.sums_at_cells(sample),
             sample.by_cell(w),
             sample.by_cell(w * sample.outcome),
             sample.by_cell(w * self.among_reviewed),

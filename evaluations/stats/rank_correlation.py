@@ -9,18 +9,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from evaluations.stats.cluster_totals import Clusters, Contributions, FloatArray
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.cluster_totals import Clusters, Contributions
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, Influence, Spread, Statistic, fisher_z_interval
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.ranks import RankedValues, radix_order
 
-SMALL_TABLE: Final = 4_096  # cells; a table of as many cells as entries is always used
-
-BLOCKS: Final = 1.2  # times the square root of n: where counting between blocks and inside them cost the same
-
+SMALL_TABLE: Final = 4_096  # cells; a table with at most as many cells as entries is always used
+BLOCKS: Final = 1.2  # × √n blocks make counting between and within blocks cost the same
 Places = npt.NDArray[np.int32]
-
 Small = npt.NDArray[np.int32 | np.uint16]
 
 
@@ -57,7 +54,7 @@ def count_below_by_blocks(x: RankedValues, y: RankedValues) -> FloatArray:
 
 
 def count_below_with_ties(x: RankedValues, y: RankedValues) -> FloatArray:
-    """Counts of entries below with ties, which are counted apart."""
+    """Counts of entries below for sides with ties, which are counted separately."""
     descending = radix_order(len(y.count) - 1 - y.code)
     by_x = descending[radix_order(x.code[descending])]  # of equal x the higher y first
     by_y = by_x[::-1][radix_order(y.code[by_x[::-1]])]  # of equal y the higher x first
@@ -122,7 +119,6 @@ def count_pairs_in_block(value: Small, blocks: int) -> IntArray:
 
 
 DRAWN_CELLS: Final = 121  # of a table of the distinct values, 11 × 11; with more its resamples take too long
-
 CONSTANT: Final = "A side gives every response the same score, which tells no response from another."
 
 
@@ -182,7 +178,7 @@ def spearman(orders: RankedPair) -> Estimate:
 def kendall_tau_b(orders: RankedPair) -> Estimate:
     """(concordant − discordant) ÷ √(pairs not tied on x · pairs not tied on y) (Kendall 1945).
 
-    Undefined where a side is constant. Intervals as Spearman's.
+    Undefined where a side is constant. By bootstrap of clusters for small tables and few clusters, else linearised.
     """
     n = len(orders.x.code)
     if orders.x.is_constant or orders.y.is_constant:

@@ -17,16 +17,15 @@ from evaluations.stats.bradley_terry import (
     information_matrix,
     win_probabilities,
 )
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import IntArray
-from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, Spread, why_counts_withhold_interval
+from evaluations.stats.coding import FloatArray, IntArray
+from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, UNBOUNDED, Spread, why_counts_withhold_interval
 from evaluations.stats.distributions import Z_975
 from evaluations.stats.estimates import Estimate, drop_rounding_noise
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
 from evaluations.stats.ranking_evidence import RankingEvidence
 
 NOTHING_SAID: Final = "There is no choice on any comparison to rank by."
-MOST_DRAWN: Final = 60  # candidates whose scores are found anew in every resample
+MOST_DRAWN: Final = 60  # candidates; with more, scores are not fitted again in every resample
 TOO_MANY: Final = "Too many models for a CI ({:,} > {:,})."
 NOT_FOUND: Final = "No scores were found that fit these comparisons."
 
@@ -46,7 +45,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Ranking:
-    """``standings``: by candidate, the best first; empty where there are no scores, and ``why`` says why.
+    """``standings``: by candidate, the best first; empty for the reason ``why`` where there are no scores.
 
     ``judge_weight``: λ, where people correct the judge.
     """
@@ -68,7 +67,7 @@ def rank_by_judge(judgement: JudgedMatches) -> Ranking:
 
 @dataclass(frozen=True)
 class FittedScores:
-    """``at``: a score for each candidate, NaN where ``why`` says that there is none."""
+    """``at``: a score for each candidate, NaN for the reason ``why`` where there is none."""
 
     evidence: RankingEvidence
     table: WinTable
@@ -81,33 +80,25 @@ def fit_scores(evidence: RankingEvidence) -> FittedScores:
     if not evidence.comparisons:
         return FittedScores(evidence, table, np.full(len(evidence.names), np.nan), NOTHING_SAID)
     at = bradley_terry_scores(table)
-    return FittedScores(
-        evidence,
-        table,
-        at,
-        explain_missing_scores(table, evidence.names) or (NOT_FOUND if np.isnan(at).any() else None),
-    )
+    why = explain_missing_scores(table, evidence.names) or (NOT_FOUND if np.isnan(at).any() else None)
+    return FittedScores(evidence, table, at, why)
 
 
 def rank_candidates(evidence: RankingEvidence) -> Ranking:
     """The ranking with bootstrap intervals, or linearised ones for many clusters or candidates.
 
-    A candidate with too few clusters that hold anything but its commonest outcome has none.
+    A candidate has none with too few clusters that have another outcome than its commonest.
     """
     fit, comparisons, clusters = fit_scores(evidence), evidence.comparisons, evidence.clusters
     if fit.why:
         return Ranking({}, fit.why, comparisons, clusters)
-    numbers = score_estimates(evidence, fit.at)
+    numbers, draws = score_estimates(evidence, fit.at), None
     reasons = interval_reasons_by_candidate(evidence)
-    if None not in reasons:
-        return Ranking(
-            make_standings(evidence.names, withhold_intervals(numbers, reasons), None), None, comparisons, clusters
-        )
-    is_drawn = clusters <= BOOTSTRAP_UP_TO and len(numbers) <= MOST_DRAWN
-    within, draws = (bootstrap_scores if is_drawn else linearise_scores)(fit, numbers)
-    return Ranking(
-        make_standings(evidence.names, withhold_intervals(within, reasons), draws), None, comparisons, clusters
-    )
+    if None in reasons:
+        is_drawn = clusters <= BOOTSTRAP_UP_TO and len(numbers) <= MOST_DRAWN
+        numbers, draws = (bootstrap_scores if is_drawn else linearise_scores)(fit, numbers)
+    standings = make_standings(evidence.names, withhold_intervals(numbers, reasons), draws)
+    return Ranking(standings, None, comparisons, clusters)
 
 
 def interval_reasons_by_candidate(evidence: RankingEvidence) -> list[str | None]:
@@ -126,18 +117,18 @@ def withhold_intervals(numbers: Sequence[Estimate], reasons: Sequence[str | None
 
 def score_estimates(evidence: RankingEvidence, at: FloatArray) -> list[Estimate]:
     """The score of each candidate; n is the number of its comparisons."""
-    return [Estimate(float(score), int(n)) for score, n in zip(at, evidence.met, strict=True)]
+    return [Estimate(float(score), int(n)) for score, n in zip(at, evidence.comparison_counts, strict=True)]
 
 
 def bootstrap_scores(fit: FittedScores, numbers: Sequence[Estimate]) -> tuple[list[Estimate], FloatArray]:
     """The scores with intervals from resampled clusters, and all resampled scores that there are."""
     spread = Spread(fit.evidence.contributions)
-    found = bradley_terry_scores(fit.evidence.table(spread.draws), fit.at)
+    found = bradley_terry_scores(fit.evidence.table(spread.resampled_totals), fit.at)
     ordered = np.sort(found.T, axis=1)  # NaN comes last
     moves = incidence_matrix(fit.table) @ np.linalg.inv(information_matrix(fit.table, fit.at))
     influences = spread.influences(np.vstack([-win_probabilities(fit.table, fit.at)[:, None] * moves, moves]))
     parts = zip(numbers, fit.at.tolist(), ordered, bca_accelerations(influences).tolist(), strict=True)
-    within = [spread.within(number, held, row, skewness) for number, held, row, skewness in parts]
+    within = [spread.bca_interval(number, observed, row, skewness) for number, observed, row, skewness in parts]
     return within, found[np.isfinite(found).all(axis=1)]
 
 
@@ -145,9 +136,8 @@ def linearise_scores(fit: FittedScores, numbers: Sequence[Estimate]) -> tuple[li
     """The scores with intervals from their cluster-robust covariance, and draws from a normal with that covariance."""
     products, clusters = fit.evidence.residuals(fit.at).products[:-1, :-1], fit.evidence.clusters
     covariance = sandwich_covariance(fit.table, fit.at, products, clusters)
-    return score_intervals(numbers, covariance, Z_975, f"linearised over {clusters:,} clusters"), normal_draws(
-        fit.at, covariance
-    )
+    rule = f"linearised over {clusters:,} clusters"
+    return score_intervals(numbers, covariance, Z_975, rule), normal_draws(fit.at, covariance)
 
 
 def sandwich_covariance(table: WinTable, at: FloatArray, products: FloatArray, clusters: int) -> FloatArray:
@@ -157,16 +147,12 @@ def sandwich_covariance(table: WinTable, at: FloatArray, products: FloatArray, c
 
 
 def score_intervals(numbers: Sequence[Estimate], covariance: FloatArray, quantile: float, rule: str) -> list[Estimate]:
-    margins = quantile * np.sqrt(np.diag(covariance))
-    found = []
-    for number, margin in zip(numbers, margins, strict=True):
-        assert number.value is not None
-        found.append(number.within(number.value - float(margin), number.value + float(margin), rule))
-    return found
+    margins = (quantile * np.sqrt(np.diag(covariance))).tolist()
+    return [number.with_margin(margin, UNBOUNDED, rule) for number, margin in zip(numbers, margins, strict=True)]
 
 
 def normal_draws(at: FloatArray, covariance: FloatArray) -> FloatArray:
-    """RESAMPLES × candidates."""
+    """Draws of scores from a normal distribution: RESAMPLES × candidates."""
     return np.random.default_rng(SEED).multivariate_normal(at, covariance, RESAMPLES, method="eigh")
 
 
@@ -184,7 +170,7 @@ def make_standings(names: Sequence[str], numbers: Sequence[Estimate], draws: Flo
 
 
 def competition_ranks(at: FloatArray) -> IntArray:
-    """One more than how many are better: (…, candidates). What the last digits alone tell apart is equal."""
+    """Ranks, one more than the number of better candidates: (…, candidates). Rounding differences are ties."""
     at = drop_rounding_noise(at)
     if at.shape[-1] <= MOST_DRAWN:
         return np.asarray(1 + (at[..., None, :] > at[..., :, None]).sum(axis=-1))
@@ -210,7 +196,9 @@ def win_probability_against_average(score: Estimate) -> Estimate:
     number = Estimate(logistic_probability(score.value), score.n, ci95_why=score.ci95_why)
     if score.ci95 is None or score.ci95_rule is None:
         return number
-    return number.within(logistic_probability(score.ci95[0]), logistic_probability(score.ci95[1]), score.ci95_rule)
+    return number.with_interval(
+        logistic_probability(score.ci95[0]), logistic_probability(score.ci95[1]), score.ci95_rule
+    )
 
 
 def logistic_probability(log_odds: float) -> float:

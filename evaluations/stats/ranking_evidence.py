@@ -7,20 +7,20 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.bradley_terry import WinTable, win_probabilities
-from evaluations.stats.cluster_totals import Contributions, FloatArray, effective_cluster_count
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.cluster_totals import Contributions, effective_cluster_count
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import LEAST_DISAGREEING
 from evaluations.stats.matches import Matches
 
-AT_ONCE: Final = 1_000_000  # numbers that stand in memory side by side
+AT_ONCE: Final = 1_000_000  # numbers in memory at the same time
 
 
 @dataclass(frozen=True)
 class ScoreResiduals:
-    """What each comparison adds: ``residual`` to the score of its pair's first candidate, and takes from the second's.
+    """Residuals of comparisons, added to the score of the first candidate of a pair, subtracted from the second's.
 
-    ``first`` and ``second``: of each pair, below ``candidates``. The rest stands by cluster, one for each comparison:
-    ``cluster`` from 0 on, and ``extra``, what it adds to one more coordinate, if to any.
+    ``first`` and ``second``: of each pair, numbers below ``candidates``. The other arrays are by comparison, in order
+    of clusters: ``cluster``, from 0 on, and ``extra``, added to one more coordinate, if there is one.
     """
 
     first: IntArray
@@ -37,7 +37,7 @@ class ScoreResiduals:
 
     @property
     def products(self) -> FloatArray:
-        """(candidates + 1) × (candidates + 1)."""
+        """Σ s_g s_gᵀ over clusters g, s_g their sums: (candidates + 1) × (candidates + 1)."""
         if self.clusters == len(self.pair):
             return self.of_single()
         found = np.zeros((self.candidates + 1, self.candidates + 1))
@@ -60,7 +60,7 @@ class ScoreResiduals:
         return found.reshape(end - start, -1)
 
     def of_single(self) -> FloatArray:
-        """The same where every cluster is one comparison: three sums for each pair say it all."""
+        """`products` where every cluster is one comparison, from three sums for each pair."""
         pairs = np.arange(len(self.first))
         x = np.zeros((len(self.first), self.candidates + 1))
         x[pairs, self.first], x[pairs, self.second] = 1, -1
@@ -86,73 +86,73 @@ class RankingEvidence:
     outcome: FloatArray
 
     @cached_property
-    def said(self) -> BoolArray:
+    def has_choice(self) -> BoolArray:
         return self.weight > 0
 
     @property
     def comparisons(self) -> int:
-        return int(np.count_nonzero(self.said))
+        return int(np.count_nonzero(self.has_choice))
 
     @cached_property
     def clusters(self) -> int:
-        """How many have a choice."""
-        if self.said.all():
+        """How many clusters have a choice."""
+        if self.has_choice.all():
             return int(self.cluster[-1]) + 1 if len(self.cluster) else 0
-        return int(np.count_nonzero(np.bincount(self.cluster, self.said)))
+        return int(np.count_nonzero(np.bincount(self.cluster, self.has_choice)))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of the candidates that are in any comparison."""
-        return tuple(self.matches.items.candidates[candidate] for candidate in self.matches.entrants)
+        """The names of the candidates that are in any comparison."""
+        return tuple(self.matches.items.candidates[candidate] for candidate in self.matches.compared_candidates)
 
     @cached_property
-    def met(self) -> IntArray:
-        """In how many comparisons with a choice each of them is."""
-        pairs = np.bincount(self.pair, self.said, len(self.matches.met)).astype(np.int64)
-        return self.matches.over_pairs(pairs)[self.matches.entrants]
+    def comparison_counts(self) -> IntArray:
+        """In how many comparisons with a choice each candidate of ``names`` is."""
+        pairs = np.bincount(self.pair, self.has_choice, len(self.matches.compared_pairs)).astype(np.int64)
+        return self.matches.sum_over_pairs(pairs)[self.matches.compared_candidates]
 
     @cached_property
     def effective_clusters(self) -> float:
-        """How many clusters of one size would tell as much, by their comparisons with a choice."""
-        return effective_cluster_count(np.bincount(self.cluster, self.said).astype(np.float64))
+        """The effective number of clusters, (Σn)² ÷ Σn² of their comparisons with a choice."""
+        return effective_cluster_count(np.bincount(self.cluster, self.has_choice).astype(np.float64))
 
     @property
     def varied(self) -> IntArray:
-        """How many clusters hold, for each of them, anything but its commonest outcome; or LEAST_DISAGREEING."""
-        said, (first, second) = self.said, pair_positions(self.matches)
-        pair, outcome = self.pair[said], np.rint(2 * self.outcome[said]).astype(np.int64)
+        """Of each candidate, how many clusters have another outcome than its commonest; or LEAST_DISAGREEING."""
+        has_choice, (first, second) = self.has_choice, pair_positions(self.matches)
+        pair, outcome = self.pair[has_choice], np.rint(2 * self.outcome[has_choice]).astype(np.int64)
         to_first = np.bincount(3 * pair + outcome, minlength=3 * len(first)).reshape(-1, 3)  # lost, tied and won
         counts = np.zeros((len(self.names), 3), dtype=np.int64)
         np.add.at(counts, first, to_first)
         np.add.at(counts, second, to_first[:, ::-1])
         commonest, others = counts.argmax(axis=1), counts.sum(axis=1) - counts.max(axis=1)
         found = np.full(len(counts), LEAST_DISAGREEING)
-        cluster = self.cluster[said]
+        cluster = self.cluster[has_choice]
         few = others < LEAST_DISAGREEING * np.bincount(cluster, minlength=1).max()
         if few.any():
             sides = ((first[pair], outcome), (second[pair], 2 - outcome))
             held = [np.flatnonzero(few[one] & (had != commonest[one])) for one, had in sides]
             candidate = np.concatenate([one[where] for (one, _), where in zip(sides, held, strict=True)])
             clusters = int(cluster.max(initial=0)) + 1
-            met = np.unique(candidate * clusters + cluster[np.concatenate(held)]) // clusters
-            found[few] = np.bincount(met, minlength=len(counts))[few]
+            candidate_clusters = np.unique(candidate * clusters + cluster[np.concatenate(held)]) // clusters
+            found[few] = np.bincount(candidate_clusters, minlength=len(counts))[few]
         return found
 
     @cached_property
     def totals(self) -> FloatArray:
-        """How often each pair met, and then what the first had of it: 2 × pairs."""
+        """The weighted matches of each pair, and then the wins of its first candidate: 2 × pairs."""
         values = self.weight, self.weight * self.outcome
-        return np.concatenate([np.bincount(self.pair, value, len(self.matches.met)) for value in values])
+        return np.concatenate([np.bincount(self.pair, value, len(self.matches.compared_pairs)) for value in values])
 
     @property
     def contributions(self) -> Contributions:
-        """To these totals."""
-        pair, cluster, weight = self.pair[self.said], self.cluster[self.said], self.weight[self.said]
+        """The contributions of clusters to ``totals``."""
+        pair, cluster, weight = self.pair[self.has_choice], self.cluster[self.has_choice], self.weight[self.has_choice]
         return Contributions(
             cluster=np.concatenate([cluster, cluster]),
-            cell=np.concatenate([pair, pair + len(self.matches.met)]),
-            cells=2 * len(self.matches.met),
-            weight=np.concatenate([weight, weight * self.outcome[self.said]]),
+            cell=np.concatenate([pair, pair + len(self.matches.compared_pairs)]),
+            cells=2 * len(self.matches.compared_pairs),
+            weight=np.concatenate([weight, weight * self.outcome[self.has_choice]]),
         )
 
     def table(self, totals: FloatArray) -> WinTable:
@@ -167,15 +167,17 @@ class RankingEvidence:
 def win_table_of(matches: Matches, met: FloatArray, wins: FloatArray) -> WinTable:
     """The table of wins of the candidates that are in any comparison, in order."""
     first, second = pair_positions(matches)
-    return WinTable(first, second, len(matches.entrants), met, wins)
+    return WinTable(first, second, len(matches.compared_candidates), met, wins)
 
 
 def pair_positions(matches: Matches) -> tuple[IntArray, IntArray]:
     """The positions of the first and of the second candidate of each pair among these candidates."""
-    return np.searchsorted(matches.entrants, matches.first), np.searchsorted(matches.entrants, matches.second)
+    return np.searchsorted(matches.compared_candidates, matches.first), np.searchsorted(
+        matches.compared_candidates, matches.second
+    )
 
 
 def score_residuals(
     matches: Matches, pair: IntArray, cluster: IntArray, residual: FloatArray, extra: FloatArray | None = None
 ) -> ScoreResiduals:
-    return ScoreResiduals(*pair_positions(matches), len(matches.entrants), pair, cluster, residual, extra)
+    return ScoreResiduals(*pair_positions(matches), len(matches.compared_candidates), pair, cluster, residual, extra)

@@ -6,10 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import FloatArray, IntArray
 
-PARTS: Final = 2_520  # of a whole number: halves to tenths are among them
+PARTS: Final = 2_520  # grid steps in 1: halves to tenths are multiples
 STEPS: Final = 65_536
 STEPS_FOR_EACH: Final = 4
 BITS: Final = 16  # numpy sorts numbers of so many bits by radix
@@ -28,12 +27,12 @@ class RankedValues:
 
     @cached_property
     def standing(self) -> FloatArray:
-        """Of each entry: its mid-rank less the mean of all mid-ranks."""
+        """Of each entry, its mid-rank minus the mean of all mid-ranks."""
         mid = np.cumsum(self.count) - self.count / 2
         return np.asarray((mid - len(self.code) / 2)[self.code])
 
     def above(self, weight: FloatArray) -> FloatArray:
-        """Of each entry: the weight of those with a higher value, and half of those with the same."""
+        """Of each entry, the weight of the entries with a higher value, plus half of that of equal ones."""
         of_value = np.bincount(self.code, weight, len(self.count))
         return np.asarray((of_value.sum() - np.cumsum(of_value) + of_value / 2)[self.code])
 

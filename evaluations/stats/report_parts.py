@@ -15,8 +15,8 @@ from evaluations.stats.aspect_report import AspectMaterial, AspectReport, VoteCo
 from evaluations.stats.bias.board import BiasBoard, bias_board
 from evaluations.stats.bias.paired_sides import human_sides
 from evaluations.stats.bias.traits import ComparisonTraits, comparison_traits
-from evaluations.stats.cluster_totals import FloatArray, cross_tabulate_by_cluster
-from evaluations.stats.coding import IntArray
+from evaluations.stats.cluster_totals import cross_tabulate_by_cluster
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_calibration import ConfidenceCalibration, confidence_calibration, mean_weights
 from evaluations.stats.items import Items
 from evaluations.stats.judge_agreement import recode_like_reference
@@ -38,7 +38,7 @@ from evaluations.stats.wins import Wins, estimate_wins
 
 @dataclass(frozen=True)
 class StudyMaterial:
-    """``families``: of each judge by name, empty where not set. ``judges``: how many claims are controlled over."""
+    """What all aspects share. ``families``: by judge name, empty if not set. ``judges``: how many claims cover."""
 
     items: Items
     families: Mapping[str, str]
@@ -53,9 +53,8 @@ class StudyMaterial:
         return LengthDifferences(self.matches)
 
 
-# Which look at the test part a report with these results is.
+# Called with the results of a report: which look at the test part it is.
 LookAt = Callable[[str], HeldOutLook]
-
 PREFERENCES: Final = 2  # that may be claimed of a judge on an aspect: for the longer response, and for its own family
 
 
@@ -80,22 +79,22 @@ class JudgeWeights:
 
     item: IntArray
     shown: IntArray
-    weighted: FloatArray
+    weight: FloatArray
 
 
 @dataclass(frozen=True)
 class AspectScores:
-    """Scores of single responses on one aspect: people's, each judge's mean by name, and the responses' clusters and
+    """Scores of single responses on one aspect.
 
-    candidates, these as places in the names of all.
-
-    ``name``: the aspect's; ``names``: what the people's numbers stand for. ``people``: scores that count, ``late``:
-    those of reviews that saw the judge first, where they do not.
+    ``name``: of the aspect. ``people``: the scores that count; ``saw_judge_first``: those of reviews that saw the judge
+    first, which do not. ``names``: the person of each rater number. ``judges``: by name, the judge's mean score of each
+    response, NaN where it has none. ``cluster`` and ``candidate``: of each response, the latter as index of
+    ``candidates``.
     """
 
     name: str
     people: PersonScores
-    late: PersonScores
+    saw_judge_first: PersonScores
     counts: VoteCounts
     names: tuple[str, ...]
     judges: Mapping[str, FloatArray]
@@ -105,27 +104,27 @@ class AspectScores:
 
 
 def people_part(
-    material: AspectMaterial, known: StudyMaterial, rules: ReportRules, agreement: AspectReport
+    material: AspectMaterial, study: StudyMaterial, rules: ReportRules, agreement: AspectReport
 ) -> AspectPeople:
     votes = make_poll(material.people, material.cluster)
     found = person_votes(votes)
-    judges = {judge.name: judge.own.choice[votes.items] for judge in material.answering}
+    judges = {judge.name: judge.consolidated.choice[votes.items] for judge in material.answering}
     return AspectPeople(
         reviewers=reviewer_statistics(found, material.names, judges, material.split_rule(rules), material.active_ms),
         timeline=agreement_timeline(found, material.days, judges),
-        alt_tests=judge_alt_tests(material, known),
-        budgets=judge_budgets(material, known, rules, agreement),
+        alt_tests=judge_alt_tests(material, study),
+        budgets=judge_budgets(material, study, rules, agreement),
     )
 
 
 def confidence_part(
-    material: AspectMaterial, known: StudyMaterial, rules: ReportRules, weights: Mapping[str, JudgeWeights]
+    material: AspectMaterial, study: StudyMaterial, rules: ReportRules, weights: Mapping[str, JudgeWeights]
 ) -> dict[str, ConfidenceCalibration]:
     """The confidence calibration of each judge whose verdicts have weights, by name."""
-    people, cluster = majority_of_people(material, rules.split_rule), known.items.cluster
+    people, cluster = majority_of_people(material, rules.split_rule), study.items.cluster
     return {
         judge.name: confidence_calibration(
-            mean_weights(one.item, one.shown, one.weighted, judge.own.choice), people, cluster
+            mean_weights(one.item, one.shown, one.weight, judge.consolidated.choice), people, cluster
         )
         for judge in material.answering
         if (one := weights.get(judge.name)) is not None
@@ -138,7 +137,7 @@ def scores_part(scores: AspectScores, rules: ReportRules) -> ScoreReport:
         scores.names,
         scores.judges,
         scores.cluster,
-        late=scores.late,
+        saw_judge_first=scores.saw_judge_first,
         counts=scores.counts,
         candidate=scores.candidate,
         candidates=scores.candidates,
@@ -147,27 +146,29 @@ def scores_part(scores: AspectScores, rules: ReportRules) -> ScoreReport:
 
 
 def judge_budgets(
-    material: AspectMaterial, known: StudyMaterial, rules: ReportRules, agreement: AspectReport
+    material: AspectMaterial, study: StudyMaterial, rules: ReportRules, agreement: AspectReport
 ) -> dict[str, LabelBudgets]:
     """For each judge by name, the number of further reviews that its numbers need."""
     people = majority_of_people(material, rules.split_rule)
-    reviewed, votes = ReviewedMatches(known.matches, people), len(material.people)
+    reviewed, votes = ReviewedMatches(study.matches, people), len(material.people)
     variances = reviewed.candidates.means.variance.tolist()
-    held = make_reference(material.people, material.cluster, material.names, material.split_rule(rules), rules.coding)
+    reference = make_reference(
+        material.people, material.cluster, material.names, material.split_rule(rules), rules.coding
+    )
     found = {}
     for judge in material.answering:
         now = agreement.judges[judge.name].judge_human.majority.with_ties
-        against = recode_like_reference(judge.own, held)[held.poll.items]
+        choices = recode_like_reference(judge.consolidated, reference)[reference.poll.items]
         two = agreement_variances(
-            now, cross_tabulate_by_cluster(against, held.majority.choice, held.poll.cluster_of_items)
+            now, cross_tabulate_by_cluster(choices, reference.majority.choice, reference.poll.cluster_of_items)
         )
-        rates = estimate_win_rates(reviewed, JudgedMatches(known.matches, judge.own.choice), judge.selected)
-        found[judge.name] = label_budgets(*two, rates, variances, known.items, people, votes)
+        rates = estimate_win_rates(reviewed, JudgedMatches(study.matches, judge.consolidated.choice), judge.selected)
+        found[judge.name] = label_budgets(*two, rates, variances, study.items, people, votes)
     return found
 
 
 def bias_boards(
-    materials: Mapping[str, AspectMaterial], known: StudyMaterial, rules: ReportRules, aspects: int
+    materials: Mapping[str, AspectMaterial], study: StudyMaterial, rules: ReportRules, aspects: int
 ) -> dict[str, dict[str, BiasBoard]]:
     """Bias boards by aspect key and judge name; what they share is large and released afterwards.
 
@@ -175,24 +176,24 @@ def bias_boards(
     """
     if not materials:
         return {}
-    ground = comparison_traits(known.items)
-    judges = max(known.judges, *(len(one.answering) for one in materials.values()), 1)
+    traits = comparison_traits(study.items)
+    judges = max(study.judges, *(len(one.answering) for one in materials.values()), 1)
     claims = PREFERENCES * judges * max(aspects, len(materials))
-    return {key: aspect_bias_boards(one, ground, known.families, rules, claims) for key, one in materials.items()}
+    return {key: aspect_bias_boards(one, traits, study.families, rules, claims) for key, one in materials.items()}
 
 
 def aspect_bias_boards(
-    material: AspectMaterial, ground: ComparisonTraits, families: Mapping[str, str], rules: ReportRules, claims: int
+    material: AspectMaterial, traits: ComparisonTraits, families: Mapping[str, str], rules: ReportRules, claims: int
 ) -> dict[str, BiasBoard]:
     """The bias board of each judge, by name."""
-    people = human_sides(ground, majority_of_people(material, rules.split_rule), material.people)
+    people = human_sides(traits, majority_of_people(material, rules.split_rule), material.people)
     return {
         judge.name: bias_board(
-            ground,
+            traits,
             people,
-            judge.own.choice,
-            judge.own.as_stored,
-            judge.own.swapped,
+            judge.consolidated.choice,
+            judge.consolidated.as_stored,
+            judge.consolidated.swapped,
             families.get(judge.name, ""),
             claims,
         )
@@ -200,38 +201,40 @@ def aspect_bias_boards(
     }
 
 
-def wins_part(material: AspectMaterial, known: StudyMaterial, rules: ReportRules, aspects: int = 1) -> Wins:
+def wins_part(material: AspectMaterial, study: StudyMaterial, rules: ReportRules, aspects: int = 1) -> Wins:
     """``aspects``: on how many the report could claim anything."""
-    undrawn = np.bincount(material.undrawn.item, minlength=material.items) > 0
-    reviewed = ReviewedMatches(known.matches, majority_of_people(material, rules.split_rule), undrawn)
-    claims = max(aspects, 1) * max(known.judges, len(material.answering), 1) * max(len(known.matches.entrants), 1)
-    judges = {judge.name: (judge.own.choice, judge.selected) for judge in material.answering}
-    return estimate_wins(reviewed, known.lengths, judges, claims=claims)
+    picked_by_hand = np.bincount(material.picked_by_hand.item, minlength=material.items) > 0
+    reviewed = ReviewedMatches(study.matches, majority_of_people(material, rules.split_rule), picked_by_hand)
+    claims = (
+        max(aspects, 1) * max(study.judges, len(material.answering), 1) * max(len(study.matches.compared_candidates), 1)
+    )
+    judges = {judge.name: (judge.consolidated.choice, judge.selected) for judge in material.answering}
+    return estimate_wins(reviewed, study.lengths, judges, claims=claims)
 
 
-def judge_alt_tests(material: AspectMaterial, known: StudyMaterial) -> dict[str, AltTest]:
+def judge_alt_tests(material: AspectMaterial, study: StudyMaterial) -> dict[str, AltTest]:
     """The alternative annotator test of each judge, by name."""
     each = one_vote_per_person(material.people)
     return {
-        judge.name: alt_test(advantage_of_choices(judge.own.choice, each, known.items.cluster), material.names)
+        judge.name: alt_test(advantage_of_choices(judge.consolidated.choice, each, study.items.cluster), material.names)
         for judge in material.answering
     }
 
 
 def compare_all_judges(
-    materials: Mapping[str, AspectMaterial], known: StudyMaterial, look_at: LookAt | None = None
+    materials: Mapping[str, AspectMaterial], study: StudyMaterial, look_at: LookAt | None = None
 ) -> tuple[ComparedJudges, ...]:
     """Every two judges on the aspects on which both were asked. ``materials``: by the aspect's key.
 
     ``look_at``: of a report on the test part, which look at these results this is.
     """
     references = {key: majority_of_people(one, SplitRule.DROP) for key, one in materials.items()}
-    chosen = {key: {judge.name: judge.own.choice for judge in one.answering} for key, one in materials.items()}
+    chosen = {key: {judge.name: judge.consolidated.choice for judge in one.answering} for key, one in materials.items()}
     names = sorted({name for by_name in chosen.values() for name in by_name})
     pairs = {}
     for first, second in combinations(names, 2):
         by_aspect = {
-            key: compare_judges(by_name[first], by_name[second], references[key], known.items.cluster)
+            key: compare_judges(by_name[first], by_name[second], references[key], study.items.cluster)
             for key, by_name in chosen.items()
             if first in by_name and second in by_name
         }

@@ -6,13 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.domain.packed_votes import PACKED_CHOICES
 from evaluations.domain.reports import SplitRule
 from evaluations.stats.agreement import CONSTANT, CONSTANT_RATER
 from evaluations.stats.agreement_coefficients import ContingencyTables
 from evaluations.stats.agreement_timeline import FEW, FEW_VOTES, NO_OTHER_VOTES, NO_VERDICT
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import MISSING, TIE, IntArray
+from evaluations.stats.coding import CHOICES, MISSING, TIE, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import CORRELATION_BOUNDS, why_counts_withhold_interval
 from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import NO_INTERVAL, Estimate, undefined_estimate
@@ -26,7 +24,7 @@ NO_VOTES: Final = "This person has no votes."
 
 @dataclass(frozen=True)
 class ReviewerStatistics:
-    """One person. ``votes``: the comparisons voted on. ``judges``: agreement by the judge's name.
+    """Statistics of one reviewer. ``votes``: comparisons voted on. ``judges``: agreement, by the judge's name.
 
     ``others`` and ``cohen_kappa``: with the majority of the other people on the same comparison. ``tie_rate``: the
     share of votes that choose no side, both bad among them. ``median_active_seconds``: of the reviews whose time is
@@ -63,7 +61,7 @@ def reviewer_statistics(
     of_judges = {
         name: shares_by_group(entries, *match_judge_choices(judge, found), NO_VERDICT) for name, judge in judges.items()
     }
-    medians = [None] * len(names) if active_ms is None else median_active_seconds(active_ms[found.cast], entries)
+    medians = [None] * len(names) if active_ms is None else median_active_seconds(active_ms[found.vote_index], entries)
     return tuple(
         ReviewerStatistics(
             rater=name,
@@ -103,7 +101,7 @@ def cohen_kappas_with_others(entries: GroupedEntries, own: IntArray, others: Int
     """
     counted = others != MISSING
     clusters, differing = entries.clusters(counted), entries.clusters(counted & (own != others))
-    size = len(PACKED_CHOICES)
+    size = CHOICES
     flat = (entries.group * size + own) * size + others
     tables = np.bincount(flat[counted], minlength=entries.groups * size**2).reshape(entries.groups, size, size)
     kappa, slope = kappa_with_gradient(tables.astype(np.float64))
@@ -145,6 +143,5 @@ def kappa_estimate(
         return number.without_interval(few)
     if not error:
         return number.without_interval(NO_INTERVAL)
-    margin = t_975(clusters - 1) * error
-    low, high = max(kappa - margin, CORRELATION_BOUNDS[0]), min(kappa + margin, CORRELATION_BOUNDS[1])
-    return number.within(low, high, f"linearised over {clusters:,} clusters")
+    rule = f"linearised over {clusters:,} clusters"
+    return number.with_margin(t_975(clusters - 1) * error, CORRELATION_BOUNDS, rule)

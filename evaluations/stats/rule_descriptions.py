@@ -71,11 +71,11 @@ def describe_rules(rules: ReportRules) -> dict[str, str]:
 
 
 def describe_raters(rules: ReportRules) -> str:
-    said = [] if rules.raters == "*" else [f"Only raters whose name matches “{rules.raters}”."]
+    sentences = [] if rules.raters == "*" else [f"Only raters whose name matches “{rules.raters}”."]
     for names, kind in ((rules.judges, "judges"), (rules.reviewers, "people")):
         if names:
-            said.append(f"Of {kind} only {', '.join(f'“{name}”' for name in names)}.")
-    return " ".join(said) or "Everyone counts, but for archived judges."
+            sentences.append(f"Of {kind} only {', '.join(f'“{name}”' for name in names)}.")
+    return " ".join(sentences) or "Everyone counts, but for archived judges."
 
 
 def describe_votes(rules: ReportRules) -> str:
@@ -85,14 +85,16 @@ def describe_votes(rules: ReportRules) -> str:
 
 
 def describe_comparisons(rules: ReportRules) -> str:
-    said = []
+    sentences = []
     if rules.sliced:
-        said.append(f"Only comparisons of the slice {rules.sliced.in_words()}.")
+        sentences.append(f"Only comparisons of the slice {rules.sliced.in_words()}.")
     if rules.part:
-        said.append(
+        sentences.append(
             f"Only the {rules.part} part of the evaluation's own split (train 80 %, dev 10 %, test 10 % of clusters; "
             "clusters that share a query word for word are in one part)."
         )
     if rules.where:
-        said.append("Only comparisons where " + " and ".join(f"{key} is “{value}”" for key, value in rules.where) + ".")
-    return " ".join(said) or "Every comparison counts."
+        sentences.append(
+            "Only comparisons where " + " and ".join(f"{key} is “{value}”" for key, value in rules.where) + "."
+        )
+    return " ".join(sentences) or "Every comparison counts."

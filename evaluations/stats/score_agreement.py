@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.agreement_coefficients import icc_agreement, icc_consistency
-from evaluations.stats.cluster_totals import Clusters, ClusterSums, FloatArray, number_clusters, sum_by_cluster
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.cluster_totals import Clusters, ClusterSums, number_clusters, sum_by_cluster
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     CORRELATION_BOUNDS,
     LEAST_CLUSTERS,
@@ -25,16 +25,14 @@ from evaluations.stats.estimates import NO_INTERVAL, Estimate, undefined_estimat
 from evaluations.stats.rank_correlation import CONSTANT, RankedPair, kendall_tau_b, spearman
 from evaluations.stats.ranks import rank_values
 
-# The cells of two sides x and y. The first five are those of `icc.mean_squares`.
+# The cells of two sides x and y. The first five are those of `anova_mean_squares`.
 N, SUMMED_SQUARED, SQUARES, X, Y, SQUARES_OF_X, DIFFERENCE, DIFFERENCE_SQUARED = range(8)
-
 OF_VARIANCE: Final = slice(N, Y + 1)
-
 DIFFERS: Final[BoolArray] = np.arange(DIFFERENCE_SQUARED + 1) == DIFFERENCE
 
 
 def score_pair_totals(x: FloatArray, y: FloatArray, clusters: Clusters) -> ClusterSums:
-    """Best of scores that are centred and of about unit size, so that no total dwarfs another."""
+    """Totals of two sides by cluster. Scores should be centred and of about unit size, for numerical accuracy."""
     return sum_by_cluster(clusters, (x + y) ** 2, x**2 + y**2, x, y, x**2, np.abs(x - y), (x - y) ** 2)
 
 
@@ -71,17 +69,11 @@ def mean_squared_difference(totals: FloatArray) -> FloatArray:
 
 
 OF_TWO_ICC_AGREEMENT: Final = icc_if_scores_vary(icc_agreement)
-
 OF_TWO_ICC_CONSISTENCY: Final = icc_if_scores_vary(icc_consistency)
-
 NOTHING_SHARED: Final = "No response has a score on both sides."
-
 ONE_VALUE: Final = "Every score is the same: there is no variation that agreement could explain."
-
 NO_DENOMINATOR: Final = "The responses vary too little for this number to have a denominator."
-
 ANY: Final[Bounds] = (-np.inf, np.inf)
-
 NOT_NEGATIVE: Final[Bounds] = (0.0, np.inf)
 
 
@@ -102,7 +94,7 @@ class ScoreAgreement:
 
 
 def score_agreement(first: FloatArray, second: FloatArray, cluster: IntArray) -> ScoreAgreement:
-    """One entry for each response that both scored, in every array. Correlations and ICC say why where undefined.
+    """Agreement of two sides; all arrays have one entry for each response that both scored.
 
     Intervals take clusters whole. They are withheld below 10 clusters that hold a difference, and all but those of
     the mean differences below 40 clusters.
@@ -115,8 +107,8 @@ def score_agreement(first: FloatArray, second: FloatArray, cluster: IntArray) ->
     return ScoreAgreement(
         n=len(first),
         pearson=sides.correlation(pearson, constant),
-        spearman=sides.unless_few(spearman(orders)),
-        kendall_tau_b=sides.unless_few(kendall_tau_b(orders)),
+        spearman=sides.withhold_if_few(spearman(orders)),
+        kendall_tau_b=sides.withhold_if_few(kendall_tau_b(orders)),
         mean_difference=sides.mean(mean_score_difference, ANY),
         mean_absolute_difference=sides.mean(mean_absolute_difference, NOT_NEGATIVE),
         root_mean_square_difference=sides.root_mean_square(),
@@ -130,50 +122,59 @@ def score_agreement(first: FloatArray, second: FloatArray, cluster: IntArray) ->
 class ScoredPair:
     """Two sides as ranks and as totals, these of scores that are centred and divided by ``scale``, their common sd.
 
-    ``few``: why an interval would promise too much, where it would. ``alike``: the same, however many the clusters.
+    ``why_few_clusters``: why an interval would promise too much, where it would. ``why_too_alike``: the same, however
+    many the clusters.
     """
 
     orders: RankedPair
     spread: Spread
     scale: float
-    few: str | None
-    alike: str | None
+    why_few_clusters: str | None
+    why_too_alike: str | None
 
-    def number(self, statistic: Statistic) -> Estimate:
+    def estimate(self, statistic: Statistic) -> Estimate:
         return Estimate(float(statistic(self.spread.contributions.totals)), len(self.orders.x.code))
 
-    def unless_few(self, number: Estimate) -> Estimate:
-        return number if self.few is None or number.value is None else number.without_interval(self.few)
+    def withhold_if_few(self, number: Estimate) -> Estimate:
+        return (
+            number
+            if self.why_few_clusters is None or number.value is None
+            else number.without_interval(self.why_few_clusters)
+        )
 
     def correlation(self, statistic: Statistic, why: str | None) -> Estimate:
         """``why``: the reason why it is undefined, where there is one."""
         with np.errstate(all="ignore"):
-            found = self.number(statistic)
+            found = self.estimate(statistic)
         if why is not None or found.value is None or not np.isfinite(found.value):
             return undefined_estimate(why or NO_DENOMINATOR, found.n)
         found = replace(found, value=min(found.value, 1.0))  # rounding may bring it above
-        return self.unless_few(found) if self.few else self.spread.interval(found, statistic, CORRELATION_BOUNDS)
+        return (
+            self.withhold_if_few(found)
+            if self.why_few_clusters
+            else self.spread.interval(found, statistic, CORRELATION_BOUNDS)
+        )
 
     def mean(self, statistic: Statistic, bounds: Bounds) -> Estimate:
-        """A mean of clusters' sums: from few of them it has the interval of t."""
+        """A mean of sums by cluster, in units of the scale; for few clusters its interval is by t."""
 
         def in_units(totals: FloatArray) -> FloatArray:
             return self.scale * statistic(totals)
 
-        found = self.number(in_units)
-        if self.alike is not None:
-            return found.without_interval(self.alike)
-        if self.few is None:
+        found = self.estimate(in_units)
+        if self.why_too_alike is not None:
+            return found.without_interval(self.why_too_alike)
+        if self.why_few_clusters is None:
             return self.spread.interval(found, in_units, bounds)
         return t_interval_by_effective_clusters(found, self.spread, in_units, bounds)
 
     def root_mean_square(self) -> Estimate:
         """The root of a mean, and of its interval's bounds."""
-        found = self.number(mean_squared_difference)
+        found = self.estimate(mean_squared_difference)
         assert found.value is not None
         root = replace(found, value=self.scale * sqrt(found.value))
-        if self.few is not None:
-            return root.without_interval(self.few)
+        if self.why_few_clusters is not None:
+            return root.without_interval(self.why_few_clusters)
         spread = self.spread.interval(found, mean_squared_difference, NOT_NEGATIVE)
         if spread.ci95 is None:
             return replace(spread, value=root.value)
@@ -193,8 +194,8 @@ def pair_scores(first: FloatArray, second: FloatArray, cluster: IntArray) -> Sco
         orders=RankedPair(rank_values(first), rank_values(second), clusters),
         spread=spread,
         scale=scale,
-        few=why_counts_withhold_interval(clusters.effective, differing, clusters=clusters.count),
-        alike=why_counts_withhold_interval(LEAST_CLUSTERS, differing),
+        why_few_clusters=why_counts_withhold_interval(clusters.effective, differing, clusters=clusters.count),
+        why_too_alike=why_counts_withhold_interval(LEAST_CLUSTERS, differing),
     )
 
 
@@ -208,6 +209,4 @@ def t_interval_by_effective_clusters(
     error = sqrt(spread.variance(statistic))
     if error <= NOISE * abs(number.value):
         return number.without_interval(NO_INTERVAL)
-    margin = t_975(max(effective - 1, 1)) * error
-    low, high = max(number.value - margin, bounds[0]), min(number.value + margin, bounds[1])
-    return number.within(low, high, f"t over {clusters:,} clusters")
+    return number.with_margin(t_975(max(effective - 1, 1)) * error, bounds, f"t over {clusters:,} clusters")

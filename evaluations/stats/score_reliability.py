@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.agreement_coefficients import alpha_ordinal, icc_agreement, icc_consistency, icc_totals
-from evaluations.stats.cluster_totals import Clusters, Contributions, FloatArray, number_clusters, sum_by_cluster
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.cluster_totals import Clusters, Contributions, number_clusters, sum_by_cluster
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     BOOTSTRAP_UP_TO,
     CORRELATION_BOUNDS,
@@ -31,9 +31,7 @@ from evaluations.stats.score_agreement import NO_DENOMINATOR
 from evaluations.stats.votes import vote_pairs
 
 ROUNDING: Final = 1e-9  # a disagreement of scores in standard deviations that is none
-
 TOO_FEW_SCORES: Final = "No response has two scores."
-
 ONE_VALUE: Final = "Every score is the same: there is no variation that agreement could explain."
 
 
@@ -63,20 +61,20 @@ class PairableScores:
         return np.asarray(2 * apart / (self.scores - 1))
 
     @property
-    def spread_out(self) -> FloatArray:
+    def standardised(self) -> FloatArray:
         """The values centred and of standard deviation 1."""
         centred = self.value - self.value.mean()
         return np.asarray(centred / centred.std())
 
-    def why_not(self) -> str | None:
+    def why_undefined(self) -> str | None:
         """Why there is no alpha, where there is none."""
         if not len(self.unit):
             return TOO_FEW_SCORES
         return ONE_VALUE if self.value.min() == self.value.max() else None
 
-    def few(self) -> str | None:
+    def why_withheld(self) -> str | None:
         """Why its interval would promise too much, where it would."""
-        apart = self.disagreement(self.spread_out)
+        apart = self.disagreement(self.standardised)
         differing = self.clusters.holding(np.where(apart > ROUNDING, apart, 0.0))
         return why_counts_withhold_interval(self.clusters.effective, differing, clusters=self.clusters.count)
 
@@ -93,10 +91,10 @@ def interval_alpha(found: PairableScores) -> Estimate:
 
     Undefined where no unit has two scores, and where every score is the same.
     """
-    if (why := found.why_not()) is not None:
+    if (why := found.why_undefined()) is not None:
         return undefined_estimate(why, found.units)
-    number, spread = alpha_estimate_from_sums(found, found.spread_out)
-    few = found.few()
+    number, spread = alpha_estimate_from_sums(found, found.standardised)
+    few = found.why_withheld()
     return number.without_interval(few) if few else spread.interval(number, alpha_from_sums, CORRELATION_BOUNDS)
 
 
@@ -105,11 +103,11 @@ def ordinal_alpha(found: PairableScores) -> Estimate:
 
     By bootstrap of clusters where there are up to eleven values and few clusters, else linearised.
     """
-    if (why := found.why_not()) is not None:
+    if (why := found.why_undefined()) is not None:
         return undefined_estimate(why, found.units)
     ranks = rank_values(found.value)
     number, _ = alpha_estimate_from_sums(found, ranks.standing / len(ranks.code))
-    if (few := found.few()) is not None:
+    if (few := found.why_withheld()) is not None:
         return number.without_interval(few)
     if len(ranks.count) ** 2 <= DRAWN_CELLS and found.clusters.count <= BOOTSTRAP_UP_TO:
         statistic = ordinal_alpha_statistic(len(ranks.count))
@@ -164,7 +162,6 @@ def alpha_influence(found: PairableScores, ranks: RankedValues) -> FloatArray:
 
 
 TWO: Final = 2
-
 TWO_PEOPLE: Final = "It needs scores of two people."
 
 

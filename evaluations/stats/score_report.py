@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.aspect_report import VoteCounts
-from evaluations.stats.cluster_totals import FloatArray, effective_cluster_count, number_clusters
-from evaluations.stats.coding import IntArray
+from evaluations.stats.cluster_totals import effective_cluster_count, number_clusters
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_intervals import ONE_CLUSTER, ROUNDING
 from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import NO_INTERVAL, Estimate, drop_rounding_noise, undefined_estimate
@@ -72,7 +72,7 @@ def mean_score_estimate(value: FloatArray, cluster: IntArray) -> Estimate:
         return number.without_interval(NO_INTERVAL)
     effective = floor(effective_cluster_count(np.bincount(of).astype(np.float64)) + ROUNDING)
     margin = t_975(max(effective - 1, 1)) * sqrt(squares * clusters / (clusters - 1)) / len(value)
-    return number.within(mean - margin, mean + margin, f"t over {clusters:,} clusters")
+    return number.with_interval(mean - margin, mean + margin, f"t over {clusters:,} clusters")
 
 
 @dataclass(frozen=True)
@@ -131,16 +131,17 @@ def score_report(
     judges: Mapping[str, FloatArray],
     cluster: IntArray,
     *,
-    late: PersonScores,
+    saw_judge_first: PersonScores,
     counts: VoteCounts,
     candidate: IntArray,
     candidates: Sequence[str],
     all_pairs: bool = False,
 ) -> ScoreReport:
-    """``names``: what the people's numbers stand for. ``judges``: the mean of each judge's samples for every response,
+    """The report on scores of single responses on one aspect.
 
-    NaN where it has none. ``cluster``: of every response. ``late``: of reviews that saw the judge first. ``candidate``:
-    of every response its place among the ``candidates``.
+    ``names``: the person of each rater number. ``judges``: by name, the mean of the judge's samples for every response,
+    NaN where it has none. ``cluster`` and ``candidate``: of every response, the latter as index of ``candidates``.
+    ``saw_judge_first``: scores of reviews that saw the judge first.
     """
     each = mean_score_per_person(people, len(cluster))
     scored = np.bincount(each.unit, minlength=len(cluster)) > 0  # mostly few of many
@@ -160,7 +161,7 @@ def score_report(
             name_score_pair(shared_score_agreement(judges[one], judges[other], cluster), one, other)
             for one, other in combinations(judges, 2)
         ),
-        saw_judge_first=score_agreement_after_judge(late, judges, cluster),
+        saw_judge_first=score_agreement_after_judge(saw_judge_first, judges, cluster),
     )
 
 
@@ -191,8 +192,8 @@ def score_agreement_after_judge(
         return ScoresAfterJudge(0, {})
     each = mean_score_per_person(late, len(cluster))
     mean = mean_by_unit(each.unit, each.value, len(cluster))
-    held = {name: shared_score_agreement(judge, mean, cluster) for name, judge in judges.items()}
-    return ScoresAfterJudge(len(late.value), held)
+    by_judge = {name: shared_score_agreement(judge, mean, cluster) for name, judge in judges.items()}
+    return ScoresAfterJudge(len(late.value), by_judge)
 
 
 # ---- judges --------------------------------------------------------------------------------
@@ -234,7 +235,7 @@ def human_score_agreement(each: PersonScores, names: Sequence[str], cluster: Int
     two, left_out = list(combinations(people, 2)), 0
     if len(people) > MOST_REVIEWERS and not all_pairs:
         found = rating_design(each.unit, each.rater)
-        two = [(names[one], names[other]) for one, other in found.largest_meetings(PAIRS_OF_MANY)]
+        two = [(names[one], names[other]) for one, other in found.largest_shared_items(PAIRS_OF_MANY)]
         left_out = len(found.pair_sizes[0]) - len(two)
     return HumanScores(
         others=score_agreement(value, of_others, cluster[unit]),

@@ -14,20 +14,18 @@ from typing import Final, TypeVar
 import numpy as np
 
 from evaluations.stats.bootstrap import RESAMPLES, SEED, resample_totals
-from evaluations.stats.cluster_totals import FloatArray, effective_cluster_count
-from evaluations.stats.coding import IntArray
+from evaluations.stats.cluster_totals import effective_cluster_count
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, LEAST_DISAGREEING, why_counts_withhold_interval
 from evaluations.stats.distributions import t_quantile, t_upper_tail
 from evaluations.stats.estimates import NO_INTERVAL
 from evaluations.stats.multiple_testing import holm_adjust
 
 LEVEL: Final = 0.05
-AT_ONCE: Final = 65_536  # clusters whose additions stand in memory side by side
-NOISE: Final = 1e-12  # of a mean of −1, 0 and 1: what clusters that add alike leave behind
-LEAST_TESTED: Final = 10  # effective clusters: below, not even a t knows how they vary
-
+AT_ONCE: Final = 65_536  # clusters whose influences are in memory at the same time
+NOISE: Final = 1e-12  # of a mean of −1, 0 and 1: the rounding error where all clusters have equal influence
+LEAST_TESTED: Final = 10  # effective clusters; below, not even a t test is reliable
 NO_COMPANY: Final = "No comparison has the judge's verdict and votes of two reviewers."
-
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -41,7 +39,7 @@ class Claim(StrEnum):
 
 @dataclass(frozen=True)
 class MeanDifference:
-    """A mean of differences, −1, 0 or 1, one for each entry: ``added``, what each cluster adds to it, around 0.
+    """A mean of differences, −1, 0 or 1, one for each entry: ``influence``, what each cluster adds to it, around 0.
 
     ``cluster``: the clusters that add to it, by their number in the evaluation, ascending. ``size``: their share of
     all entries. ``differing``: how many of them hold an entry that is not 0.
@@ -49,20 +47,20 @@ class MeanDifference:
 
     value: float
     cluster: IntArray
-    added: FloatArray
+    influence: FloatArray
     size: FloatArray
     differing: int
 
     @property
     def effective(self) -> float:
-        """How many clusters of one size tell as much."""
+        """The effective number of clusters, (Σn)² ÷ Σn² of their sizes."""
         return effective_cluster_count(self.size)
 
     @property
     def standard_error(self) -> float:
         """√(Σ added² · G ÷ (G − 1)) over clusters (Binder 1983); 0 where nothing but rounding varies."""
         count = len(self.cluster)
-        error = sqrt(float((self.added**2).sum()) * count / (count - 1)) if count > 1 else 0.0
+        error = sqrt(float((self.influence**2).sum()) * count / (count - 1)) if count > 1 else 0.0
         return error if error > NOISE else 0.0
 
     @property
@@ -74,7 +72,8 @@ class MeanDifference:
 class SimultaneousDifference:
     """A difference, judge − reviewers, with its simultaneous interval over ``family`` differences.
 
-    ``ci95``: None where ``why`` says that the bootstrap does not apply. ``p``: adjusted, of a difference that has none.
+    ``ci95``: None for the reason ``why`` where the bootstrap does not apply. ``p``: adjusted, of a difference that has
+    none.
     """
 
     difference: float | None
@@ -102,7 +101,7 @@ def average_difference_over_raters(person: IntArray, difference: IntArray, clust
     return MeanDifference(
         value=float(mean[counted].mean()),
         cluster=present,
-        added=np.bincount(cluster, added)[present].astype(np.float64, copy=False),
+        influence=np.bincount(cluster, added)[present].astype(np.float64, copy=False),
         size=size[present] / len(cluster),
         differing=int(np.count_nonzero(np.bincount(cluster[difference != 0], minlength=1))),
     )
@@ -173,7 +172,7 @@ def bootstrap_max_t(differences: Sequence[MeanDifference]) -> FloatArray:
     added, size = np.zeros((2, len(clusters), len(differences)))
     for column, one in enumerate(differences):
         places = np.searchsorted(clusters, one.cluster)
-        added[places, column], size[places, column] = one.added, one.size
+        added[places, column], size[places, column] = one.influence, one.size
     return np.asarray(np.abs(studentise_resamples(added, size)).max(axis=1))
 
 
@@ -214,7 +213,7 @@ def cluster_covariances(differences: Sequence[MeanDifference]) -> FloatArray:
         part = np.zeros((len(differences), min(AT_ONCE, clusters - first)))
         for row, one in zip(part, differences, strict=True):
             inside = slice(*np.searchsorted(one.cluster, [first, first + AT_ONCE]))
-            row[one.cluster[inside] - first] = one.added[inside]
+            row[one.cluster[inside] - first] = one.influence[inside]
         found += part @ part.T
     return found
 
@@ -225,7 +224,7 @@ def cluster_covariances(differences: Sequence[MeanDifference]) -> FloatArray:
 def holm_intervals(
     differences: Mapping[Key, MeanDifference], level: float, family: int
 ) -> dict[Key, SimultaneousDifference]:
-    """p adjusted by Holm, times what LEVEL is of its share."""
+    """Claims by t tests of clusters, p adjusted by Holm and scaled so that it compares with LEVEL, not ``level``."""
     testable = {key: one for key, one in differences.items() if one.standard_error}
     if not testable:
         return {}
@@ -240,8 +239,8 @@ def holm_intervals(
 
 
 def difference_p_value(one: MeanDifference) -> float:
-    """Two-sided, by the t of clusters; where what they add is skewed, by as many draws as have a larger |t|."""
+    """Two-sided p by t over clusters, or by the share of resamples with a larger |t| if that is larger (skewness)."""
     t = abs(one.value) / one.standard_error
-    drawn = np.abs(studentise_resamples(one.added[:, None], one.size[:, None]))
+    drawn = np.abs(studentise_resamples(one.influence[:, None], one.size[:, None]))
     as_large = (int(np.count_nonzero(drawn >= t)) + 1) / (RESAMPLES + 1)
     return max(2 * t_upper_tail(t, one.degrees), as_large)

@@ -6,16 +6,15 @@ from functools import cached_property
 
 import numpy as np
 
-from evaluations.domain.packed_votes import PACKED_CHOICES
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.coding import CHOICES, MISSING, BoolArray, IntArray
 from evaluations.stats.majority import majority_of_votes
 
 
 @dataclass(frozen=True)
 class RatingDesign:
-    """One entry for each vote, those on an item side by side in the order cast. `turnout` makes it.
+    """Who rated what: one entry for each vote, those on an item adjacent and in the order cast (`rating_design`).
 
-    ``order``: where each entry stands among the votes as they came.
+    ``order``: the position of each entry among the votes in the order cast.
     """
 
     order: IntArray
@@ -34,32 +33,32 @@ class RatingDesign:
 
     @cached_property
     def unit(self) -> IntArray:
-        """The place of each entry's item among ``items``."""
+        """The index in ``items`` of each entry's item."""
         return np.cumsum(is_first_of_item(self.item)) - 1
 
     @cached_property
     def pairs(self) -> tuple[IntArray, IntArray]:
-        """Every two entries of an item, the earlier and the later one, by item."""
+        """All pairs of entries of an item, as the earlier and the later entry of each."""
         return pairs_within_items(self.item)
 
     @cached_property
-    def seats(self) -> "RatingDesign":
-        """One entry for each person on an item: who voted there twice has two entries here and one seat."""
+    def deduplicated(self) -> "RatingDesign":
+        """The design with one entry for each rater and item, the first of each."""
         one, other = self.pairs
         if not (self.rater[one] == self.rater[other]).any():
             return self
-        _, first = np.unique(self.person_on_item, return_index=True)
+        _, first = np.unique(self.rater_item_key, return_index=True)
         return RatingDesign(self.order[first], self.item[first], self.rater[first])
 
     @cached_property
-    def seat(self) -> IntArray:
-        """The place of each entry's person and item among ``seats``."""
-        if self.seats is self:
+    def deduplicated_index(self) -> IntArray:
+        """The index in ``deduplicated`` of each entry's rater and item."""
+        if self.deduplicated is self:
             return np.arange(len(self.item))
-        return np.unique(self.person_on_item, return_inverse=True)[1]
+        return np.unique(self.rater_item_key, return_inverse=True)[1]
 
     @property
-    def person_on_item(self) -> IntArray:
+    def rater_item_key(self) -> IntArray:
         return self.unit * (int(self.rater.max(initial=0)) + 1) + self.rater
 
     @cached_property
@@ -68,11 +67,11 @@ class RatingDesign:
         return dict(group_places(self.rater))
 
     @cached_property
-    def met(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Of every two entries of an item that of the rater with the lower number, the other, and a number for both."""
+    def rater_pairs(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Of each pair of entries of an item: that of the lower rater number, the other, and a key of both raters."""
         one, other = self.pairs
-        turned = self.rater[one] > self.rater[other]
-        first, second = np.where(turned, other, one), np.where(turned, one, other)
+        is_swapped = self.rater[one] > self.rater[other]
+        first, second = np.where(is_swapped, other, one), np.where(is_swapped, one, other)
         return first, second, self.rater[first] * self.raters + self.rater[second]
 
     @property
@@ -80,25 +79,25 @@ class RatingDesign:
         return int(self.rater.max(initial=0)) + 1
 
     @cached_property
-    def meetings(self) -> dict[tuple[int, int], tuple[IntArray, IntArray]]:
-        """For each two raters who share an item the entries of the first and of the second, item by item."""
-        first, second, both = self.met
+    def shared_items(self) -> dict[tuple[int, int], tuple[IntArray, IntArray]]:
+        """For each two raters who share an item, the entries of the first and of the second, item by item."""
+        first, second, both = self.rater_pairs
         return {divmod(key, self.raters): (first[places], second[places]) for key, places in group_places(both)}
 
     @cached_property
     def pair_sizes(self) -> tuple[IntArray, IntArray]:
-        """The numbers of those two raters who share an item, and how many they share."""
-        numbers, sizes = np.unique(self.met[2], return_counts=True)
+        """The keys of the pairs of raters who share an item, and how many entries they share."""
+        numbers, sizes = np.unique(self.rater_pairs[2], return_counts=True)
         return numbers, sizes
 
-    def largest_meetings(self, most: int) -> dict[tuple[int, int], tuple[IntArray, IntArray]]:
-        """The same of so many: those who share most items first, of equal ones those with the lower numbers."""
+    def largest_shared_items(self, most: int) -> dict[tuple[int, int], tuple[IntArray, IntArray]]:
+        """`shared_items` of the ``most`` pairs that share most items, in this order; ties by lower rater numbers."""
         numbers, sizes = self.pair_sizes
         chosen = numbers[np.argsort(-sizes, kind="stable")[:most]]
-        first, second, both = self.met
+        first, second, both = self.rater_pairs
         kept = np.flatnonzero(np.isin(both, chosen))
-        of = {key: (first[kept[places]], second[kept[places]]) for key, places in group_places(both[kept])}
-        return {divmod(key, self.raters): of[key] for key in chosen.tolist()}
+        entries_by_pair = {key: (first[kept[places]], second[kept[places]]) for key, places in group_places(both[kept])}
+        return {divmod(key, self.raters): entries_by_pair[key] for key in chosen.tolist()}
 
 
 def rating_design(item: IntArray, rater: IntArray) -> RatingDesign:
@@ -121,12 +120,12 @@ def order_of_small_keys(key: IntArray) -> IntArray:
 
 
 def is_first_of_item(item: IntArray) -> BoolArray:
-    """Whether an entry is the first of its item, items side by side."""
+    """Of each entry, whether it is the first of its item; ``item``: with equal items adjacent."""
     return np.concatenate([np.ones(len(item[:1]), dtype=bool), item[1:] != item[:-1]])
 
 
 def pairs_within_items(item: IntArray) -> tuple[IntArray, IntArray]:
-    """Every unordered pair of entries of the same item, items side by side: the earlier and the later place."""
+    """All pairs of entries of the same item, as positions, earlier and later; ``item``: with equal items adjacent."""
     earlier = [np.empty(0, dtype=np.int64)]
     later = [np.empty(0, dtype=np.int64)]
     apart = 1
@@ -154,15 +153,15 @@ def group_places(key: IntArray) -> Iterator[tuple[int, IntArray]]:
 class Votes:
     """Votes on one aspect in the order in which they were cast: comparison, rater, order shown, choice.
 
-    A choice is MISSING where the person said nothing on this aspect. ``known``: the turnout, where another aspect
-    has found it already.
+    A choice is MISSING where the person has none on this aspect. ``known_design``: the design, if it was computed for
+    another aspect.
     """
 
     item: IntArray
     rater: IntArray
     shown: IntArray
     choice: IntArray
-    known: RatingDesign | None = field(default=None, kw_only=True)
+    known_design: RatingDesign | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.choice != MISSING))
@@ -172,43 +171,43 @@ class Votes:
             return self
         return Votes(self.item[kept], self.rater[kept], self.shown[kept], self.choice[kept])
 
-    def about(self, choice: IntArray) -> "Votes":
-        """What the same people said of the same comparisons on another aspect."""
-        return replace(self, choice=choice, known=self.turnout)
+    def with_choice(self, choice: IntArray) -> "Votes":
+        """The votes of the same people on the same comparisons on another aspect."""
+        return replace(self, choice=choice, known_design=self.design)
 
     @cached_property
-    def turnout(self) -> RatingDesign:
-        return self.known or rating_design(self.item, self.rater)
+    def design(self) -> RatingDesign:
+        return self.known_design or rating_design(self.item, self.rater)
 
 
 def with_shared_design(votes: Votes, others: Iterable[Votes]) -> Votes:
     """The votes with the rating design of others, where the same people voted on the same items in the same order.
 
-    It is found once then, which for a million votes is worth more than looking whether they are the same.
+    For a million votes this comparison costs less than to find the design again.
     """
     for other in others:
         if np.array_equal(votes.item, other.item) and np.array_equal(votes.rater, other.rater):
-            return replace(votes, known=other.turnout)
+            return replace(votes, known_design=other.design)
     return votes
 
 
 def distinct_choices(votes: Votes) -> Votes:
     """One vote for each distinct choice on an item, so that no majority outvotes another choice."""
-    _, first = np.unique(votes.item * len(PACKED_CHOICES) + votes.choice, return_index=True)
+    _, first = np.unique(votes.item * CHOICES + votes.choice, return_index=True)
     kept = np.zeros(len(votes.item), dtype=bool)
     kept[first] = True
     return votes.where(kept & (votes.choice != MISSING))
 
 
 def one_vote_per_person(votes: Votes) -> Votes:
-    """A person who voted twice on a comparison counts once, with the choice made more often, else a tie."""
-    seats, order = votes.turnout.seats, votes.turnout.order
-    chosen = majority_of_votes(votes.turnout.seat, votes.choice[order], len(seats.item)).choice
-    return Votes(seats.item, seats.rater, votes.shown[seats.order], chosen).where(chosen != MISSING)
+    """One vote of each person on a comparison: the choice made more often, else a tie."""
+    design, order = votes.design.deduplicated, votes.design.order
+    chosen = majority_of_votes(votes.design.deduplicated_index, votes.choice[order], len(design.item)).choice
+    return Votes(design.item, design.rater, votes.shown[design.order], chosen).where(chosen != MISSING)
 
 
 def vote_pairs(item: IntArray) -> tuple[IntArray, IntArray]:
-    """Every unordered pair of entries of the same item, as the places of the earlier and the later one."""
+    """All pairs of entries of the same item, as positions of the earlier and the later one; items in any order."""
     order = order_of_small_keys(item)
     one, other = pairs_within_items(item[order])
     return order[one], order[other]

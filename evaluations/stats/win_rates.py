@@ -17,6 +17,7 @@ from evaluations.stats.confidence_intervals import (
     LEAST_DISAGREEING,
     NOISE,
     ONE_CLUSTER,
+    SHARE_BOUNDS,
     wilson_from_variance,
 )
 from evaluations.stats.distributions import t_975, t_quantile_by_expansion
@@ -75,7 +76,7 @@ class PairWinRate:
 
 @dataclass(frozen=True)
 class WinRates:
-    """``pairs``: those that met."""
+    """The win rates of candidates, by name, and of the compared pairs."""
 
     candidates: dict[str, WinRate]
     pairs: tuple[PairWinRate, ...]
@@ -94,9 +95,9 @@ class GroupCounts:
     excluded: IntArray
 
     def over_candidates(self, matches: Matches) -> "GroupCounts":
-        """From those of pairs those of candidates."""
+        """The counts of candidates, from these of pairs."""
         columns = (self.comparisons, self.missing, self.lacking, self.excluded)
-        return GroupCounts(*map(matches.over_pairs, columns))
+        return GroupCounts(*map(matches.sum_over_pairs, columns))
 
 
 def estimate_win_rates(
@@ -129,7 +130,7 @@ def count_groups(reviewed: ReviewedMatches, judgement: JudgedMatches, selected: 
     matches, missing = reviewed.matches, ~judgement.judged
     lacking = missing if selected is None else missing & selected
     every, unjudged, lacked = (
-        np.bincount(pairs, minlength=len(matches.met))
+        np.bincount(pairs, minlength=len(matches.compared_pairs))
         for pairs in (matches.pair, matches.pair[missing], matches.pair[lacking])
     )
     return GroupCounts(every, unjudged, lacked, reviewed.excluded)
@@ -139,7 +140,7 @@ def win_rate_claims(together: SampleWithJudge, claims: int) -> list[Claim]:
     """For each group, the claim that judge and people differ, by t at the level of one of so many claims."""
     means, z = together.sample.means, NormalDist().inv_cdf(1 - LEVEL / (2 * claims))
     differing = together.sample.clusters_where(together.among_reviewed != together.sample.outcome)
-    columns = *together.lead, means.effective, differing
+    columns = *together.judge_lead, means.effective, differing
     found = []
     for value, variance, effective, count in zip(*(column.tolist() for column in columns), strict=True):
         known = effective >= LEAST_CLUSTERS and count >= LEAST_DISAGREEING and variance > NOISE**2
@@ -205,13 +206,11 @@ def t_interval_of_mean(
     number: Estimate, means: GroupMeans, group: int, variance: float, enough_differ: bool = True
 ) -> Estimate:
     """± t · √variance with clusters − 1 degrees of freedom, cut off at 0 and 1; for few clusters Wilson's interval."""
-    assert number.value is not None
     clusters, effective = int(means.clusters[group]), float(means.effective[group])
     if effective < LEAST_CLUSTERS or not enough_differ:
         return wilson_from_variance(number, clusters, variance if clusters > 1 else 0.0, effective)
     margin = t_975(clusters - 1) * sqrt(max(variance, 0.0))
-    rule = f"t over {clusters:,} clusters"
-    return number.within(max(number.value - margin, 0.0), min(number.value + margin, 1.0), rule)
+    return number.with_margin(margin, SHARE_BOUNDS, f"t over {clusters:,} clusters")
 
 
 def standard_error_ratio(variance: float, of_people: float) -> float | None:

@@ -48,7 +48,7 @@ def estimate_wins(
 ) -> Wins:
     """``judges``: by name, the one verdict on each comparison, or MISSING, and which comparisons it was to judge.
 
-    ``claims``: as `win_rates` has it.
+    ``claims``: as in `estimate_win_rates`.
     """
     matches, means = reviewed.matches, reviewed.candidates.means
     return Wins(

@@ -12,10 +12,9 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Score
-from evaluations.stats.coding import FOLDED, IntArray
+from evaluations.stats.coding import FOLDED, FloatArray, IntArray
 from evaluations.stats.judge_verdicts import (
     STATES,
-    FloatArray,
     JudgeVerdicts,
     UnansweredCalls,
     mean_by_unit,

@@ -9,7 +9,7 @@ from evaluations.stats.estimates import Estimate, undefined_estimate
 
 
 def test_a_number_of_the_report_keeps_its_interval_and_its_n() -> None:
-    number = Estimate(0.7, 40).within(0.6, 0.8, "by cluster")
+    number = Estimate(0.7, 40).with_interval(0.6, 0.8, "by cluster")
     assert build_estimate("factuality", "people", number) == PlottedEstimate("factuality", "people", 0.7, 0.6, 0.8, 40)
 
 

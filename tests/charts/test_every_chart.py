@@ -120,7 +120,7 @@ def test_a_plot_without_values_says_so_and_keeps_its_table() -> None:
     plot = build_win_rate_chart(CAPTION, [PlottedEstimate("gpt", "people", None, note="Nobody voted.")])
     assert (plot.spec, plot.height) == (None, 0)
     assert plot.description == "Win rates. There is nothing to draw."
-    assert plot.table.said == (("gpt", "people", "n/a", "none", "0", "Nobody voted."),)
+    assert plot.table.formatted_rows == (("gpt", "people", "n/a", "none", "0", "Nobody voted."),)
 
 
 def test_series_keep_their_order_where_the_first_row_lacks_one() -> None:
@@ -179,10 +179,16 @@ def test_names_that_differ_at_their_ends_only_can_be_told_apart() -> None:
 
 def test_an_image_has_room_for_what_it_is_told_of() -> None:
     plot = build_win_rate_chart(CAPTION, make_estimates(), PAPER_THEME)
-    told = plot.told_of(" ".join(["word"] * 40))  # 199 letters: two lines of at most 108
+    told = plot.with_source_note(" ".join(["word"] * 40))  # 199 letters: two lines of at most 108
     assert told.height == plot.height + 2 * 15
     assert len(spec_of(told)["title"]["subtitle"]) == len(spec_of(plot)["title"]["subtitle"]) + 2
-    assert build_win_rate_chart(CAPTION, make_estimates()).told_of("A study.").notes[-1] == "A study."
+    assert build_win_rate_chart(CAPTION, make_estimates()).with_source_note("A study.").notes[-1] == "A study."
+
+
+def test_a_legend_has_as_many_columns_as_fit_on_a_narrow_and_on_a_wide_chart() -> None:
+    plot = build_win_rate_chart(CAPTION, [PlottedEstimate("row", name, 0.5, 0.4, 0.6, 9) for name in ("one", "two")])
+    legend = spec_of(plot)["layer"][1]["encoding"]["color"]["legend"]
+    assert legend["columns"] == {"expr": "narrow ? 2 : 2"}
 
 
 def test_series_whose_long_names_differ_at_the_end_are_told_apart_in_the_legend() -> None:

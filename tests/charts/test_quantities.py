@@ -50,12 +50,12 @@ def test_every_value_lies_on_its_axis(values: list[float]) -> None:
 
 
 def test_shares_are_said_in_percent_and_others_with_two_places() -> None:
-    assert make_share_quantity("Agreement").said(0.7149) == "71.5%"
-    assert make_coefficient_quantity("Kappa").said(-0.023) == "−0.02"
-    assert make_share_quantity("Agreement").interval_said(one(0.7, 0.6, 0.8)) == "60.0% to 80.0%"
+    assert make_share_quantity("Agreement").format_value(0.7149) == "71.5%"
+    assert make_coefficient_quantity("Kappa").format_value(-0.023) == "−0.02"
+    assert make_share_quantity("Agreement").format_interval(one(0.7, 0.6, 0.8)) == "60.0% to 80.0%"
 
 
 @pytest.mark.parametrize("quantity", [make_share_quantity("Agreement"), make_coefficient_quantity("Kappa")])
 def test_what_is_missing_is_not_nought(quantity: Quantity) -> None:
-    assert quantity.said(None) == "n/a"
-    assert quantity.interval_said(one(0.7)) == "none"
+    assert quantity.format_value(None) == "n/a"
+    assert quantity.format_interval(one(0.7)) == "none"

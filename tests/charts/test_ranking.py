@@ -16,7 +16,7 @@ def test_the_best_stands_on_top_and_what_has_no_score_last() -> None:
     plot = build_ranking_chart(CAPTION, make_ranked())
     assert plot.spec is not None
     assert [row["label"] for row in plot.spec["data"]["values"]] == ["strong", "weak"]
-    assert [row[:2] for row in plot.table.said] == [("strong", "1 (1–2)"), ("weak", "2"), ("unseen", "n/a")]
+    assert [row[:2] for row in plot.table.formatted_rows] == [("strong", "1 (1–2)"), ("weak", "2"), ("unseen", "n/a")]
 
 
 def test_every_row_names_its_rank_on_the_right() -> None:
@@ -52,7 +52,7 @@ def test_several_series_stand_in_the_order_of_the_first_and_each_keeps_its_ranks
 
 
 def test_a_standing_of_the_report_keeps_its_score_and_its_ranks() -> None:
-    score = Estimate(0.4, 50).within(0.1, 0.7, "by cluster")
+    score = Estimate(0.4, 50).with_interval(0.1, 0.7, "by cluster")
     ranked = build_ranked("gpt", "people", Standing(1, (1, 3), score, Estimate(0.6, 50)))
     assert ranked == Ranked(PlottedEstimate("gpt", "people", 0.4, 0.1, 0.7, 50), 1, 1, 3)
     assert build_ranked("gpt", "people", Standing(2, None, score, Estimate(0.6, 50))).ranks == "2"

@@ -9,10 +9,9 @@ from evaluations.charts.report_charts import (
 )
 from evaluations.charts.themes import PAGE_THEME
 from evaluations.stats.agreement_timeline import Timeline, TimelinePoint
-from evaluations.stats.bias.stratified_shares import JudgeVersusPeopleShares
 from evaluations.stats.bias.tendency import BiasTendency, unknown_tendency
 from evaluations.stats.confidence_calibration import undefined_calibration
-from evaluations.stats.estimates import Estimate
+from evaluations.stats.estimates import Estimate, JudgeVersusPeople
 
 
 def point(day: str) -> TimelinePoint:
@@ -31,7 +30,7 @@ def test_one_period_is_no_course_and_two_are() -> None:
 
 
 def test_a_judge_beside_people_is_over_the_same_comparisons_as_they_are() -> None:
-    both = JudgeVersusPeopleShares(Estimate(0.6, 20), Estimate(0.5, 20), Estimate(0.1, 20))
+    both = JudgeVersusPeople(Estimate(0.6, 20), Estimate(0.5, 20), Estimate(0.1, 20))
     of = BiasTendency(Estimate(0.7, 900), both, both)
     assert [(one.series, one.value, one.n) for one in iterate_tendency_estimates("Longer", of)] == [
         ("judge", 0.6, 20),
@@ -48,7 +47,12 @@ def test_a_judge_beside_people_is_over_the_same_comparisons_as_they_are() -> Non
 
 def test_what_lies_between_two_judges_is_said_in_points() -> None:
     assert DIFFERENCE_QUANTITY.name.endswith(", points")
-    assert [DIFFERENCE_QUANTITY.said(value) for value in (0.042, -0.006, 0.0, None)] == ["+4.2", "−0.6", "+0.0", "n/a"]
+    assert [DIFFERENCE_QUANTITY.format_value(value) for value in (0.042, -0.006, 0.0, None)] == [
+        "+4.2",
+        "−0.6",
+        "+0.0",
+        "n/a",
+    ]
 
 
 def test_a_judge_without_probabilities_has_no_calibration_plot() -> None:

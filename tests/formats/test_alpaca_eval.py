@@ -24,7 +24,7 @@ ANNOTATION: dict[str, Any] = {
 
 
 def test_outputs_are_responses_of_which_pairs_are_made_and_meet_their_annotations() -> None:
-    assert read_contents([OUTPUT]).format.pairs
+    assert read_contents([OUTPUT]).format.needs_pairing
     (response,) = rows_of_kind(ResponseRow, import_rows(OUTPUT))
     assert (response.candidate, response.response[0]["content"], response.query.category) == ("gpt4", "2", "koala")
     (comparison,) = rows_of_kind(ComparisonRow, import_rows(ANNOTATION))

@@ -86,7 +86,7 @@ def test_a_table_of_prompts_and_responses_is_of_the_model_that_its_file_is_calle
     assert isinstance(entry, FileEntry)
     (row,) = entry.rows
     assert isinstance(row, ResponseRow)
-    assert (found.format.name, found.format.pairs, row.candidate) == ("auto-arena", True, candidate)
+    assert (found.format.name, found.format.needs_pairing, row.candidate) == ("auto-arena", True, candidate)
 
 
 def test_a_head_to_head_has_a_verdict_of_each_judge() -> None:

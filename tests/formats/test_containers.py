@@ -137,7 +137,7 @@ def test_a_column_named_split_stays_as_it_is() -> None:
 def test_what_stands_before_the_rows_of_a_json_object_goes_beside_them() -> None:
     (row,) = read(b'{"models": [{"name": "one"}], "examples": [{"a": 1}], "later": 2}')
     assert isinstance(row, Record)
-    assert (row.values, row.beside) == ({"a": 1}, {"models": [{"name": "one"}]})
+    assert (row.values, row.enclosing) == ({"a": 1}, {"models": [{"name": "one"}]})
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_every_layout_is_a_response_with_a_score(record: dict[str, Any]) -> None
     response, score = parts(record, candidate="mine")
     assert (response.query.messages, response.response, response.candidate) == ([USER], [ANSWER], "mine")
     assert (score.aspect, score.value, score.rater, score.rater_kind) == ("desirable", 1, "gold", RaterKind.GOLD)
-    assert read_contents([record]).format.pairs
+    assert read_contents([record]).format.needs_pairing
 
 
 def test_a_bad_response_scores_0_and_who_labelled_it_may_be_named() -> None:

@@ -14,8 +14,9 @@ from evaluations.domain.choices import INCONSISTENT, Choice, ShownOrder
 from evaluations.domain.files import ReadOptions, ScoreRow, VerdictRow
 from evaluations.domain.judges import FAILURE_STATES
 from evaluations.formats.file_reader import FileEntry, read_file_rows
+from evaluations.formats.jsonl_export import encode_line
 from evaluations.formats.seen_index import SeenIndex
-from evaluations.formats.verdicts_export import SCORE_COLUMNS, VERDICT_COLUMNS, verdict_csv_lines, verdict_jsonl_lines
+from evaluations.formats.verdicts_export import SCORE_COLUMNS, VERDICT_COLUMNS, verdict_csv_lines
 
 Row = Mapping[str, Any]
 # A name is no blank, and a spreadsheet may take it for a formula. NUL and surrogates are in no database.
@@ -71,7 +72,7 @@ SCORES = st.fixed_dictionaries(
 )
 Write = Callable[[Sequence[Row], tuple[str, ...]], Iterator[bytes]]
 BOTH: dict[str, Write] = {
-    "jsonl": lambda rows, columns: verdict_jsonl_lines(rows),
+    "jsonl": lambda rows, columns: map(encode_line, rows),
     "csv": verdict_csv_lines,
 }
 

@@ -8,8 +8,7 @@ from evaluations.domain.texts import Markup
 from evaluations.stats.bias.board import BiasBoard, bias_board
 from evaluations.stats.bias.paired_sides import human_sides
 from evaluations.stats.bias.traits import comparison_traits
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import MISSING, TIE, A, B, IntArray, Sides
+from evaluations.stats.coding import MISSING, TIE, A, B, FloatArray, IntArray, Sides
 from evaluations.stats.items import Items
 from evaluations.stats.majority import majority_of_votes
 from evaluations.stats.votes import Votes

@@ -21,8 +21,7 @@ from evaluations.stats.agreement_coefficients import (
     scott_pi,
     weighted_kappa,
 )
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BOTH_BAD, TIE, A, B
+from evaluations.stats.coding import BOTH_BAD, TIE, A, B, FloatArray
 
 # The table "cont3x3abstractors" that comes with Gwet's irrCAC, and what irrCAC prints for it.
 ABSTRACTORS = ContingencyTables(np.array([[13.0, 0, 0], [0, 20, 7], [0, 4, 56]]))

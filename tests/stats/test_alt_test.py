@@ -16,14 +16,13 @@ from evaluations.stats.alt_test import (
     Advantage,
     AdvantageDifferences,
     AltTest,
-    AnnotatorScores,
     advantage_of_choices,
     advantage_of_scores,
     alt_test,
     one_sided_p,
 )
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, IntArray
+from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, FloatArray, IntArray
+from evaluations.stats.score_reliability import PersonScores
 from evaluations.stats.votes import Votes
 
 Given = dict[str, dict[int, float]]
@@ -245,7 +244,7 @@ def test_rho_has_an_interval_by_cluster_only_where_that_holds_what_it_promises()
 def test_scores_go_by_how_near_they_are_to_those_of_the_others() -> None:
     # Others 2 and 4: the judge's 3 is √1 away, the person's 5 is √((9 + 1)/2); then 4 against 2, both √2 away: level.
     item, rater = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 0, 1, 2])
-    values = AnnotatorScores(item, rater, np.array([5.0, 2.0, 4.0, 2.0, 2.0, 4.0]))
+    values = PersonScores(item, rater, np.array([5.0, 2.0, 4.0, 2.0, 2.0, 4.0]))
     found = advantage_of_scores(np.array([3.0, 4.0]), values, np.array([0, 1]))
     first = found.rater == 0
     assert found.judge[first].tolist() == [True, True]
@@ -254,13 +253,13 @@ def test_scores_go_by_how_near_they_are_to_those_of_the_others() -> None:
 
 def test_rounding_makes_nobody_nearer() -> None:
     # .1 and .3 are equally far from .2, though not in the machine's numbers.
-    values = AnnotatorScores(np.array([0, 0]), np.array([0, 1]), np.array([0.1, 0.2]))
+    values = PersonScores(np.array([0, 0]), np.array([0, 1]), np.array([0.1, 0.2]))
     found = advantage_of_scores(np.array([0.3]), values, np.array([0]))
     assert (found.judge[0], found.human[0]) == (True, True)
 
 
 def test_a_judge_without_a_score_is_left_out() -> None:
-    values = AnnotatorScores(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.ones(4))
+    values = PersonScores(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.ones(4))
     assert len(advantage_of_scores(np.array([np.nan, 1.0]), values, np.array([0, 1])).rater) == 2
 
 
@@ -289,7 +288,7 @@ def test_choices_give_what_the_procedure_gives_item_by_item(seed: int, skill: st
 def test_scores_give_what_the_procedure_gives_item_by_item(seed: int, skill: str) -> None:
     judge, people = random_material(seed, 7)
     item, rater = np.nonzero(people != MISSING)
-    values = AnnotatorScores(item, rater, people[item, rater].astype(float))
+    values = PersonScores(item, rater, people[item, rater].astype(float))
     judged: FloatArray = np.where(judge == MISSING, np.nan, judge)
     found = alt_test(advantage_of_scores(judged, values, np.arange(60)), list("abcde"), "responses")
     compare_with_the_book(found, judge, people, negative_rmse, skill)

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from evaluations.stats.bootstrap import NORMAL, bca_accelerations, bca_bounds, interpolated_quantile, resample_totals
-from evaluations.stats.cluster_totals import FloatArray
+from evaluations.stats.coding import FloatArray
 from evaluations.stats.distributions import t_975
 
 RNG = np.random.default_rng(11)

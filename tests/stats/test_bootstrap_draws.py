@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from evaluations.stats.bootstrap import poisson_draws, resample_totals
-from evaluations.stats.cluster_totals import FloatArray, number_clusters, sum_by_cluster
+from evaluations.stats.cluster_totals import number_clusters, sum_by_cluster
+from evaluations.stats.coding import FloatArray
 from evaluations.stats.confidence_intervals import Spread, wilson_by_cluster, wilson_from_variance
 from evaluations.stats.estimates import Estimate
 
@@ -15,7 +16,7 @@ def test_a_resample_takes_every_cluster_a_number_of_times() -> None:
     each = VALUES.by_cluster()
     times = poisson_draws(0)[: VALUES.clusters].T
     by_hand = np.array([(each * taken[:, None]).sum(axis=0) for taken in times])
-    assert Spread(VALUES).draws == pytest.approx(by_hand)
+    assert Spread(VALUES).resampled_totals == pytest.approx(by_hand)
 
 
 def test_it_is_taken_once_on_average_and_as_often_as_by_poisson() -> None:
@@ -34,7 +35,7 @@ def test_counts_are_resampled_the_same_in_narrow_floats() -> None:
 
 def test_who_asks_again_gets_the_same_resamples() -> None:
     assert poisson_draws(0) is poisson_draws(0)
-    assert (Spread(VALUES).draws == Spread(VALUES).draws).all()
+    assert (Spread(VALUES).resampled_totals == Spread(VALUES).resampled_totals).all()
 
 
 def test_a_share_with_its_variance_at_hand_has_the_same_interval() -> None:

@@ -15,8 +15,7 @@ from evaluations.stats.bradley_terry import (
     has_finite_scores,
     newton_scores,
 )
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import FloatArray, IntArray
 
 NAMES = ("ann", "ben", "cem", "dan")
 

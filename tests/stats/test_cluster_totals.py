@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluations.stats.cluster_totals import FEW_CELLS, FEW_ENTRIES, Contributions, FloatArray, join_contributions
+from evaluations.stats.cluster_totals import FEW_CELLS, FEW_ENTRIES, Contributions, join_contributions
+from evaluations.stats.coding import FloatArray
 from evaluations.stats.confidence_intervals import Spread
 
 CELLS = 5
@@ -21,7 +22,7 @@ def test_the_moments_are_the_sum_over_clusters_of_their_totals_times_themselves(
     rows: list[tuple[int, int, int]], weighted: bool, in_order: bool
 ) -> None:
     found = contributions(sorted(rows) if in_order else rows, weighted=weighted)
-    assert found.stand_together or not in_order
+    assert found.is_sorted_by_cluster or not in_order
     by_hand = np.zeros((CELLS, CELLS))
     for cluster in {row[0] for row in rows}:
         total = np.zeros(CELLS)
@@ -35,8 +36,8 @@ def test_the_moments_are_the_sum_over_clusters_of_their_totals_times_themselves(
 def test_clusters_are_numbered_from_0_in_whatever_order_they_come() -> None:
     # In order 3 3 7 9, and the same with 9 first: each number is the place among those that occur.
     nothing = np.zeros(4, dtype=np.int64)
-    assert Contributions(np.array([3, 3, 7, 9]), nothing, 1).numbered.tolist() == [0, 0, 1, 2]
-    assert Contributions(np.array([9, 3, 7, 3]), nothing, 1).numbered.tolist() == [2, 0, 1, 0]
+    assert Contributions(np.array([3, 3, 7, 9]), nothing, 1).cluster_number.tolist() == [0, 0, 1, 2]
+    assert Contributions(np.array([9, 3, 7, 3]), nothing, 1).cluster_number.tolist() == [2, 0, 1, 0]
     assert Contributions(nothing[:0], nothing[:0], 1).clusters == 0
 
 

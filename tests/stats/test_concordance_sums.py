@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from evaluations.stats.cluster_totals import FloatArray
+from evaluations.stats.coding import FloatArray
 from evaluations.stats.rank_correlation import concordance_sums, count_below_by_blocks, count_below_by_table
 from evaluations.stats.ranks import RankedValues, grid_positions, rank_by_sorting, rank_values
 

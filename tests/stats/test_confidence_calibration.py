@@ -6,8 +6,7 @@ import pytest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import AS_STORED, MISSING, SWAPPED, TIE, A, B, IntArray
+from evaluations.stats.coding import AS_STORED, MISSING, SWAPPED, TIE, A, B, FloatArray, IntArray
 from evaluations.stats.confidence_calibration import (
     BINS,
     EMPTY_BIN,

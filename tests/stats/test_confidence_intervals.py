@@ -5,7 +5,8 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
 from evaluations.stats.bootstrap import RESAMPLES
-from evaluations.stats.cluster_totals import Contributions, FloatArray, number_clusters, sum_by_cluster
+from evaluations.stats.cluster_totals import Contributions, number_clusters, sum_by_cluster
+from evaluations.stats.coding import FloatArray
 from evaluations.stats.confidence_intervals import (
     BOOTSTRAP_UP_TO,
     ONE_CLUSTER,
@@ -117,7 +118,7 @@ def test_undefined_resamples_are_counted() -> None:
             return np.asarray(totals[..., 2] / totals[..., 1])
 
     assert spread.interval(Estimate(2.0, 1), ratio).ci95_why == NO_INTERVAL
-    missing = int((spread.draws[:, 1] == 0).sum())
+    missing = int((spread.resampled_totals[:, 1] == 0).sum())
     assert missing == pytest.approx(RESAMPLES / np.e, abs=80)
     varied = Spread(sum_by_cluster(number_clusters(np.arange(40)), chosen, chosen * 2 + np.arange(40)))
     rule = varied.interval(Estimate(2.0, 1), ratio).ci95_rule

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluations.stats.cluster_totals import FloatArray, number_clusters, sum_by_cluster
+from evaluations.stats.cluster_totals import number_clusters, sum_by_cluster
+from evaluations.stats.coding import FloatArray
 from evaluations.stats.confidence_intervals import ONE_CLUSTER, Spread, wilson_by_cluster
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.grouped_shares import group_entries, shares_by_group

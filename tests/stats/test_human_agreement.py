@@ -115,7 +115,7 @@ def test_what_others_say_on_an_aspect_is_found_whatever_is_missing_and_whoever_v
     for place, one in enumerate(found.items):
         cast = [int(code) for code in choice[item == one] if code != MISSING]
         assert (int(most.choice[place]), bool(most.split[place])) == majority_of(cast, rule)
-    for place, (one, who) in enumerate(zip(found.each.turnout.item, found.each.turnout.rater, strict=True)):
+    for place, (one, who) in enumerate(zip(found.per_rater.design.item, found.per_rater.design.rater, strict=True)):
         cast = [int(code) for code in choice[(item == one) & (rater != who)] if code != MISSING]
         assert (int(others.choice[place]), bool(others.split[place])) == majority_of(cast, rule)
 
@@ -132,8 +132,8 @@ def majority_of(cast: list[int], rule: SplitRule) -> tuple[int, bool]:
 
 
 def test_the_same_turnout_serves_every_aspect() -> None:
-    shy = THREE.about(np.where(np.arange(len(THREE.item)) == 2, MISSING, THREE.choice))
-    assert shy.turnout is THREE.turnout
+    shy = THREE.with_choice(np.where(np.arange(len(THREE.item)) == 2, MISSING, THREE.choice))
+    assert shy.design is THREE.design
     # Without cem's vote on the first comparison: 1 + 3 + 1 pairs, of which 1 + 1 agree.
     assert (people(shy, 3).votes.with_ties.agree, people(shy, 3).votes.with_ties.n) == (2, 5)
     assert people(shy, 3) == people(shy.where(shy.choice != MISSING), 3)
@@ -142,7 +142,7 @@ def test_the_same_turnout_serves_every_aspect() -> None:
 
 def test_aspects_share_a_turnout_where_the_same_people_voted_on_the_same_items() -> None:
     again = votes(*zip(THREE.item.tolist(), THREE.rater.tolist(), THREE.choice.tolist()[::-1], strict=True))
-    assert with_shared_design(again, [THREE.where(THREE.item > 0), THREE]).turnout is THREE.turnout
+    assert with_shared_design(again, [THREE.where(THREE.item > 0), THREE]).design is THREE.design
     fewer = THREE.where(THREE.item > 0)
     assert with_shared_design(fewer, [THREE]) is fewer
 
@@ -150,7 +150,7 @@ def test_aspects_share_a_turnout_where_the_same_people_voted_on_the_same_items()
 def test_clusters_are_of_items_in_whatever_order_votes_came() -> None:
     given = votes((2, ANN, A), (0, BEN, A), (2, BEN, B), (0, ANN, A))
     found: Poll = make_poll(given, np.array([7, 5, 3]))
-    assert found.turnout.item.tolist() == [0, 0, 2, 2]
+    assert found.design.item.tolist() == [0, 0, 2, 2]
     assert found.cluster.tolist() == [1, 1, 0, 0]
     assert found.cluster_of_items.tolist() == [1, 0]
 

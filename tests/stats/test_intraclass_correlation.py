@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from evaluations.stats.agreement_coefficients import anova_mean_squares, icc_agreement, icc_consistency, icc_totals
-from evaluations.stats.cluster_totals import FloatArray, number_clusters
+from evaluations.stats.cluster_totals import number_clusters
+from evaluations.stats.coding import FloatArray
 
 # Shrout and Fleiss (1979), table 2: six subjects, four judges.
 SUBJECTS = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], dtype=float)

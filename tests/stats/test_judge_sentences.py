@@ -46,8 +46,8 @@ def judged(judge: str, *people: str, gold: str = "", label: str | None = None) -
         kind="llm",
         label=label,
         verdicts=verdicts,
-        single=verdicts,
-        own=consolidate_verdicts(verdicts, unanswered, items),
+        individual=verdicts,
+        consolidated=consolidate_verdicts(verdicts, unanswered, items),
         states=state,
         selected=np.ones(items, dtype=bool),
     )

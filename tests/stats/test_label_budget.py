@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from evaluations.stats.cluster_totals import Contributions, FloatArray
+from evaluations.stats.cluster_totals import Contributions
+from evaluations.stats.coding import FloatArray
 from evaluations.stats.confidence_intervals import Spread, Statistic, why_interval_withheld
 from evaluations.stats.estimates import NO_INTERVAL
 from evaluations.stats.label_budget import NO_ERROR, ReviewEffort, UnreviewedMaterial, label_budget, ppi_saving

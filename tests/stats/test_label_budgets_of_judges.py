@@ -45,7 +45,7 @@ def test_the_plan_follows_from_the_variance_of_the_number() -> None:
         reviewed.candidates.means.variance.tolist(),
     )
     # The interval is cut off at 1; that its half width is .05 says nothing of the error.
-    agreement = EstimateVariance(Estimate(0.96, REVIEWED).within(0.9, 1.0, "by hand"), (0.06 / 1.959964) ** 2)
+    agreement = EstimateVariance(Estimate(0.96, REVIEWED).with_interval(0.9, 1.0, "by hand"), (0.06 / 1.959964) ** 2)
     constant = EstimateVariance(undefined_estimate("Constant.", REVIEWED), 0.0)
     found = label_budgets(agreement, constant, rates, variances, items, people, votes=REVIEWED)
     # ±.06 from 200 clusters; ±.03 takes four times as many: 600 more, and 800 are not reviewed yet.
@@ -62,7 +62,7 @@ def test_the_plan_follows_from_the_variance_of_the_number() -> None:
 
 def test_without_a_candidate_there_is_no_win_rate_to_plan_for() -> None:
     items, people, _ = study()
-    agreement = EstimateVariance(Estimate(0.7, REVIEWED).within(0.64, 0.76, "by hand"), (0.06 / 1.959964) ** 2)
+    agreement = EstimateVariance(Estimate(0.7, REVIEWED).with_interval(0.64, 0.76, "by hand"), (0.06 / 1.959964) ** 2)
     found = label_budgets(agreement, agreement, WinRates({}, ()), (), items, people, votes=REVIEWED)
     assert (found.candidate, found.win_rate.why, found.win_rate.targets) == (None, NO_CANDIDATE, ())
     assert found.saving.share is None

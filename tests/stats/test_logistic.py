@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from evaluations.stats.cluster_totals import FloatArray
+from evaluations.stats.coding import FloatArray
 from evaluations.stats.logistic import cluster_scores, firth_logistic, penalised_likelihood, robust_covariance
 
 

@@ -10,8 +10,8 @@ from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
 
 from evaluations.stats.agreement import CONSTANT_RATER
 from evaluations.stats.agreement_coefficients import ContingencyTables, alpha_nominal, scott_pi
-from evaluations.stats.cluster_totals import ClusterSums, FloatArray
-from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, IntArray
+from evaluations.stats.cluster_totals import ClusterSums
+from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, Spread, Statistic
 from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import Estimate

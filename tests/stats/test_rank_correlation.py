@@ -6,8 +6,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 
-from evaluations.stats.cluster_totals import Contributions, FloatArray, number_clusters
-from evaluations.stats.coding import IntArray
+from evaluations.stats.cluster_totals import Contributions, number_clusters
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_intervals import Spread, Statistic
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.rank_correlation import (

@@ -7,8 +7,7 @@ import statsmodels.api as sm
 from ppi_py import ppi_logistic_pointestimate
 
 from evaluations.stats.bradley_terry import bradley_terry_scores
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import MISSING, TIE, A, B, IntArray
+from evaluations.stats.coding import MISSING, TIE, A, B, FloatArray, IntArray
 from evaluations.stats.corrected_ranking import RankingCorrection, rank_by_corrected_judge
 from evaluations.stats.items import Items
 from evaluations.stats.matches import Matches

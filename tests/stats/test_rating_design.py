@@ -25,9 +25,13 @@ def test_who_met_whom_and_who_sat_where_is_found_from_items_and_raters_alone() -
     found = rating_design(np.array([4, 2, 4, 4]), np.array([1, 0, 0, 1]))
     assert (found.order.tolist(), found.items.tolist(), found.unit.tolist()) == ([1, 0, 2, 3], [2, 4], [0, 1, 1, 1])
     assert sorted(zip(*(side.tolist() for side in found.pairs), strict=True)) == [(1, 2), (1, 3), (2, 3)]
-    seats = found.seats
-    assert (seats.item.tolist(), seats.rater.tolist(), found.seat.tolist()) == ([2, 4, 4], [0, 0, 1], [0, 2, 1, 2])
-    assert {raters: (one.tolist(), other.tolist()) for raters, (one, other) in seats.meetings.items()} == {
+    seats = found.deduplicated
+    assert (seats.item.tolist(), seats.rater.tolist(), found.deduplicated_index.tolist()) == (
+        [2, 4, 4],
+        [0, 0, 1],
+        [0, 2, 1, 2],
+    )
+    assert {raters: (one.tolist(), other.tolist()) for raters, (one, other) in seats.shared_items.items()} == {
         (0, 1): ([1], [2])
     }
     assert {rater: entries.tolist() for rater, entries in seats.by_rater.items()} == {0: [0, 1], 1: [2]}

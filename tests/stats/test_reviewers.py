@@ -10,8 +10,8 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from evaluations.domain.reports import SplitRule
 from evaluations.stats.agreement import CONSTANT
 from evaluations.stats.agreement_timeline import FEW_VOTES, NO_OTHER_VOTES
-from evaluations.stats.cluster_totals import Contributions, FloatArray
-from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, IntArray
+from evaluations.stats.cluster_totals import Contributions
+from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import Spread
 from evaluations.stats.polls import PersonVotes, make_poll, person_votes
 from evaluations.stats.reviewers import ReviewerStatistics, kappa_with_gradient, reviewer_statistics

@@ -4,8 +4,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, ttest_1samp
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.rank_correlation import CONSTANT
 from evaluations.stats.score_agreement import NO_DENOMINATOR, NOTHING_SHARED, ONE_VALUE, ScoreAgreement, score_agreement
 

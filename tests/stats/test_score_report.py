@@ -9,8 +9,7 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from evaluations.stats.aspect_report import VoteCounts
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.rank_correlation import CONSTANT
 from evaluations.stats.score_agreement import NOTHING_SHARED
 from evaluations.stats.score_reliability import TWO_PEOPLE, PersonScores
@@ -41,7 +40,14 @@ def report_of(
     counts = VoteCounts(len(people.value), 0, len(late.value), 0, 0)
     of_two = np.arange(len(cluster)) % 2
     return score_report(
-        people, names, judges, cluster, late=late, counts=counts, candidate=of_two, candidates=("alpha", "beta")
+        people,
+        names,
+        judges,
+        cluster,
+        saw_judge_first=late,
+        counts=counts,
+        candidate=of_two,
+        candidates=("alpha", "beta"),
     )
 
 

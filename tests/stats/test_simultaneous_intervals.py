@@ -50,7 +50,7 @@ def test_the_difference_is_that_of_the_ceiling_with_its_error() -> None:
     others = votes.majority_of_the_others(SplitRule.TIE)
     level = human_ceiling(judge[votes.items], votes, others, ["ann", "ben", "cem"]).s1
     company = leave_one_out_votes(judge[votes.items], votes, others)
-    found = average_difference_over_raters(company.person, company.ahead, company.cluster)
+    found = average_difference_over_raters(company.person, company.judge_lead, company.cluster)
     assert found is not None
     assert found.value == pytest.approx(level.difference.value)
     assert level.difference.ci95 is not None
@@ -69,7 +69,7 @@ def test_what_clusters_add_is_the_jackknife_of_the_mean_over_people() -> None:
 
     everything = np.ones(len(person), dtype=bool)
     assert found.value == pytest.approx(mean(everything))
-    assert found.added.sum() == pytest.approx(0, abs=1e-12)
+    assert found.influence.sum() == pytest.approx(0, abs=1e-12)
     left = np.array([mean(cluster != one) for one in found.cluster])
     jackknife = math.sqrt(((left - left.mean()) ** 2).sum() * 59 / 60)
     assert found.standard_error == pytest.approx(jackknife, rel=0.05)
@@ -102,8 +102,8 @@ def slow_critical(differences: list[MeanDifference], seed: int, draws: int = 3_0
         for one in differences:
             drawn = np.array([times[cluster] for cluster in one.cluster.tolist()])
             weight = (drawn * one.size).sum()
-            mean = (drawn * one.added).sum() / weight
-            residual = (one.added - mean * one.size) / weight
+            mean = (drawn * one.influence).sum() / weight
+            residual = (one.influence - mean * one.size) / weight
             error = math.sqrt((drawn * residual**2).sum() * len(drawn) / (len(drawn) - 1))
             found.append(abs(mean) / error)
         largest.append(max(found))
@@ -139,7 +139,7 @@ def test_many_clusters_are_drawn_from_their_covariance_with_the_same_result() ->
     assert np.quantile(normal_max_t(made), 0.95) == pytest.approx(np.quantile(bootstrap_max_t(made), 0.95), rel=0.05)
     table = np.zeros((3, 4_500))
     for row, one in zip(table, made, strict=True):
-        row[one.cluster] = one.added
+        row[one.cluster] = one.influence
     assert cluster_covariances(made) == pytest.approx(table @ table.T)
     many = differing(BOOTSTRAP_UP_TO + 1, 1, -0.1)
     assert simultaneous_intervals({"judge": many})["judge"].claim is Claim.BELOW

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 from scipy.stats import norm
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, BoolArray, IntArray
+from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, BoolArray, FloatArray, IntArray
 from evaluations.stats.items import Items
 from evaluations.stats.length_control import LengthDifferences
 from evaluations.stats.matches import Matches
@@ -416,7 +415,7 @@ def test_a_judge_is_said_to_err_only_where_it_differs_on_the_same_comparisons() 
     reviewed, judgement = ReviewedMatches(matches, people), JudgedMatches(matches, judge)
     found = estimate_win_rates(reviewed, judgement, claims=12).candidates
     assert [rate.claim for rate in found.values()] == [Claim.ABOVE, Claim.BELOW]
-    lead, variance = SampleWithJudge(reviewed.candidates, judgement.candidates).lead
+    lead, variance = SampleWithJudge(reviewed.candidates, judgement.candidates).judge_lead
     difference = (judge[:300] == A).astype(float) - (people[:300] == A)
     assert lead.tolist() == pytest.approx([difference.mean(), -difference.mean()])
     assert variance[0] == pytest.approx(difference.var(ddof=1) / 300)

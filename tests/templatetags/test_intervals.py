@@ -9,7 +9,7 @@ from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.templatetags.intervals import scale
 from tests.helpers.page_text import laid_out
 
-PEOPLE = Estimate(0.75, 40).within(0.5, 1.0, "by cluster")
+PEOPLE = Estimate(0.75, 40).with_interval(0.5, 1.0, "by cluster")
 JUDGE = Estimate(0.25, 40)
 
 

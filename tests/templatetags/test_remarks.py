@@ -9,7 +9,7 @@ from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.templatetags.remarks import Remarks, letter
 from tests.helpers.page_text import laid_out
 
-HALF = Estimate(0.706, 40).within(0.664, 0.758, "t over 1,040 clusters")
+HALF = Estimate(0.706, 40).with_interval(0.664, 0.758, "t over 1,040 clusters")
 
 
 def rendered(template: str, **context: object) -> str:
@@ -27,9 +27,9 @@ def words(html: str) -> str:
         ("percent", HALF, "71% [66–76]"),
         ("decimal", HALF, "0.71 [0.66–0.76]"),
         ("difference", HALF, "+71 [+66 to +76]"),
-        ("decimal", Estimate(-0.2, 9).within(-0.5, 0.1, "t over 9 clusters"), "−0.20 [−0.50 to 0.10]"),
-        ("decimal", Estimate(-0.001, 9).within(-0.004, 0.001, "t over 9 clusters"), "0.00 [0.00 to 0.00]"),
-        ("difference", Estimate(-0.052, 9).within(-0.104, 0.001, "t over 9 clusters"), "−5 [−10 to 0]"),
+        ("decimal", Estimate(-0.2, 9).with_interval(-0.5, 0.1, "t over 9 clusters"), "−0.20 [−0.50 to 0.10]"),
+        ("decimal", Estimate(-0.001, 9).with_interval(-0.004, 0.001, "t over 9 clusters"), "0.00 [0.00 to 0.00]"),
+        ("difference", Estimate(-0.052, 9).with_interval(-0.104, 0.001, "t over 9 clusters"), "−5 [−10 to 0]"),
         ("percent", Estimate(0.5, 3).without_interval("Too few."), "50%a"),
         ("percent", undefined_estimate("Nobody voted."), "n/aa"),
         ("percent", None, "–"),

@@ -5,7 +5,7 @@ import pytest
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.templatetags.report_parts import around_half, mirrored, p_value
 
-HALF = Estimate(0.706, 40).within(0.664, 0.758, "t over 1,040 clusters")
+HALF = Estimate(0.706, 40).with_interval(0.664, 0.758, "t over 1,040 clusters")
 
 
 def test_the_other_one_of_two_has_the_rest() -> None:

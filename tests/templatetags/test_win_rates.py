@@ -13,7 +13,7 @@ def rate(
     by_judge = undefined_estimate("It says nothing.") if judge is None else Estimate(judge, 100)
     found = undefined_estimate("Nobody reviewed.")
     if corrected:
-        found = Estimate(corrected[1], 40).within(corrected[0], corrected[2], "t over 40 clusters")
+        found = Estimate(corrected[1], 40).with_interval(corrected[0], corrected[2], "t over 40 clusters")
     return WinRate(found, by_judge, found, 100, 0, 0, None, None, claim)
 
 

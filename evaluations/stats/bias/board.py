@@ -10,7 +10,7 @@ from evaluations.stats.bias.length_slope import length_slope
 from evaluations.stats.bias.paired_sides import HumanSides, JudgeHumanPairs, JudgeSides, judge_sides, pair_sides
 from evaluations.stats.bias.position import PositionBias, order_kinds, position_bias_by_stratum
 from evaluations.stats.bias.strata import Strata
-from evaluations.stats.bias.stratified_shares import OF_BOTH, PEOPLE_DID, stratum_shares
+from evaluations.stats.bias.stratified_shares import BOTH_RATERS_ALL, PEOPLE_EVENT, stratum_shares
 from evaluations.stats.bias.tendency import (
     NO_CHOICES,
     NO_VOTES,
@@ -31,8 +31,9 @@ from evaluations.stats.items import Items
 
 @dataclass(frozen=True)
 class StratumBias:
-    """``name``: a category, or candidates A and B. ``people_…``: of single votes on comparisons on which the judge has
-    a say as well.
+    """The biases in one stratum. ``name``: a category, or candidates A and B.
+
+    ``people_…``: of single votes on comparisons that the judge has a verdict on.
     """
 
     name: tuple[str, ...]
@@ -51,31 +52,32 @@ class BiasBreakdown:
     left_out: int
 
 
-def break_down_bias(strata: Strata, met: JudgeHumanPairs, judge: Sides, kind: IntArray, longer: Sides) -> BiasBreakdown:
-    """``met``: the judge and single votes in these strata. One for each item: ``kind`` of the judge's verdicts
-    `in_both_orders`, ``longer``: the side of the longer response.
+def break_down_bias(
+    strata: Strata, pairs: JudgeHumanPairs, judge: Sides, kind: IntArray, longer: Sides
+) -> BiasBreakdown:
+    """Biases by stratum. ``pairs``: the judge's sides paired with single votes, in these strata.
+
+    Of each item: ``kind`` of the judge's pair of verdicts (`order_kinds`), ``longer``: the side of the longer response.
     """
     rows = zip(
         strata.names,
         position_bias_by_stratum(strata, kind),
         preference_shares(strata, longer, judge),
-        stratum_shares(paired_preference_counts(met.sided, longer), PEOPLE_DID, OF_BOTH, NO_CHOICES),
+        stratum_shares(paired_preference_counts(pairs.sided, longer), PEOPLE_EVENT, BOTH_RATERS_ALL, NO_CHOICES),
         tie_shares(strata, judge),
-        stratum_shares(paired_tie_counts(met.all), PEOPLE_DID, OF_BOTH, NO_VOTES),
+        stratum_shares(paired_tie_counts(pairs.all), PEOPLE_EVENT, BOTH_RATERS_ALL, NO_VOTES),
         strict=True,
     )
     return BiasBreakdown(tuple(StratumBias(*row) for row in rows), strata.left_out)
 
 
 NO_FAMILY: Final = "The judge's family is not set."
-
 NO_FAMILIES: Final = "No candidate has a family set."
-
 NOT_ONE_OF_BOTH: Final = "No comparison is between a candidate of the judge's family and one of another."
 
 
 def own_family_side(items: Items, family: str) -> Sides:
-    """The side that alone is of this family, MISSING elsewhere and where the family of either is not set."""
+    """The side that alone is of this family; MISSING elsewhere, and where the family of either side is not set."""
     families = [one.strip().casefold() for one in items.families]
     known = np.array([bool(one) for one in families], dtype=bool)
     own = np.array([one == family.strip().casefold() for one in families], dtype=bool)
@@ -94,9 +96,11 @@ def explain_no_self_preference(items: Items, family: str, own: Sides) -> str | N
 
 @dataclass(frozen=True)
 class LengthBias:
-    """``longer``: how often the longer response is chosen. ``equal``: comparisons that the judge has a verdict on and
-    whose responses are equally long, left out. ``slope``: change of the log odds per unit of the log length ratio;
-    ``people_slope``: that of people's votes on the comparisons on which the judge chose a side too.
+    """Length bias of one judge. ``longer``: how often the longer response is chosen.
+
+    ``equal``: how many comparisons with a verdict are left out because their responses are equally long. ``slope``:
+    change of the log odds per unit of the log length ratio; ``people_slope``: of people's votes on the comparisons on
+    which the judge chose a side too.
     """
 
     longer: BiasTendency
@@ -105,21 +109,22 @@ class LengthBias:
     people_slope: Estimate
 
 
-def length_bias(lengths: LengthTraits, of: JudgeSides, claims: int) -> LengthBias:
-    votes = of.votes.sided
-    sided = has_side(of.side)
+def length_bias(lengths: LengthTraits, sides: JudgeSides, claims: int) -> LengthBias:
+    votes = sides.votes.sided
+    sided = has_side(sides.side)
     return LengthBias(
-        longer=side_preference(lengths.longer, of, claims),
-        equal=int(np.count_nonzero((lengths.longer == MISSING) & (of.side != MISSING))),
-        slope=length_slope(lengths, of.strata.where(sided), np.flatnonzero(sided), of.side[sided]),
-        people_slope=length_slope(lengths, votes.strata, votes.item, votes.people),
+        longer=side_preference(lengths.longer, sides, claims),
+        equal=int(np.count_nonzero((lengths.longer == MISSING) & (sides.side != MISSING))),
+        slope=length_slope(lengths, sides.strata.where(sided), np.flatnonzero(sided), sides.side[sided]),
+        people_slope=length_slope(lengths, votes.strata, votes.item, votes.people_side),
     )
 
 
 @dataclass(frozen=True)
 class BiasBoard:
-    """``markup``: by kind, how often the response that alone has it is chosen; ``same_family``: the one that alone is
-    of the judge's family.
+    """All biases of one judge. ``markup``: by kind, how often the response that alone has it is chosen.
+
+    ``same_family``: how often the response that alone is of the judge's family is chosen.
     """
 
     position: PositionBias
@@ -132,7 +137,7 @@ class BiasBoard:
 
 
 def bias_board(
-    ground: ComparisonTraits,
+    traits: ComparisonTraits,
     people: HumanSides,
     choice: IntArray,
     as_stored: IntArray,
@@ -140,26 +145,28 @@ def bias_board(
     family: str,
     claims: int = 1,
 ) -> BiasBoard:
-    """Of one judge on one aspect. ``choice``: its one verdict on each item, ``as_stored`` and ``swapped`` its choice in
-    either order, MISSING where there is none. ``family``: the judge's, empty where not set. ``claims``: how many
-    preferences the report may claim, of all judges on all aspects.
+    """The bias board of one judge on one aspect.
+
+    Of each item, MISSING where there is none: ``choice``, the judge's verdict; ``as_stored`` and ``swapped``, its
+    choice in either order. ``family``: the judge's, empty where not set. ``claims``: how many preferences the report
+    may claim, of all judges on all aspects.
     """
     side = sides_of_choices(choice)
-    of = judge_sides(ground, people, side)
-    longer, kind = ground.lengths.longer, order_kinds(as_stored, swapped)
+    sides = judge_sides(traits, people, side)
+    longer, kind = traits.lengths.longer, order_kinds(as_stored, swapped)
     by_category, by_pair = pair_sides(people.by_category, side), pair_sides(people.by_pair, side)
     return BiasBoard(
-        position=position_bias_by_stratum(ground.whole, kind)[0],
-        length=length_bias(ground.lengths, of, claims),
-        markup={kind: side_preference(favoured, of) for kind, favoured in ground.marked_up.items()},
-        same_family=self_preference(ground.items, family, of, claims),
-        ties=tie_tendency(of),
-        by_category=break_down_bias(ground.by_category, by_category, side, kind, longer),
-        by_pair=break_down_bias(ground.by_pair, by_pair, side, kind, longer),
+        position=position_bias_by_stratum(traits.whole, kind)[0],
+        length=length_bias(traits.lengths, sides, claims),
+        markup={kind: side_preference(favoured, sides) for kind, favoured in traits.marked_up.items()},
+        same_family=self_preference(traits.items, family, sides, claims),
+        ties=tie_tendency(sides),
+        by_category=break_down_bias(traits.by_category, by_category, side, kind, longer),
+        by_pair=break_down_bias(traits.by_pair, by_pair, side, kind, longer),
     )
 
 
-def self_preference(items: Items, family: str, of: JudgeSides, claims: int) -> BiasTendency:
+def self_preference(items: Items, family: str, sides: JudgeSides, claims: int) -> BiasTendency:
     own = own_family_side(items, family)
     why = explain_no_self_preference(items, family, own)
-    return unknown_tendency(why) if why else side_preference(own, of, claims)
+    return unknown_tendency(why) if why else side_preference(own, sides, claims)

@@ -7,8 +7,8 @@ import numpy as np
 from evaluations.stats.bias.strata import Strata, number_keys
 from evaluations.stats.bias.stratified_shares import linearised_interval
 from evaluations.stats.bias.traits import LengthTraits
-from evaluations.stats.cluster_totals import FloatArray, effective_cluster_count
-from evaluations.stats.coding import MISSING, A, BoolArray, IntArray, Sides
+from evaluations.stats.cluster_totals import effective_cluster_count
+from evaluations.stats.coding import MISSING, A, BoolArray, FloatArray, IntArray, Sides
 from evaluations.stats.confidence_intervals import (
     LEAST_CLUSTERS,
     LEAST_DISAGREEING,
@@ -25,8 +25,8 @@ NO_SLOPE: Final = "The lengths of these responses settle no slope."
 def length_slope(lengths: LengthTraits, strata: Strata, item: IntArray, side: Sides) -> Estimate:
     """b in log odds(A is chosen) = a + b · log(length of A ÷ length of B), by Firth's penalised logistic regression.
 
-    One ``item`` and ``side`` for each choice, whose clusters are those of undivided ``strata``. A length is characters
-    + 1; a takes up what speaks for A whatever its length. The interval is robust by cluster, with t.
+    ``item`` and ``side``: of each choice; ``strata``: one stratum with their clusters. A length is characters + 1; the
+    intercept a absorbs preferences for A that do not depend on length. The interval is cluster-robust, with t.
     """
     unequal = lengths.longer[item] != MISSING
     if not unequal.any():
@@ -50,12 +50,12 @@ def count_per_row(row: IntArray, design: FloatArray) -> FloatArray:
 
 
 def explain_slope_withheld(cluster: IntArray, chose_longer: BoolArray, clusters: int) -> str | None:
-    """Why there is no interval: few clusters, or so few against the rest that lengths all but separate the choices."""
+    """Why the slope has no interval: too few clusters, or lengths that all but determine the choices; else None."""
     effective = effective_cluster_count(np.bincount(cluster).astype(np.float64))
     if effective < LEAST_CLUSTERS:
         return why_counts_withhold_interval(effective, LEAST_DISAGREEING, clusters=clusters)
-    for what, of in (("longer", chose_longer), ("shorter", ~chose_longer)):
-        held = int(np.count_nonzero(np.bincount(cluster[of], minlength=1)))
-        if held < LEAST_DISAGREEING:
-            return f"The {what} response is chosen in {held:,} clusters alone: length all but settles the choice."
+    for what, chose in (("longer", chose_longer), ("shorter", ~chose_longer)):
+        count = int(np.count_nonzero(np.bincount(cluster[chose], minlength=1)))
+        if count < LEAST_DISAGREEING:
+            return f"The {what} response is chosen in {count:,} clusters alone: length all but settles the choice."
     return None

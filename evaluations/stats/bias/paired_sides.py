@@ -23,14 +23,14 @@ class ChosenSides:
 class HumanSides:
     """The sides of majorities and of single votes, overall, by category and by pair.
 
-    ``backed``: by item, whether two people or more voted. The majority of one is that one, who errs as a judge does.
+    ``has_two_votes``: of each item, whether two people or more voted. A majority of one errs as often as a judge does.
     """
 
     majority: ChosenSides
     votes: ChosenSides
     by_category: ChosenSides
     by_pair: ChosenSides
-    backed: BoolArray
+    has_two_votes: BoolArray
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class PairedSides:
     """Entries on which judge and people both have a side: item, both sides, stratum."""
 
     item: IntArray
-    judge: Sides
-    people: Sides
+    judge_side: Sides
+    people_side: Sides
     strata: Strata
 
     def where(self, kept: BoolArray) -> "PairedSides":
-        return PairedSides(self.item[kept], self.judge[kept], self.people[kept], self.strata.where(kept))
+        return PairedSides(self.item[kept], self.judge_side[kept], self.people_side[kept], self.strata.where(kept))
 
 
 @dataclass(frozen=True)
@@ -62,30 +62,33 @@ class JudgeSides:
     side: Sides
     majority: JudgeHumanPairs
     votes: JudgeHumanPairs
-    backed: BoolArray
+    has_two_votes: BoolArray
 
 
-def human_sides(ground: ComparisonTraits, majority: IntArray, votes: Votes) -> HumanSides:
-    """Once for all judges on an aspect. ``majority``: one for each item, MISSING where nobody voted."""
+def human_sides(traits: ComparisonTraits, majority: IntArray, votes: Votes) -> HumanSides:
+    """The sides that people chose on one aspect, for all its judges.
+
+    ``majority``: of each item, MISSING where nobody voted.
+    """
     item = np.flatnonzero(majority != MISSING)
     vote = sides_of_choices(votes.choice)
     return HumanSides(
-        majority=ChosenSides(item, sides_of_choices(majority[item]), ground.whole.at(item)),
-        votes=ChosenSides(votes.item, vote, ground.whole.at(votes.item)),
-        by_category=ChosenSides(votes.item, vote, ground.by_category.at(votes.item)),
-        by_pair=ChosenSides(votes.item, vote, ground.by_pair.at(votes.item)),
-        backed=np.bincount(votes.item[vote != MISSING], minlength=len(majority)) > 1,
+        majority=ChosenSides(item, sides_of_choices(majority[item]), traits.whole.for_entries(item)),
+        votes=ChosenSides(votes.item, vote, traits.whole.for_entries(votes.item)),
+        by_category=ChosenSides(votes.item, vote, traits.by_category.for_entries(votes.item)),
+        by_pair=ChosenSides(votes.item, vote, traits.by_pair.for_entries(votes.item)),
+        has_two_votes=np.bincount(votes.item[vote != MISSING], minlength=len(majority)) > 1,
     )
 
 
-def pair_sides(said: ChosenSides, judge: Sides) -> JudgeHumanPairs:
-    own = judge[said.item]
-    met = PairedSides(said.item, own, said.side, said.strata)
-    if not (held := own != MISSING).all():
-        met = met.where(held)
-    return JudgeHumanPairs(met, met.where(has_side(met.judge) & has_side(met.people)))
+def pair_sides(chosen: ChosenSides, judge: Sides) -> JudgeHumanPairs:
+    own = judge[chosen.item]
+    pairs = PairedSides(chosen.item, own, chosen.side, chosen.strata)
+    if not (judged := own != MISSING).all():
+        pairs = pairs.where(judged)
+    return JudgeHumanPairs(pairs, pairs.where(has_side(pairs.judge_side) & has_side(pairs.people_side)))
 
 
-def judge_sides(ground: ComparisonTraits, people: HumanSides, judge: Sides) -> JudgeSides:
+def judge_sides(traits: ComparisonTraits, people: HumanSides, judge: Sides) -> JudgeSides:
     majority, votes = pair_sides(people.majority, judge), pair_sides(people.votes, judge)
-    return JudgeSides(ground.whole, judge, majority, votes, people.backed)
+    return JudgeSides(traits.whole, judge, majority, votes, people.has_two_votes)

@@ -9,8 +9,8 @@ import numpy as np
 from evaluations.domain.packed_votes import PACKED_ORDERS
 from evaluations.stats.bias.strata import Strata
 from evaluations.stats.bias.stratified_shares import balance_shares, stratum_shares
-from evaluations.stats.cluster_totals import Contributions, FloatArray, join_contributions
-from evaluations.stats.coding import FOLDED, MISSING, IntArray, sides_of_choices
+from evaluations.stats.cluster_totals import Contributions, join_contributions
+from evaluations.stats.coding import FOLDED, MISSING, FloatArray, IntArray, sides_of_choices
 from evaluations.stats.confidence_intervals import SHARE_BOUNDS, Spread, why_interval_withheld, wilson_by_cluster
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.judge_verdicts import ConsolidatedVerdicts, JudgeAnswers, JudgeVerdicts
@@ -19,10 +19,10 @@ ONE_ORDER: Final = "No comparison was answered in both orders, so place and cand
 ALL_TIES: Final = "Every verdict on a comparison that was answered in both orders is a tie."
 NO_GOLD: Final = "No verdict is on a comparison with a gold label."
 
-# What a comparison's two verdicts say together is one of six: the same side; no side twice; the first shown twice; the
-# second shown twice; the first shown once, the second shown once, and no side beside it.
+# A comparison's verdicts in both orders are of one of six kinds: the same side; no side twice; the first shown twice;
+# the second shown twice; the first shown and no side; the second shown and no side.
 KINDS: Final = 6
-# By the choice as stored (A, B, no side, MISSING) and the choice swapped: as stored A stands first, swapped B does.
+# By the choice as stored (A, B, no side, MISSING) and the choice swapped: A is shown first as stored, B swapped.
 KIND: Final = np.array([[0, 2, 4, -1], [3, 0, 5, -1], [5, 4, 1, -1], [-1, -1, -1, -1]], dtype=np.int8)
 CONSISTENT: Final = np.array([1, 1, 0, 0, 0, 0])
 FLIPPED: Final = np.array([0, 0, 1, 1, 0, 0])
@@ -33,7 +33,7 @@ SIDES: Final = np.array([2, 0, 2, 2, 1, 1])
 
 @dataclass(frozen=True)
 class AgreementCount:
-    """``agree`` out of ``n``."""
+    """A count ``agree`` out of ``n``, with its share."""
 
     agree: int
     n: int
@@ -45,7 +45,10 @@ NOT_IN_BOTH_ORDERS: Final = "No choice was made from both orders."
 
 @dataclass(frozen=True)
 class PositionBias:
-    """Over the comparisons answered in both orders. ``first_shown``: how often the first shown won, ties aside."""
+    """Position bias over the comparisons answered in both orders.
+
+    ``first_shown``: the share of choices of a side that are for the response shown first.
+    """
 
     consistency: AgreementCount
     flip: Estimate
@@ -63,16 +66,15 @@ class AccuracyByOrder:
 
 def order_kinds(as_stored: IntArray, swapped: IntArray) -> IntArray:
     """The kind of each item's pair of verdicts (consistent, flipped …); MISSING where one is missing."""
-    place = (sides_of_choices(as_stored) & 3) * len(KIND) + (
-        sides_of_choices(swapped) & 3
-    )  # of MISSING the two low bits are set
+    # Both low bits of MISSING are set, so that it becomes the fourth row or column.
+    place = (sides_of_choices(as_stored) & 3) * len(KIND) + (sides_of_choices(swapped) & 3)
     return KIND.ravel()[place]
 
 
 def position_bias_by_stratum(strata: Strata, kind: IntArray) -> list[PositionBias]:
     """Position bias in each stratum, from the kind of each item.
 
-    Consistency counts ties, and tie and both bad, which name no side, as the same; a flip says A once and B once.
+    Verdicts are consistent where both name the same side or neither names one; flipped where one names A, the other B.
     """
     counts = strata.counts(kind, KINDS)
     consistent = stratum_shares(counts, CONSISTENT, EACH, ONE_ORDER)
@@ -98,14 +100,11 @@ def count_inconsistent(own: ConsolidatedVerdicts, cluster: IntArray) -> Agreemen
     orders = np.array([one != MISSING for one in own.by_order if one is not None]).sum(axis=0)
     folded = own.in_order(FOLDED) != MISSING
     both = np.flatnonzero(((orders > 1) | folded | own.inconsistent) & ~own.incomplete)
-    found = Contributions(cluster[both], own.inconsistent[both].astype(np.int64), 2)
+    contributions = Contributions(cluster[both], own.inconsistent[both].astype(np.int64), 2)
     n, many = len(both), int(own.inconsistent[both].sum())
-    rate = (
-        wilson_by_cluster(Estimate(many / n, n), Spread(found), correct_share)
-        if n
-        else undefined_estimate(NOT_IN_BOTH_ORDERS)
-    )
-    return AgreementCount(many, n, rate)
+    if not n:
+        return AgreementCount(0, 0, undefined_estimate(NOT_IN_BOTH_ORDERS))
+    return AgreementCount(many, n, wilson_by_cluster(Estimate(many / n, n), Spread(contributions), correct_share))
 
 
 def accuracy_by_order(
@@ -113,38 +112,40 @@ def accuracy_by_order(
 ) -> AccuracyByOrder:
     """Accuracy of single verdicts against gold (one choice or MISSING per comparison), as the mean of the orders.
 
-    ``agree``: on how many comparisons the orders do.
+    ``agree``: on how many comparisons the orders agree.
     """
-    held = {str(PACKED_ORDERS[one.shown]): correctness_by_cluster(one, gold, cluster) for one in verdicts.answers}
-    held = {name: found for name, found in held.items() if found.clusters}
-    by_order = {name: accuracy_of_verdicts(found) for name, found in held.items()}
-    return AccuracyByOrder(mean_accuracy(by_order, held), by_order, agree)
+    contributions = {
+        str(PACKED_ORDERS[one.shown]): correctness_by_cluster(one, gold, cluster) for one in verdicts.answers
+    }
+    contributions = {name: found for name, found in contributions.items() if found.clusters}
+    by_order = {name: accuracy_of_verdicts(found) for name, found in contributions.items()}
+    return AccuracyByOrder(mean_accuracy(by_order, contributions), by_order, agree)
 
 
 def correctness_by_cluster(answers: JudgeAnswers, gold: IntArray, cluster: IntArray) -> Contributions:
     """Counts by cluster of wrong and right verdicts on comparisons with gold."""
-    held = gold[answers.item] != MISSING
-    item = answers.item[held]
-    return Contributions(cluster[item], (answers.choice[held] == gold[item]).astype(np.int64), 2)
+    has_gold = gold[answers.item] != MISSING
+    item = answers.item[has_gold]
+    return Contributions(cluster[item], (answers.choice[has_gold] == gold[item]).astype(np.int64), 2)
 
 
-def accuracy_of_verdicts(found: Contributions) -> Estimate:
-    n = int(found.totals.sum())
-    return wilson_by_cluster(Estimate(float(found.totals[1]) / n, n), Spread(found), correct_share)
+def accuracy_of_verdicts(contributions: Contributions) -> Estimate:
+    n = int(contributions.totals.sum())
+    return wilson_by_cluster(Estimate(float(contributions.totals[1]) / n, n), Spread(contributions), correct_share)
 
 
 def correct_share(totals: FloatArray) -> FloatArray:
     return np.asarray(totals[..., 1] / totals.sum(axis=-1))
 
 
-def mean_accuracy(by_order: Mapping[str, Estimate], held: Mapping[str, Contributions]) -> Estimate:
+def mean_accuracy(by_order: Mapping[str, Estimate], contributions: Mapping[str, Contributions]) -> Estimate:
     """The mean accuracy of the orders, with an interval that keeps the orders of a comparison in one cluster."""
     if not by_order:
         return undefined_estimate(NO_GOLD)
-    together = join_contributions(*held.values())
+    together = join_contributions(*contributions.values())
     n = sum(one.n for one in by_order.values())
     number = Estimate(float(mean_correct_share(together.totals)), n)
-    spread, wrong = Spread(together), np.tile([True, False], len(held))
+    spread, wrong = Spread(together), np.tile([True, False], len(contributions))
     if why_interval_withheld(together, wrong, among=np.ones_like(wrong)):
         return wilson_by_cluster(number, spread, mean_correct_share)
     return spread.interval(number, mean_correct_share, SHARE_BOUNDS)

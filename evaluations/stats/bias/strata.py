@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.items import Items
 
 CELLS_AT_ONCE: Final = 16_384  # clusters squared at a time, so that they stay in the processor's cache
@@ -17,8 +16,10 @@ CELLS_AT_ONCE: Final = 16_384  # clusters squared at a time, so that they stay i
 
 @dataclass(frozen=True)
 class CountsByStratum:
-    """``totals``: strata × cells. ``table``: cells × clusters, those of stratum s from ``starts[s]`` to
-    ``starts[s + 1]``; None where every cluster has one entry, for then the totals say all.
+    """Counts of entries by stratum, cell and cluster.
+
+    ``totals``: strata × cells. ``table``: cells × clusters, those of stratum s from ``starts[s]`` to ``starts[s + 1]``;
+    None where every cluster has one entry, so that the totals are enough.
     """
 
     totals: IntArray
@@ -47,14 +48,16 @@ class CountsByStratum:
         """How many clusters of each stratum have an entry in one of these cells."""
         if self.table is None:
             return np.asarray(self.totals[:, cells].sum(axis=1))
-        held = reduce(np.bitwise_or, (row for row, asked in zip(self.table, cells, strict=True) if asked))
-        return sum_by_stratum((held > 0)[None, :], self.starts)[:, 0]
+        occupied = reduce(np.bitwise_or, (row for row, chosen in zip(self.table, cells, strict=True) if chosen))
+        return sum_by_stratum((occupied > 0)[None, :], self.starts)[:, 0]
 
     def effective(self, cells: BoolArray) -> FloatArray:
-        """How many clusters of one size would tell as much of each stratum, by their entries in these cells."""
-        of = cells.astype(np.float64)
-        squares = np.einsum("scd,c,d->s", self.moments, of, of)
-        found: FloatArray = np.divide((self.totals @ of) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0)
+        """The effective number of clusters of each stratum, (Σn)² ÷ Σn² of their entries in these cells."""
+        counted = cells.astype(np.float64)
+        squares = np.einsum("scd,c,d->s", self.moments, counted, counted)
+        found: FloatArray = np.divide(
+            (self.totals @ counted) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0
+        )
         return found
 
     def variance(self, u: FloatArray, n: IntArray, clusters: IntArray) -> FloatArray:
@@ -68,20 +71,16 @@ class CountsByStratum:
 def sum_by_stratum(values: IntArray | BoolArray, starts: IntArray) -> IntArray:
     """Sums of each row's entries from ``starts[s]`` to ``starts[s + 1]``, 0 where there are none: strata × rows."""
     found = np.zeros((len(starts) - 1, len(values)), dtype=np.int64)
-    held = starts[:-1] < starts[1:]
-    if held.any():
-        found[held] = np.add.reduceat(values, starts[:-1][held], axis=1, dtype=np.int64).T
+    filled = starts[:-1] < starts[1:]
+    if filled.any():
+        found[filled] = np.add.reduceat(values, starts[:-1][filled], axis=1, dtype=np.int64).T
     return found
 
 
 MOST_STRATA: Final = 50
-
-SPARSE: Final = 8  # one entry in so many: those are picked first
-
-DENSEST: Final = 1 << 24  # numbers below this are marked in an array, else they are sorted
-
+SPARSE: Final = 8  # where fewer than one entry in so many counts, these are selected first
+DENSEST: Final = 1 << 24  # keys below this are marked in an array, others are sorted
 Name = tuple[str, ...]
-
 Small = npt.NDArray[np.int8]
 
 
@@ -90,7 +89,7 @@ class Strata:
     """Entries sorted by stratum, and by cluster within it into groups numbered stratum after stratum.
 
     ``stratum`` and ``group``: one for each entry, MISSING outside. Groups ``starts[s]`` to ``starts[s + 1]`` are in
-    stratum s. ``left_out``: how many strata there are beyond these. ``alone``: no group has two entries.
+    stratum s. ``left_out``: how many further strata there are. ``is_single``: whether no group has two entries.
     """
 
     names: tuple[Name, ...]
@@ -98,7 +97,7 @@ class Strata:
     stratum: Small
     group: IntArray
     starts: IntArray
-    alone: bool
+    is_single: bool
 
     def __len__(self) -> int:
         return len(self.names)
@@ -107,8 +106,8 @@ class Strata:
         """Some of the entries."""
         return replace(self, stratum=self.stratum[kept], group=self.group[kept])
 
-    def at(self, entry: IntArray) -> "Strata":
-        """The same strata over entries that each belong to one of these: votes to items."""
+    def for_entries(self, entry: IntArray) -> "Strata":
+        """The strata of entries that each belong to one of these, as votes belong to items: ``entry``, of each."""
         stratum, group = self.stratum[entry], self.group[entry]
         inside = stratum != MISSING
         present, number = number_keys(group[inside], int(self.starts[-1]))
@@ -117,12 +116,12 @@ class Strata:
         return Strata(self.names, self.left_out, stratum, group, starts, len(present) == len(number))
 
     def counts(self, cell: IntArray, cells: int) -> CountsByStratum:
-        """Each entry counts in its cell of its stratum and group, those whose cell is MISSING nowhere."""
+        """Counts of the entries by stratum, group and ``cell``; entries whose cell is MISSING are not counted."""
         counted = cell != MISSING
         if SPARSE * np.count_nonzero(counted) < len(cell):
             return self.where(counted).counts(cell[counted], cells)
         # MISSING, −1, makes the first row and column: to cut them off is quicker than to pick what is counted.
-        if self.alone:
+        if self.is_single:
             at = (self.stratum + np.int16(1)) * np.int16(cells + 1) + (cell + np.int16(1))
             flat = np.bincount(at, minlength=(len(self) + 1) * (cells + 1))
             return CountsByStratum(flat.reshape(len(self) + 1, cells + 1)[1:, 1:], None, self.starts)
@@ -154,7 +153,7 @@ def strata_by_candidate_pair(items: Items) -> Strata:
 
 
 def largest_strata(place: IntArray, cluster: IntArray, names: Sequence[Name]) -> Strata:
-    """The strata with the most entries, in this order. ``place``: of each entry among the names, or MISSING."""
+    """The strata with the most entries, in this order. ``place``: of each entry, an index of the names or MISSING."""
     sizes = np.bincount(place[place != MISSING], minlength=len(names))
     occurring = int(np.count_nonzero(sizes))
     kept = np.argsort(-sizes, kind="stable")[: min(occurring, MOST_STRATA)]
@@ -168,11 +167,11 @@ def make_strata(stratum: Small, cluster: IntArray, names: tuple[Name, ...], left
     entry = np.argsort(cluster, kind="stable")
     entry = entry[np.argsort(stratum[entry], kind="stable")]
     entry = entry[np.searchsorted(stratum[entry], 0) :]  # MISSING comes first
-    of, by = stratum[entry], cluster[entry]
-    begins = np.concatenate([[True], (of[1:] != of[:-1]) | (by[1:] != by[:-1])])[: len(entry)]
+    strata, clusters = stratum[entry], cluster[entry]
+    begins = np.concatenate([[True], (strata[1:] != strata[:-1]) | (clusters[1:] != clusters[:-1])])[: len(entry)]
     group = np.full(len(cluster), MISSING)
     group[entry] = np.cumsum(begins) - 1
-    starts = np.searchsorted(of[begins], np.arange(len(names) + 1))
+    starts = np.searchsorted(strata[begins], np.arange(len(names) + 1))
     return Strata(names, left_out, stratum, group, starts, bool(begins.all()))
 
 

@@ -21,34 +21,25 @@ from evaluations.stats.confidence_intervals import (
     wilson_from_variance,
 )
 from evaluations.stats.distributions import t_975
-from evaluations.stats.estimates import NO_INTERVAL, Estimate, share_estimate
+from evaluations.stats.estimates import NO_INTERVAL, Estimate, JudgeVersusPeople, share_estimate
 
-# The cells of one rater that did something or did not, and of a judge and people who each did or did not.
-ONE: Final = 2
-BOTH: Final = 4
-DID: Final = np.array([0, 1])
-OF_ONE: Final = np.array([1, 1])
-JUDGE_DID: Final = np.array([0, 1, 0, 1])
-PEOPLE_DID: Final = np.array([0, 0, 1, 1])
-OF_BOTH: Final = np.array([1, 1, 1, 1])
+# Cells of one rater: the event did not happen, it happened. Cells of a judge and people: neither, judge, people, both.
+ONE_RATER_CELLS: Final = 2
+BOTH_RATERS_CELLS: Final = 4
+EVENT: Final = np.array([0, 1])
+ONE_RATER_ALL: Final = np.array([1, 1])
+JUDGE_EVENT: Final = np.array([0, 1, 0, 1])
+PEOPLE_EVENT: Final = np.array([0, 0, 1, 1])
+BOTH_RATERS_ALL: Final = np.array([1, 1, 1, 1])
 DIFFERENCE: Final[Bounds] = (-1.0, 1.0)
-DIFFERING: Final = JUDGE_DID != PEOPLE_DID
-
-
-@dataclass(frozen=True)
-class JudgeVersusPeopleShares:
-    """How often the judge did it and how often people did, on the same entries; ``difference``: judge − people."""
-
-    judge: Estimate
-    people: Estimate
-    difference: Estimate
+DIFFERING: Final = JUDGE_EVENT != PEOPLE_EVENT
 
 
 @dataclass(frozen=True)
 class StratumRatio:
-    """part ÷ n in one stratum, over so many clusters; ``variance`` is over them, linearised (Binder 1983).
+    """The ratio part ÷ n in one stratum. ``variance``: by cluster, linearised (Binder 1983).
 
-    ``effective``: how many clusters of one size tell as much.
+    ``effective``: the effective number of clusters, (Σn)² ÷ Σn².
     """
 
     part: int
@@ -60,11 +51,11 @@ class StratumRatio:
 
 def stratum_ratios(counts: CountsByStratum, part: IntArray, whole: IntArray) -> list[StratumRatio]:
     """Σ part · n ÷ Σ whole · n for each stratum; ``part`` and ``whole``: how often each cell counts in either sum."""
-    of, n = counts.totals @ part, counts.totals @ whole
+    parts, n = counts.totals @ part, counts.totals @ whole
     clusters = counts.clusters if (whole > 0).all() else counts.clusters_with(whole > 0)
-    value = np.divide(of, n, out=np.zeros(len(n)), where=n > 0)
+    value = np.divide(parts, n, out=np.zeros(len(n)), where=n > 0)
     variance = counts.variance(part - value[:, None] * whole, n, clusters)
-    columns = of, n, clusters, counts.effective(whole > 0), variance
+    columns = parts, n, clusters, counts.effective(whole > 0), variance
     return [StratumRatio(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
@@ -73,45 +64,39 @@ def stratum_shares(counts: CountsByStratum, part: IntArray, whole: IntArray, emp
     return [wilson_share(one, empty) for one in stratum_ratios(counts, part, whole)]
 
 
-def judge_people_shares(counts: CountsByStratum, empty: str) -> list[JudgeVersusPeopleShares]:
+def judge_people_shares(counts: CountsByStratum, empty: str) -> list[JudgeVersusPeople]:
     """The shares of the judge and of people in each stratum, from counts in the four cells of both."""
-    judge = stratum_shares(counts, JUDGE_DID, OF_BOTH, empty)
-    people = stratum_shares(counts, PEOPLE_DID, OF_BOTH, empty)
-    return [
-        JudgeVersusPeopleShares(*each) for each in zip(judge, people, share_differences(counts, empty), strict=True)
-    ]
+    judge = stratum_shares(counts, JUDGE_EVENT, BOTH_RATERS_ALL, empty)
+    people = stratum_shares(counts, PEOPLE_EVENT, BOTH_RATERS_ALL, empty)
+    return [JudgeVersusPeople(*each) for each in zip(judge, people, share_differences(counts, empty), strict=True)]
 
 
 def share_differences(counts: CountsByStratum, empty: str) -> Iterator[Estimate]:
     """The judge's share minus that of people, linearised; withheld where they differ in few clusters."""
-    found = stratum_ratios(counts, JUDGE_DID - PEOPLE_DID, OF_BOTH)
+    found = stratum_ratios(counts, JUDGE_EVENT - PEOPLE_EVENT, BOTH_RATERS_ALL)
     for one, differing in zip(found, counts.clusters_with(DIFFERING).tolist(), strict=True):
         why = why_counts_withhold_interval(one.effective, differing, clusters=one.clusters)
         number = share_estimate(one.part, one.n, empty)
-        yield (
-            number.without_interval(why)
-            if why and one.n
-            else linearised_interval(number, one.clusters, one.variance, DIFFERENCE)
-        )
+        if why and one.n:
+            yield number.without_interval(why)
+        else:
+            yield linearised_interval(number, one.clusters, one.variance, DIFFERENCE)
 
 
 def balance_shares(
     counts: CountsByStratum, part: IntArray, whole: IntArray, tipped: BoolArray, empty: str
 ) -> Iterator[Estimate]:
-    """Linearised shares of which an entry counts both ways, and therefore varies less than by chance.
+    """Shares to which an entry may contribute both ways, linearised because they vary less than by chance.
 
-    ``tipped``: the cells that are not balanced in themselves; where few clusters hold one the interval is Wilson's.
+    ``tipped``: the cells that contribute unequally; where few clusters hold one, the interval is Wilson's.
     """
     found = stratum_ratios(counts, part, whole)
     for one, differing in zip(found, counts.clusters_with(tipped).tolist(), strict=True):
         few = why_counts_withhold_interval(one.effective, differing, clusters=one.clusters)
-        number = share_estimate(one.part, one.n, empty)
-        is_alike = one.variance <= NOISE**2  # every cluster is wholly one way
-        yield (
-            wilson_share(one, empty)
-            if few or is_alike
-            else linearised_interval(number, one.clusters, one.variance, SHARE_BOUNDS)
-        )
+        if few or one.variance <= NOISE**2:  # without variance every cluster is wholly one way
+            yield wilson_share(one, empty)
+        else:
+            yield linearised_interval(share_estimate(one.part, one.n, empty), one.clusters, one.variance, SHARE_BOUNDS)
 
 
 def wilson_share(ratio: StratumRatio, empty: str) -> Estimate:
@@ -121,11 +106,9 @@ def wilson_share(ratio: StratumRatio, empty: str) -> Estimate:
 
 
 def linearised_interval(number: Estimate, clusters: int, variance: float, bounds: Bounds) -> Estimate:
-    """The number ± t √variance, within the bounds. The clusters are two or more."""
+    """The interval number ± t √variance, with clusters − 1 degrees of freedom, for two clusters or more."""
     if number.value is None:
         return number
     if sqrt(variance) <= NOISE * abs(number.value):
         return number.without_interval(NO_INTERVAL)
-    margin = t_975(clusters - 1) * sqrt(variance)
-    low, high = max(number.value - margin, bounds[0]), min(number.value + margin, bounds[1])
-    return number.within(low, high, f"linearised over {clusters:,} clusters")
+    return number.with_margin(t_975(clusters - 1) * sqrt(variance), bounds, f"linearised over {clusters:,} clusters")

@@ -9,24 +9,22 @@ import numpy as np
 from evaluations.stats.bias.paired_sides import JudgeSides, PairedSides
 from evaluations.stats.bias.strata import CountsByStratum, Strata
 from evaluations.stats.bias.stratified_shares import (
-    BOTH,
-    DID,
+    BOTH_RATERS_ALL,
+    BOTH_RATERS_CELLS,
     DIFFERING,
-    JUDGE_DID,
-    OF_BOTH,
-    OF_ONE,
-    ONE,
-    PEOPLE_DID,
-    JudgeVersusPeopleShares,
+    EVENT,
+    JUDGE_EVENT,
+    ONE_RATER_ALL,
+    ONE_RATER_CELLS,
+    PEOPLE_EVENT,
     judge_people_shares,
     linearised_interval,
     stratum_shares,
 )
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import MISSING, NO_SIDE, BoolArray, IntArray, Sides, has_side
+from evaluations.stats.coding import MISSING, NO_SIDE, BoolArray, FloatArray, IntArray, Sides, has_side
 from evaluations.stats.confidence_intervals import Bounds, why_counts_withhold_interval
 from evaluations.stats.distributions import t_quantile
-from evaluations.stats.estimates import Estimate, undefined_estimate
+from evaluations.stats.estimates import Estimate, JudgeVersusPeople, undefined_estimate
 from evaluations.stats.simultaneous_intervals import LEVEL, Claim
 
 NO_VERDICT: Final = "The judge has no verdict here."
@@ -39,44 +37,46 @@ ASYMMETRY: Final[Bounds] = (-1.0, 1.0)
 
 @dataclass(frozen=True)
 class BiasTendency:
-    """``judge``: over all that it has a say on. ``majority``: beside the majority of people on each comparison.
-    ``votes``: beside each single vote, of which a judge that knows more than a voter differs without any leaning.
+    """How often a judge shows a tendency, alone and compared with people.
+
+    ``judge``: over all its verdicts. ``majority``: compared with the majority of people on each comparison. ``votes``:
+    compared with each single vote; a judge that knows more than a voter differs from it without any bias.
     ``given_majority``: how much more often the judge takes the favoured side against the majority than the other side,
-    where two people or more voted; None of what is no preference. ``claim``: what is shown over all claims at once.
+    where two people or more voted; None for what is no preference. ``claim``: what is shown, over all claims at once.
     """
 
     judge: Estimate
-    majority: JudgeVersusPeopleShares
-    votes: JudgeVersusPeopleShares
+    majority: JudgeVersusPeople
+    votes: JudgeVersusPeople
     given_majority: Estimate | None = None
     claim: Claim = Claim.NONE
 
 
-def side_preference(favoured: Sides, of: JudgeSides, claims: int | None = None) -> BiasTendency:
-    """P(the favoured side is chosen | a side is). ``favoured``: one for each item, MISSING where none is.
+def side_preference(favoured: Sides, sides: JudgeSides, claims: int | None = None) -> BiasTendency:
+    """P(the favoured side is chosen | a side is). ``favoured``: the side of each item, MISSING where there is none.
 
-    ``claims``: how many a report may make; None where it makes none of this preference.
+    ``claims``: how many claims the report may make; None where it makes none about this preference.
     """
-    sided = of.majority.sided
-    backed = paired_preference_counts(sided.where(of.backed[sided.item]), favoured)
+    sided = sides.majority.sided
+    backed = paired_preference_counts(sided.where(sides.has_two_votes[sided.item]), favoured)
     return BiasTendency(
-        judge=preference_shares(of.strata, favoured, of.side)[0],
+        judge=preference_shares(sides.strata, favoured, sides.side)[0],
         majority=judge_people_shares(paired_preference_counts(sided, favoured), NO_CHOICES)[0],
-        votes=judge_people_shares(paired_preference_counts(of.votes.sided, favoured), NO_CHOICES)[0],
+        votes=judge_people_shares(paired_preference_counts(sides.votes.sided, favoured), NO_CHOICES)[0],
         given_majority=asymmetry_against_majority(backed),
         claim=Claim.NONE if claims is None else preference_claim(backed, claims),
     )
 
 
-# ---- what is shown of a preference -----------------------------------------------------------
+# ---- claims of a preference ------------------------------------------------------------------
 
 
 def asymmetry_against_majority(counts: CountsByStratum) -> Estimate:
     """P(judge favours | majority does not) − P(judge does not | majority favours), linearised."""
     value, slope = asymmetry_with_gradient(counts.totals[0])
-    number = Estimate(value, int(counts.totals[0].sum())) if isfinite(value) else undefined_estimate(ONE_WAY)
-    if number.value is None:
-        return number
+    if not isfinite(value):
+        return undefined_estimate(ONE_WAY)
+    number = Estimate(value, int(counts.totals[0].sum()))
     if why := explain_no_asymmetry(counts):
         return number.without_interval(why)
     return linearised_interval(number, int(counts.clusters[0]), gradient_variance(counts, slope), ASYMMETRY)
@@ -95,16 +95,16 @@ def asymmetry_with_gradient(cells: IntArray) -> tuple[float, FloatArray]:
 def preference_claim(counts: CountsByStratum, claims: int) -> Claim:
     """A claim where the judge favours a side more often than the majority and also disagrees more in its favour.
 
-    The first alone is true of a noisy judge where the majority does not favour it; the second of any judge where it is
-    better, for a majority errs. Each at the level of one of so many claims (Bonferroni), by t.
+    The first alone holds for a noisy judge where the majority does not favour the side; the second for any judge where
+    the side is better, because majorities err. Each is tested by t at the level of one of ``claims`` (Bonferroni).
     """
     if explain_no_asymmetry(counts):
         return Claim.NONE
     n = float(counts.totals[0].sum())
-    level = t_quantile(1 - LEVEL / (2 * claims), float(counts.effective(OF_BOTH > 0)[0]) - 1)
+    level = t_quantile(1 - LEVEL / (2 * claims), float(counts.effective(BOTH_RATERS_ALL > 0)[0]) - 1)
     value, slope = asymmetry_with_gradient(counts.totals[0])
-    more = float(counts.totals[0] @ (JUDGE_DID - PEOPLE_DID)) / n
-    shares = ((more, (JUDGE_DID - PEOPLE_DID - more) / n), (value, slope))
+    more = float(counts.totals[0] @ (JUDGE_EVENT - PEOPLE_EVENT)) / n
+    shares = ((more, (JUDGE_EVENT - PEOPLE_EVENT - more) / n), (value, slope))
     t = [t_statistic(share, gradient_variance(counts, u)) for share, u in shares]
     if min(t) > level:
         return Claim.ABOVE
@@ -117,7 +117,7 @@ def t_statistic(value: float, variance: float) -> float:
 
 
 def explain_no_asymmetry(counts: CountsByStratum) -> str | None:
-    effective, differing = float(counts.effective(OF_BOTH > 0)[0]), int(counts.clusters_with(DIFFERING)[0])
+    effective, differing = float(counts.effective(BOTH_RATERS_ALL > 0)[0]), int(counts.clusters_with(DIFFERING)[0])
     if not np.isfinite(asymmetry_with_gradient(counts.totals[0])[0]):
         return ONE_WAY
     return why_counts_withhold_interval(effective, differing, clusters=int(counts.clusters[0]))
@@ -127,19 +127,18 @@ def gradient_variance(counts: CountsByStratum, u: FloatArray) -> float:
     return float(counts.variance(u[None, :], np.ones(1, dtype=np.int64), counts.clusters)[0])
 
 
-def tie_tendency(of: JudgeSides) -> BiasTendency:
+def tie_tendency(sides: JudgeSides) -> BiasTendency:
     """The share of verdicts that choose no side: ties, and both bad."""
     majority, votes = (
-        judge_people_shares(paired_tie_counts(met), NO_VOTES)[0] for met in (of.majority.all, of.votes.all)
+        judge_people_shares(paired_tie_counts(pairs), NO_VOTES)[0] for pairs in (sides.majority.all, sides.votes.all)
     )
-    return BiasTendency(tie_shares(of.strata, of.side)[0], majority, votes)
+    return BiasTendency(tie_shares(sides.strata, sides.side)[0], majority, votes)
 
 
 def unknown_tendency(why: str) -> BiasTendency:
     number = undefined_estimate(why)
-    return BiasTendency(
-        number, JudgeVersusPeopleShares(number, number, number), JudgeVersusPeopleShares(number, number, number)
-    )
+    compared = JudgeVersusPeople(number, number, number)
+    return BiasTendency(number, compared, compared)
 
 
 def preference_shares(strata: Strata, favoured: Sides, judge: Sides) -> list[Estimate]:
@@ -151,23 +150,29 @@ def tie_shares(strata: Strata, judge: Sides) -> list[Estimate]:
 
 
 def paired_preference_counts(sided: PairedSides, favoured: Sides) -> CountsByStratum:
-    of = favoured[sided.item]
-    return paired_event_counts(sided, sided.judge == of, sided.people == of, of != MISSING)
+    favoured_side = favoured[sided.item]
+    return paired_event_counts(
+        sided, sided.judge_side == favoured_side, sided.people_side == favoured_side, favoured_side != MISSING
+    )
 
 
-def paired_tie_counts(met: PairedSides) -> CountsByStratum:
-    return paired_event_counts(met, met.judge == NO_SIDE, met.people == NO_SIDE, met.judge != MISSING)
+def paired_tie_counts(pairs: PairedSides) -> CountsByStratum:
+    return paired_event_counts(
+        pairs, pairs.judge_side == NO_SIDE, pairs.people_side == NO_SIDE, pairs.judge_side != MISSING
+    )
 
 
-def event_shares(strata: Strata, it: BoolArray, of: BoolArray, empty: str) -> list[Estimate]:
-    return stratum_shares(strata.counts(masked_cells(it.view(np.int8), of), ONE), DID, OF_ONE, empty)
+def event_shares(strata: Strata, event: BoolArray, counted: BoolArray, empty: str) -> list[Estimate]:
+    return stratum_shares(
+        strata.counts(masked_cells(event.view(np.int8), counted), ONE_RATER_CELLS), EVENT, ONE_RATER_ALL, empty
+    )
 
 
-def paired_event_counts(met: PairedSides, judge: BoolArray, people: BoolArray, of: BoolArray) -> CountsByStratum:
-    return met.strata.counts(masked_cells(judge.view(np.int8) + 2 * people.view(np.int8), of), BOTH)
+def paired_event_counts(pairs: PairedSides, judge: BoolArray, people: BoolArray, counted: BoolArray) -> CountsByStratum:
+    return pairs.strata.counts(masked_cells(judge.view(np.int8) + 2 * people.view(np.int8), counted), BOTH_RATERS_CELLS)
 
 
-def masked_cells(cell: Sides, of: BoolArray) -> Sides:
+def masked_cells(cell: Sides, counted: BoolArray) -> Sides:
     """The cell of each selected entry, MISSING elsewhere."""
-    found: Sides = (cell & -of.view(np.int8)) - (~of).view(np.int8)
+    found: Sides = (cell & -counted.view(np.int8)) - (~counted).view(np.int8)
     return found

@@ -8,18 +8,20 @@ import numpy as np
 
 from evaluations.domain.texts import Markup
 from evaluations.stats.bias.strata import Strata, single_stratum, strata_by_candidate_pair, strata_by_category
-from evaluations.stats.cluster_totals import FloatArray
-from evaluations.stats.coding import MISSING, A, B, IntArray, Sides, exclusive_side
+from evaluations.stats.coding import MISSING, A, B, FloatArray, IntArray, Sides, exclusive_side
 from evaluations.stats.items import Items
 
 ANY: Final = "any"
-FINENESS: Final = 50  # log ratios of lengths are rounded to this part of 1: a percent of a length at most
+FINENESS: Final = 50  # log ratios of lengths are rounded to 1 ÷ this: by a percent of a length at most
 
 
 @dataclass(frozen=True)
 class LengthTraits:
-    """``longer``: the side of the longer response, MISSING where both are equally long. ``log_ratios``: the different
-    values of log((1 + characters of A) ÷ (1 + characters of B)), rounded; ``ratio``: each item's place among them.
+    """The lengths of the two responses of each item.
+
+    ``longer``: the side of the longer response, MISSING where both are equally long. ``log_ratios``: the distinct
+    values of log((1 + characters of A) ÷ (1 + characters of B)), rounded; ``ratio``: of each item, its index among
+    them.
     """
 
     longer: Sides
@@ -29,7 +31,7 @@ class LengthTraits:
 
 @dataclass(frozen=True)
 class ComparisonTraits:
-    """``marked_up``: by the kind of Markdown, the side that alone has it, or MISSING."""
+    """The traits of all comparisons. ``marked_up``: by kind of Markdown, the side that alone has it, or MISSING."""
 
     items: Items
     whole: Strata

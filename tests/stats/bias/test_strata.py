@@ -47,7 +47,7 @@ def test_votes_on_items_count_in_the_strata_and_clusters_of_their_items(
     place, cluster, cell = columns(rows)
     item = np.array([one % len(rows) for one in drawn] if rows else [], dtype=np.int64)
     names: list[Name] = [(name,) for name in "abcd"]
-    at = largest_strata(place, cluster, names).at(item).counts(cell[item], 3)
+    at = largest_strata(place, cluster, names).for_entries(item).counts(cell[item], 3)
     # The same from the beginning, as if every vote were an item, in the order of the items' strata.
     order = [names.index(name) for name in largest_strata(place, cluster, names).names]
     rank = np.array([order.index(one) if one in order else MISSING for one in place[item].tolist()], dtype=np.int8)

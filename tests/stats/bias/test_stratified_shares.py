@@ -7,18 +7,18 @@ from scipy.stats import t as student
 
 from evaluations.stats.bias.strata import CountsByStratum, single_stratum
 from evaluations.stats.bias.stratified_shares import (
-    BOTH,
-    DID,
-    OF_ONE,
-    ONE,
+    BOTH_RATERS_CELLS,
+    EVENT,
+    ONE_RATER_ALL,
+    ONE_RATER_CELLS,
     balance_shares,
     judge_people_shares,
     stratum_ratios,
     stratum_shares,
 )
 from evaluations.stats.bootstrap import RESAMPLES
-from evaluations.stats.cluster_totals import Contributions, FloatArray
-from evaluations.stats.coding import IntArray
+from evaluations.stats.cluster_totals import Contributions
+from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_intervals import Spread, why_counts_withhold_interval, wilson_by_cluster
 from evaluations.stats.estimates import Estimate
 
@@ -46,15 +46,15 @@ def by_regression(cluster: IntArray, values: FloatArray) -> float:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_variance_of_a_share_is_that_of_a_regression_robust_by_cluster(seed: int) -> None:
     cluster, cell = drawn(seed)
-    (found,) = stratum_ratios(counts(cluster, cell % ONE, ONE), DID, OF_ONE)
-    assert found.variance == pytest.approx(by_regression(cluster, (cell % ONE).astype(float)))
+    (found,) = stratum_ratios(counts(cluster, cell % ONE_RATER_CELLS, ONE_RATER_CELLS), EVENT, ONE_RATER_ALL)
+    assert found.variance == pytest.approx(by_regression(cluster, (cell % ONE_RATER_CELLS).astype(float)))
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_interval_of_a_difference_is_that_of_a_regression_on_paired_differences(seed: int) -> None:
     # Cells: neither, judge, people, both.
     cluster, cell = drawn(seed)
-    (found,) = judge_people_shares(counts(cluster, cell, BOTH), EMPTY)
+    (found,) = judge_people_shares(counts(cluster, cell, BOTH_RATERS_CELLS), EMPTY)
     paired = np.array([0.0, 1.0, -1.0, 0.0])[cell]
     margin = student.ppf(0.975, 79) * sqrt(by_regression(cluster, paired))
     assert found.difference.value == pytest.approx(paired.mean())
@@ -72,17 +72,17 @@ def share_of_the_odd(totals: FloatArray) -> FloatArray:
 def test_a_share_has_the_interval_that_the_rest_of_the_report_would_give_it(alone: bool) -> None:
     cluster, cell = drawn(3)
     cluster = np.arange(len(cluster)) if alone else cluster
-    (found,) = stratum_shares(counts(cluster, cell % ONE, ONE), DID, OF_ONE, EMPTY)
-    spread = Spread(Contributions(cluster, cell % ONE, ONE))
-    expected = wilson_by_cluster(Estimate(float((cell % ONE).mean()), len(cell)), spread, share_of_the_odd)
+    (found,) = stratum_shares(counts(cluster, cell % ONE_RATER_CELLS, ONE_RATER_CELLS), EVENT, ONE_RATER_ALL, EMPTY)
+    spread = Spread(Contributions(cluster, cell % ONE_RATER_CELLS, ONE_RATER_CELLS))
+    expected = wilson_by_cluster(Estimate(float((cell % ONE_RATER_CELLS).mean()), len(cell)), spread, share_of_the_odd)
     assert (found.value, found.n, found.ci95_rule) == (expected.value, expected.n, expected.ci95_rule)
     assert found.ci95 == pytest.approx(expected.ci95)
 
 
 def test_with_many_clusters_it_says_what_the_bootstrap_says() -> None:
     cluster, cell = drawn(4, clusters=1_500)
-    (found,) = judge_people_shares(counts(cluster, cell, BOTH), EMPTY)
-    spread = Spread(Contributions(cluster, cell, BOTH))
+    (found,) = judge_people_shares(counts(cluster, cell, BOTH_RATERS_CELLS), EMPTY)
+    spread = Spread(Contributions(cluster, cell, BOTH_RATERS_CELLS))
 
     def difference(totals: FloatArray) -> FloatArray:
         return np.asarray((totals[..., 1] - totals[..., 2]) / totals.sum(axis=-1))
@@ -95,14 +95,14 @@ def test_with_many_clusters_it_says_what_the_bootstrap_says() -> None:
 
 def test_a_difference_that_few_clusters_speak_of_has_no_interval() -> None:
     cell = np.array([0] * 50 + [1] * 9)
-    (found,) = judge_people_shares(counts(np.arange(59), cell, BOTH), EMPTY)
+    (found,) = judge_people_shares(counts(np.arange(59), cell, BOTH_RATERS_CELLS), EMPTY)
     assert found.difference.value == pytest.approx(9 / 59)
     assert (found.difference.ci95, found.difference.ci95_why) == (None, why_counts_withhold_interval(59, 9))
 
 
 def test_nothing_has_no_share_and_no_difference() -> None:
     nothing = np.array([], dtype=np.int64)
-    (found,) = judge_people_shares(counts(nothing, nothing, BOTH), EMPTY)
+    (found,) = judge_people_shares(counts(nothing, nothing, BOTH_RATERS_CELLS), EMPTY)
     for number in (found.judge, found.people, found.difference):
         assert (number.value, number.n, number.why) == (None, 0, EMPTY)
 
