@@ -16,10 +16,10 @@ from evaluations.judge_prompts.prompt_builder import build_later_messages, build
 from evaluations.judges.calls.claims import claim_calls, refresh_leases, return_calls
 from evaluations.judges.calls.lease_sweeper import find_idle_runs, return_expired_calls
 from evaluations.judges.calls.outcome_store import store_outcomes
-from evaluations.judges.calls.sql import DueCall, find_due_calls
 from evaluations.judges.calls.work_session import LEASE_TIME, CallOutcome, ClaimedCall, WorkSession, begin_work_session
 from evaluations.judges.runs.planner import cancel_waiting_calls
 from evaluations.judges.runs.services import cancel_run, pause_run, resume_run
+from evaluations.judges.sql import DueCall, find_due_calls
 from evaluations.llm.request_loop import ClaimResult
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.judges import Endpoint, Judge
@@ -115,7 +115,7 @@ def test_two_that_claim_at_once_share_what_waits_and_neither_comes_back_empty(ju
         pytest.skip("SQLite lets one write at a time: nobody sees a claim half made")
     bout = start_run_session(judge)
     with transaction.atomic():
-        mine = {row.call_id for row in find_due_calls(bout, 4, timezone.now())}
+        mine = {row.call_id for row in find_due_calls(bout.run, bout.spec.kind, 4, timezone.now())}
         with ThreadPoolExecutor(1) as elsewhere:
             theirs = {row.call_id for row in elsewhere.submit(due_elsewhere, bout).result()}
     assert (len(mine), len(theirs)) == (4, 2)
@@ -125,7 +125,7 @@ def test_two_that_claim_at_once_share_what_waits_and_neither_comes_back_empty(ju
 def due_elsewhere(bout: WorkSession) -> list[DueCall]:
     try:
         with transaction.atomic():
-            return find_due_calls(bout, 4, timezone.now())
+            return find_due_calls(bout.run, bout.spec.kind, 4, timezone.now())
     finally:
         connections.close_all()
 

@@ -28,14 +28,13 @@ from evaluations.judges.calls.conversations import (
     load_aspect_progress,
     load_conversations,
 )
-from evaluations.judges.calls.sql import CALLS_IN_BATCH, DueCall, fetch_due_calls, find_due_calls, find_run_at_work
 from evaluations.judges.calls.work_session import LEASE_TIME, ClaimedCall, WorkSession
 from evaluations.judges.calls.worker_registry import must_count_in_flight
 from evaluations.judges.endpoints.prices import max_request_cost
 from evaluations.judges.endpoints.selectors import endpoint_timeout
 from evaluations.judges.runs.budget import reserve_budget
 from evaluations.judges.runs.run_states import stop_run
-from evaluations.judges.sql import book_spending
+from evaluations.judges.sql import DueCall, book_spending, find_batch_calls, find_due_calls, find_run_at_work
 from evaluations.llm.request_loop import ClaimResult
 from evaluations.models.bulk import update_many
 from evaluations.models.judges import Endpoint
@@ -67,7 +66,9 @@ def claim_calls(bout: WorkSession, room: int, held: int = 0) -> ClaimResult[Clai
     if room <= 0:
         return ClaimResult(wait=CHECK_AGAIN_SECONDS)
     return take_due_calls(
-        bout, hold_back_suspects(bout, find_due_calls(bout, room, working.now), working.now), working.now
+        bout,
+        hold_back_suspects(bout, find_due_calls(bout.run, bout.spec.kind, room, working.now), working.now),
+        working.now,
     )
 
 
@@ -77,13 +78,13 @@ def claim_batch_calls(batch: Batch, bout: WorkSession, room: int) -> ClaimResult
     working = find_run_at_work(bout.run)
     if working is None:
         return ClaimResult()
-    claimed = take_due_calls(bout, find_due_calls(bout, room, working.now), working.now)
+    claimed = take_due_calls(bout, find_due_calls(bout.run, bout.spec.kind, room, working.now), working.now)
     mine = Call.all_rows.filter(pk__in=[one.call_id for one in claimed.questions])
     mine.update(batch=batch, lease_until=None)
     return claimed
 
 
-def take_due_calls(bout: WorkSession, rows: "Sequence[DueCall]", now: datetime) -> ClaimResult[ClaimedCall]:
+def take_due_calls(bout: WorkSession, rows: Sequence[DueCall], now: datetime) -> ClaimResult[ClaimedCall]:
     """Of the due calls, those that must be sent: neither answered from the cache nor beyond the budget."""
     began = time.monotonic()
     found = decide_reuse(bout, prepare_claimed_calls(bout, rows), now)
@@ -260,8 +261,7 @@ def due_call_texts(bout: WorkSession, row: DueCall) -> PairTexts | ResponseTexts
 
 def load_batch_calls(batch: Batch, bout: WorkSession, call_ids: Sequence[int]) -> list[ClaimedCall]:
     """Those of these calls that are still in the batch, as they were claimed for it."""
-    marks = ", ".join(["%s"] * len(call_ids))
-    rows = fetch_due_calls(bout, CALLS_IN_BATCH.format(marks=marks), [batch.pk, *call_ids]) if call_ids else []
+    rows = find_batch_calls(batch.pk, bout.spec.kind, call_ids)
     leases = dict(Call.all_rows.filter(pk__in=[row.call_id for row in rows]).values_list("pk", "lease"))
     return [replace(one, lease=leases[one.call_id] or one.lease) for one in prepare_claimed_calls(bout, rows)]
 

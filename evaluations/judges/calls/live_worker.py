@@ -15,7 +15,7 @@ from functools import cache
 from typing import Final, ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, close_old_connections, connection, connections
+from django.db import InterfaceError, OperationalError, close_old_connections, connections
 
 from evaluations.domain.judges import JudgeKind
 from evaluations.judges.calls import worker_registry
@@ -49,7 +49,7 @@ from evaluations.llm.request_loop import ClaimResult, RequestLoop
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.llm.server_detection import detect_server
 from evaluations.models.judges import Endpoint
-from evaluations.models.transactions import PROCESS_STOPPING, is_time_up, write_pause_seconds
+from evaluations.models.transactions import PROCESS_STOPPING, has_single_writer, is_time_up, write_pause_seconds
 from evaluations.net.addresses import is_local_address
 
 logger = logging.getLogger(__name__)
@@ -153,7 +153,7 @@ async def request_claimed_calls(bout: WorkSession, until: float, hand_over: Call
     asker = CallRequester(bout)
     with ExitStack() as stack:
         thread = stack.enter_context(ThreadPoolExecutor(1))
-        to_claim = thread if connection.vendor == "sqlite" else stack.enter_context(ThreadPoolExecutor(1))
+        to_claim = thread if has_single_writer() else stack.enter_context(ThreadPoolExecutor(1))
 
         async def claim(room: int, held: int) -> ClaimResult[ClaimedCall]:
             room = asker.room(room, held)

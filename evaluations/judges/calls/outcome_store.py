@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max, QuerySet
 from django.db.models.functions import Greatest, Now
-from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.judges import OPEN_CALL_STATES, AttemptOutcome, AttemptStep, CallState, ReplyShape, RequestShape
@@ -21,7 +20,7 @@ from evaluations.judges.calls.prompt_truncation import withdraw_truncated_answer
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession
 from evaluations.judges.endpoints.prices import request_cost
 from evaluations.judges.runs.run_states import pause_failing_run, stop_run
-from evaluations.judges.sql import book_spending
+from evaluations.judges.sql import book_spending, lock_call_rows
 from evaluations.models.bulk import insert_many, update_many
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Attempt, Call
@@ -98,22 +97,14 @@ class LockedCall:
 
 def lock_calls(call_ids: Sequence[int]) -> tuple[dict[int, LockedCall], datetime]:
     """The calls as they stand, locked in the order of their ids, and the database's time."""
-    marks = ", ".join(["%s"] * len(call_ids))
-    postgres = connection.vendor == "postgresql"
-    clock, lock = ("STATEMENT_TIMESTAMP()", " FOR UPDATE") if postgres else ("NULL", "")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, state, lease, run_id, reserved, "
-            "(SELECT MAX(number) FROM evaluations_attempt a WHERE a.call_id = evaluations_call.id), "
-            f"{clock} FROM evaluations_call WHERE id IN ({marks}) ORDER BY id{lock}",
-            call_ids,
-        )
-        found = cursor.fetchall()
+    found, now = lock_call_rows(call_ids)
     rows = {
-        pk: LockedCall(state, uuid.UUID(str(lease)) if lease else None, run_id, reserved, attempts or 0)
-        for pk, state, lease, run_id, reserved, attempts, _ in found
+        row.call_id: LockedCall(
+            row.state, uuid.UUID(str(row.lease)) if row.lease else None, row.run_id, row.reserved, row.last_number or 0
+        )
+        for row in found
     }
-    return rows, found[0][-1] or timezone.now()
+    return rows, now
 
 
 def drop_stored_outcomes(outcomes: Sequence[CallOutcome], rows: Mapping[int, LockedCall]) -> list[CallOutcome]:
