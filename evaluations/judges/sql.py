@@ -30,8 +30,9 @@ def find_run_at_work(run: Run) -> RunAtWork | None:
     """None where the run is not at work."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT {clock_sql()}, e.paused_until FROM evaluations_run r "
-            "JOIN evaluations_judge j ON j.id = r.judge_id LEFT JOIN evaluations_endpoint e ON e.id = j.endpoint_id WHERE r.id = %s AND r.state = 'running'",
+            f"SELECT {clock_sql()}, e.paused_until "
+            "FROM evaluations_run r JOIN evaluations_judge j ON j.id = r.judge_id "
+            "LEFT JOIN evaluations_endpoint e ON e.id = j.endpoint_id WHERE r.id = %s AND r.state = 'running'",
             [run.pk],
         )
         found = cursor.fetchone()
