@@ -86,8 +86,8 @@ def run_example_baseline(evaluation: Evaluation, owner: User | None) -> None:
     run = start_run(judge, user=owner)
     until = time.monotonic() + BASELINE_SECONDS
     plan_run_calls(run.pk, until=until)
-    if bout := begin_work_session(run.pk, RetryPolicy()):
-        work_baseline_run(bout, until=until, hand_over=lambda: None)
+    if session := begin_work_session(run.pk, RetryPolicy()):
+        work_baseline_run(session, until=until, hand_over=lambda: None)
         finish_run(run)
 
 

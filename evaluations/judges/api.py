@@ -149,15 +149,15 @@ def get_trial(request: HttpRequest, slug: str, pk: int, run: int) -> JudgeTestOu
     user = token_user(request)
     judge = get_api_judge_or_404(require_evaluation(user, slug, Action.SEE_ALL), pk)
     runs = Run.objects.select_related("judge__rubric_version__rubric", "user")
-    tried = find_test_call(get_object_or_404(runs, judge=judge, pk=run))
-    if tried is None:
+    test_call = find_test_call(get_object_or_404(runs, judge=judge, pk=run))
+    if test_call is None:
         raise Http404
-    if tried.call is not None and is_allowed(user, Action.REVIEW, judge.evaluation):
-        record_disclosure(user, judge.evaluation, list(comparisons_of_api_call(tried.call)), tests=True)
+    if test_call.call is not None and is_allowed(user, Action.REVIEW, judge.evaluation):
+        record_disclosure(user, judge.evaluation, list(comparisons_of_api_call(test_call.call)), tests=True)
     return JudgeTestOut(
-        run=serialize_run(tried.run),
-        is_moving=tried.is_moving,
-        call=serialize_call_detail(tried.call, list(tried.attempts)) if tried.call else None,
+        run=serialize_run(test_call.run),
+        is_moving=test_call.is_moving,
+        call=serialize_call_detail(test_call.call, list(test_call.attempts)) if test_call.call else None,
     )
 
 

@@ -80,7 +80,7 @@ class DueCall(NamedTuple):
     sample: int
     step: str
     reuse_key: str
-    tried: int
+    failed_requests: int
     messages: str
     context: str | None
     reference: str | None

@@ -65,13 +65,13 @@ def judge(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render_judge(request, get_judge_or_404(evaluation, pk))
 
 
-def render_judge(request: HttpRequest, row: Judge, tried: JudgeTestCall | None = None) -> HttpResponse:
+def render_judge(request: HttpRequest, row: Judge, test_call: JudgeTestCall | None = None) -> HttpResponse:
     context: dict[str, Any] = {
         "page": "judges",
         "evaluation": row.evaluation,
         "judge": row,
         "runs": latest_runs_of_judge(row),
-        "tried": tried,
+        "tried": test_call,
         "sent_as": describe_request_adaptations(row),
     }
     if row.kind == JudgeKind.LLM:
@@ -279,13 +279,13 @@ def judge_tried(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The judge's page with what came of the try ``run``, or that alone for a page that asks again and again."""
     user = cast(User, request.user)
     row = get_judge_or_404(require_evaluation(user, slug, Action.SEE_ALL), pk)
-    tried = find_requested_test_call(request, row)
-    if tried is not None and tried.call is not None and is_allowed(user, Action.REVIEW, row.evaluation):
-        record_disclosure(user, row.evaluation, list(comparisons_of_call(tried.call)), tests=True)
-    if not request.htmx or tried is None:  # type: ignore[attr-defined]
-        return render_judge(request, row, tried)
-    context = {"evaluation": row.evaluation, "judge": row, "tried": tried}
-    if tried.is_moving:
+    test_call = find_requested_test_call(request, row)
+    if test_call is not None and test_call.call is not None and is_allowed(user, Action.REVIEW, row.evaluation):
+        record_disclosure(user, row.evaluation, list(comparisons_of_call(test_call.call)), tests=True)
+    if not request.htmx or test_call is None:  # type: ignore[attr-defined]
+        return render_judge(request, row, test_call)
+    context = {"evaluation": row.evaluation, "judge": row, "tried": test_call}
+    if test_call.is_moving:
         return render(request, "judge/_tried.html", context)
     return render(request, "judge/_ended.html", context | {"runs": latest_runs_of_judge(row)}, status=STOP_POLLING)
 
@@ -296,10 +296,10 @@ def find_requested_test_call(request: HttpRequest, row: Judge) -> JudgeTestCall 
     if not wanted:
         return None
     runs = Run.objects.select_related("judge__rubric_version__rubric")
-    tried = find_test_call(get_object_or_404(runs, judge=row, pk=parse_row_id(wanted)))
-    if tried is None:
+    test_call = find_test_call(get_object_or_404(runs, judge=row, pk=parse_row_id(wanted)))
+    if test_call is None:
         raise Http404
-    return tried
+    return test_call
 
 
 @require_safe

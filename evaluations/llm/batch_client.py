@@ -77,44 +77,44 @@ class BatchServer:
     client: OpenAI
     server: Server
     key: str
-    without: Mapping[str, Omit] = field(default_factory=dict)  # headers that the client is not to send
+    omitted_headers: Mapping[str, Omit] = field(default_factory=dict)  # headers that the client is not to send
 
     def send(self, file: Path, mark: str) -> RemoteBatch:
         """Upload the file and have it worked."""
         with self.errors():
-            uploaded = self.client.files.create(file=file, purpose="batch", extra_headers=self.without)
+            uploaded = self.client.files.create(file=file, purpose="batch", extra_headers=self.omitted_headers)
             made = self.client.batches.create(
                 input_file_id=uploaded.id,
                 endpoint=find_adapter(self.server).batch_path,  # type: ignore[arg-type]  # a list of OpenAI's own
                 completion_window=COMPLETION_WINDOW,
                 metadata={BATCH_MARK_NAME: mark},
-                extra_headers=self.without,
+                extra_headers=self.omitted_headers,
             )
         return parse_remote_batch(made)
 
     def find(self, mark: str) -> RemoteBatch | None:
         """The batch that was sent under this mark, if there is one."""
         with self.errors():
-            for seen, made in enumerate(self.client.batches.list(limit=100, extra_headers=self.without)):
+            for seen, made in enumerate(self.client.batches.list(limit=100, extra_headers=self.omitted_headers)):
                 if (made.metadata or {}).get(BATCH_MARK_NAME) == mark:
                     return parse_remote_batch(made)
                 if seen >= MAX_LISTED_BATCHES:
                     break
         return None
 
-    def look(self, remote_id: str) -> RemoteBatch:
+    def retrieve(self, remote_id: str) -> RemoteBatch:
         with self.errors():
-            return parse_remote_batch(self.client.batches.retrieve(remote_id, extra_headers=self.without))
+            return parse_remote_batch(self.client.batches.retrieve(remote_id, extra_headers=self.omitted_headers))
 
     def cancel(self, remote_id: str) -> RemoteBatch:
         with self.errors():
-            return parse_remote_batch(self.client.batches.cancel(remote_id, extra_headers=self.without))
+            return parse_remote_batch(self.client.batches.cancel(remote_id, extra_headers=self.omitted_headers))
 
     def lines(self, file_id: str) -> Iterator[BatchLine]:
         """The answers in a file, one at a time; a line that is no answer is left out."""
         with (
             self.errors(),
-            self.client.files.with_streaming_response.content(file_id, extra_headers=self.without) as content,
+            self.client.files.with_streaming_response.content(file_id, extra_headers=self.omitted_headers) as content,
         ):
             for text in content.iter_lines():
                 if line := parse_batch_line(text):
@@ -173,15 +173,15 @@ def parse_remote_batch(made: Batch) -> RemoteBatch:
 
 def parse_batch_line(text: str) -> BatchLine | None:
     try:
-        told = json.loads(text)
+        line = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(told, dict) or not isinstance(told.get("custom_id"), str):
+    if not isinstance(line, dict) or not isinstance(line.get("custom_id"), str):
         return None
-    response, error = told.get("response"), told.get("error")
+    response, error = line.get("response"), line.get("error")
     status = response.get("status_code") if isinstance(response, dict) else None
     return BatchLine(
-        custom_id=told["custom_id"],
+        custom_id=line["custom_id"],
         status=status if isinstance(status, int) else None,
         body=response.get("body") if isinstance(response, dict) else None,
         code=str(error.get("code") or "") if isinstance(error, Mapping) else "",

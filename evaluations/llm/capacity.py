@@ -19,7 +19,7 @@ EXPIRED_SHARE_SECONDS: Final = 0.25  # until a share that had run out is looked 
 
 @dataclass
 class Capacity:
-    """One endpoint as one process finds it. ``takers``: who asks there, and how many each has in flight.
+    """One endpoint as one process finds it. ``users``: who asks there, and how many each has in flight.
 
     ``valid_until``: from then on nothing is sent, for others may have taken this process's share of the limits.
     """
@@ -29,7 +29,7 @@ class Capacity:
     pace: AdaptiveRate = field(default_factory=AdaptiveRate)
     requests: TokenBucket | None = None
     tokens: TokenBucket | None = None
-    takers: "list[CapacityUser]" = field(default_factory=list)
+    users: "list[CapacityUser]" = field(default_factory=list)
     in_flight: int = 0
     number: int = 0
     latency: float = 0.0
@@ -54,12 +54,12 @@ class Capacity:
         self.tokens = change_bucket(self.tokens, limits.tokens_per_minute, now, 0)
 
     def join(self) -> "CapacityUser":
-        taker = CapacityUser(self)
-        self.takers.append(taker)
-        return taker
+        user = CapacityUser(self)
+        self.users.append(user)
+        return user
 
     @property
-    def at_once(self) -> int:
+    def max_in_flight_now(self) -> int:
         return int(min(self.window.size, self.window.most))
 
     def wait(self, now: float) -> float:
@@ -74,7 +74,7 @@ class Capacity:
     def sent(self, now: float) -> RequestInFlight:
         self.in_flight += 1
         self.number += 1
-        if self.in_flight >= self.at_once:
+        if self.in_flight >= self.max_in_flight_now:
             self.window.full_at = now
         self.pace.sent(now, self.number)
         if self.requests is not None:
@@ -88,15 +88,17 @@ class Capacity:
         buckets = [self.requests] if self.requests is not None else []
         if self.pace.limit is not None:
             buckets.append(self.pace.bucket)
-        return int(min((bucket.level + bucket.rate * seconds for bucket in buckets), default=self.at_once) + 1e-6)
+        return int(
+            min((bucket.level + bucket.rate * seconds for bucket in buckets), default=self.max_in_flight_now) + 1e-6
+        )
 
     def end(self) -> None:
         self.in_flight -= 1
         self.wake_all()
 
     def wake_all(self) -> None:
-        for taker in self.takers:
-            taker.wake()
+        for user in self.users:
+            user.wake()
 
     def answered(self, sent: RequestInFlight, now: float, tokens: int | None = None) -> None:
         """The server kept up. What it counted corrects what was taken out for this request."""
@@ -110,7 +112,7 @@ class Capacity:
                 self.tokens.level += sent.tokens - tokens
         self.window.grow(sent, now)
 
-    def turned_away(self, sent: RequestInFlight, now: float, after: float | None = None) -> None:
+    def rejected(self, sent: RequestInFlight, now: float, after: float | None = None) -> None:
         """429: too many, or too fast. One burst counts once; the time that the server named is kept."""
         self.pace.refuse(sent)
         if self.window.cut(sent, now, back_to=1):
@@ -124,24 +126,24 @@ class Capacity:
 
 @dataclass(eq=False)
 class CapacityUser:
-    """One work session at an endpoint that it may share with others; ``hungry`` while it has more to send."""
+    """One work session at an endpoint that it may share with others; ``wants_more`` while it has more to send."""
 
     capacity: Capacity
     wake: Callable[[], None] = lambda: None
     in_flight: int = 0
-    hungry: bool = True
+    wants_more: bool = True
 
     def room(self, now: float) -> int:
         """How many it may have more in flight, whatever the pace: its part, and what others leave."""
         capacity = self.capacity
-        others = sum(taker.hungry for taker in capacity.takers if taker is not self)
-        part = math.ceil(capacity.at_once / (1 + others))
-        return max(min(capacity.at_once - capacity.in_flight, part - self.in_flight), 0)
+        others = sum(user.wants_more for user in capacity.users if user is not self)
+        part = math.ceil(capacity.max_in_flight_now / (1 + others))
+        return max(min(capacity.max_in_flight_now - capacity.in_flight, part - self.in_flight), 0)
 
     def wait(self, now: float) -> float:
         return self.capacity.wait(now)
 
-    def soon(self, now: float) -> int:
+    def expected_room(self, now: float) -> int:
         """Its free places, those that will become free in a moment, and no more than the pace allows by then."""
         capacity = self.capacity
         wait = capacity.wait(now)
@@ -151,7 +153,7 @@ class CapacityUser:
         return min(self.room(now) + ending, capacity.may_send(now, LOOKAHEAD_SECONDS))
 
     def want(self, more: bool) -> None:
-        self.hungry = more
+        self.wants_more = more
 
     def sent(self, now: float) -> RequestInFlight:
         self.in_flight += 1
@@ -163,5 +165,5 @@ class CapacityUser:
         self.capacity.end()
 
     def leave(self) -> None:
-        self.capacity.takers.remove(self)
+        self.capacity.users.remove(self)
         self.capacity.wake_all()

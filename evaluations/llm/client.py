@@ -90,7 +90,7 @@ async def connect_llm(server: Server) -> AsyncIterator[SendRequest]:
         ) as client,
     ):
 
-        async def ask(request: Request) -> Answer:
+        async def send(request: Request) -> Answer:
             body = merge_extra_fields(adapter.body(request), extra_body_fields(server, request))
             options: Any = {"headers": {**without, **extras_from_environment(request.headers)}}
             try:
@@ -104,7 +104,7 @@ async def connect_llm(server: Server) -> AsyncIterator[SendRequest]:
                 raise translate_sdk_error(error, server, request, key) from None
             return parse_answer(raw.status_code, raw.text, server, request, key, raw.headers)
 
-        yield ask
+        yield send
 
 
 def request_headers(server: Server, key: str) -> dict[str, str]:
@@ -188,18 +188,18 @@ def parse_answer(
         )
     adapter = find_adapter(server)
     if error := adapter.fault(body):
-        said = replace(
+        error_body = replace(
             embedded_error_body(error, json.dumps({"error": error}), key),
             body=replace_unstorable(text[:MAX_BODY_LENGTH]),
         )
     elif error := embedded_error(body):
-        said = embedded_error_body(error, text, key)
+        error_body = embedded_error_body(error, text, key)
     if error:
-        if flawed := salvage_flawed_answer(said, parse_answer_usage(body, server, headers)):
+        if flawed := salvage_flawed_answer(error_body, parse_answer_usage(body, server, headers)):
             return flawed
-        told = classify_error(said, server, request, headers, adapter, ALL_ERROR_WORDS)
-        told.usage = parse_answer_usage(body, server, headers)
-        raise told
+        failure = classify_error(error_body, server, request, headers, adapter, ALL_ERROR_WORDS)
+        failure.usage = parse_answer_usage(body, server, headers)
+        raise failure
     answer = adapter.read(body, headers, request)
     if answer is not None:
         return answer
@@ -239,14 +239,14 @@ def salvage_flawed_error(error: Exception, key: str) -> Answer | None:
     return salvage_flawed_answer(parse_error_body(error.status_code, error.response.text, key))
 
 
-def salvage_flawed_answer(said: ErrorBody, usage: Usage | None = None) -> Answer | None:
+def salvage_flawed_answer(error: ErrorBody, usage: Usage | None = None) -> Answer | None:
     """The reply that an error holds: one that did not keep to the form, without a word, or cut off at the limit."""
     usage = usage or Usage()
-    if said.states(ALL_ERROR_WORDS.flawed) and (said.holds(ALL_ERROR_WORDS.cut_off)):
-        return Answer("", "length", "", "", said.status, usage)
-    if not said.wrote and not said.states(ALL_ERROR_WORDS.flawed):
+    if error.states(ALL_ERROR_WORDS.flawed) and (error.holds(ALL_ERROR_WORDS.cut_off)):
+        return Answer("", "length", "", "", error.status, usage)
+    if not error.flawed_reply and not error.states(ALL_ERROR_WORDS.flawed):
         return None
-    return Answer(said.wrote, "stop", "", "", said.status, usage, is_flawed=True)
+    return Answer(error.flawed_reply, "stop", "", "", error.status, usage, is_flawed=True)
 
 
 # ---- errors --------------------------------------------------------------------------------
@@ -271,8 +271,8 @@ def parse_http_error(
     status: int, text: str, server: Server, request: Request, key: str = "", headers: Headers | None = None
 ) -> LLMError:
     """What an answer with the status of an error means."""
-    said = parse_error_body(status, text, key)
-    return classify_error(said, server, request, headers or {}, find_adapter(server), ALL_ERROR_WORDS)
+    error = parse_error_body(status, text, key)
+    return classify_error(error, server, request, headers or {}, find_adapter(server), ALL_ERROR_WORDS)
 
 
 def describe_transport_error(error: Exception) -> BaseException | None:

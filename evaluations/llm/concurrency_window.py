@@ -43,11 +43,11 @@ MAX_PLATEAU_SECONDS: Final = 240.0
 
 @dataclass(frozen=True)
 class RequestInFlight:
-    """A request on its way: the ``number``-th, with so many ``flying``. ``tokens`` were taken out for it."""
+    """A request on its way: the ``number``-th, with so many ``in_flight``. ``tokens`` were taken out for it."""
 
     at: float
     number: int
-    flying: int
+    in_flight: int
     tokens: float
 
 
@@ -63,15 +63,15 @@ class LatencyLevel:
 
     top: float = 0.0
     count: int = 0
-    flying: float = 0.0
+    in_flight: float = 0.0
     seconds: float = 0.0
     spread: float = 0.0  # the variance of the latencies' logarithms
 
-    def add(self, flying: float, seconds: float) -> None:
+    def add(self, in_flight: float, seconds: float) -> None:
         """Take one more into account, the latest 64 above all."""
         self.count = min(self.count + 1, SAMPLE_SIZE)
         apart = seconds - self.seconds
-        self.flying += (flying - self.flying) / self.count
+        self.in_flight += (in_flight - self.in_flight) / self.count
         self.seconds += apart / self.count
         self.spread += (apart**2 * (1 - 1 / self.count) - self.spread) / self.count
 
@@ -90,7 +90,7 @@ class ConcurrencyWindow:
     apart, show whether the larger brings more answers. Single latencies show little, for replies differ in
     length: their logarithms are compared, and ``spread`` tells how many are needed.
 
-    ``mark``: the answers at the size that was last worth it. ``above``: those at a larger size since.
+    ``baseline``: the answers at the size that was last worth it. ``above``: those at a larger size since.
     ``reach``: how far it may grow meanwhile. ``sharers``: how many processes have requests in flight, this one
     included. Where a full server has two, the one that doubles its requests takes a third more from the other.
     """
@@ -102,15 +102,15 @@ class ConcurrencyWindow:
     full_at: float = -math.inf
     reach: float = CAUTIOUS_START
     earned: float = 0.0  # what it would have grown by beyond its reach
-    mark: LatencyLevel = field(default_factory=LatencyLevel)
+    baseline: LatencyLevel = field(default_factory=LatencyLevel)
     above: LatencyLevel = field(default_factory=LatencyLevel)
     least: LatencyLevel | None = None  # the answers with the least latency
     least_at: float = -math.inf
     since_least: int = 0
     known_spread: float = PRIOR_VARIANCE
     counted_from: float = -math.inf
-    held_until: float = -math.inf
-    vain: int = 0
+    hold_until: float = -math.inf
+    failed_increases: int = 0
     sharers: int = 1
 
     def begin(self, size: float) -> None:
@@ -130,7 +130,7 @@ class ConcurrencyWindow:
         early = min(1.0, took * GROWTH_PER_SECOND)
         if self.count(sent, now) and took > QUICK_ANSWER_SECONDS and self.size < self.threshold:
             self.earned = max(self.earned, self.size)  # the rest of these answers may take seconds
-        if now >= max(self.held_until, self.counted_from):
+        if now >= max(self.hold_until, self.counted_from):
             self.earned += early if self.size < self.threshold else 1 / self.size
             more = max(min(self.earned, min(self.most, self.reach) - self.size), 0.0)
             self.size += more
@@ -143,13 +143,13 @@ class ConcurrencyWindow:
         self.threshold = max(1.0, self.size * back_to)
         self.reach = max(self.size, CAUTIOUS_START)
         self.size, self.cut_at = max(1.0, self.size / 2), now
-        self.vain = 0
+        self.failed_increases = 0
         self.begin_count(now)
         return True
 
     def begin_count(self, now: float) -> None:
         self.known_spread = self.spread
-        self.mark, self.above, self.earned, self.counted_from = (
+        self.baseline, self.above, self.earned, self.counted_from = (
             LatencyLevel(math.log(self.size)),
             LatencyLevel(),
             0.0,
@@ -159,64 +159,68 @@ class ConcurrencyWindow:
     def count(self, sent: RequestInFlight, now: float) -> bool:
         """Count an answer at its level. Whether it shows that more at once brought more answers."""
         self.since_least += 1
-        flying, seconds = math.log(sent.flying), math.log(max(now - sent.at, 1e-6))
-        if flying <= self.mark.top:
-            self.mark.add(flying, seconds)
-        elif flying >= (self.mark.flying if self.mark.count else self.mark.top) + math.log(WORTH_TRYING):
-            self.above.top = max(self.above.top, flying)
-            self.above.add(flying, seconds)
-        return self.above.count > 0 and now >= self.held_until and self.judge(now)
+        in_flight, seconds = math.log(sent.in_flight), math.log(max(now - sent.at, 1e-6))
+        if in_flight <= self.baseline.top:
+            self.baseline.add(in_flight, seconds)
+        elif in_flight >= (self.baseline.in_flight if self.baseline.count else self.baseline.top) + math.log(
+            WORTH_TRYING
+        ):
+            self.above.top = max(self.above.top, in_flight)
+            self.above.add(in_flight, seconds)
+        return self.above.count > 0 and now >= self.hold_until and self.decide(now)
 
     @property
     def spread(self) -> float:
         """The variance within both levels, as if a few answers more had shown a usual one."""
-        counts = self.mark.count + self.above.count
-        within = self.mark.count * self.mark.spread + self.above.count * self.above.spread
+        counts = self.baseline.count + self.above.count
+        within = self.baseline.count * self.baseline.spread + self.above.count * self.above.spread
         return (within + PRIOR_WEIGHT * self.known_spread) / (max(counts - 2, 0) + PRIOR_WEIGHT)
 
-    def judge(self, now: float) -> bool:
+    def decide(self, now: float) -> bool:
         """Go on, go back, or wait for more answers. True where it goes on."""
-        is_wave, is_known = self.above.count >= self.wave(), self.above.count >= SAMPLE_SIZE
-        if not self.mark.count:
-            return is_wave and self.go_on()
+        has_enough, is_known = self.above.count >= self.enough_answers(), self.above.count >= SAMPLE_SIZE
+        if not self.baseline.count:
+            return has_enough and self.go_on()
         self.note_least(now)
-        odds = self.odds()
-        if is_wave and self.waits_long():
+        log_odds = self.log_odds()
+        if has_enough and self.waits_long():
             return self.go_back(now)
         if (
-            self.mark.count < FEW_ANSWERS
-            and self.above.count >= 2 * FEW_ANSWERS * self.mark.count
-            and odds > UNCERTAIN_T
+            self.baseline.count < FEW_ANSWERS
+            and self.above.count >= 2 * FEW_ANSWERS * self.baseline.count
+            and log_odds > UNCERTAIN_T
         ):
             return self.go_on()
-        if is_wave and (odds >= (REPEATED_GAIN_T if self.vain else GAIN_T) or (is_known and odds > 0)):
+        if has_enough and (
+            log_odds >= (REPEATED_GAIN_T if self.failed_increases else GAIN_T) or (is_known and log_odds > 0)
+        ):
             return self.go_on()
-        return (odds <= NO_GAIN_T or is_known) and self.go_back(now)
+        return (log_odds <= NO_GAIN_T or is_known) and self.go_back(now)
 
     def waits_long(self) -> bool:
         """Whether answers above surely take several times the least latency, though there may be more of them."""
         doubt = math.sqrt(self.spread / self.above.count)
         return self.least is not None and self.above.mean_seconds - doubt > self.at_least(self.least) + MAX_LOG_WAIT
 
-    def wave(self) -> float:
+    def enough_answers(self) -> float:
         """How many answers above are enough: of requests sent together those come first that waited least."""
-        at_mark = math.exp(self.mark.top)
+        at_mark = math.exp(self.baseline.top)
         within = min(self.size, REACH * at_mark)
         return min(max(within / 4, min(within - at_mark, 3)), SAMPLE_SIZE)
 
-    def odds(self) -> float:
+    def log_odds(self) -> float:
         """The logarithm of the odds that more at once brought more answers, against no more."""
-        more = self.above.flying - self.mark.flying
-        gain = more - (self.above.seconds - self.mark.seconds)
-        doubt = self.spread * (1 / self.above.count + 1 / self.mark.count)
+        more = self.above.in_flight - self.baseline.in_flight
+        gain = more - (self.above.seconds - self.baseline.seconds)
+        doubt = self.spread * (1 / self.above.count + 1 / self.baseline.count)
         worth = 1 - (1 - MIN_GAIN) / self.sharers
         return (gain - worth * more) * CLEAR_GAIN * more / max(doubt, 1e-9)
 
     def go_on(self) -> Literal[True]:
-        if self.vain:
-            self.threshold, self.vain = math.inf, 0  # the server has become larger
+        if self.failed_increases:
+            self.threshold, self.failed_increases = math.inf, 0  # the server has become larger
         self.known_spread = self.spread
-        self.mark, self.above = self.above, LatencyLevel()
+        self.baseline, self.above = self.above, LatencyLevel()
         self.reach = max(self.reach, REACH * self.size)
         return True
 
@@ -226,15 +230,15 @@ class ConcurrencyWindow:
         It is after a while, and where more requests at once do not explain a longer latency: then the server
         is asked something else, or has become slower.
         """
-        if not self.mark.count:
+        if not self.baseline.count:
             return
         is_old = now > self.least_at + MIN_LATENCY_SECONDS and self.since_least > MIN_LATENCY_ANSWERS
-        if is_old or self.least is None or self.at_least(self.mark) < self.at_least(self.least):
-            self.least, self.least_at, self.since_least = self.mark, now, 0
-        doubt = math.sqrt(self.spread / self.mark.count)
-        explained = max(self.mark.flying - self.least.flying, 0.0) + math.log(2 * self.sharers)
-        if self.mark.seconds - doubt > self.at_least(self.least) + explained:
-            self.least, self.least_at, self.since_least = self.mark, now, 0
+        if is_old or self.least is None or self.at_least(self.baseline) < self.at_least(self.least):
+            self.least, self.least_at, self.since_least = self.baseline, now, 0
+        doubt = math.sqrt(self.spread / self.baseline.count)
+        explained = max(self.baseline.in_flight - self.least.in_flight, 0.0) + math.log(2 * self.sharers)
+        if self.baseline.seconds - doubt > self.at_least(self.least) + explained:
+            self.least, self.least_at, self.since_least = self.baseline, now, 0
 
     def at_least(self, level: LatencyLevel) -> float:
         """The logarithm of a level's mean latency, no less than is likely by what is known of it."""
@@ -242,17 +246,17 @@ class ConcurrencyWindow:
 
     def go_back(self, now: float) -> Literal[False]:
         """To what the server works on at once and a little more, or to where a vain try began."""
-        least = self.at_least(self.least or self.mark)
-        works_on = math.exp(self.above.flying - self.above.mean_seconds + least)
-        at_mark = math.exp(self.mark.top)
+        least = self.at_least(self.least or self.baseline)
+        works_on = math.exp(self.above.in_flight - self.above.mean_seconds + least)
+        at_mark = math.exp(self.baseline.top)
         size = max(works_on * SPARE_SHARE, works_on + 1, at_mark / 2)
-        if self.odds() > 0 or (self.vain and at_mark <= MAX_SPARE_SHARE * works_on):
+        if self.log_odds() > 0 or (self.failed_increases and at_mark <= MAX_SPARE_SHARE * works_on):
             size = at_mark
-        wait = SAMPLE_SIZE / size * math.exp(self.mark.seconds)
-        if self.vain:
-            wait = max(wait, min(PLATEAU_SECONDS * 2 ** (self.vain - 1), MAX_PLATEAU_SECONDS))
+        wait = SAMPLE_SIZE / size * math.exp(self.baseline.seconds)
+        if self.failed_increases:
+            wait = max(wait, min(PLATEAU_SECONDS * 2 ** (self.failed_increases - 1), MAX_PLATEAU_SECONDS))
         self.size = self.threshold = min(self.size, size)
         self.reach = max(REDUCED_REACH * self.size, self.size + 1)
-        self.held_until, self.vain = now + wait, self.vain + 1
+        self.hold_until, self.failed_increases = now + wait, self.failed_increases + 1
         self.begin_count(now)
         return False

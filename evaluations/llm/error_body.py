@@ -68,7 +68,7 @@ SETTING_REFUSED: Final = re.compile(
 @dataclass(frozen=True)
 class ErrorBody:
     """What a server said instead of an answer: ``body`` is kept, ``message`` is for people, ``code`` is
-    every name that it gave the fault, ``wrote`` what the model wrote where it failed to keep to the form."""
+    every name that it gave the fault, ``flawed_reply`` what the model wrote where it failed to keep to the form."""
 
     status: int
     message: str
@@ -76,7 +76,7 @@ class ErrorBody:
     param: str
     body: str
     is_json: bool
-    wrote: str = ""
+    flawed_reply: str = ""
     is_known_status: bool = True
 
     def holds(self, fragments: Iterable[str]) -> bool:
@@ -109,7 +109,9 @@ def parse_error_body(status: int, text: str, key: str, *, is_known_status: bool 
     ]
     names += ["validation_error"] if any("loc" in one for one in chain) else []
     params = [one["param"] for one in chain if isinstance(one.get("param"), str)]
-    wrote = next((one["failed_generation"] for one in chain if isinstance(one.get("failed_generation"), str)), "")
+    flawed_reply = next(
+        (one["failed_generation"] for one in chain if isinstance(one.get("failed_generation"), str)), ""
+    )
     return ErrorBody(
         status=status,
         message=(innermost_sentence(chain) or html_title(text) or text.strip() or f"status {status}")[
@@ -119,7 +121,7 @@ def parse_error_body(status: int, text: str, key: str, *, is_known_status: bool 
         param=params[-1] if params else "",
         body=text[:MAX_BODY_LENGTH],
         is_json=given is not None,
-        wrote=wrote,
+        flawed_reply=flawed_reply,
         is_known_status=is_known_status,
     )
 

@@ -135,9 +135,15 @@ class Retry(LLMError):
     """
 
     def __init__(
-        self, sentence: str, *, after: float | None = None, busy: bool = False, unreachable: bool = False, **said: Any
+        self,
+        sentence: str,
+        *,
+        after: float | None = None,
+        busy: bool = False,
+        unreachable: bool = False,
+        **details: Any,
     ) -> None:
-        super().__init__(sentence, **said)
+        super().__init__(sentence, **details)
         self.after = after
         self.busy = busy
         self.unreachable = unreachable
@@ -150,8 +156,8 @@ class RequestTimedOut(Retry):
 class QuotaExhausted(Retry):
     """A limit of a day or so is reached: no call can succeed before ``after`` seconds have passed."""
 
-    def __init__(self, sentence: str, *, after: float, **said: Any) -> None:
-        super().__init__(sentence, after=after, busy=True, **said)
+    def __init__(self, sentence: str, *, after: float, **details: Any) -> None:
+        super().__init__(sentence, after=after, busy=True, **details)
 
 
 class StopRun(LLMError):
@@ -161,16 +167,16 @@ class StopRun(LLMError):
 class RecordOnCall(LLMError):
     """This one call fails in this state; others may succeed."""
 
-    def __init__(self, state: CallState, sentence: str, **said: Any) -> None:
-        super().__init__(sentence, **said)
+    def __init__(self, state: CallState, sentence: str, **details: Any) -> None:
+        super().__init__(sentence, **details)
         self.state = state
 
 
 class FormatRefused(LLMError):
     """The server does not take a reply of this shape: ask this judge's calls in another, or stop."""
 
-    def __init__(self, shape: ReplyShape, sentence: str, **said: Any) -> None:
-        super().__init__(sentence, **said)
+    def __init__(self, shape: ReplyShape, sentence: str, **details: Any) -> None:
+        super().__init__(sentence, **details)
         self.shape = shape
 
 
@@ -180,8 +186,8 @@ class SettingRefused(StopRun):
     ``instead`` is the other name that the setting has, where it has one.
     """
 
-    def __init__(self, setting: str, sentence: str, *, instead: str = "", **said: Any) -> None:
-        super().__init__(sentence, **said)
+    def __init__(self, setting: str, sentence: str, *, instead: str = "", **details: Any) -> None:
+        super().__init__(sentence, **details)
         self.setting = setting
         self.instead = instead
 

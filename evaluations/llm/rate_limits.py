@@ -78,14 +78,14 @@ class AdaptiveRate:
     limit: float | None = None
     bucket: TokenBucket = field(default_factory=lambda: TokenBucket(math.inf, math.inf))
     changed_at: float = 0.0
-    held_since: float = 0.0
-    try_after: float = EARLY_TRIAL_SECONDS
-    trying: bool = False
+    steady_since: float = 0.0
+    trial_after: float = EARLY_TRIAL_SECONDS
+    is_trial: bool = False
     silent_until: float = -math.inf
-    breath: float = BACK_OFF_SECONDS
-    lately: deque[tuple[float, int]] = field(default_factory=deque)  # when, and which
+    back_off_seconds: float = BACK_OFF_SECONDS
+    recent: deque[tuple[float, int]] = field(default_factory=deque)  # when, and which
     refused: int = 0
-    mark: tuple[float, int] | None = None  # when the server was last full, and how many it had taken by then
+    last_full: tuple[float, int] | None = None  # when the server was last full, and how many it had taken by then
 
     @property
     def rate(self) -> float:
@@ -99,28 +99,28 @@ class AdaptiveRate:
         silence = max(self.silent_until - now, 0.0)
         if self.limit is None:
             return silence
-        self.climb(now)
+        self.raise_rate(now)
         return max(silence, self.bucket.wait(now, 1))
 
     def sent(self, now: float, number: int) -> None:
         if self.limit is None:
-            self.lately.append((now, number))
-            while self.lately[0][0] < now - 2 * MEASURE_SECONDS:
-                self.lately.popleft()
+            self.recent.append((now, number))
+            while self.recent[0][0] < now - 2 * MEASURE_SECONDS:
+                self.recent.popleft()
         else:
             self.bucket.level -= 1
 
-    def climb(self, now: float) -> None:
+    def raise_rate(self, now: float) -> None:
         """Back to just under the limit; after a while there, and if it is what holds us back, a little beyond."""
         assert self.limit is not None
         seconds, self.changed_at = max(now - self.changed_at, 0.0), max(now, self.changed_at)
         if now < self.silent_until:
-            self.held_since = now
+            self.steady_since = now
         elif self.rate < self.aim:
             self.set_rate(min(self.aim, self.rate + self.limit / 2 / CLIMB_SECONDS * seconds), now)
-            self.held_since = now
-        elif now - self.held_since >= self.try_after and self.bucket.level < 1:
-            self.trying = True
+            self.steady_since = now
+        elif now - self.steady_since >= self.trial_after and self.bucket.level < 1:
+            self.is_trial = True
             self.set_rate(self.rate * (1 + TRIAL_GROWTH_PER_SECOND * seconds), now)
 
     def set_rate(self, rate: float, now: float) -> None:
@@ -129,43 +129,43 @@ class AdaptiveRate:
     def refuse(self, sent: RequestInFlight) -> None:
         """Count one refusal, with those before the mark or after it."""
         self.refused += 1
-        if self.mark is not None and sent.at <= self.mark[0]:
-            self.mark = (self.mark[0], self.mark[1] - 1)
+        if self.last_full is not None and sent.at <= self.last_full[0]:
+            self.last_full = (self.last_full[0], self.last_full[1] - 1)
 
     def slow_down(self, sent: RequestInFlight, now: float, after: float | None) -> None:
         """A burst of refusals began with this request: learn the rate, and be silent for a moment."""
         helped = sent.at > self.silent_until + MEASURE_SECONDS
-        self.breath = BACK_OFF_SECONDS if helped else min(self.breath * 2, MAX_BACK_OFF_SECONDS)
-        self.silent_until = now + (self.breath if after is None else after)
+        self.back_off_seconds = BACK_OFF_SECONDS if helped else min(self.back_off_seconds * 2, MAX_BACK_OFF_SECONDS)
+        self.silent_until = now + (self.back_off_seconds if after is None else after)
         taken = sent.number - self.refused
-        if self.mark is None or self.limit is None:
+        if self.last_full is None or self.limit is None:
             self.limit = self.taken_before(sent)
             self.set_rate(self.limit / 2, now)
-        elif taken <= self.mark[1]:
+        elif taken <= self.last_full[1]:
             self.set_rate(self.limit / 2, now)  # from nothing no rate is learned: the silence grows instead
-        elif sent.at - self.mark[0] >= MEASURE_SECONDS:
-            self.learn((taken - self.mark[1]) / (sent.at - self.mark[0]), now)
+        elif sent.at - self.last_full[0] >= MEASURE_SECONDS:
+            self.learn((taken - self.last_full[1]) / (sent.at - self.last_full[0]), now)
         else:
             self.set_rate(self.rate / 2, now)
-        self.mark = (self.silent_until, taken)
-        self.held_since = self.changed_at = self.silent_until
+        self.last_full = (self.silent_until, taken)
+        self.steady_since = self.changed_at = self.silent_until
 
     def taken_before(self, sent: RequestInFlight) -> float:
         """How many were taken within the last second before this one: the first guess at the limit."""
-        lately = [number for at, number in self.lately if at >= sent.at - MEASURE_SECONDS and number < sent.number]
-        return max(len(lately) / MEASURE_SECONDS, DEFAULT_START)
+        recent = [number for at, number in self.recent if at >= sent.at - MEASURE_SECONDS and number < sent.number]
+        return max(len(recent) / MEASURE_SECONDS, DEFAULT_START)
 
     def learn(self, sustained: float, now: float) -> None:
         """What the server took from one burst to the next is what it can sustain, or less where it was left idle."""
         assert self.limit is not None
-        if not self.trying:
+        if not self.is_trial:
             between = (min(sustained, self.rate) + self.rate) / 2
-            self.limit, self.try_after = max(between * BACK_OFF_SHARE, 1 / LIMIT_SECONDS), EARLY_TRIAL_SECONDS
+            self.limit, self.trial_after = max(between * BACK_OFF_SHARE, 1 / LIMIT_SECONDS), EARLY_TRIAL_SECONDS
         elif self.rate > LARGE_RISE * self.limit:
-            self.limit, self.try_after = BACK_OFF_SHARE * self.rate, TRIAL_AFTER_SECONDS
+            self.limit, self.trial_after = BACK_OFF_SHARE * self.rate, TRIAL_AFTER_SECONDS
         else:
-            self.try_after = min(max(self.try_after * 2, TRIAL_AFTER_SECONDS), MAX_TRIAL_AFTER_SECONDS)
-        self.trying = False
+            self.trial_after = min(max(self.trial_after * 2, TRIAL_AFTER_SECONDS), MAX_TRIAL_AFTER_SECONDS)
+        self.is_trial = False
         self.set_rate(min(self.rate, self.aim), now)
 
 

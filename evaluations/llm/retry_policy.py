@@ -21,8 +21,8 @@ class RetryPolicy:
     tries_timed_out: int = 3
     most_seconds_timed_out: float = 600.0
 
-    def wait(self, tried: int, asked_for: float | None, draw: float) -> float:
-        """Seconds to wait after ``tried`` requests (at least one). ``draw`` is from 0 to 1.
+    def wait(self, requests: int, asked_for: float | None, draw: float) -> float:
+        """Seconds to wait after ``requests`` requests (at least one). ``draw`` is from 0 to 1.
 
         A wait that the server asked for is kept to the second, plus up to a tenth so that not
         all return at once.
@@ -30,7 +30,7 @@ class RetryPolicy:
         if asked_for is not None:
             return asked_for * (1 + draw / 10)
         # The exponent is bounded: two to the power of sixty tries is no float worth having.
-        return min(self.most_seconds, self.first_seconds * 2.0 ** min(tried - 1, 30)) * (0.5 + draw)
+        return min(self.most_seconds, self.first_seconds * 2.0 ** min(requests - 1, 30)) * (0.5 + draw)
 
     def wait_after_timeout(self, timed_out: int, timeout_seconds: float, draw: float) -> float:
         """Seconds to wait after so many requests that timed out at a slow server, plus up to a tenth.
@@ -41,8 +41,8 @@ class RetryPolicy:
         first = min(timeout_seconds, self.most_seconds_timed_out)
         return first * 2.0 ** min(timed_out - 1, 30) * (1 + draw / 10)
 
-    def is_over(self, tried: int, *, busy: bool = False, unreachable: bool = False, timed_out: bool = False) -> bool:
+    def is_over(self, requests: int, *, busy: bool = False, unreachable: bool = False, timed_out: bool = False) -> bool:
         if timed_out:
-            return tried >= self.tries_timed_out
+            return requests >= self.tries_timed_out
         most = self.tries_when_busy if busy else self.tries_unreachable if unreachable else self.tries
-        return tried >= most
+        return requests >= most

@@ -120,8 +120,8 @@ def find_model_list(given: str, get: GetPage) -> ModelList | UnavailableModelLis
         page = get(f"{address_path(base_url)}/models")
         if page is None:
             break
-        status, headers, told = page
-        entries = told.get("data") if isinstance(told, Mapping) else None
+        status, headers, answer = page
+        entries = answer.get("data") if isinstance(answer, Mapping) else None
         if status == HTTPStatus.OK and isinstance(entries, list):
             objects = tuple(one for one in entries if isinstance(one, Mapping))
             return ModelList(base_url, lowercase_headers(headers), objects)
@@ -161,8 +161,10 @@ def model_contexts(entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 def model_context(entry: Mapping[str, Any]) -> int | None:
     """How many tokens prompt and reply may have together; llama.cpp says it one level deeper."""
-    told = (parse_token_count(one.get(name)) for one in (entry, object_member(entry, "meta")) for name in CONTEXT_NAMES)
-    return next((context for context in told if context), None)
+    answer = (
+        parse_token_count(one.get(name)) for one in (entry, object_member(entry, "meta")) for name in CONTEXT_NAMES
+    )
+    return next((context for context in answer if context), None)
 
 
 # ---- servers of one's own ------------------------------------------------------------------
@@ -206,8 +208,8 @@ def detected_without_details(listed: ModelList, dialect: Dialect, version: str =
 
 def detect_llama_cpp(listed: ModelList, root: str, get: GetPage) -> DetectedServer:
     """Its properties say how many slots it has, and how long the context of one is."""
-    told = fetch_json(f"{root}/props", get)
-    props = told if isinstance(told, Mapping) else {}
+    answer = fetch_json(f"{root}/props", get)
+    props = answer if isinstance(answer, Mapping) else {}
     names = limit_model_names(listed.names)
     context = parse_token_count(object_member(props, "default_generation_settings").get("n_ctx"))
     contexts = dict.fromkeys(names, context) if context else model_contexts(listed.entries)
@@ -222,14 +224,14 @@ def detect_llama_cpp(listed: ModelList, root: str, get: GetPage) -> DetectedServ
 
 
 def llama_cpp_slots(path: str, get: GetPage) -> int | None:
-    told = fetch_json(path, get)
-    return len(told) if isinstance(told, list) and told else None
+    answer = fetch_json(path, get)
+    return len(answer) if isinstance(answer, list) and answer else None
 
 
 def detect_lm_studio(listed: ModelList, root: str, get: GetPage) -> DetectedServer | None:
     """LM Studio has a list of its own, with the context of each model; it answers other paths with 200 as well."""
-    told = fetch_json(f"{root}/api/v0/models", get)
-    entries = told.get("data") if isinstance(told, Mapping) else None
+    answer = fetch_json(f"{root}/api/v0/models", get)
+    entries = answer.get("data") if isinstance(answer, Mapping) else None
     if not isinstance(entries, list):
         return None
     objects = [one for one in entries if isinstance(one, Mapping) and "state" in one]
@@ -245,10 +247,10 @@ def detect_lm_studio(listed: ModelList, root: str, get: GetPage) -> DetectedServ
 
 def ollama_model_names(root: str, get: GetPage) -> list[str] | None:
     """Ollama's own list, {"models": [{"name": …}]}. Others who answer there give it beside that of OpenAI."""
-    told = fetch_json(f"{address_path(root)}/api/tags", get)
-    if not isinstance(told, Mapping) or not isinstance(told.get("models"), list) or "data" in told:
+    answer = fetch_json(f"{address_path(root)}/api/tags", get)
+    if not isinstance(answer, Mapping) or not isinstance(answer.get("models"), list) or "data" in answer:
         return None
-    return model_names(told["models"], "name")
+    return model_names(answer["models"], "name")
 
 
 def detect_ollama(root: str, names: list[str], get: GetPage, post: PostPage | None) -> DetectedServer:
@@ -266,17 +268,17 @@ def detect_ollama(root: str, names: list[str], get: GetPage, post: PostPage | No
     )
 
 
-def ollama_loaded_contexts(told: object) -> dict[str, int]:
+def ollama_loaded_contexts(answer: object) -> dict[str, int]:
     """The contexts with which models are loaded now."""
-    models = told.get("models") if isinstance(told, Mapping) else None
+    models = answer.get("models") if isinstance(answer, Mapping) else None
     loaded = [one for one in models if isinstance(one, Mapping)] if isinstance(models, list) else []
     return model_contexts({"id": one.get("name"), **one} for one in loaded)
 
 
 def ollama_max_context(page: ServerPage | None) -> int | None:
     """The longest context of a model, which a request may ask for."""
-    told = page[2] if page is not None and page[0] == HTTPStatus.OK else None
-    info = object_member(told, "model_info") if isinstance(told, Mapping) else {}
+    answer = page[2] if page is not None and page[0] == HTTPStatus.OK else None
+    info = object_member(answer, "model_info") if isinstance(answer, Mapping) else {}
     return next(
         (parse_token_count(value) for name, value in info.items() if str(name).endswith(".context_length")), None
     )
@@ -291,8 +293,8 @@ def fetch_json(path: str, get: GetPage) -> Any:
 
 
 def fetch_version(path: str, get: GetPage) -> str:
-    told = fetch_json(path, get)
-    return text_or_empty(told.get("version")) if isinstance(told, Mapping) else ""
+    answer = fetch_json(path, get)
+    return text_or_empty(answer.get("version")) if isinstance(answer, Mapping) else ""
 
 
 def text_or_empty(given: object) -> str:

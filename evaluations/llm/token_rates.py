@@ -278,8 +278,8 @@ class RateFit:
                 ]
 
     def weighted(self, amounts: Sequence[float]) -> list[float]:
-        held = [(place, amount) for place, amount in enumerate(amounts) if amount]
-        return [sum(row[place] * amount for place, amount in held) for row in self.covariance]
+        kept = [(place, amount) for place, amount in enumerate(amounts) if amount]
+        return [sum(row[place] * amount for place, amount in kept) for row in self.covariance]
 
     def mean(self, amounts: Sequence[float]) -> float:
         return sum(

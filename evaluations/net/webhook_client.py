@@ -125,5 +125,5 @@ async def read_body_start(response: httpx2.Response) -> str:
 
 
 def describe_connection_error(error: Exception) -> str:
-    told = " ".join(str(error).split()) or type(error).__name__
-    return told[:300]
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return reason[:300]

@@ -202,9 +202,9 @@ def parse_spec(sent: RubricSpecIn) -> RubricSpec:
         refuse_spec("output_order", "The order of the reply names every aspect once, and no other.")
     for place, aspect in enumerate(sent.aspects):
         refuse_aspect_of_other_kind(place, aspect, sent.kind)
-    told = sent.model_dump(exclude={"aspects", "output_order", "few_shot"})
+    fields = sent.model_dump(exclude={"aspects", "output_order", "few_shot"})
     return RubricSpec(
-        **told,
+        **fields,
         aspects=tuple(AspectSpec(**one.model_dump()) for one in sent.aspects),
         output_order=tuple(order),
         few_shot=tuple(sent.few_shot),

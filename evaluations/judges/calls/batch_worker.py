@@ -55,25 +55,25 @@ CALL_ID_PREFIX: Final = "call-"
 # ---- sending -------------------------------------------------------------------------------
 
 
-def send_run_batches(bout: WorkSession, *, until: float, hand_over: Callable[[], None]) -> None:
+def send_run_batches(session: WorkSession, *, until: float, hand_over: Callable[[], None]) -> None:
     """Send pending calls in as many batches as needed; ``hand_over`` is called if time is up first."""
     while not is_time_up(until):
-        if not send_next_batch(bout):
+        if not send_next_batch(session):
             return
     hand_over()
 
 
-def send_next_batch(bout: WorkSession) -> bool:
+def send_next_batch(session: WorkSession) -> bool:
     """Whether a batch was sent, so that there may be another one."""
-    batch = create_batch(bout.run)
+    batch = create_batch(session.run)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{batch_mark(batch)}.jsonl"
         with file.open("wb") as out:
-            batch.calls_sent = sum(len(held) for held in fill_batch(bout, batch, out.write))
+            batch.calls_sent = sum(len(claimed) for claimed in fill_batch(session, batch, out.write))
         if not batch.calls_sent:
             batch.delete()
             return False
-        return upload_batch(bout, batch, file)
+        return upload_batch(session, batch, file)
 
 
 def create_batch(run: Run) -> Batch:
@@ -86,33 +86,34 @@ def batch_mark(batch: Batch) -> str:
     return f"judgeweb-{batch.pk}-{batch.created_at:%Y%m%d%H%M%S%f}"
 
 
-def fill_batch(bout: WorkSession, batch: Batch, write: Callable[[bytes], int]) -> Iterator[Sequence[ClaimedCall]]:
+def fill_batch(session: WorkSession, batch: Batch, write: Callable[[bytes], int]) -> Iterator[Sequence[ClaimedCall]]:
     """Put calls that wait into the batch, some at a time, until it is full or none is left."""
-    asker, server = CallRequester(bout), session_server(bout)
+    requester, server = CallRequester(session), session_server(session)
     calls = size = 0
     while calls < MAX_BATCH_CALLS and size < MAX_BATCH_BYTES:
         with pause_after_transaction():
-            claimed = claim_batch_calls(batch, bout, SHORT_TRANSACTION_ROWS)
-        if not claimed.questions and claimed.wait != 0:
+            claimed = claim_batch_calls(batch, session, SHORT_TRANSACTION_ROWS)
+        if not claimed.calls and claimed.wait != 0:
             return
-        held = claimed.questions
+        held = claimed.calls
         size += sum(
-            write(build_batch_line(f"{CALL_ID_PREFIX}{one.call_id}", asker.request_for(one), server)) for one in held
+            write(build_batch_line(f"{CALL_ID_PREFIX}{one.call_id}", requester.build_request(one), server))
+            for one in held
         )
         calls += len(held)
         yield held
 
 
-def upload_batch(bout: WorkSession, batch: Batch, file: Path) -> bool:
+def upload_batch(session: WorkSession, batch: Batch, file: Path) -> bool:
     try:
-        with connect_batches(session_server(bout)) as server:
+        with connect_batches(session_server(session)) as server:
             mark_batch_submitted(batch, server.send(file, batch_mark(batch)))
     except StopRun as error:
         fail_batch(batch, str(error))
         return False
     except LLMError as error:
         # It may arrive all the same: once the lease has run out, it is looked for.
-        logger.warning("run %s: batch %s may not have been sent: %s", bout.run.pk, batch.pk, error)
+        logger.warning("run %s: batch %s may not have been sent: %s", session.run.pk, batch.pk, error)
         Batch.objects.filter(pk=batch.pk).update(error=str(error))
         return False
     return True
@@ -132,17 +133,17 @@ def mark_batch_submitted(batch: Batch, remote: RemoteBatch) -> None:
 # ---- looking after what was sent -----------------------------------------------------------
 
 
-def poll_batch(batch_id: int, patience: RetryPolicy | None = None) -> None:
+def poll_batch(batch_id: int, retry_policy: RetryPolicy | None = None) -> None:
     """Check the state of a batch, and store its answers once it has ended."""
     batch = lease_batch(batch_id)
     if batch is None:
         return
-    bout = make_work_session(batch.run, patience or RetryPolicy())
+    session = make_work_session(batch.run, retry_policy or RetryPolicy())
     try:
-        with connect_batches(session_server(bout)) as server:
-            check_batch(bout, batch, server)
+        with connect_batches(session_server(session)) as server:
+            check_batch(session, batch, server)
     except StopRun as error:
-        stop_run(bout.run, str(error))
+        stop_run(session.run, str(error))
         postpone_batch(batch, str(error))
     except LLMError as error:
         postpone_batch(batch, str(error))
@@ -163,16 +164,16 @@ def postpone_batch(batch: Batch, error: str = "") -> None:
     Batch.objects.filter(pk=batch.pk).update(error=error, lease=None, lease_until=None, not_before=later)
 
 
-def check_batch(bout: WorkSession, batch: Batch, server: BatchServer) -> None:
+def check_batch(session: WorkSession, batch: Batch, server: BatchServer) -> None:
     if batch.state == BatchState.SENDING:
         recover_batch(batch, server)
         return
-    remote = server.look(batch.remote_id)
-    if not remote.has_ended and bout.run.state == RunState.CANCELLED:
+    remote = server.retrieve(batch.remote_id)
+    if not remote.has_ended and session.run.state == RunState.CANCELLED:
         remote = server.cancel(batch.remote_id)
     Batch.objects.filter(pk=batch.pk).update(remote_state=remote.state, calls_answered=remote.answered)
     if remote.has_ended:
-        collect_batch(bout, batch, remote, server)
+        collect_batch(session, batch, remote, server)
     else:
         postpone_batch(batch)
 
@@ -189,7 +190,7 @@ def recover_batch(batch: Batch, server: BatchServer) -> None:
 # ---- collecting ----------------------------------------------------------------------------
 
 
-def collect_batch(bout: WorkSession, batch: Batch, remote: RemoteBatch, server: BatchServer) -> None:
+def collect_batch(session: WorkSession, batch: Batch, remote: RemoteBatch, server: BatchServer) -> None:
     """Store every answer; what the batch did not get to waits again, and was not charged."""
     Batch.objects.filter(pk=batch.pk).update(
         state=BatchState.COLLECTING, output_file=remote.output_file, error_file=remote.error_file
@@ -197,14 +198,14 @@ def collect_batch(bout: WorkSession, batch: Batch, remote: RemoteBatch, server: 
     for file_id in filter(None, (remote.output_file, remote.error_file)):
         lines = server.lines(file_id)
         while some := list(islice(lines, SHORT_TRANSACTION_ROWS)):
-            store_batch_lines(bout, batch, some, server)
+            store_batch_lines(session, batch, some, server)
     return_batch_calls(batch)
     answered = batch.attempts.count()
     Batch.objects.filter(pk=batch.pk).update(calls_answered=answered)
     end_batch(batch, BatchState.DONE if answered else BatchState.FAILED, remote.error)
-    if not answered and bout.run.state == RunState.RUNNING:
-        stop_run(bout.run, unanswered_reason(remote))
-    finish_run(bout.run)
+    if not answered and session.run.state == RunState.RUNNING:
+        stop_run(session.run, unanswered_reason(remote))
+    finish_run(session.run)
 
 
 def unanswered_reason(remote: RemoteBatch) -> str:
@@ -213,15 +214,17 @@ def unanswered_reason(remote: RemoteBatch) -> str:
     return f"The server answered nothing of the batch ({remote.state}): go on later, or ask each call by itself."
 
 
-def store_batch_lines(bout: WorkSession, batch: Batch, lines: Iterable[BatchLine], server: BatchServer) -> None:
+def store_batch_lines(session: WorkSession, batch: Batch, lines: Iterable[BatchLine], server: BatchServer) -> None:
     """Take these answers, those whose calls still wait for this batch."""
     by_call = {number: line for line in lines if line.status and (number := line_call_id(line))}
     with pause_after_transaction(), transaction.atomic():
         Batch.objects.filter(pk=batch.pk).update(lease_until=Now() + BATCH_LEASE)
-        held = load_batch_calls(batch, bout, list(by_call))
-        said = [(one, by_call[one.call_id]) for one in held]
-        if said:
-            store_outcomes(bout, [line_outcome(CallRequester(bout), batch, one, line, server) for one, line in said])
+        calls = load_batch_calls(batch, session, list(by_call))
+        answered = [(one, by_call[one.call_id]) for one in calls]
+        if answered:
+            store_outcomes(
+                session, [line_outcome(CallRequester(session), batch, one, line, server) for one, line in answered]
+            )
 
 
 def line_call_id(line: BatchLine) -> int | None:
@@ -230,16 +233,16 @@ def line_call_id(line: BatchLine) -> int | None:
 
 
 def line_outcome(
-    asker: CallRequester, batch: Batch, held: ClaimedCall, line: BatchLine, server: BatchServer
+    requester: CallRequester, batch: Batch, call: ClaimedCall, line: BatchLine, server: BatchServer
 ) -> CallOutcome:
-    request = asker.request_for(held)
+    request = requester.build_request(call)
     took = round((timezone.now() - batch.created_at).total_seconds() * 1000)
     try:
         answer = parse_line_answer(line, server.server, request, server.key)
     except LLMError as error:
-        outcome = outcome_from_error(asker, held, request, error, took)
+        outcome = outcome_from_error(requester, call, request, error, took)
     else:
-        outcome = outcome_from_answer(asker, held, request, answer, took)
+        outcome = outcome_from_answer(requester, call, request, answer, took)
     return replace(outcome, attempt={**(outcome.attempt or {}), "batch_id": batch.pk})
 
 

@@ -45,13 +45,15 @@ class AttemptFailure(NamedTuple):
         return "fault", self.http_status, re.sub(r"\d+", "0", self.error)[:MAX_KIND_LENGTH]
 
 
-def find_reason_to_pause(bout: WorkSession, outcomes: Sequence[CallOutcome]) -> str:
+def find_reason_to_pause(session: WorkSession, outcomes: Sequence[CallOutcome]) -> str:
     """Why the run should pause after these outcomes, in plain words; "" where it may go on."""
     most = settings.PAUSE_AFTER_FAILURES
     if not most or not any((one.attempt or {}).get("outcome") in FAILURE_OUTCOMES for one in outcomes):
         return ""
-    lately = attempts_since_resumed(bout.run).order_by("-pk")
-    counted = find_recent_failures(bout, lately[: ATTEMPTS_PER_FAILURE * most], has_answered=was_run_answered(bout.run))
+    lately = attempts_since_resumed(session.run).order_by("-pk")
+    counted = find_recent_failures(
+        session, lately[: ATTEMPTS_PER_FAILURE * most], has_answered=was_run_answered(session.run)
+    )
     commonest = Counter(one.kind for one in counted).most_common(1)
     if not commonest or commonest[0][1] < most:
         return ""
@@ -69,7 +71,9 @@ def was_run_answered(run: Run) -> bool:
     return attempts_since_resumed(run).filter(outcome=AttemptOutcome.ANSWERED).exists()
 
 
-def find_recent_failures(bout: WorkSession, lately: "QuerySet[Attempt]", *, has_answered: bool) -> list[AttemptFailure]:
+def find_recent_failures(
+    session: WorkSession, lately: "QuerySet[Attempt]", *, has_answered: bool
+) -> list[AttemptFailure]:
     """The failures since the last success, the newest first; where aspects are asked for one by one, of each aspect.
 
     Once the endpoint has answered, a request that is asked again counts when its call is given up: servers restart.
@@ -83,17 +87,17 @@ def find_recent_failures(bout: WorkSession, lately: "QuerySet[Attempt]", *, has_
             if not one.aspect:
                 break
             answered.add(one.aspect)
-        elif one.aspect not in answered and is_counted_failure(bout, one, has_answered=has_answered):
+        elif one.aspect not in answered and is_counted_failure(session, one, has_answered=has_answered):
             found.append(one)
     return found
 
 
-def is_counted_failure(bout: WorkSession, one: AttemptFailure, *, has_answered: bool) -> bool:
+def is_counted_failure(session: WorkSession, one: AttemptFailure, *, has_answered: bool) -> bool:
     if one.outcome == AttemptOutcome.RETRY:
         is_busy_or_empty = one.http_status in (TOO_MANY_REQUESTS, 200)
         return not has_answered and not is_busy_or_empty
     # What is still to be repaired has not failed yet; an empty reply is not repaired.
-    is_to_be_repaired = bout.judge.repairs and one.step != AttemptStep.REPAIR and not one.is_blank
+    is_to_be_repaired = session.judge.repairs and one.step != AttemptStep.REPAIR and not one.is_blank
     if one.outcome == AttemptOutcome.UNREADABLE and is_to_be_repaired:
         return False
     return one.outcome in FAILURE_OUTCOMES

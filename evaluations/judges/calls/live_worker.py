@@ -74,52 +74,52 @@ def work_run_calls(
     *,
     hand_over: Callable[[], None],
     seconds: float | None = None,
-    patience: RetryPolicy | None = None,
+    retry_policy: RetryPolicy | None = None,
 ) -> None:
     """Plan and work this run for ``seconds``; ``hand_over`` is called if there is more to do."""
     until = time.monotonic() + (SESSION_SECONDS if seconds is None else seconds)
     plan_run_calls(run_id, until=until)
-    bout = begin_work_session(run_id, patience or RetryPolicy())
-    if bout is None:
+    session = begin_work_session(run_id, retry_policy or RetryPolicy())
+    if session is None:
         if is_time_up(until):
             hand_over()
         return
-    if bout.judge.kind == JudgeKind.RULE:
-        work_baseline_run(bout, until=until, hand_over=hand_over)
-    elif bout.batched:
-        send_run_batches(bout, until=until, hand_over=hand_over)
+    if session.judge.kind == JudgeKind.RULE:
+        work_baseline_run(session, until=until, hand_over=hand_over)
+    elif session.batched:
+        send_run_batches(session, until=until, hand_over=hand_over)
     else:
-        request_run_calls(bout, until if seconds is not None else max(until, slow_session_end(bout)), hand_over)
-    finish_run(bout.run)
+        request_run_calls(session, until if seconds is not None else max(until, slow_session_end(session)), hand_over)
+    finish_run(session.run)
 
 
-def slow_session_end(bout: WorkSession) -> float:
+def slow_session_end(session: WorkSession) -> float:
     """When a session at a slow server ends.
 
     Each waits for its last answers while its successor works: shorter ones would take every thread of a worker.
     """
-    latency = worker_registry.endpoint_latency(bout.judge.endpoint) if bout.judge.endpoint else 0.0
+    latency = worker_registry.endpoint_latency(session.judge.endpoint) if session.judge.endpoint else 0.0
     return time.monotonic() + min(2 * latency, MAX_SESSION_SECONDS)
 
 
 # ---- asking --------------------------------------------------------------------------------
 
 
-def request_run_calls(bout: WorkSession, until: float, hand_over: Callable[[], None]) -> None:
+def request_run_calls(session: WorkSession, until: float, hand_over: Callable[[], None]) -> None:
     try:
-        run_on_shared_loop(request_claimed_calls(bout, until, hand_over))
+        run_on_shared_loop(request_claimed_calls(session, until, hand_over))
     except StopRun as error:  # before anything could be sent: no key, no usable address
-        stop_run(bout.run, str(error))
+        stop_run(session.run, str(error))
     except AnswersNotStored as error:
-        logger.error("run %s: %s", bout.run.pk, error)
-        stop_after_storage_failure(bout, error)
+        logger.error("run %s: %s", session.run.pk, error)
+        stop_after_storage_failure(session, error)
 
 
-def stop_after_storage_failure(bout: WorkSession, error: AnswersNotStored) -> None:
+def stop_after_storage_failure(session: WorkSession, error: AnswersNotStored) -> None:
     """Buy nothing more for a database that stores nothing. One that is unreachable is waited for."""
     close_old_connections()
     with suppress(OperationalError, InterfaceError):
-        stop_run(bout.run, f"{error} Make room or mend the database, then resume this run.")
+        stop_run(session.run, f"{error} Make room or mend the database, then resume this run.")
 
 
 def run_on_shared_loop(work: Coroutine[None, None, T]) -> T:
@@ -144,34 +144,34 @@ def shared_event_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-async def request_claimed_calls(bout: WorkSession, until: float, hand_over: Callable[[], None]) -> None:
+async def request_claimed_calls(session: WorkSession, until: float, hand_over: Callable[[], None]) -> None:
     """The request loop with the database behind it, in threads of its own.
 
     On SQLite one thread, so that claims and stores take turns by themselves: two would wait for
     each other's write lock, which SQLite does by sleeping. Elsewhere no answer waits for a claim.
     """
-    asker = CallRequester(bout)
+    requester = CallRequester(session)
     with ExitStack() as stack:
         thread = stack.enter_context(ThreadPoolExecutor(1))
         to_claim = thread if has_single_writer() else stack.enter_context(ThreadPoolExecutor(1))
 
-        async def claim(room: int, held: int) -> ClaimResult[ClaimedCall]:
-            room = asker.room(room, held)
+        async def claim(room: int, unstored: int) -> ClaimResult[ClaimedCall]:
+            room = requester.room(room, unstored)
             if room <= 0:
                 return ClaimResult(wait=PROBE_CHECK_SECONDS)
-            claimed = await run_in_thread(to_claim, claim_calls, bout, room, held)
-            asker.leases.update((one.call_id, one.lease) for one in claimed.questions)
+            claimed = await run_in_thread(to_claim, claim_calls, session, room, unstored)
+            requester.leases.update((one.call_id, one.lease) for one in claimed.calls)
             return claimed
 
         async def store(outcomes: Sequence[CallOutcome]) -> None:
-            rest = await run_in_thread(thread, store_with_retries, bout, outcomes)
+            rest = await run_in_thread(thread, store_with_retries, session, outcomes)
             for outcome in outcomes:
-                asker.leases.pop(outcome.held.call_id, None)
+                requester.leases.pop(outcome.call.call_id, None)
             await asyncio.sleep(rest)
 
         async def give_back(unsent: Sequence[ClaimedCall]) -> None:
-            for held in unsent:
-                asker.leases.pop(held.call_id, None)
+            for call in unsent:
+                requester.leases.pop(call.call_id, None)
             with suppress(OperationalError, InterfaceError):  # their leases run out all the same
                 await run_in_thread(to_claim, return_calls, unsent)
 
@@ -179,42 +179,44 @@ async def request_claimed_calls(bout: WorkSession, until: float, hand_over: Call
             await run_in_thread(thread, hand_over)
 
         try:
-            async with connect_llm(session_server(bout)) as ask:
-                taker = await join_capacity(bout, to_claim)
-                asker.probe.begin_with(
-                    await run_in_thread(to_claim, latest_handshake_result, bout.judge.endpoint, bout.judge.model)
+            async with connect_llm(session_server(session)) as send:
+                capacity_user = await join_capacity(session, to_claim)
+                requester.probe.start_from_handshake(
+                    await run_in_thread(to_claim, latest_handshake_result, session.judge.endpoint, session.judge.model)
                 )
-                asker.watched = await run_in_thread(to_claim, watch_truncation, bout)
-                asker.has_answered = await run_in_thread(to_claim, was_run_answered, bout.run)
+                requester.truncation_watch = await run_in_thread(to_claim, watch_truncation, session)
+                requester.has_answered = await run_in_thread(to_claim, was_run_answered, session.run)
                 loop = RequestLoop(
                     claim=claim,
-                    ask=lambda held: request_with_capacity(taker, taker.sent(time.monotonic()), asker, ask, held),
+                    request=lambda call: request_with_capacity(
+                        capacity_user, capacity_user.sent(time.monotonic()), requester, send, call
+                    ),
                     store=store,
                     give_back=give_back,
                     hand_over=tell_successor,
                     clock=time.monotonic,
                     work_until=until,
-                    slots=taker,
-                    is_leaving=lambda: PROCESS_STOPPING.is_set() or bout.batched,
+                    slots=capacity_user,
+                    is_leaving=lambda: PROCESS_STOPPING.is_set() or session.batched,
                 )
-                taker.wake = loop.wake
-                keeping = asyncio.create_task(keep_leases_alive(asker, thread))
+                capacity_user.wake = loop.wake
+                keeping = asyncio.create_task(keep_leases_alive(requester, thread))
                 try:
                     await loop.run()
                 finally:
                     keeping.cancel()
-                    taker.leave()
+                    capacity_user.leave()
         finally:
             for one in {thread, to_claim}:
                 await run_in_thread(one, connections.close_all)
 
 
-async def join_capacity(bout: WorkSession, thread: ThreadPoolExecutor) -> CapacityUser:
-    assert bout.judge.endpoint is not None
-    slots = await run_in_thread(thread, endpoint_slots, bout.judge.endpoint)
+async def join_capacity(session: WorkSession, thread: ThreadPoolExecutor) -> CapacityUser:
+    assert session.judge.endpoint is not None
+    slots = await run_in_thread(thread, endpoint_slots, session.judge.endpoint)
     if slots is None:
-        slots = await run_in_thread(thread, reported_slots, bout.judge.endpoint)
-    return endpoint_capacity(bout.judge.endpoint, slots).join()
+        slots = await run_in_thread(thread, reported_slots, session.judge.endpoint)
+    return endpoint_capacity(session.judge.endpoint, slots).join()
 
 
 REPORTED_SLOTS: Final[dict[tuple[int, str], int | None]] = {}
@@ -234,34 +236,34 @@ def reported_slots(endpoint: Endpoint) -> int | None:
 
 
 async def request_with_capacity(
-    taker: CapacityUser, sent: RequestInFlight, asker: CallRequester, ask: SendRequest, held: ClaimedCall
+    capacity_user: CapacityUser, sent: RequestInFlight, requester: CallRequester, send: SendRequest, call: ClaimedCall
 ) -> CallOutcome:
     """Send the request of one call in a slot that was taken for it; its result is reported to the capacity."""
 
     async def watched(request: Request) -> Answer:
         try:
-            answer = await ask(request)
+            answer = await send(request)
         except LLMError as error:
-            report_error_to_capacity(taker, sent, error)
+            report_error_to_capacity(capacity_user, sent, error)
             raise
-        taker.capacity.answered(sent, time.monotonic(), answer_tokens(answer))
+        capacity_user.capacity.answered(sent, time.monotonic(), answer_tokens(answer))
         return answer
 
     try:
-        outcome = await request_verdict(asker, watched, held)
-        asker.note(outcome)
+        outcome = await request_verdict(requester, watched, call)
+        requester.record_outcome(outcome)
         return outcome
     finally:
-        taker.ended()
+        capacity_user.ended()
 
 
-def report_error_to_capacity(taker: CapacityUser, sent: RequestInFlight, error: LLMError) -> None:
+def report_error_to_capacity(capacity_user: CapacityUser, sent: RequestInFlight, error: LLMError) -> None:
     if isinstance(error, RequestTimedOut):
-        taker.capacity.timed_out(sent, time.monotonic())
+        capacity_user.capacity.timed_out(sent, time.monotonic())
     elif isinstance(error, Retry) and error.busy:
         # How long a quota lasts stands on the endpoint, where it can be lifted.
         after = None if isinstance(error, QuotaExhausted) else error.after
-        taker.capacity.turned_away(sent, time.monotonic(), after)
+        capacity_user.capacity.rejected(sent, time.monotonic(), after)
 
 
 def answer_tokens(answer: Answer) -> int | None:
@@ -278,28 +280,28 @@ async def run_in_thread(thread: ThreadPoolExecutor, function: Callable[P, T], *a
     return await asyncio.get_running_loop().run_in_executor(thread, with_fresh_connection)
 
 
-def store_with_retries(bout: WorkSession, outcomes: Sequence[CallOutcome]) -> float:
+def store_with_retries(session: WorkSession, outcomes: Sequence[CallOutcome]) -> float:
     """Store the outcomes, retrying while the database is unreachable. Returns seconds to rest."""
     for wait in STORE_RETRY_SECONDS:
         began = time.monotonic()
         try:
-            store_outcomes(bout, outcomes)
+            store_outcomes(session, outcomes)
             return write_pause_seconds(time.monotonic() - began)
         except (OperationalError, InterfaceError) as error:
-            logger.warning("run %s: %d answers not stored yet: %s", bout.run.pk, len(outcomes), error)
+            logger.warning("run %s: %d answers not stored yet: %s", session.run.pk, len(outcomes), error)
             time.sleep(wait)
             close_old_connections()
     try:
-        store_outcomes(bout, outcomes)
+        store_outcomes(session, outcomes)
     except (OperationalError, InterfaceError) as error:
         why = str(error).partition("\n")[0]
         raise AnswersNotStored(f"{len(outcomes)} answers could not be stored and are lost: {why}.") from error
     return 0.0
 
 
-async def keep_leases_alive(asker: CallRequester, thread: ThreadPoolExecutor) -> None:
+async def keep_leases_alive(requester: CallRequester, thread: ThreadPoolExecutor) -> None:
     """Keep the leases of calls in flight, however long the server takes, as long as this process lives."""
     while True:
         await asyncio.sleep(settings.LEASE_SECONDS / 4)
-        if asker.leases:
-            await run_in_thread(thread, refresh_leases, dict(asker.leases))
+        if requester.leases:
+            await run_in_thread(thread, refresh_leases, dict(requester.leases))

@@ -43,32 +43,32 @@ class TruncationWatch:
     context_tokens: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def why_cut(self, messages: Sequence[Message], tokens_in: int | None) -> str:
+    def find_cut(self, messages: Sequence[Message], tokens_in: int | None) -> str:
         """Why the server must have cut this prompt, in a sentence; "" where nothing tells so."""
         if tokens_in is None or tokens_in < 1:
             return ""
         size = sum(len(message["content"].encode()) for message in messages)
         ratio = size / tokens_in
         if tokens_in < MIN_CUT_TOKENS or self.is_usual(ratio):
-            self.note(ratio)
+            self.learn_ratio(ratio)
             return ""
         profile = profile_prompt(messages)
         with self.lock:
             why = self.rates.cut(profile, tokens_in)
             if why is None:
                 self.rates.learn(profile, tokens_in)
-                self.note(ratio)
+                self.learn_ratio(ratio)
         return f"{why} {TRUNCATION_REMEDY}" if why else ""
 
     def is_usual(self, ratio: float) -> bool:
         known = self.prompts >= WELL_KNOWN_AFTER and self.rates.ceiling is None
         return known and ratio <= USUAL_FACTOR * self.bytes_a_token
 
-    def note(self, ratio: float) -> None:
+    def learn_ratio(self, ratio: float) -> None:
         self.prompts += 1
         self.bytes_a_token += (ratio - self.bytes_a_token) / min(self.prompts, WELL_KNOWN_AFTER)
 
-    def context_for(self, messages: Sequence[Message], max_tokens: int | None) -> int:
+    def context_size(self, messages: Sequence[Message], max_tokens: int | None) -> int:
         """How many tokens of context to ask the server for: never fewer than before, since a change loads it anew."""
         with self.lock:
             needed = required_context(profile_prompt(messages), max_tokens or MAX_REPLY_TOKENS, self.rates)
@@ -79,54 +79,54 @@ class TruncationWatch:
 WATCHES: Final[dict[tuple[int, str, str], TruncationWatch]] = {}
 
 
-def watch_key(bout: WorkSession) -> tuple[int, str, str]:
-    endpoint = bout.judge.endpoint
+def watch_key(session: WorkSession) -> tuple[int, str, str]:
+    endpoint = session.judge.endpoint
     assert endpoint is not None
-    return endpoint.pk, endpoint.base_url, bout.judge.model
+    return endpoint.pk, endpoint.base_url, session.judge.model
 
 
-def watch_truncation(bout: WorkSession) -> TruncationWatch:
+def watch_truncation(session: WorkSession) -> TruncationWatch:
     """What is known of this judge's model; at first what its stored answers tell."""
-    key = watch_key(bout)
+    key = watch_key(session)
     if key not in WATCHES:
         watched = TruncationWatch()
-        for messages, tokens_in in load_stored_counts(bout):
-            watched.why_cut(messages, tokens_in)
+        for messages, tokens_in in load_stored_counts(session):
+            watched.find_cut(messages, tokens_in)
         WATCHES.setdefault(key, watched)
     return WATCHES[key]
 
 
-def load_stored_counts(bout: WorkSession) -> list[tuple[list[Message], int]]:
+def load_stored_counts(session: WorkSession) -> list[tuple[list[Message], int]]:
     """First prompts of the judge's latest answers, and what the server counted, oldest first."""
-    calls = {call.pk: call for call in latest_answered_calls(bout.judge, INITIAL_SAMPLES)}
+    calls = {call.pk: call for call in latest_answered_calls(session.judge, INITIAL_SAMPLES)}
     asked = Attempt.objects.filter(call__in=calls, step=AttemptStep.ASK, outcome=AttemptOutcome.ANSWERED, aspect="")
     rows = asked.filter(tokens_in__isnull=False).order_by("pk").values_list("call_id", "tokens_in")
     return [
-        (messages, tokens) for pk, tokens in rows if (messages := rebuild_first_messages(bout, calls[pk])) and tokens
+        (messages, tokens) for pk, tokens in rows if (messages := rebuild_first_messages(session, calls[pk])) and tokens
     ]
 
 
-def rebuild_first_messages(bout: WorkSession, call: Call) -> list[Message]:
+def rebuild_first_messages(session: WorkSession, call: Call) -> list[Message]:
     subject = call_subject(call)
     if subject is None:
         return []
-    two_steps = is_two_step_judge(bout.judge, bout.spec)
+    two_steps = is_two_step_judge(session.judge, session.spec)
     return build_messages(
-        bout.spec, judged_texts(subject), ShownOrder(call.shown), bout.judge.fence_key, two_steps=two_steps
+        session.spec, judged_texts(subject), ShownOrder(call.shown), session.judge.fence_key, two_steps=two_steps
     )
 
 
 # ---- verdicts that were stored before it showed ----------------------------------------------
 
 
-def withdraw_truncated_answers(bout: WorkSession, ceiling: int) -> int:
+def withdraw_truncated_answers(session: WorkSession, ceiling: int) -> int:
     """Mark answered calls of the run too long where their prompts were cut at this count; returns how many."""
     near = Q(attempts__tokens_in__gte=ceiling - 2, attempts__tokens_in__lte=ceiling + 2)
     answered = Q(state=CallState.ANSWERED, attempts__outcome=AttemptOutcome.ANSWERED, attempts__step=AttemptStep.ASK)
-    calls = Call.all_rows.filter(near & answered, run=bout.run).select_related(*SUBJECT_RELATIONS).distinct()
+    calls = Call.all_rows.filter(near & answered, run=session.run).select_related(*SUBJECT_RELATIONS).distinct()
     watched, sent = (
-        watch_truncation(bout),
-        {call.pk: profile_prompt(rebuild_first_messages(bout, call)) for call in calls},
+        watch_truncation(session),
+        {call.pk: profile_prompt(rebuild_first_messages(session, call)) for call in calls},
     )
     with watched.lock:
         cut = {pk: why for pk, profile in sent.items() if (why := watched.rates.cut(profile, ceiling))}

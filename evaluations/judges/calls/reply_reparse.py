@@ -92,15 +92,15 @@ def continue_reparse(judge_id: int, *, seconds: float | None = None) -> bool:
         with pause_after_transaction():
             if not reading.read_some():
                 return False
-    reading.tell(REPARSE_PROGRESS)
+    reading.record_progress(REPARSE_PROGRESS)
     return True
 
 
 def last_reparse_event(judge: Judge) -> Event | None:
     """The latest event of re-parsing this judge's replies; None before the first."""
-    told = Event.objects.filter(evaluation=judge.evaluation_id, object_type="judge", object_id=judge.pk)
+    events = Event.objects.filter(evaluation=judge.evaluation_id, object_type="judge", object_id=judge.pk)
     return (
-        told.filter(verb__in=(REPARSE_BEGAN, REPARSE_PROGRESS, REPARSE_ENDED))
+        events.filter(verb__in=(REPARSE_BEGAN, REPARSE_PROGRESS, REPARSE_ENDED))
         .select_related("user")
         .order_by("-pk")
         .first()
@@ -138,15 +138,15 @@ def latest_run_of_judge(judge: Judge) -> Run:
 
 def restore_reparse(judge: Judge, event: Event) -> "ReplyReparse":
     """The re-reading as its last Event left it."""
-    told = event.after
+    progress = event.after
     return ReplyReparse(
         judge=judge,
-        bout=make_work_session(latest_run_of_judge(judge), RetryPolicy()),
+        session=make_work_session(latest_run_of_judge(judge), RetryPolicy()),
         user=event.user,
-        calls=told["calls"],
-        up_to=told.get("up_to", 0),
-        counts=Counter(told.get("counts", {})),
-        changes=Counter(told.get("changes", {})),
+        calls=progress["calls"],
+        up_to=progress.get("up_to", 0),
+        counts=Counter(progress.get("counts", {})),
+        changes=Counter(progress.get("changes", {})),
     )
 
 
@@ -158,7 +158,7 @@ class ReplyReparse:
     """One re-parse of a judge's replies, with its position and what it found so far."""
 
     judge: Judge
-    bout: WorkSession
+    session: WorkSession
     user: User | None
     calls: int
     up_to: int
@@ -171,19 +171,19 @@ class ReplyReparse:
         rest = reparsable_calls(self.judge).filter(pk__gt=self.up_to).select_related(*REPARSE_RELATIONS).order_by("pk")
         calls = list(rest.select_for_update(of=("self",))[:SHORT_TRANSACTION_ROWS])
         if not calls:
-            self.tell(REPARSE_ENDED)
+            self.record_progress(REPARSE_ENDED)
             return False
         replies = load_replies([call.copied_from_id or call.pk for call in calls])
-        held = load_stored_values([call.pk for call in calls])
+        stored = load_stored_values([call.pk for call in calls])
         found = [
-            reparse_call(self.bout, call, replies.get(call.copied_from_id or call.pk, ()), held.get(call.pk, {}))
+            reparse_call(self.session, call, replies.get(call.copied_from_id or call.pk, ()), stored.get(call.pk, {}))
             for call in calls
         ]
         self.up_to = calls[-1].pk
         self.count(found)
         if outcomes := [one.outcome for one in found if one.outcome]:
-            correct_answers(self.bout, outcomes)
-            self.tell(REPARSE_PROGRESS)
+            correct_answers(self.session, outcomes)
+            self.record_progress(REPARSE_PROGRESS)
         return True
 
     def count(self, found: Sequence["ReparseResult"]) -> None:
@@ -191,21 +191,26 @@ class ReplyReparse:
             self.counts[one.word] += 1
             self.changes.update(one.changes)
 
-    def tell(self, verb: str) -> None:
-        told = {"calls": self.calls, "up_to": self.up_to, "counts": dict(self.counts), "changes": dict(self.changes)}
-        record_event(verb, self.judge, user=self.user, evaluation=self.judge.evaluation, after=told)
+    def record_progress(self, verb: str) -> None:
+        progress = {
+            "calls": self.calls,
+            "up_to": self.up_to,
+            "counts": dict(self.counts),
+            "changes": dict(self.changes),
+        }
+        record_event(verb, self.judge, user=self.user, evaluation=self.judge.evaluation, after=progress)
 
 
-def correct_answers(bout: WorkSession, outcomes: Sequence[CallOutcome]) -> None:
+def correct_answers(session: WorkSession, outcomes: Sequence[CallOutcome]) -> None:
     """Replace stored answers with the newly parsed ones."""
-    ids, now = [outcome.held.call_id for outcome in outcomes], timezone.now()
+    ids, now = [outcome.call.call_id for outcome in outcomes], timezone.now()
     delete_packed_calls(ids)
     Verdict.all_rows.filter(call__in=ids).delete()
     Score.all_rows.filter(call__in=ids).delete()
     columns = ("id", "state", "error", "rationale", "repaired")
-    rows = [(one.held.call_id, one.state.value, one.error, one.rationale, one.repaired) for one in outcomes]
+    rows = [(one.call.call_id, one.state.value, one.error, one.rationale, one.repaired) for one in outcomes]
     update_many(Call, columns, rows)
-    write_answers(bout, outcomes, now)
+    write_answers(session, outcomes, now)
 
 
 @dataclass(frozen=True)
@@ -247,8 +252,8 @@ def load_replies(call_ids: Sequence[int]) -> dict[int, list[StoredReplyText]]:
     """Call → the model's replies, oldest first."""
     found: dict[int, list[StoredReplyText]] = {}
     rows = Attempt.objects.filter(call__in=call_ids, outcome__in=PARSED_OUTCOMES).order_by("call_id", "number")
-    for pk, step, *said in rows.values_list("call_id", "step", "raw", "finish_reason", "aspect"):
-        found.setdefault(pk, []).append(StoredReplyText(AttemptStep(step), *said))
+    for pk, step, *rest in rows.values_list("call_id", "step", "raw", "finish_reason", "aspect"):
+        found.setdefault(pk, []).append(StoredReplyText(AttemptStep(step), *rest))
     return found
 
 
@@ -264,68 +269,70 @@ def load_stored_values(call_ids: Sequence[int]) -> dict[int, dict[str, str | flo
     return found
 
 
-def reparse_call(bout: WorkSession, call: Call, said: Sequence[StoredReplyText], held: Values) -> ReparseResult:
+def reparse_call(session: WorkSession, call: Call, replies: Sequence[StoredReplyText], stored: Values) -> ReparseResult:
     """A reading that agrees with what is stored leaves it; else the latest that can be read counts."""
-    readings = parse_call_replies(bout, call, said, held)
+    readings = parse_call_replies(session, call, replies, stored)
     able = [one for one in readings if isinstance(one.read, ParsedReply)]
-    if not readings or any((one.state, one.values) == (call.state, held) for one in able):
+    if not readings or any((one.state, one.values) == (call.state, stored) for one in able):
         return ReparseResult("unchanged")
-    if not able and not held and call.state != CallState.SUSPECT:
+    if not able and not stored and call.state != CallState.SUSPECT:
         return ReparseResult("unchanged")
     last = (able or readings)[-1]
-    words = {CallState.ANSWERED: "corrected" if held else "answered now", CallState.SUSPECT: "suspect now"}
+    words = {CallState.ANSWERED: "corrected" if stored else "answered now", CallState.SUSPECT: "suspect now"}
     word = words.get(last.state, "unreadable now")
-    return ReparseResult(word, outcome_of_reading(call, last), describe_changes(held, last.values))
+    return ReparseResult(word, outcome_of_reading(call, last), describe_changes(stored, last.values))
 
 
 def parse_call_replies(
-    bout: WorkSession, call: Call, said: Sequence[StoredReplyText], held: Values, *, is_confirmed: bool = False
+    session: WorkSession, call: Call, replies: Sequence[StoredReplyText], stored: Values, *, is_confirmed: bool = False
 ) -> list[ReplyReading]:
     """The current parser's reading of stored replies: each that gives a whole verdict, or all aspects' replies as one.
 
     ``is_confirmed``: a person decided that this call counts, though a judged text dictated its reply.
     """
-    if not bout.judge.one_aspect_per_call:
-        return list(parse_conversation_replies(bout, bout.spec, call, said, is_confirmed=is_confirmed))
+    if not session.judge.one_aspect_per_call:
+        return list(parse_conversation_replies(session, session.spec, call, replies, is_confirmed=is_confirmed))
     chosen: dict[str, ReplyReading] = {}
-    for key in bout.spec.output_order:
-        about_it = [one for one in said if one.aspect == key]
-        readings = list(parse_conversation_replies(bout, bout.spec_of(key), call, about_it, is_confirmed=is_confirmed))
+    for key in session.spec.output_order:
+        about_it = [one for one in replies if one.aspect == key]
+        readings = list(
+            parse_conversation_replies(session, session.spec_of(key), call, about_it, is_confirmed=is_confirmed)
+        )
         able = [one for one in readings if isinstance(one.read, ParsedReply)]
-        agreeing = [one for one in able if key in held and one.values == {key: held[key]}]
+        agreeing = [one for one in able if key in stored and one.values == {key: stored[key]}]
         if not readings:  # the call ended before this aspect was answered
             return []
         chosen[key] = (agreeing or able or readings)[-1]
-    return [join_aspect_readings(bout, chosen)]
+    return [join_aspect_readings(session, chosen)]
 
 
-def join_aspect_readings(bout: WorkSession, by_aspect: Mapping[str, ReplyReading]) -> ReplyReading:
+def join_aspect_readings(session: WorkSession, by_aspect: Mapping[str, ReplyReading]) -> ReplyReading:
     """One reading of the whole call: unreadable where one aspect is, suspect where one is."""
     read: dict[str, ParsedReply] = {}
     for key, one in by_aspect.items():
         if isinstance(one.read, UnparsedReply):
-            error = f"{bout.aspect_names[key]}: {one.read.error}"
+            error = f"{session.aspect_names[key]}: {one.read.error}"
             return ReplyReading(one.step, UnparsedReply(one.read.state, error), one.state)
         read[key] = one.read
     is_suspect = any(one.state == CallState.SUSPECT for one in by_aspect.values())
     is_repaired = any(one.step == AttemptStep.REPAIR for one in by_aspect.values())
     return ReplyReading(
         AttemptStep.REPAIR if is_repaired else AttemptStep.ASK,
-        join_aspect_replies(bout, read),
+        join_aspect_replies(session, read),
         CallState.SUSPECT if is_suspect else CallState.ANSWERED,
     )
 
 
 def parse_conversation_replies(
-    bout: WorkSession, spec: RubricSpec, call: Call, said: Sequence[StoredReplyText], *, is_confirmed: bool
+    session: WorkSession, spec: RubricSpec, call: Call, replies: Sequence[StoredReplyText], *, is_confirmed: bool
 ) -> Iterator[ReplyReading]:
     """Each reply that gives a verdict, in its own conversation."""
     shown, judged = ShownOrder(call.shown), partial(judged_call_texts, call)
     before: list[str] = []
-    for one in said:
+    for one in replies:
         if one.step == AttemptStep.ASK:
             before = []
-        if not bout.two_steps or asks_verdict_alone(one.step, before):
+        if not session.two_steps or asks_verdict_alone(one.step, before):
             reply = RawReply(one.raw, one.finish_reason)
             read = parse_reply(spec, shown, reply, step=one.step, before=tuple(before), judged=judged)
             state = reply_state(read, (*before, one.raw), judged)
@@ -361,7 +368,7 @@ def format_stored_value(value: str | float | None) -> str:
 
 def outcome_of_reading(call: Call, reading: ReplyReading) -> CallOutcome:
     """What is to be written of a call that nobody holds."""
-    held = ClaimedCall(
+    claimed = ClaimedCall(
         call.pk,
         call.comparison_id,
         uuid.uuid4(),
@@ -372,11 +379,11 @@ def outcome_of_reading(call: Call, reading: ReplyReading) -> CallOutcome:
         sample=call.sample,
     )
     if isinstance(reading.read, UnparsedReply):
-        return CallOutcome(held, reading.state, error=reading.read.error)
+        return CallOutcome(claimed, reading.state, error=reading.read.error)
     if reading.state == CallState.SUSPECT:
-        return CallOutcome(held, reading.state, error=DICTATED_ERROR)
+        return CallOutcome(claimed, reading.state, error=DICTATED_ERROR)
     return CallOutcome(
-        held,
+        claimed,
         reading.state,
         choices=reading.read.choices,
         scores=reading.read.scores,

@@ -30,12 +30,12 @@ def confirm_suspect_call(call: Call, *, user: User) -> None:
         raise InputRefused(f"Only a suspect call can be confirmed: this one is {row.state.replace('_', ' ')}.")
     if not row.is_confirmable:
         raise InputRefused("This call was imported without its reply: there is no verdict to confirm.")
-    bout, root = make_work_session(latest_run_of_judge(row.judge), RetryPolicy()), row.copied_from_id or row.pk
-    readings = parse_call_replies(bout, row, load_replies([root]).get(root, ()), {}, is_confirmed=True)
+    session, root = make_work_session(latest_run_of_judge(row.judge), RetryPolicy()), row.copied_from_id or row.pk
+    readings = parse_call_replies(session, row, load_replies([root]).get(root, ()), {}, is_confirmed=True)
     able = [one for one in readings if isinstance(one.read, ParsedReply)]
     if not able:
         raise InputRefused("The stored reply of this call can no longer be read: ask it again instead.")
-    correct_answers(bout, [outcome_of_reading(row, able[-1])])
+    correct_answers(session, [outcome_of_reading(row, able[-1])])
     Call.all_rows.filter(pk=row.pk).update(confirmed_by=user, confirmed_at=timezone.now())
     call.refresh_from_db()
     record_event("confirmed", call, user=user, evaluation=row.judge.evaluation, after={"judge": row.judge.name})

@@ -41,7 +41,7 @@ class WorkSession:
     rater_id: int
     aspect_ids: Mapping[str, int]
     aspect_places: Mapping[str, int]
-    patience: RetryPolicy = field(default_factory=RetryPolicy)
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     price: Price | None = None
     # Nano-USD of the dearest request of this run so far: no less is kept back for the next one.
     dearest: int = 0
@@ -126,10 +126,10 @@ class WorkSession:
             self.replies_within += 1
 
     def form(
-        self, step: AttemptStep, before: Sequence[str], shape: ReplyShape, aspect: str = ""
+        self, step: AttemptStep, earlier_replies: Sequence[str], shape: ReplyShape, aspect: str = ""
     ) -> dict[str, Any] | str:
         """What is asked for beside the messages: a schema, or the word for what takes its place."""
-        alone = asks_verdict_alone(step, before)
+        alone = asks_verdict_alone(step, earlier_replies)
         if self.two_steps and not alone:
             return ReplyShape.TEXT.value
         return self.schema(alone=alone, aspect=aspect) if shape == ReplyShape.JSON_SCHEMA else shape.value
@@ -150,37 +150,37 @@ class AspectAnswer:
 class ClaimedCall:
     """A call that this worker may send while its lease lasts, with all that is to be sent.
 
-    ``tried``: this run's requests that met a fault. ``before``: what the model said in the earlier
+    ``failed_requests``: this run's requests that met a fault. ``earlier_replies``: what the model said in the earlier
     steps of this conversation, oldest first, where ``step`` is not the first. ``messages`` is the
     conversation as it is sent; ``prompt_sha256`` is empty while it is not known what the server takes.
     ``reserved``: nano-USD that the run keeps back for this request. ``aspect``: the one that this request asks for,
-    of a judge that asks for one at a time; ``earlier``: those that are answered.
+    of a judge that asks for one at a time; ``earlier_answers``: those that are answered.
     """
 
     call_id: int
     comparison_id: int | None
     lease: uuid.UUID
     shown: ShownOrder
-    tried: int
+    failed_requests: int
     texts: PairTexts | ResponseTexts
     response_id: int | None = None
     sample: int = 0
     step: AttemptStep = AttemptStep.ASK
-    before: tuple[str, ...] = ()
+    earlier_replies: tuple[str, ...] = ()
     unread: str = ""  # why the last of them could not be read, where the step repairs it
-    came_empty: bool = False  # whether an earlier reply of this run to this call had no text
+    had_empty_reply: bool = False  # whether an earlier reply of this run to this call had no text
     messages: Sequence[Message] = ()
     prompt_sha256: str = ""
     reuse_key: str = ""
     reserved: int = 0
     timed_out: int = 0  # of those that were tried: at a slow server, which may be at work on them still
     aspect: str = ""
-    earlier: tuple[AspectAnswer, ...] = ()
+    earlier_answers: tuple[AspectAnswer, ...] = ()
 
     @property
     def is_first(self) -> bool:
         """Whether this is the request that the call begins with: the one by which equal questions are known."""
-        return self.step == AttemptStep.ASK and not self.earlier
+        return self.step == AttemptStep.ASK and not self.earlier_answers
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class CallOutcome:
     which the server cuts every prompt.
     """
 
-    held: ClaimedCall
+    call: ClaimedCall
     state: CallState
     attempt: Mapping[str, Any] | None = None
     error: str = ""
@@ -215,14 +215,14 @@ class CallOutcome:
     ceiling: int | None = None
 
 
-def begin_work_session(run_id: int, patience: RetryPolicy) -> WorkSession | None:
+def begin_work_session(run_id: int, retry_policy: RetryPolicy) -> WorkSession | None:
     """What a worker needs to work this run; None where it is not at work."""
     related = ("judge__rubric_version__rubric", "judge__endpoint", "judge__evaluation")
     run = Run.objects.select_related(*related).filter(pk=run_id, state=RunState.RUNNING).first()
-    return make_work_session(run, patience) if run and run.judge.rubric_version else None
+    return make_work_session(run, retry_policy) if run and run.judge.rubric_version else None
 
 
-def make_work_session(run: Run, patience: RetryPolicy) -> WorkSession:
+def make_work_session(run: Run, retry_policy: RetryPolicy) -> WorkSession:
     version = run.judge.rubric_version
     assert version is not None  # only imported judges have none, and they have no runs
     aspects = list(version.asked.values_list("aspect__key", "aspect_id", "aspect__place"))
@@ -233,7 +233,7 @@ def make_work_session(run: Run, patience: RetryPolicy) -> WorkSession:
         rater_id=Rater.objects.values_list("pk", flat=True).get(judge=run.judge),
         aspect_ids={key: pk for key, pk, _ in aspects},
         aspect_places={key: place for key, _, place in aspects},
-        patience=patience,
+        retry_policy=retry_policy,
         price=find_judge_price(run.judge),
         **(observe_budget_limits(run) if run.budget is not None else {}),
     )

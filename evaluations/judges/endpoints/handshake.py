@@ -147,10 +147,10 @@ def perform_handshake(server: Server, model: str, *, long: bool | None = None) -
 
 async def run_handshake_requests(server: Server, result: HandshakeResult, long: bool) -> HandshakeResult:
     try:
-        async with connect_llm(server) as ask:
-            tried = await send_tiny_request(ask, result.model, find_adapter(server).lacks)
-            tried.limit_name = find_limit_name(find_adapter(server).body(tried.request))
-            is_cut = await is_long_prompt_cut(ask, tried) if long and tried.answer else None
+        async with connect_llm(server) as send:
+            tiny = await send_tiny_request(send, result.model, find_adapter(server).lacks)
+            tiny.limit_name = find_limit_name(find_adapter(server).body(tiny.request))
+            is_cut = await is_long_prompt_cut(send, tiny) if long and tiny.answer else None
     except LLMError as error:  # no key, or no usable address
         return replace(
             result,
@@ -159,17 +159,17 @@ async def run_handshake_requests(server: Server, result: HandshakeResult, long: 
                 HandshakeFinding("Request", str(error), HEALTH_PROBLEM, handshake_remedy(result)),
             ),
         )
-    if tried.answer is None:
-        failed = HandshakeFinding("Request", str(tried.error), HEALTH_PROBLEM, handshake_remedy(result))
+    if tiny.answer is None:
+        failed = HandshakeFinding("Request", str(tiny.error), HEALTH_PROBLEM, handshake_remedy(result))
         return replace(result, findings=(*result.findings, failed))
-    rate = tokens_per_byte(tried)
+    rate = tokens_per_byte(tiny)
     return replace(
         result,
-        findings=(*result.findings, *answer_findings(tried, tried.answer), *length_finding(is_cut, rate)),
-        shape=tried.request.shape,
-        sent_as=tried.request.sent_as,
+        findings=(*result.findings, *answer_findings(tiny, tiny.answer), *length_finding(is_cut, rate)),
+        shape=tiny.request.shape,
+        sent_as=tiny.request.sent_as,
         tokens_per_byte=rate,
-        latency_ms=tried.latency_ms,
+        latency_ms=tiny.latency_ms,
         is_cut=is_cut,
     )
 
@@ -184,12 +184,12 @@ def find_limit_name(body: Mapping[str, Any]) -> str:
     return ""
 
 
-async def send_tiny_request(ask: SendRequest, model: str, lacks: Sequence[str] = ()) -> TinyRequestOutcome:
+async def send_tiny_request(send: SendRequest, model: str, lacks: Sequence[str] = ()) -> TinyRequestOutcome:
     """The tiny question with all that a judge may set, written otherwise after each refusal until it is taken.
 
     ``lacks``: settings that the protocol does not have, which are left out from the first.
     """
-    tried = TinyRequestOutcome(
+    tiny = TinyRequestOutcome(
         Request(
             HANDSHAKE_QUESTION,
             model,
@@ -205,46 +205,46 @@ async def send_tiny_request(ask: SendRequest, model: str, lacks: Sequence[str] =
     for _ in range(MAX_TRIES):
         began = time.monotonic()
         try:
-            tried.answer = await ask(tried.request)
+            tiny.answer = await send(tiny.request)
         except FormatRefused as error:
-            later = SHAPES_TO_TRY[SHAPES_TO_TRY.index(tried.request.shape) + 1 :]
-            tried.refused[str(tried.request.shape)] = str(error)
+            later = SHAPES_TO_TRY[SHAPES_TO_TRY.index(tiny.request.shape) + 1 :]
+            tiny.refused[str(tiny.request.shape)] = str(error)
             if not later:
-                tried.error = error
-                return tried
-            tried.request = replace(tried.request, shape=later[0])
+                tiny.error = error
+                return tiny
+            tiny.request = replace(tiny.request, shape=later[0])
             continue
         except SettingRefused as error:
-            changed = adapt_to_refusal(tried.request.sent_as, error)
-            tried.error = error
+            changed = adapt_to_refusal(tiny.request.sent_as, error)
+            tiny.error = error
             if changed is None:
-                return tried
-            tried.refused[error.setting] = str(error)
-            tried.request = replace(tried.request, sent_as=changed)
+                return tiny
+            tiny.refused[error.setting] = str(error)
+            tiny.request = replace(tiny.request, sent_as=changed)
             continue
         except LLMError as error:
-            tried.error = error
-            return tried
-        tried.latency_ms = round((time.monotonic() - began) * 1000)
-        return tried
-    return tried
+            tiny.error = error
+            return tiny
+        tiny.latency_ms = round((time.monotonic() - began) * 1000)
+        return tiny
+    return tiny
 
 
 def find_model_problem(endpoint: Endpoint, model: str) -> str:
     """Why the model does not answer the tiny question, in a sentence; "" where it does."""
 
     async def main() -> TinyRequestOutcome:
-        async with connect_llm(replace(server_for_endpoint(endpoint), timeout_seconds=QUESTION_SECONDS)) as ask:
-            return await send_tiny_request(ask, model, find_adapter(server_for_endpoint(endpoint)).lacks)
+        async with connect_llm(replace(server_for_endpoint(endpoint), timeout_seconds=QUESTION_SECONDS)) as send:
+            return await send_tiny_request(send, model, find_adapter(server_for_endpoint(endpoint)).lacks)
 
     try:
-        tried = asyncio.run(main())
+        tiny = asyncio.run(main())
     except LLMError as error:
         return str(error)
-    return "" if tried.answer else str(tried.error)
+    return "" if tiny.answer else str(tiny.error)
 
 
-async def is_long_prompt_cut(ask: SendRequest, tried: TinyRequestOutcome) -> bool | None:
+async def is_long_prompt_cut(send: SendRequest, tiny: TinyRequestOutcome) -> bool | None:
     """Whether the server silently cuts a prompt of about 9,000 tokens; None where it does not say how many it read."""
     text = " ".join(
         f"Sentence {n} says that the number {n * 7919 % 10_007} is written here." for n in range(LONG_SENTENCES)
@@ -254,7 +254,7 @@ async def is_long_prompt_cut(ask: SendRequest, tried: TinyRequestOutcome) -> boo
         {"role": "user", "content": f"{text}\n\n{HANDSHAKE_QUESTION[1]['content']}"},
     ]
     try:
-        answer = await ask(replace(tried.request, messages=messages, max_tokens=16))
+        answer = await send(replace(tiny.request, messages=messages, max_tokens=16))
     except RecordOnCall:
         return False  # it says that the prompt is too long
     except LLMError:
@@ -272,14 +272,14 @@ def server_findings(server: Server, known: DetectedServer | None, model: str) ->
     title = DIALECT_NAMES[adapter.dialect]
     if known is None:
         return [HandshakeFinding("Server", f"not recognized: treated as {title[0].lower()}{title[1:]}")]
-    said = f"{title} {known.version}".strip()
+    description = f"{title} {known.version}".strip()
     if known.base_url.rstrip("/") != server.base_url.rstrip("/"):
         return [
             HandshakeFinding(
-                "Server", f"{said}: its API is at {known.base_url}", HEALTH_WARNING, "Change the base URL to it."
+                "Server", f"{description}: its API is at {known.base_url}", HEALTH_WARNING, "Change the base URL to it."
             )
         ]
-    found = [HandshakeFinding("Server", said)]
+    found = [HandshakeFinding("Server", description)]
     if known.model_names:
         found.append(
             HandshakeFinding("Models", f"{len(known.model_names)} offered: {', '.join(known.model_names[:5])}")
@@ -291,11 +291,11 @@ def server_findings(server: Server, known: DetectedServer | None, model: str) ->
     return found
 
 
-def answer_findings(tried: TinyRequestOutcome, answer: Answer) -> list[HandshakeFinding]:
-    request, refused = tried.request, tried.refused
+def answer_findings(tiny: TinyRequestOutcome, answer: Answer) -> list[HandshakeFinding]:
+    request, refused = tiny.request, tiny.refused
     left_out = request.sent_as.left_out
-    found = [shape_finding(tried, answer), HandshakeFinding("Model", answer.model or request.model)]
-    found.append(limit_finding(answer, tried.limit_name))
+    found = [shape_finding(tiny, answer), HandshakeFinding("Model", answer.model or request.model)]
+    found.append(limit_finding(answer, tiny.limit_name))
     for name, words in (("temperature", "Temperature"), ("seed", "Seed")):
         is_out = name in left_out
         found.append(
@@ -314,21 +314,21 @@ def answer_findings(tried: TinyRequestOutcome, answer: Answer) -> list[Handshake
         )
     if answer.usage.cost is not None:
         found.append(HandshakeFinding("Cost", "reported with each answer"))
-    found.append(HandshakeFinding("Latency", f"{tried.latency_ms:,} ms"))
+    found.append(HandshakeFinding("Latency", f"{tiny.latency_ms:,} ms"))
     return found
 
 
-def shape_finding(tried: TinyRequestOutcome, answer: Answer) -> HandshakeFinding:
-    words = SHAPE_DESCRIPTIONS[tried.request.shape]
+def shape_finding(tiny: TinyRequestOutcome, answer: Answer) -> HandshakeFinding:
+    words = SHAPE_DESCRIPTIONS[tiny.request.shape]
     try:
         keeps = json.loads(answer.text)["choice"] in ("A", "B")
     except (ValueError, TypeError, KeyError):
         keeps = False
-    if tried.request.shape == ReplyShape.JSON_SCHEMA and not keeps:
-        said = " ".join(answer.text.split())[:120] or "nothing"
+    if tiny.request.shape == ReplyShape.JSON_SCHEMA and not keeps:
+        reply = " ".join(answer.text.split())[:120] or "nothing"
         do = "Expect unreadable replies; try a larger limit of tokens or another model."
         return HandshakeFinding(
-            "Output format", f"{words}, but the reply did not follow it: {said}", HEALTH_WARNING, do
+            "Output format", f"{words}, but the reply did not follow it: {reply}", HEALTH_WARNING, do
         )
     return HandshakeFinding("Output format", words)
 
@@ -367,11 +367,11 @@ def length_finding(is_cut: bool | None, rate: float | None) -> list[HandshakeFin
     return [*found, HandshakeFinding("Long prompts", "read whole, or refused")]
 
 
-def tokens_per_byte(tried: TinyRequestOutcome) -> float | None:
-    if tried.answer is None or not tried.answer.tokens_in:
+def tokens_per_byte(tiny: TinyRequestOutcome) -> float | None:
+    if tiny.answer is None or not tiny.answer.tokens_in:
         return None
-    size = sum(len(message["content"].encode()) for message in tried.request.messages)
-    return round(tried.answer.tokens_in / size, 4)
+    size = sum(len(message["content"].encode()) for message in tiny.request.messages)
+    return round(tiny.answer.tokens_in / size, 4)
 
 
 def handshake_remedy(result: HandshakeResult) -> str:

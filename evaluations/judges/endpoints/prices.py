@@ -84,16 +84,16 @@ def request_cost(
     tokens_written: int | None = None,
     *,
     batched: bool = False,
-    told: int | None = None,
+    reported: int | None = None,
 ) -> int | None:
     """What a request cost in nano-USD, rounded up. Of ``tokens_in`` those that were cached have their own price.
 
     What the server told that it charged counts before the price; told as nothing, only where no price is known.
     """
-    if told:
-        return told
+    if reported:
+        return reported
     if price is None or tokens_in is None or tokens_out is None:
-        return told
+        return reported
     line = list_price_source(price)
     in_percent, out_percent = line.percents(tokens_in) if line else (FULL_PERCENT, FULL_PERCENT)
     cached = min(tokens_cached or 0, tokens_in)
@@ -250,7 +250,7 @@ def refuse_unbounded_budget(endpoint: Endpoint, model: str) -> None:
 
 
 def price_event_fields(price: Price) -> dict[str, Any]:
-    said = {
+    fields = {
         "endpoint": price.endpoint.name,
         "model": price.model,
         "in": format_exact_usd(price.tokens_in),
@@ -259,4 +259,4 @@ def price_event_fields(price: Price) -> dict[str, Any]:
         "batch_percent": price.batch_percent,
     }
     later = {"most_tokens_out": price.most_tokens_out, "source": price.source}
-    return said | {name: value for name, value in later.items() if value}
+    return fields | {name: value for name, value in later.items() if value}

@@ -105,8 +105,8 @@ def render_endpoint(
 
 
 def handshake_context(row: Endpoint) -> dict[str, Any]:
-    told = summarise_handshakes(row)
-    return {"handshakes": told.done, "is_testing": told.is_testing, "is_late": told.is_late}
+    summary = summarise_handshakes(row)
+    return {"handshakes": summary.done, "is_testing": summary.is_testing, "is_late": summary.is_late}
 
 
 @require_POST

@@ -230,8 +230,8 @@ def estimate_run(judge: Judge, *, channel: str = RunChannel.LIVE, **options: Unp
 
 def estimate_baseline_run(ahead: ExpectedCalls) -> RunEstimate:
     nothing, minutes = ValueRange(0, 0), ahead.to_ask * SECONDS_PER_BASELINE_CALL / 60
-    said = ("A rule makes no requests and costs nothing; it answers about 500 calls a second.",)
-    return RunEstimate(ahead, nothing, nothing, nothing, nothing, ValueRange(minutes, minutes), said)
+    assumptions = ("A rule makes no requests and costs nothing; it answers about 500 calls a second.",)
+    return RunEstimate(ahead, nothing, nothing, nothing, nothing, ValueRange(minutes, minutes), assumptions)
 
 
 # ---- prompts -------------------------------------------------------------------------------
@@ -278,7 +278,9 @@ def count_message_tokens(messages: Messages, schema: str = "") -> float:
 # ---- one call ------------------------------------------------------------------------------
 
 
-def estimate_from_observed(prompts: Sequence[float], seen: ObservedUsage, said: tuple[str, ...] = ()) -> CallEstimate:
+def estimate_from_observed(
+    prompts: Sequence[float], seen: ObservedUsage, more_assumptions: tuple[str, ...] = ()
+) -> CallEstimate:
     prompt = confidence_range(fmean(prompts or [0]), prompts)
     return CallEstimate(
         requests=seen.requests,
@@ -289,7 +291,7 @@ def estimate_from_observed(prompts: Sequence[float], seen: ObservedUsage, said: 
             f"{describe_prompt_basis(prompts)}, corrected by what the server counted for {seen.calls} earlier calls "
             "of this model, repairs and retries included.",
             f"Replies as in those calls: {seen.tokens_out.low:,.0f} to {seen.tokens_out.high:,.0f} tokens a call.",
-            *said,
+            *more_assumptions,
         ),
     )
 

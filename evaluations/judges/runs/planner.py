@@ -80,13 +80,13 @@ def plan_selected_calls(run: Run, wanted: Selection) -> bool:
     known = lock_existing_calls(run, f"{wanted.column}_id", ids)
     new = [subject for subject in asked if subject not in known]
     create_calls(run, wanted, new)
-    held = [known[subject] for subject in asked if subject in known]
+    existing = [known[subject] for subject in asked if subject in known]
     if not wanted.is_one:
-        count_test_calls([call for call in held if call.is_test])
-    taken = [call for call in held if is_transferable(run, call)]
+        count_test_calls([call for call in existing if call.is_test])
+    taken = [call for call in existing if is_transferable(run, call)]
     transfer_calls(run, taken)
     run.planned += len(new) + len(taken)
-    run.reused += sum(call.state == CallState.ANSWERED for call in held)
+    run.reused += sum(call.state == CallState.ANSWERED for call in existing)
     return bool(ids)
 
 

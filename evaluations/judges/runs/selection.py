@@ -79,10 +79,10 @@ class Selection:
     def filters(self) -> dict[str, Any]:
         """What a Run keeps of it beside its own columns."""
         chosen = {"only_states": list(self.only_states), "comparison": self.comparison, "response": self.response}
-        said: dict[str, Any] = {key: value for key, value in chosen.items() if value}
+        kept: dict[str, Any] = {key: value for key, value in chosen.items() if value}
         if self.sliced:
-            said["slice"] = {"name": self.sliced.name, "filter": self.sliced.wanted.as_json()}
-        return {"limit": self.limit, "ask_failures_again": self.ask_failures_again, **said}
+            kept["slice"] = {"name": self.sliced.name, "filter": self.sliced.wanted.as_json()}
+        return {"limit": self.limit, "ask_failures_again": self.ask_failures_again, **kept}
 
 
 def make_selection(judge: Judge, **options: Unpack[SelectionOptions]) -> Selection:
@@ -103,17 +103,19 @@ def make_selection(judge: Judge, **options: Unpack[SelectionOptions]) -> Selecti
 
 
 def run_selection(run: Run) -> Selection:
-    said = run.filters
+    filters = run.filters
     return Selection(
         run.judge,
         orders=run.orders,
         samples=run.samples,
-        limit=said.get("limit"),
-        ask_failures_again=said.get("ask_failures_again", False),
-        only_states=tuple(said.get("only_states", ())),
-        comparison=said.get("comparison"),
-        response=said.get("response"),
-        sliced=NamedFilter(said["slice"]["name"], parse_filter(said["slice"]["filter"])) if "slice" in said else None,
+        limit=filters.get("limit"),
+        ask_failures_again=filters.get("ask_failures_again", False),
+        only_states=tuple(filters.get("only_states", ())),
+        comparison=filters.get("comparison"),
+        response=filters.get("response"),
+        sliced=NamedFilter(filters["slice"]["name"], parse_filter(filters["slice"]["filter"]))
+        if "slice" in filters
+        else None,
     )
 
 
@@ -312,7 +314,7 @@ def count_retryable_calls(judge: Judge) -> dict[str, int]:
 class ExpectedCalls:
     """What a run would do, of all that are selected: ask ``to_ask`` calls, find ``reused`` answered.
 
-    ``left`` failures stay as they are, ``held`` calls are another active run's. ``comparisons`` counts
+    ``left`` failures stay as they are, ``in_other_runs`` calls are another active run's. ``comparisons`` counts
     the subjects: responses, for a pointwise judge.
     """
 
@@ -320,7 +322,7 @@ class ExpectedCalls:
     to_ask: int
     reused: int
     left: int
-    held: int = 0
+    in_other_runs: int = 0
 
 
 def expect_calls(judge: Judge, **options: Unpack[SelectionOptions]) -> ExpectedCalls:
@@ -338,9 +340,9 @@ def count_expected_calls(wanted: Selection) -> ExpectedCalls:
     kept = sum(counts[state, False] + counts[state, True] for state in ANSWERED_FAILURE_STATES)
     again = sum(counts[state, False] for state in ANSWERED_FAILURE_STATES) if wanted.ask_failures_again else 0
     reused = counts[CallState.ANSWERED, False] + counts[CallState.ANSWERED, True]
-    held = sum(counts[state, True] for state in OPEN_CALL_STATES)
+    in_other_runs = sum(counts[state, True] for state in OPEN_CALL_STATES)
     left = kept - again
-    return ExpectedCalls(subjects_wanted, calls - reused - left - held, reused, left, held)
+    return ExpectedCalls(subjects_wanted, calls - reused - left - in_other_runs, reused, left, in_other_runs)
 
 
 def count_existing_calls(wanted: Selection) -> Counter[tuple[str, bool]]:

@@ -80,8 +80,8 @@ def measure_run_progress(run: Run) -> RunProgress:
     total = sum(counts.values())
     waiting = sum(counts[state] for state in OPEN_CALL_STATES)
     settled = total - waiting - counts[CallState.CANCELLED]
-    told = cache_costly_count(run, summarise_requests)
-    per_minute = calls_per_minute(run, settled, told) if run.state == RunState.RUNNING else None
+    requests = cache_costly_count(run, summarise_requests)
+    per_minute = calls_per_minute(run, settled, requests) if run.state == RunState.RUNNING else None
     return RunProgress(
         counts=counts,
         total=total,
@@ -90,7 +90,7 @@ def measure_run_progress(run: Run) -> RunProgress:
         taken_over=max(run.planned - total, 0) if run.state != RunState.PLANNING else 0,
         per_minute=per_minute,
         seconds_left=waiting * 60 / per_minute if per_minute else None,
-        **{key: value for key, value in told.items() if key not in ("ended", "lately")},
+        **{key: value for key, value in requests.items() if key not in ("ended", "lately")},
     )
 
 
@@ -102,12 +102,12 @@ def cache_costly_count(run: Run, count: Callable[[Run], dict[str, Any]]) -> dict
     if run.planned < LARGE_RUN_CALLS or run.state not in ACTIVE_RUN_STATES:
         return count(run)
     key = f"{count.__name__}-{run.pk}"
-    told: dict[str, Any] | None = cache.get(key)
-    if told is None:
+    counted: dict[str, Any] | None = cache.get(key)
+    if counted is None:
         began = time.monotonic()
-        told = count(run)
-        cache.set(key, told, timeout=RECOUNT_AFTER_FACTOR * (time.monotonic() - began))
-    return told
+        counted = count(run)
+        cache.set(key, counted, timeout=RECOUNT_AFTER_FACTOR * (time.monotonic() - began))
+    return counted
 
 
 def summarise_requests(run: Run) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def count_unusual_answers(run: Run) -> dict[str, int]:
     )
 
 
-def calls_per_minute(run: Run, settled: int, told: Mapping[str, Any]) -> float | None:
+def calls_per_minute(run: Run, settled: int, requests: Mapping[str, Any]) -> float | None:
     """Calls settled in the last minute; of a rule, which makes no attempts, since it started.
 
     A call may take several requests: those of the last minute settle as many calls as all of them did.
@@ -153,8 +153,8 @@ def calls_per_minute(run: Run, settled: int, told: Mapping[str, Any]) -> float |
     if run.judge.kind == JudgeKind.RULE:
         ended, window = float(settled), elapsed
     else:
-        bought = min((settled - told["copied"]) / told["ended"], 1.0) if told["ended"] else 0.0
-        ended = told["lately"] * bought
+        bought = min((settled - requests["copied"]) / requests["ended"], 1.0) if requests["ended"] else 0.0
+        ended = requests["lately"] * bought
     seconds = window.total_seconds()
     return ended * 60 / seconds if ended > 0 and seconds > 0 else None
 

@@ -96,10 +96,10 @@ def check_run_options(
 
 
 def run_event_fields(run: Run) -> dict[str, Any]:
-    said = {"judge": run.judge.name, "orders": str(run.orders), "samples": run.samples, **run.filters}
+    fields = {"judge": run.judge.name, "orders": str(run.orders), "samples": run.samples, **run.filters}
     if run.budget is not None:
-        said["budget_usd"] = format_exact_usd(run.budget)
-    return said | ({"channel": str(run.channel)} if run.channel != RunChannel.LIVE else {})
+        fields["budget_usd"] = format_exact_usd(run.budget)
+    return fields | ({"channel": str(run.channel)} if run.channel != RunChannel.LIVE else {})
 
 
 def show_judge_to_reviewers(wanted: Selection, user: User | None) -> None:

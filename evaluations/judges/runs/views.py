@@ -114,17 +114,17 @@ def change_run_and_redirect(request: HttpRequest, row: Run, change: Callable[[],
 
 
 def run_context(request: HttpRequest, row: Run) -> dict[str, Any]:
-    told = measure_run_progress(row)
+    progress = measure_run_progress(row)
     is_active = row.state in ACTIVE_RUN_STATES
     return {
         "page": "runs",
         "evaluation": row.evaluation,
         "run": row,
-        "progress": told,
+        "progress": progress,
         "is_active": is_active,
         "batches": row.batches.order_by("pk") if row.channel == RunChannel.BATCH else [],
         # A run that was cancelled or stopped still has answers on their way.
-        "is_moving": is_active or told.counts[CallState.RUNNING] > 0,
+        "is_moving": is_active or progress.counts[CallState.RUNNING] > 0,
         "sees_calls": may_see_calls(request, row.evaluation),
         "quota": exhausted_quota(row),
     } | reparse_context(row.judge)

@@ -65,10 +65,8 @@ class Adapter:
     headers: Headers = field(default_factory=dict)
     query: Callable[[str], Mapping[str, str]] = lambda base_url: {}
     words: ErrorWords = field(default_factory=ErrorWords)
-    meaning: Callable[[ErrorBody, Server, Request, Headers], LLMError | None] = lambda said, server, request, headers: (
-        None
-    )
-    inner: Callable[[ErrorBody], ErrorBody] = lambda said: said
+    meaning: Callable[[ErrorBody, Server, Request, Headers], LLMError | None] = lambda *details: None
+    inner: Callable[[ErrorBody], ErrorBody] = lambda error: error
     fault: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda body: None
     cost: Callable[[Mapping[str, Any], Headers], int | None] = lambda usage, headers: None
     lacks: tuple[str, ...] = ()

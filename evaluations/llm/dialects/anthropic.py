@@ -157,19 +157,19 @@ def parse_anthropic_usage(usage: Mapping[str, Any]) -> Usage:
 # ---- errors --------------------------------------------------------------------------------
 
 
-def classify_anthropic_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
-    why = said.message
-    if said.states(("api usage limits",)):
+def classify_anthropic_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
+    why = error.message
+    if error.states(("api usage limits",)):
         return classify_spend_limit(why, known)
-    if said.status == 429 and said.states(("long context",)):
+    if error.status == 429 and error.states(("long context",)):
         return RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for this account: {why}", **known)
     if found := LIMIT_REFUSED.search(why):
         return StopRun(
             f"The model writes {found[1]} tokens at most: make a judge with this limit or a lower one. It says: {why}",
             **known,
         )
-    return classify_refused_part(said, request, known) if said.status == 400 else None
+    return classify_refused_part(error, request, known) if error.status == 400 else None
 
 
 def classify_spend_limit(why: str, known: Mapping[str, Any]) -> LLMError:
@@ -188,9 +188,9 @@ def classify_spend_limit(why: str, known: Mapping[str, Any]) -> LLMError:
     )
 
 
-def classify_refused_part(said: ErrorBody, request: Request, known: Mapping[str, Any]) -> LLMError | None:
+def classify_refused_part(error: ErrorBody, request: Request, known: Mapping[str, Any]) -> LLMError | None:
     """A part of the request that this model does not know, in the API's own names."""
-    why, words = said.message, said.message.lower()
+    why, words = error.message, error.message.lower()
     if request.shape == ReplyShape.JSON_SCHEMA and words.startswith(("output_config: ", "output_format")):
         return FormatRefused(request.shape, f"The model does not take structured output: {why}", **known)
     if not request.sends("reasoning_effort") or "temperature" in words:

@@ -75,13 +75,13 @@ def unmarked_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """An error that stands in a 200 without being called one: a number and a sentence, or a list of faults."""
     if body.get("choices"):
         return None
-    told = object_member(body, "base_resp")
-    number = told.get("status_code")
+    base = object_member(body, "base_resp")
+    number = base.get("status_code")
     if number not in SUCCESS_CODES:
         status, kind = (
             MINIMAX_CODES.get(number, (TRANSIENT_STATUS, "")) if isinstance(number, int) else (TRANSIENT_STATUS, "")
         )
-        return {"code": status, "type": kind, "message": told.get("status_msg") or f"status {number}"}
+        return {"code": status, "type": kind, "message": base.get("status_msg") or f"status {number}"}
     if body.get("errors") and body.get("success") is not True:
         return {"errors": body["errors"]}
     code = body.get("code", body.get("status_code", body.get("error_code")))
@@ -91,39 +91,39 @@ def unmarked_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return {"message": body["fault"]} if body.get("fault") else None
 
 
-def zhipu_inner_error(said: ErrorBody) -> ErrorBody:
+def zhipu_inner_error(error: ErrorBody) -> ErrorBody:
     """Zhipu's number as the status and the word that all dialects have for it."""
-    numbers = [number for number in said.code.split() if number in ZHIPU_CODES]
-    if not numbers or not 400 <= said.status < 500:
-        return litellm_inner_error(openrouter_inner_error(said))
+    numbers = [number for number in error.code.split() if number in ZHIPU_CODES]
+    if not numbers or not 400 <= error.status < 500:
+        return litellm_inner_error(openrouter_inner_error(error))
     status, kind = ZHIPU_CODES[numbers[-1]]
     return ErrorBody(
         status,
-        said.message,
-        f"{said.code} {kind}",
-        said.param,
-        said.body,
-        said.is_json,
-        said.wrote,
+        error.message,
+        f"{error.code} {kind}",
+        error.param,
+        error.body,
+        error.is_json,
+        error.flawed_reply,
         is_known_status=True,
     )
 
 
-def classify_generic_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+def classify_generic_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     """What Alibaba says of limits and of models that only stream; else what the gateways mean by it."""
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
-    if said.status == 429 and said.states(("allocationquota", "allocated quota exceeded")):
-        return Retry(f"The server answered 429: {said.message}", busy=True, **known)
-    if said.states(("enable_thinking",)):
+    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
+    if error.status == 429 and error.states(("allocationquota", "allocated quota exceeded")):
+        return Retry(f"The server answered 429: {error.message}", busy=True, **known)
+    if error.states(("enable_thinking",)):
         return StopRun(
             f"The model thinks only in a stream: add enable_thinking: false to the body of the judge's requests. "
-            f"It says: {said.message}",
+            f"It says: {error.message}",
             **known,
         )
-    if said.states(("only support stream", "only supports stream")):
-        return StopRun(f"The model answers only in a stream: choose another one. It says: {said.message}", **known)
-    told = (one(said, server, request, headers) for one in GATEWAY_CLASSIFIERS)
-    return next((error for error in told if error is not None), None)
+    if error.states(("only support stream", "only supports stream")):
+        return StopRun(f"The model answers only in a stream: choose another one. It says: {error.message}", **known)
+    one_found = (one(error, server, request, headers) for one in GATEWAY_CLASSIFIERS)
+    return next((error for error in one_found if error is not None), None)
 
 
 GATEWAY_CLASSIFIERS: Final = (
@@ -139,11 +139,11 @@ def build_generic_adapter(known: Sequence[Adapter]) -> Adapter:
 
     def any_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
         costs = (one(usage, headers) for one in (*(one.cost for one in known), perplexity_cost))
-        return next((told for told in costs if told is not None), None)
+        return next((one_found for one_found in costs if one_found is not None), None)
 
     def any_fault(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
         faults = (one(body) for one in (*(one.fault for one in known), unmarked_error))
-        return next((told for told in faults if told is not None), None)
+        return next((one_found for one_found in faults if one_found is not None), None)
 
     def read(body: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
         return parse_chat_answer(with_xai_total(body) if is_xai_usage(body) else body, headers, request, cost=any_cost)

@@ -45,9 +45,9 @@ def groq_embedded_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return error if isinstance(error, Mapping) and error else None
 
 
-def classify_groq_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    if said.status == NO_CAPACITY:
-        return Retry(f"The server answered 498: {said.message}", busy=True, http_status=498, body=said.body)
+def classify_groq_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    if error.status == NO_CAPACITY:
+        return Retry(f"The server answered 498: {error.message}", busy=True, http_status=498, body=error.body)
     return None
 
 
@@ -115,13 +115,13 @@ def parse_xai_answer(body: Mapping[str, Any], headers: Headers, request: Request
     return parse_chat_answer(with_xai_total(body), headers, request, cost=xai_cost)
 
 
-def classify_xai_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+def classify_xai_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     """A limit is told with all others, those a day among them: only those that are reached tell how long it lasts."""
-    limits = XAI_LIMITS.findall(said.message) if said.status == 429 else []
+    limits = XAI_LIMITS.findall(error.message) if error.status == 429 else []
     reached = [unit.lower() for unit, actual, limit in limits if int(actual) >= int(limit)]
     if not reached or any(unit not in SHORT_LIMIT_PERIODS for unit in reached):
         return None
-    return Retry(f"The server answered 429: {said.message}", busy=True, http_status=429, body=said.body)
+    return Retry(f"The server answered 429: {error.message}", busy=True, http_status=429, body=error.body)
 
 
 XAI_ADAPTER: Final = Adapter(
@@ -167,15 +167,15 @@ def google_base_url(given: str) -> str:
     return f"{given}/openai" if path in ("/v1beta", "/v1") else given
 
 
-def classify_google_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
-    why = said.message
-    if said.status == 429:
-        return classify_google_quota(said, request, known)
-    if request.shape != ReplyShape.TEXT and said.status == 400 and said.holds(SCHEMA_REFUSED_WORDS):
+def classify_google_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
+    why = error.message
+    if error.status == 429:
+        return classify_google_quota(error, request, known)
+    if request.shape != ReplyShape.TEXT and error.status == 400 and error.holds(SCHEMA_REFUSED_WORDS):
         sentence = f"The server does not take structured output ({request.shape}): {why}"
         return FormatRefused(request.shape, sentence, **known)
-    if said.status == 404 and "model" not in said.body.lower():
+    if error.status == 404 and "model" not in error.body.lower():
         return StopRun(
             f"There is no chat API at {server.base_url}: is the base URL right? Google's ends in /v1beta/openai.",
             **known,
@@ -183,19 +183,19 @@ def classify_google_error(said: ErrorBody, server: Server, request: Request, hea
     return None
 
 
-def classify_google_quota(said: ErrorBody, request: Request, known: dict[str, Any]) -> LLMError | None:
+def classify_google_quota(error: ErrorBody, request: Request, known: dict[str, Any]) -> LLMError | None:
     """A quota that will not be lifted by itself, or not before a day has passed; None for one a minute."""
-    if NO_QUOTA.search(said.message) and len(NO_QUOTA.findall(said.message)) == len(ANY_LIMIT.findall(said.message)):
+    if NO_QUOTA.search(error.message) and len(NO_QUOTA.findall(error.message)) == len(ANY_LIMIT.findall(error.message)):
         return StopRun(
             f"The project has no quota for “{request.model}”: turn on billing, or make a judge with another model. "
-            f"It says: {said.message}",
+            f"It says: {error.message}",
             **known,
         )
-    if not said.holds(CHAT_ERROR_WORDS.quota):
+    if not error.holds(CHAT_ERROR_WORDS.quota):
         return None
-    delay = max((float(found) for found in RETRY_DELAY.findall(said.body)), default=0.0)
+    delay = max((float(found) for found in RETRY_DELAY.findall(error.body)), default=0.0)
     after = min(delay, MAX_PAUSE_SECONDS) if delay > SHORT_DELAY_SECONDS else HOUR_SECONDS
-    return QuotaExhausted(f"The endpoint's quota is used up. It says: {said.message}", after=after, **known)
+    return QuotaExhausted(f"The endpoint's quota is used up. It says: {error.message}", after=after, **known)
 
 
 GOOGLE_ADAPTER: Final = Adapter(

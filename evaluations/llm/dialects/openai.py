@@ -66,35 +66,35 @@ def azure_query(given: str) -> Mapping[str, str]:
     return {"api-version": AZURE_API_VERSION} if "/openai/deployments/" in urlsplit(given).path else {}
 
 
-def is_version_too_old_for_part(said: ErrorBody) -> bool:
+def is_version_too_old_for_part(error: ErrorBody) -> bool:
     """Whether the version is only too old for a part of the request, which can be written another way."""
-    return said.states(CHAT_ERROR_WORDS.format) or said.refused_setting(SETTING_NAMES) is not None
+    return error.states(CHAT_ERROR_WORDS.format) or error.refused_setting(SETTING_NAMES) is not None
 
 
-def classify_azure_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
-    if said.states(NO_DEPLOYMENT_WORDS):
+def classify_azure_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
+    if error.states(NO_DEPLOYMENT_WORDS):
         return StopRun(
             f"{server.base_url} has no deployment “{request.model}”: name the judge's model as the deployment is named "
-            f"in Azure, not as the model behind it. It says: {said.message}",
+            f"in Azure, not as the model behind it. It says: {error.message}",
             **known,
         )
-    if said.status in (400, 404) and said.states(API_VERSION_WORDS) and not is_version_too_old_for_part(said):
+    if error.status in (400, 404) and error.states(API_VERSION_WORDS) and not is_version_too_old_for_part(error):
         return StopRun(
             "Azure refuses the API version: set another api-version among the endpoint's extra query parameters, or "
-            f"use an address that ends in /openai/v1, without one. It says: {said.message}",
+            f"use an address that ends in /openai/v1, without one. It says: {error.message}",
             **known,
         )
-    if said.status in (400, 404) and said.states(NOT_FOR_CHAT_WORDS):
+    if error.status in (400, 404) and error.states(NOT_FOR_CHAT_WORDS):
         return StopRun(
             "This deployment is not served by Chat Completions: use an address that ends in /openai/v1, and set the "
-            f"endpoint's provider to OpenAI (Responses). It says: {said.message}",
+            f"endpoint's provider to OpenAI (Responses). It says: {error.message}",
             **known,
         )
-    if said.status == 404 and "model" not in said.message.lower():
+    if error.status == 404 and "model" not in error.message.lower():
         return StopRun(
             f"There is no chat API at {server.base_url}: the base URL is the resource's address, such as "
-            f"https://NAME.openai.azure.com. It says: {said.message}",
+            f"https://NAME.openai.azure.com. It says: {error.message}",
             **known,
         )
     return None
@@ -165,13 +165,13 @@ def parse_responses_answer(answered: Mapping[str, Any], headers: Headers, reques
     if not isinstance(output, list) or status not in ("completed", "incomplete"):
         return None
     parts = list(output_parts(output, "message", "content"))
-    said = [part for part in parts if part.get("type") == "output_text"]
+    error = [part for part in parts if part.get("type") == "output_text"]
     why = (
         content_text(object_member(answered, "incomplete_details").get("reason")) if status == "incomplete" else "stop"
     )
-    logprobs = [token for part in said for token in part.get("logprobs") or ()]
+    logprobs = [token for part in error for token in part.get("logprobs") or ()]
     return Answer(
-        text="".join(content_text(part.get("text")) for part in said),
+        text="".join(content_text(part.get("text")) for part in error),
         finish_reason=normalise_finish_reason(why),
         refusal="".join(content_text(part.get("refusal")) for part in parts if part.get("type") == "refusal"),
         model=content_text(answered.get("model"))[:200],
@@ -197,18 +197,18 @@ def output_parts(output: list[Any], kind: str, name: str) -> Iterator[Mapping[st
 # ---- errors --------------------------------------------------------------------------------
 
 
-def classify_responses_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+def classify_responses_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
     was_asked = request.sends("reasoning_effort") and bool(responses_reasoning_summary(request))
-    if was_asked and (said.param == "reasoning.summary" or said.states(SUMMARY_REFUSED_WORDS)):
+    if was_asked and (error.param == "reasoning.summary" or error.states(SUMMARY_REFUSED_WORDS)):
         return SettingRefused(
-            REASONING_SUMMARY, f"The model gives no summary of its reasoning: {said.message}", **known
+            REASONING_SUMMARY, f"The model gives no summary of its reasoning: {error.message}", **known
         )
-    if not said.is_known_status and said.states(BUSY_CODES):
-        return Retry(f"The server is busy: {said.message}", busy=True, **known)
-    if not said.is_known_status and said.states(BLOCKED_WORDS):
-        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {said.message}", **known)
-    if said.status in (404, 405) and "model" not in said.body.lower():
+    if not error.is_known_status and error.states(BUSY_CODES):
+        return Retry(f"The server is busy: {error.message}", busy=True, **known)
+    if not error.is_known_status and error.states(BLOCKED_WORDS):
+        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {error.message}", **known)
+    if error.status in (404, 405) and "model" not in error.body.lower():
         return StopRun(
             f"There is no Responses API at {server.base_url}: set the endpoint's provider to another one, or check the "
             "base URL. It usually ends in /v1.",

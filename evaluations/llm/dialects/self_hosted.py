@@ -64,14 +64,14 @@ WRONG_PATH_WORDS: Final = ("unexpected endpoint or method",)
 NO_MODEL_LOADED_WORDS: Final = ("no models loaded", "no model loaded", "multiple models are loaded")
 
 
-def classify_lm_studio_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+def classify_lm_studio_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     """It answers 200 to any path, with an error inside; a path without /v1 is the usual mistake."""
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
     right = f"{local_server_root(server.base_url)}/v1"
-    if said.states(WRONG_PATH_WORDS) and right != server.base_url:
-        return StopRun(f"The base URL should end in /v1: {right}. LM Studio says: {said.message}", **known)
-    if said.states(NO_MODEL_LOADED_WORDS):
-        return StopRun(f"LM Studio has not loaded “{request.model}”: load it there. It says: {said.message}", **known)
+    if error.states(WRONG_PATH_WORDS) and right != server.base_url:
+        return StopRun(f"The base URL should end in /v1: {right}. LM Studio says: {error.message}", **known)
+    if error.states(NO_MODEL_LOADED_WORDS):
+        return StopRun(f"LM Studio has not loaded “{request.model}”: load it there. It says: {error.message}", **known)
     return None
 
 
@@ -201,18 +201,18 @@ def parse_ollama_usage(given: Mapping[str, Any]) -> Usage:
 # ---- errors --------------------------------------------------------------------------------
 
 
-def classify_ollama_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
-    why = said.message.lower()
-    if is_native_request(request) and lacks_native_api(said, request):
-        return native_api_refused(said.message, **known)
-    if said.status == HTTPStatus.NOT_FOUND and "model" in why and "not found" in why:
+def classify_ollama_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
+    why = error.message.lower()
+    if is_native_request(request) and lacks_native_api(error, request):
+        return native_api_refused(error.message, **known)
+    if error.status == HTTPStatus.NOT_FOUND and "model" in why and "not found" in why:
         return StopRun(
             f"{server.base_url} does not have the model “{request.model}”: run “ollama pull {request.model}” there, or "
-            f"make a judge with a model that it has. It says: {said.message}",
+            f"make a judge with a model that it has. It says: {error.message}",
             **known,
         )
-    if said.status == HTTPStatus.UNAUTHORIZED and "signin" in said.body.lower():
+    if error.status == HTTPStatus.UNAUTHORIZED and "signin" in error.body.lower():
         return StopRun(
             f"“{request.model}” runs in Ollama's cloud, and {server.base_url} is not signed in there: "
             "run “ollama signin” on that machine.",
@@ -221,11 +221,11 @@ def classify_ollama_error(said: ErrorBody, server: Server, request: Request, hea
     return None
 
 
-def lacks_native_api(said: ErrorBody, request: Request) -> bool:
+def lacks_native_api(error: ErrorBody, request: Request) -> bool:
     """Whether the server does not know the path, rather than the model."""
-    why = said.message.lower()
+    why = error.message.lower()
     is_of_model = "model" in why or request.model.lower() in why
-    return (said.status in NO_SUCH_PATH_STATUSES and not is_of_model) or "unexpected endpoint" in why
+    return (error.status in NO_SUCH_PATH_STATUSES and not is_of_model) or "unexpected endpoint" in why
 
 
 def native_api_refused(why: str, **known: Any) -> SettingRefused:
@@ -264,16 +264,16 @@ def parse_vllm_answer(given: Mapping[str, Any], headers: Headers, request: Reque
     return answer
 
 
-def classify_vllm_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+def classify_vllm_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     """A limit of tokens that is no smaller than the context leaves no room for any prompt."""
-    context = VLLM_CONTEXT_LENGTH.search(said.message)
+    context = VLLM_CONTEXT_LENGTH.search(error.message)
     if context is None or request.max_tokens is None or request.max_tokens < int(context[1]):
         return None
     return StopRun(
         f"This judge's limit of {request.max_tokens:,} tokens is no smaller than the model's context of "
-        f"{int(context[1]):,}: make a judge with a lower one. It says: {said.message}",
-        http_status=said.status,
-        body=said.body,
+        f"{int(context[1]):,}: make a judge with a lower one. It says: {error.message}",
+        http_status=error.status,
+        body=error.body,
     )
 
 
