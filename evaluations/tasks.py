@@ -32,7 +32,7 @@ from evaluations.judges.calls.reply_reparse import continue_reparse, judges_with
 from evaluations.judges.calls.worker_registry import list_idle_workers, own_worker_name
 from evaluations.judges.endpoints.services import refresh_local_server
 from evaluations.judges.runs.planner import cancel_waiting_calls, plan_run_calls
-from evaluations.judges.runs.run_states import stop_run
+from evaluations.judges.runs.services import stop_run
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import

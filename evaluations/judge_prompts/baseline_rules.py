@@ -12,7 +12,6 @@ from evaluations.domain.texts import PairTexts, messages_to_text
 LONGEST_RULE: Final = "longest"
 FIRST_RULE: Final = "first"
 RANDOM_RULE: Final = "random"
-
 TIE_LENGTH_SHARE: Final = 0.05  # of the longer one's characters
 
 

@@ -12,7 +12,6 @@ SUMMARY_RATING_NAME: Final = "summary-rating"
 REFERENCE_METRIC_NAME: Final = "reference-metric"
 DEFAULT_METRIC: Final = "correctness"
 DEFAULT_REASON_KEY: Final = "reason"
-
 SIX_ASPECT: Final = RubricSpec(
     kind=RubricKind.PAIRWISE,
     instructions=(

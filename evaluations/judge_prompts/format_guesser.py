@@ -13,7 +13,6 @@ from evaluations.replies.reply_format import JSON_FORMAT, TEXT_FORMAT, TWO_STEP_
 
 OVERALL_ASPECT: Final = AspectSpec("overall", "Overall", "")
 METRIC_ASPECT: Final = AspectSpec("correctness", "Correctness", "", reply_key="correctness")
-
 RATIONALE_KEYS: Final = {
     *("rationale", "reason", "reasons", "reasoning", "explanation", "justification"),
     *("analysis", "thoughts", "feedback", "critique", "comment", "comments", "why"),
@@ -115,9 +114,6 @@ def guess_format(kind: RubricKind, text: str, after: str, fields: Collection[str
 
 def single_aspect_format(aspect: AspectSpec, **said: str) -> GuessedFormat:
     return GuessedFormat((aspect,), (aspect.key,), **said)
-
-
-# ---- pairwise ------------------------------------------------------------------------------
 
 
 def guess_pairwise_format(text: str, after: str) -> GuessedFormat:
@@ -276,9 +272,6 @@ def offer_labels(aspect: AspectSpec, labels: Mapping[Choice, str]) -> AspectSpec
     )
 
 
-# ---- pointwise -----------------------------------------------------------------------------
-
-
 def guess_pointwise_format(text: str, fields: Collection[str]) -> GuessedFormat:
     """As named keys, as an object that is shown, as fields that are named; without any, in two steps."""
     if "verdict_key" in fields:
@@ -362,9 +355,6 @@ def add_scale(form: GuessedFormat, text: str, after: str) -> GuessedFormat:
 
 def parse_number_words(words: Iterable[str]) -> list[float]:
     return [number for word in words for number in parse_band_numbers(word)]
-
-
-# ---- what a document shows -----------------------------------------------------------------
 
 
 def find_shown_objects(text: str) -> list[dict[str, Any]]:

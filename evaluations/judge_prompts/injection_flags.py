@@ -19,7 +19,6 @@ NEARBY_LENGTH: Final = 80  # characters before a label that may say what it is f
 # Characters that nobody sees, and that ordinary texts hardly hold: they break up words that are to be hidden.
 HIDDEN_CHARACTERS: Final = "\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
 HIDDEN_REMOVED: Final = dict.fromkeys(map(ord, HIDDEN_CHARACTERS))
-
 S: Final = r"\s{1,3}"
 JUDGE: Final = r"(?:judge|evaluator)s?"
 SIDE: Final = r"(?:response|assistant|output|candidate|summary)"
@@ -104,7 +103,6 @@ FLAG_PATTERNS: Final = (
 )
 # Between texts that are looked at together: no pattern reaches across it, and to none is it unlike an end.
 TEXT_SEPARATOR: Final = "\n\x00\n"
-
 # A label as a word of its own that ends what is said, "A." but not "A colour" or "A, B or C", or that
 # a side is named by. Found first, since it is rare; what stands before it then decides.
 QUOTED_LABEL: Final = re.compile(

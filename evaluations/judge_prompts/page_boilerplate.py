@@ -14,13 +14,11 @@ MAX_LINE_LENGTH: Final = 300
 MIN_NUMBERED_LINES: Final = 3
 MIN_WEAK_NUMBERED_LINES: Final = 5
 MIN_WEAK_LINES: Final = 3
-
 # 12 | text, 12→text and 12<tab>text are numbers of lines. 12 text and 12: text may be items of a list or a scale.
 GUTTER: Final = re.compile(r"[ \t]{0,8}(\d{1,4})(?:[ ]?[|│┃→][ ]?|\t)(.*)")
 WEAK_GUTTER: Final = re.compile(r"[ \t]{0,8}(\d{1,4})(?::(?=[ \t]|$))?((?:[ \t].*)?)")
 NUMBER: Final = re.compile(r"\s{0,8}(\d{1,4})\s{0,8}")
 FILE_NAME: Final = re.compile(r"[\w./-]{1,80}\.\w{1,5}")
-
 LANGUAGE: Final = r"(?:python|jsonc?|ya?ml|xml|html|markdown|plaintext|text|txt|bash|shell|javascript|typescript)"
 # A whole line of one of these is a button or a link of a page, wherever it is.
 CERTAIN_LINE: Final = re.compile(
@@ -126,9 +124,6 @@ def remove_boilerplate(text: str) -> str:
     return "\n".join(kept[written[0] : written[-1] + 1]) if written else ""
 
 
-# ---- buttons, menus and notices ------------------------------------------------------------
-
-
 def plain_words(line: str) -> str:
     """The words of a line, in lower case and without what is drawn round them."""
     return " ".join(line.strip(LINE_ORNAMENTS).casefold().split()).rstrip("?!: ")
@@ -185,9 +180,6 @@ def find_menu_rows(contents: Sequence[str], sure: set[int], listed: set[int]) ->
             row = []
     if row:
         yield row
-
-
-# ---- numbers of lines ----------------------------------------------------------------------
 
 
 def strip_line_numbers(lines: Sequence[str]) -> list[str]:

@@ -19,7 +19,6 @@ from evaluations.replies.reply_format import JSON_FORMAT, answer_format, json_fo
 
 MAX_DOCUMENT_LENGTH: Final = 200_000
 UNNAMED_PROMPT: Final = "pasted prompt"
-
 # NAME = """…""", as prompts stand in Python.
 PYTHON_TEXT: Final = re.compile(
     r"^[ \t]*(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*\(?\s*[rRfFuU]{0,2}(\"\"\"|''')(.*?)\2", re.DOTALL | re.MULTILINE

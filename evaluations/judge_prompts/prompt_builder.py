@@ -35,11 +35,8 @@ from evaluations.replies.reply_format import (
 )
 
 SHARED_TITLES: Final = {"input": "Input", "context": "Context", "expected_output": "Expected output"}
-
 PAIR_TITLES: Final = {"output_a": "Output A", "output_b": "Output B"}
-
 RESPONSE_TITLE: Final = {"output": "Output"}
-
 VERDICT_FIELDS: Final = ("reasoning", "choice", "choices", "score", "scores")
 
 FrameText = Callable[[str, str], str]
@@ -114,12 +111,9 @@ MATERIAL_RULE = (
 )
 
 NO_EXAMPLES = "(none)"
-
 # What blocks are called.
 QUERY_TITLE = "user's query"
-
 CONTEXT_TITLE = "context"
-
 REFERENCE_TITLE = "reference answer"
 
 
@@ -187,9 +181,6 @@ def build_repair_request(spec: RubricSpec, unread: str, *, alone: bool) -> str:
     return f"Your answer could not be read. {unread}\n\nGive your whole answer once more.\n\n{form}"
 
 
-# ---- a pasted prompt -----------------------------------------------------------------------
-
-
 def template_values(spec: RubricSpec, texts: PairTexts | ResponseTexts, judged: Mapping[str, str]) -> Mapping[str, str]:
     """What a pasted template may ask for. What was not supplied is empty."""
     return {
@@ -236,9 +227,6 @@ def build_examples_section(spec: RubricSpec, fence_key: str) -> str:
     return f"Examples that were judged before, each with the answer it was given:\n\n{examples}"
 
 
-# ---- the first layout: judges that have it are sent the same bytes for good ----------------
-
-
 def build_first_layout(
     spec: RubricSpec, texts: PairTexts | ResponseTexts, judged: Mapping[str, str], token: str
 ) -> str:
@@ -256,9 +244,6 @@ def build_first_layout(
 
 def render_turn(number: int, message: Message, token: str) -> str:
     return fence_text(f"turn {number}, {message['role']}", message["content"], token)
-
-
-# ---- the current layout --------------------------------------------------------------------
 
 
 def build_material(
@@ -343,9 +328,6 @@ def build_verdict_request(spec: RubricSpec, texts: PairTexts | ResponseTexts, *,
     if wants_text(spec) and verdict_pattern(spec) and not (two_steps or wants_two_steps(spec)):
         return f"Judge {what} now. Give your verdict in exactly the form that the instructions ask for."
     return f"Judge {what} now.\n\n{format_instruction(spec, two_steps=two_steps)}"
-
-
-# ---- both layouts --------------------------------------------------------------------------
 
 
 def judged_text_title(spec: RubricSpec, field: str) -> str:

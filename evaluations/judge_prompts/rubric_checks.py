@@ -66,9 +66,6 @@ def refuse_missing_aspects(spec: RubricSpec) -> None:
         raise InputRefused("The order of the reply must name every aspect of the rubric once.")
 
 
-# ---- what a verdict may be -----------------------------------------------------------------
-
-
 def refuse_invalid_labels(aspect: AspectSpec) -> None:
     if aspect.scale_min is not None or aspect.scale_max is not None or aspect.scale_step is not None:
         raise InputRefused(f"“{aspect.key}” compares two responses and can have no scale: leave the scale empty.")
@@ -99,9 +96,6 @@ def divides_evenly(step: float, width: float) -> bool:
     if not isfinite(step) or step <= 0 or width / step > 1e6:
         return False
     return abs(width / step - round(width / step)) <= SCALE_TOLERANCE * max(1.0, width / step)
-
-
-# ---- the form of the reply -----------------------------------------------------------------
 
 
 def refuse_invalid_format(spec: RubricSpec) -> None:
@@ -154,9 +148,6 @@ def refuse_slow_pattern(spec: RubricSpec) -> None:
         raise InputRefused(f"The pattern of the verdict cannot be used: {refused}.") from None
 
 
-# ---- a pasted prompt -----------------------------------------------------------------------
-
-
 def refuse_unresolved_placeholders(spec: RubricSpec) -> None:
     """Every placeholder has a field, in a rubric of plain instructions too: none is ever sent to a judge as it is."""
     unfillable = find_template_syntax(spec.instructions, spec.placeholders)
@@ -193,9 +184,6 @@ def refuse_incomplete_template(spec: RubricSpec) -> None:
         raise InputRefused(
             f"{filled['verdict_key']} stands for one verdict: ask about one aspect, or map it to literal."
         )
-
-
-# ---- examples ------------------------------------------------------------------------------
 
 
 def refuse_invalid_example(spec: RubricSpec, example: Mapping[str, Any], number: int) -> None:

@@ -1,6 +1,7 @@
-"""SQL on calls that may be sent now, on the accounts of runs, on stored answers.
+"""SQL on due calls, on the accounts of runs, on stored answers.
 
-It is raw because composing these statements took longer than running them."""
+It is raw because composing these statements took longer than running them.
+"""
 
 import uuid
 from collections.abc import Sequence
@@ -20,14 +21,14 @@ def clock_sql() -> str:
 
 
 class RunAtWork(NamedTuple):
-    """The database's time while a run is at work, and the seconds for which its endpoint is left alone."""
+    """The database's time, and the seconds for which the run's endpoint is paused."""
 
     now: datetime
     pause: float
 
 
 def find_run_at_work(run: Run) -> RunAtWork | None:
-    """None where the run is not at work."""
+    """The run's present state; None unless it is running."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT {clock_sql()}, e.paused_until "
@@ -71,7 +72,7 @@ def lock_call_rows(call_ids: Sequence[int]) -> tuple[list[LockedCallRow], dateti
 
 
 class DueCall(NamedTuple):
-    """A call that may be asked now, with the texts that its judge is to read, JSON as it is stored."""
+    """A call that may be sent now, with the texts to judge as stored JSON."""
 
     call_id: int
     comparison_id: int | None
@@ -115,10 +116,9 @@ DUE_CALLS_BY_KIND: Final = {
 
 
 def find_due_calls(run: Run, kind: RubricKind, room: int, now: datetime) -> list[DueCall]:
-    """Calls that wait and may be asked now, the oldest first, locked until the transaction ends.
+    """Pending calls that may be sent now, oldest first, locked until the transaction ends.
 
-    What another worker is claiming at this moment is passed over, not waited for; on SQLite the
-    transaction itself keeps others out.
+    Calls that another worker is claiming are skipped; on SQLite the transaction itself keeps others out.
     """
     where = WAITING_CALLS
     if connection.features.has_select_for_update_skip_locked:
@@ -139,7 +139,7 @@ def fetch_due_calls(kind: RubricKind, where: str, values: Sequence[str | int | N
 
 
 def reserve_amount(run_id: int, amount: int) -> bool:
-    """The one statement that may let a request be bought: false where the budget does not hold it."""
+    """The only statement that allows a request to be bought: False if the budget does not cover it."""
     fits = "(budget IS NULL OR spent + reserved + %s <= budget)"
     with connection.cursor() as cursor:
         cursor.execute(
@@ -164,7 +164,7 @@ def touch_rater(rater_id: int, now: datetime) -> None:
 
 
 class KnownCall(NamedTuple):
-    """A call with a key that is asked for."""
+    """A call with a wanted key."""
 
     call_id: int
     copied_from_id: int | None
@@ -177,7 +177,7 @@ class KnownCall(NamedTuple):
 
 
 def find_known_calls(keys: Sequence[str], now: datetime) -> list[KnownCall]:
-    """The calls with these keys that are answered, or being asked. The condition on '' names the index."""
+    """The calls with these keys that are answered or in flight. The condition on '' selects the index."""
     if not keys:
         return []
     with connection.cursor() as cursor:

@@ -38,7 +38,7 @@ MAX_LISTED_BATCHES: Final = 200  # of the newest batches, for one that a killed 
 
 @dataclass(frozen=True)
 class RemoteBatch:
-    """A batch as its server tells of it. ``error`` says why it was refused as a whole."""
+    """A batch as its server describes it. ``error`` says why it was refused as a whole."""
 
     id: str
     state: str
@@ -54,7 +54,7 @@ class RemoteBatch:
 
 @dataclass(frozen=True)
 class BatchLine:
-    """One request's answer: the HTTP answer that it would have had, or none, with the code that says why."""
+    """One answer of a batch: the status and body of a single request, or a code that says why there is none."""
 
     custom_id: str
     status: int | None
@@ -63,7 +63,7 @@ class BatchLine:
 
 
 def build_batch_line(custom_id: str, request: Request, server: Server | None = None) -> bytes:
-    """One request as a line of the file that is sent, in the dialect of its server."""
+    """One request as a line of the batch file, in the dialect of its server."""
     adapter = find_adapter(server) if server else GENERIC_ADAPTER
     body = merge_extra_fields(adapter.body(request), extra_body_fields(server, request))
     line = {"custom_id": custom_id, "method": "POST", "url": adapter.batch_path, "body": body}
@@ -72,7 +72,7 @@ def build_batch_line(custom_id: str, request: Request, server: Server | None = N
 
 @dataclass(frozen=True)
 class BatchServer:
-    """What may be asked of the server about batches. Every method may raise LLMError."""
+    """The Batch API of one server. Every method may raise LLMError."""
 
     client: OpenAI
     server: Server
@@ -80,7 +80,7 @@ class BatchServer:
     omitted_headers: Mapping[str, Omit] = field(default_factory=dict)  # headers that the client is not to send
 
     def send(self, file: Path, mark: str) -> RemoteBatch:
-        """Upload the file and have it worked."""
+        """Upload the file and start a batch."""
         with self.errors():
             uploaded = self.client.files.create(file=file, purpose="batch", extra_headers=self.omitted_headers)
             made = self.client.batches.create(
@@ -93,7 +93,7 @@ class BatchServer:
         return parse_remote_batch(made)
 
     def find(self, mark: str) -> RemoteBatch | None:
-        """The batch that was sent under this mark, if there is one."""
+        """The batch with this mark, if there is one."""
         with self.errors():
             for seen, made in enumerate(self.client.batches.list(limit=100, extra_headers=self.omitted_headers)):
                 if (made.metadata or {}).get(BATCH_MARK_NAME) == mark:
@@ -111,7 +111,7 @@ class BatchServer:
             return parse_remote_batch(self.client.batches.cancel(remote_id, extra_headers=self.omitted_headers))
 
     def lines(self, file_id: str) -> Iterator[BatchLine]:
-        """The answers in a file, one at a time; a line that is no answer is left out."""
+        """The answers in a file, one at a time; invalid lines are skipped."""
         with (
             self.errors(),
             self.client.files.with_streaming_response.content(file_id, extra_headers=self.omitted_headers) as content,
@@ -141,7 +141,7 @@ EMPTY_REQUEST: Final = Request(messages=(), model="")
 
 @contextmanager
 def connect_batches(server: Server) -> Iterator[BatchServer]:
-    """The server's batches, over connections that close at the end."""
+    """The server's Batch API, over connections that close at the end."""
     key = server_key(server)
     if not find_adapter(server).batch_path:
         raise StopRun(
@@ -189,7 +189,7 @@ def parse_batch_line(text: str) -> BatchLine | None:
 
 
 def parse_line_answer(line: BatchLine, server: Server, request: Request, key: str = "") -> Answer:
-    """The answer that a line holds, by the same rules as one that came by itself; else LLMError."""
+    """The answer in a line, by the rules of single requests; else LLMError."""
     if line.status is None:
         raise Retry(f"The batch ended before this was asked ({line.code or 'no reason given'}).")
     text = json.dumps(line.body, ensure_ascii=False)

@@ -14,14 +14,11 @@ LOOKAHEAD_SECONDS: Final = 0.15  # longer than a claim takes, on a busy machine 
 EXPIRED_SHARE_SECONDS: Final = 0.25  # until a share that had run out is looked at again
 
 
-# ---- all together --------------------------------------------------------------------------
-
-
 @dataclass
 class Capacity:
-    """One endpoint as one process finds it. ``users``: who asks there, and how many each has in flight.
+    """The capacity of one endpoint, as found by one process. ``users``: its work sessions.
 
-    ``valid_until``: from then on nothing is sent, for others may have taken this process's share of the limits.
+    ``valid_until``: after it nothing is sent, since others may have taken this process's share of the limits.
     """
 
     limits: RateLimits = field(default_factory=RateLimits)
@@ -41,9 +38,9 @@ class Capacity:
     ) -> None:
         """Keep to these limits from now on.
 
-        A stated number of requests at once is where it begins, too: whoever set it knows the server. Of the slots
-        that the server told of, each of the ``workers`` begins with its part, and may have all where the others
-        have nothing in flight. ``busy`` are those that have, this one included.
+        A configured number of requests at once is also the starting size: whoever set it knows the server. Of the slots
+        that the server reported, each of the ``workers`` starts with its share, and may use all while the others have
+        nothing in flight. ``busy``: workers with requests in flight, this one included.
         """
         self.valid_until = valid_until
         most = MAX_IN_FLIGHT if limits.begin_with is None else limits.begin_with
@@ -63,7 +60,7 @@ class Capacity:
         return int(min(self.window.size, self.window.most))
 
     def wait(self, now: float) -> float:
-        """Seconds until time alone allows one more request, or until that is to be asked again."""
+        """Seconds until time alone allows one more request, or until the next check."""
         waits = [self.pace.wait(now), EXPIRED_SHARE_SECONDS if now >= self.valid_until else 0.0]
         if self.requests is not None:
             waits.append(self.requests.wait(now, 1))
@@ -84,7 +81,7 @@ class Capacity:
         return RequestInFlight(now, self.number, self.in_flight, self.tokens_a_call)
 
     def may_send(self, now: float, seconds: float) -> int:
-        """How many the pace and the limits a minute allow by then."""
+        """How many requests the rate and the limits per minute allow within these seconds."""
         buckets = [self.requests] if self.requests is not None else []
         if self.pace.limit is not None:
             buckets.append(self.pace.bucket)
@@ -101,7 +98,7 @@ class Capacity:
             user.wake()
 
     def answered(self, sent: RequestInFlight, now: float, tokens: int | None = None) -> None:
-        """The server kept up. What it counted corrects what was taken out for this request."""
+        """The server kept up; its token count corrects the tokens taken for this request."""
         took = now - sent.at
         if not self.latency and took <= QUICK_ANSWER_SECONDS and self.limits.begin_with is None:
             self.window.begin_quickly(took)
@@ -113,7 +110,7 @@ class Capacity:
         self.window.grow(sent, now)
 
     def rejected(self, sent: RequestInFlight, now: float, after: float | None = None) -> None:
-        """429: too many, or too fast. One burst counts once; the time that the server named is kept."""
+        """Status 429: too many requests, or too fast. A burst counts once; the time that the server named is kept."""
         self.pace.refuse(sent)
         if self.window.cut(sent, now, back_to=1):
             self.pace.slow_down(sent, now, after)
@@ -126,7 +123,7 @@ class Capacity:
 
 @dataclass(eq=False)
 class CapacityUser:
-    """One work session at an endpoint that it may share with others; ``wants_more`` while it has more to send."""
+    """One work session at an endpoint, which others may share; ``wants_more`` while it has more to send."""
 
     capacity: Capacity
     wake: Callable[[], None] = lambda: None
@@ -134,7 +131,7 @@ class CapacityUser:
     wants_more: bool = True
 
     def room(self, now: float) -> int:
-        """How many it may have more in flight, whatever the pace: its part, and what others leave."""
+        """How many more it may have in flight, whatever the rate: its share, and what others leave."""
         capacity = self.capacity
         others = sum(user.wants_more for user in capacity.users if user is not self)
         part = math.ceil(capacity.max_in_flight_now / (1 + others))
@@ -144,7 +141,7 @@ class CapacityUser:
         return self.capacity.wait(now)
 
     def expected_room(self, now: float) -> int:
-        """Its free places, those that will become free in a moment, and no more than the pace allows by then."""
+        """Its free slots and those soon to be free, as far as the rate allows."""
         capacity = self.capacity
         wait = capacity.wait(now)
         if wait > LOOKAHEAD_SECONDS:
@@ -160,7 +157,7 @@ class CapacityUser:
         return self.capacity.sent(now)
 
     def ended(self) -> None:
-        """After what became of it was told to the capacity: its place is free for anybody."""
+        """Free the slot, after the result was reported to the capacity."""
         self.in_flight -= 1
         self.capacity.end()
 

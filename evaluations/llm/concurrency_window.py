@@ -1,7 +1,8 @@
 """The number of requests in flight at one endpoint, found by measurement.
 
-It grows while it is full and more requests bring more answers, halves when the server is overrun, shrinks where
-latency grew in proportion."""
+It grows while it is full and more requests bring more answers, halves when the server is overloaded, shrinks when
+latency grew in proportion.
+"""
 
 import math
 from dataclasses import dataclass, field
@@ -43,7 +44,7 @@ MAX_PLATEAU_SECONDS: Final = 240.0
 
 @dataclass(frozen=True)
 class RequestInFlight:
-    """A request on its way: the ``number``-th, with so many ``in_flight``. ``tokens`` were taken out for it."""
+    """The ``number``-th request, sent with ``in_flight`` others. ``tokens`` were taken from the bucket for it."""
 
     at: float
     number: int
@@ -51,14 +52,11 @@ class RequestInFlight:
     tokens: float
 
 
-# ---- requests at once ----------------------------------------------------------------------
-
-
 @dataclass
 class LatencyLevel:
-    """Answers to requests that were sent while about as many were in flight: the means of both logarithms.
+    """Answers to requests sent with about as many in flight: the means of the logarithms of both.
 
-    ``top``: the logarithm of the most in flight at which an answer belongs here.
+    ``top``: the logarithm of the most in flight that still counts for this level.
     """
 
     top: float = 0.0
@@ -68,7 +66,7 @@ class LatencyLevel:
     spread: float = 0.0  # the variance of the latencies' logarithms
 
     def add(self, in_flight: float, seconds: float) -> None:
-        """Take one more into account, the latest 64 above all."""
+        """Add one answer; the latest 64 dominate."""
         self.count = min(self.count + 1, SAMPLE_SIZE)
         apart = seconds - self.seconds
         self.in_flight += (in_flight - self.in_flight) / self.count
@@ -77,22 +75,22 @@ class LatencyLevel:
 
     @property
     def mean_seconds(self) -> float:
-        """The logarithm of the mean, which the mean of logarithms is below."""
+        """The logarithm of the mean latency, which exceeds the mean of logarithms."""
         return self.seconds + self.spread / 2
 
 
 @dataclass
 class ConcurrencyWindow:
-    """Requests at once.
+    """The number of requests at once.
 
-    In a server that works on all at once latency does not depend on how many there are; in one that has as many
-    as it can work on, more at once wait longer in proportion. So the latencies at two sizes, a quarter or more
-    apart, show whether the larger brings more answers. Single latencies show little, for replies differ in
-    length: their logarithms are compared, and ``spread`` tells how many are needed.
+    A server with free capacity has the same latency for any number of requests; in a full one, more requests wait
+    longer in proportion. So the latencies at two sizes, a quarter or more apart, show whether the larger brings more
+    answers. Single latencies show little, since replies differ in length: their logarithms are compared, and
+    ``spread`` tells how many are needed.
 
-    ``baseline``: the answers at the size that was last worth it. ``above``: those at a larger size since.
-    ``reach``: how far it may grow meanwhile. ``sharers``: how many processes have requests in flight, this one
-    included. Where a full server has two, the one that doubles its requests takes a third more from the other.
+    ``baseline``: answers at the last size that was worth it. ``above``: answers at a larger size since.
+    ``reach``: the limit of growth meanwhile. ``sharers``: processes with requests in flight, this one included. If two
+    share a full server, the one that doubles its requests takes a third more from the other.
     """
 
     size: float = CAUTIOUS_START
@@ -117,13 +115,14 @@ class ConcurrencyWindow:
         self.size, self.reach = size, max(size, CAUTIOUS_START)
 
     def begin_quickly(self, took: float) -> None:
-        """After a first answer that was quick: as many as those would have earned that could have flown with it."""
+        """Start larger after a quick first answer: as if that many requests had been in flight with it."""
         if self.size < DEFAULT_START and self.cut_at == -math.inf:
             self.begin(DEFAULT_START)
             self.earned = DEFAULT_START * min(1.0, took * GROWTH_PER_SECOND)
 
     def grow(self, sent: RequestInFlight, now: float) -> None:
-        """After an answer, if it was full meanwhile: by one a round trip, before the first trouble by up to double."""
+        """Grow after an answer if the window was full meanwhile: by one per round trip, up to double before the first
+        trouble."""
         if self.full_at < sent.at or sent.at < max(self.cut_at, self.counted_from):
             return
         took = now - sent.at
@@ -137,7 +136,7 @@ class ConcurrencyWindow:
             self.earned = min(self.earned - more, self.size)
 
     def cut(self, sent: RequestInFlight, now: float, back_to: float) -> bool:
-        """Halve; what was sent before the last cut belongs to the same burst, and cuts nothing."""
+        """Halve; requests sent before the last cut belong to the same burst and cut nothing."""
         if sent.at < self.cut_at:
             return False
         self.threshold = max(1.0, self.size * back_to)
@@ -157,7 +156,7 @@ class ConcurrencyWindow:
         )
 
     def count(self, sent: RequestInFlight, now: float) -> bool:
-        """Count an answer at its level. Whether it shows that more at once brought more answers."""
+        """Count an answer at its level; returns whether more requests were shown to bring more answers."""
         self.since_least += 1
         in_flight, seconds = math.log(sent.in_flight), math.log(max(now - sent.at, 1e-6))
         if in_flight <= self.baseline.top:
@@ -171,13 +170,13 @@ class ConcurrencyWindow:
 
     @property
     def spread(self) -> float:
-        """The variance within both levels, as if a few answers more had shown a usual one."""
+        """The variance within both levels, with a few answers of usual variance added."""
         counts = self.baseline.count + self.above.count
         within = self.baseline.count * self.baseline.spread + self.above.count * self.above.spread
         return (within + PRIOR_WEIGHT * self.known_spread) / (max(counts - 2, 0) + PRIOR_WEIGHT)
 
     def decide(self, now: float) -> bool:
-        """Go on, go back, or wait for more answers. True where it goes on."""
+        """Go on (True), go back, or wait for more answers."""
         has_enough, is_known = self.above.count >= self.enough_answers(), self.above.count >= SAMPLE_SIZE
         if not self.baseline.count:
             return has_enough and self.go_on()
@@ -198,18 +197,18 @@ class ConcurrencyWindow:
         return (log_odds <= NO_GAIN_T or is_known) and self.go_back(now)
 
     def waits_long(self) -> bool:
-        """Whether answers above surely take several times the least latency, though there may be more of them."""
+        """Whether answers above surely take several times the least latency, even if they are more."""
         doubt = math.sqrt(self.spread / self.above.count)
         return self.least is not None and self.above.mean_seconds - doubt > self.at_least(self.least) + MAX_LOG_WAIT
 
     def enough_answers(self) -> float:
-        """How many answers above are enough: of requests sent together those come first that waited least."""
+        """How many answers above are enough: of requests sent together, those that waited least come first."""
         at_mark = math.exp(self.baseline.top)
         within = min(self.size, REACH * at_mark)
         return min(max(within / 4, min(within - at_mark, 3)), SAMPLE_SIZE)
 
     def log_odds(self) -> float:
-        """The logarithm of the odds that more at once brought more answers, against no more."""
+        """The log odds that more requests at once brought more answers."""
         more = self.above.in_flight - self.baseline.in_flight
         gain = more - (self.above.seconds - self.baseline.seconds)
         doubt = self.spread * (1 / self.above.count + 1 / self.baseline.count)
@@ -225,10 +224,10 @@ class ConcurrencyWindow:
         return True
 
     def note_least(self, now: float) -> None:
-        """Keep the mark as the level at which nobody waits: if its latency is the least, or the known one out of date.
+        """Keep the baseline as the level without waiting, if its latency is the least or the known one is out of date.
 
-        It is after a while, and where more requests at once do not explain a longer latency: then the server
-        is asked something else, or has become slower.
+        The known one is out of date after a while, and when more requests at once do not explain a longer latency: then
+        the server gets other prompts, or has become slower.
         """
         if not self.baseline.count:
             return
@@ -241,11 +240,11 @@ class ConcurrencyWindow:
             self.least, self.least_at, self.since_least = self.baseline, now, 0
 
     def at_least(self, level: LatencyLevel) -> float:
-        """The logarithm of a level's mean latency, no less than is likely by what is known of it."""
+        """The logarithm of a level's mean latency, at the cautious end of its uncertainty."""
         return level.seconds + self.spread / 2 + math.sqrt(self.spread / max(level.count, 1))
 
     def go_back(self, now: float) -> Literal[False]:
-        """To what the server works on at once and a little more, or to where a vain try began."""
+        """Return to slightly more than the server works on at once, or to where a failed increase began."""
         least = self.at_least(self.least or self.baseline)
         works_on = math.exp(self.above.in_flight - self.above.mean_seconds + least)
         at_mark = math.exp(self.baseline.top)

@@ -1,4 +1,4 @@
-"""The meaning of a server's error for the caller: it ends the run, ends this call, or may pass."""
+"""The meaning of a server's error for the caller: end the run, end this call, or retry."""
 
 import re
 import time
@@ -56,7 +56,7 @@ RESET_TIME: Final = re.compile(r"x-ratelimit-reset\W{1,6}(\d{10,13})", re.IGNORE
 def classify_error(
     error: ErrorBody, server: Server, request: Request, headers: Headers, adapter: Adapter, words: ErrorWords
 ) -> LLMError:
-    """What to do about an answer that is none. ``words`` are those of all dialects: a gateway passes any of them on."""
+    """What to do about an error. ``words`` are those of all dialects, since gateways pass any of them on."""
     error = adapter.inner(error)
     if (own := adapter.meaning(error, server, request, headers)) is not None:
         return own
@@ -111,7 +111,7 @@ def classify_error(
 
 
 def is_transient_error(error: ErrorBody, words: ErrorWords) -> bool:
-    """Whether the same request may succeed later: not one that the server found invalid, whatever its status."""
+    """Whether the same request may succeed later; an invalid one never does, whatever its status."""
     status = error.status
     if status >= 500 and error.states((*words.context, *words.refused, *words.template, *words.system)):
         return False
@@ -137,11 +137,8 @@ def wrong_address_error(server: Server, why: str) -> str:
     )
 
 
-# ---- limits ----------------------------------------------------------------------------------
-
-
 def exceeds_rate_limit(error: ErrorBody, words: ErrorWords) -> bool:
-    """Whether this one request is larger than the limit, so that waiting does not help."""
+    """Whether this request alone exceeds the limit, so that waiting does not help."""
     if error.states(words.never_fits):
         return True
     found = REQUESTED_TOKENS.search(error.message)
@@ -162,7 +159,7 @@ def classify_rate_limit(error: ErrorBody, headers: Headers, known: Mapping[str, 
 
 
 def requested_wait(error: ErrorBody, headers: Headers) -> float | None:
-    """Seconds until the server wants to be asked again: from its headers, else from its words."""
+    """Seconds until the server wants the next request, by its headers, else by its message."""
     if (after := parse_retry_headers(headers)) is not None:
         return after
     if found := RESET_TIME.search(error.body):
@@ -176,7 +173,7 @@ def requested_wait(error: ErrorBody, headers: Headers) -> float | None:
 
 
 def parse_retry_after(headers: Headers) -> float | None:
-    """Seconds until the server wants to be asked again, from a number or from a date, an hour at most."""
+    """Seconds until the server wants the next request, from a number or a date; at most an hour."""
     seconds = parse_retry_headers(headers)
     return None if seconds is None else min(seconds, MAX_WAIT_SECONDS)
 
@@ -191,9 +188,6 @@ def parse_retry_headers(headers: Headers) -> float | None:
     except (TypeError, ValueError):
         return None
     return max(seconds, 0.0)
-
-
-# ---- refused requests --------------------------------------------------------------------------
 
 
 def refused_key_error(server: Server, error: ErrorBody) -> str:
@@ -232,7 +226,7 @@ def unknown_model_error(server: Server, request: Request, error: ErrorBody) -> s
 def classify_bad_request(
     error: ErrorBody, server: Server, request: Request, known: Mapping[str, Any], words: ErrorWords, adapter: Adapter
 ) -> LLMError:
-    """A request that was understood and refused: for its form, for a setting, or for this item alone."""
+    """A valid request that was refused: for its format, for a setting, or for this item only."""
     why = error.message
     has_system = any(message["role"] == "system" for message in request.messages)
     if has_system and not request.sent_as.system_folded and error.states(words.system):
@@ -273,7 +267,7 @@ def classify_bad_request(
 
 
 def chat_template_error(why: str) -> str:
-    """The engine of templates quotes its source at length before it says what is wrong."""
+    """The template engine quotes its source at length before its message."""
     sentence = " ".join(why.rpartition("Jinja Exception:")[2].split())
     return (
         "The model's chat template does not take a judge's messages: serve an instruction-tuned model, or start the "
@@ -282,7 +276,7 @@ def chat_template_error(why: str) -> str:
 
 
 def alternative_limit_name(body: Mapping[str, Any]) -> str:
-    """The name of the limit that was not sent; "" where the dialect has one of its own."""
+    """The limit's name that was not sent; "" if the dialect has its own."""
     sent = [name for name in LIMIT_NAMES if name in body]
     return next((name for name in LIMIT_NAMES if sent and name not in sent), "")
 
@@ -305,5 +299,4 @@ def end_sentence(sentence: str) -> str:
 
 
 def setting_advice(error: ErrorBody, setting: str) -> str:
-    """What a person can do who reads only a parameter's name."""
     return " Create a judge without it." if setting != "max_tokens" else ""

@@ -24,7 +24,7 @@ LIMIT_SECONDS: Final = 60.0
 
 @dataclass(frozen=True)
 class RateLimits:
-    """What an administrator allows, or a process's share of it. None: as much as the server takes.
+    """What an administrator allows, or a process's share of it. None: no limit.
 
     ``slots``: how many requests the server says it works on at once, which no share divides.
     """
@@ -36,13 +36,13 @@ class RateLimits:
 
     @property
     def begin_with(self) -> int | None:
-        """How many requests at once are known to be right, by whoever set the limit or by the server itself."""
+        """How many requests at once are known to be right, by the configured limit or the server's report."""
         return self.slots if self.max_in_flight is None else self.max_in_flight
 
 
 @dataclass
 class TokenBucket:
-    """Fills by ``rate`` a second up to ``most``; what is sent is taken out, and may leave a debt."""
+    """A bucket that fills by ``rate`` a second up to ``most``; sending empties it, down to a debt."""
 
     rate: float
     most: float
@@ -55,7 +55,7 @@ class TokenBucket:
             self.level, self.filled_at = min(self.most, self.level + gained), now
 
     def wait(self, now: float, amount: float) -> float:
-        """Seconds until so much is there; more than it holds is there when it is full."""
+        """Seconds until the amount is available; a full bucket is enough for any amount."""
         self.fill(now)
         missing = min(amount, self.most) - self.level
         if missing <= 1e-9:
@@ -68,12 +68,9 @@ class TokenBucket:
         self.level = min(self.level, most)
 
 
-# ---- requests a second ---------------------------------------------------------------------
-
-
 @dataclass
 class AdaptiveRate:
-    """``limit`` is the rate at which the server was found to refuse; None until it did."""
+    """The rate of requests. ``limit``: the rate at which the server refused; None until it did."""
 
     limit: float | None = None
     bucket: TokenBucket = field(default_factory=lambda: TokenBucket(math.inf, math.inf))
@@ -111,7 +108,7 @@ class AdaptiveRate:
             self.bucket.level -= 1
 
     def raise_rate(self, now: float) -> None:
-        """Back to just under the limit; after a while there, and if it is what holds us back, a little beyond."""
+        """Return to just under the limit; after a steady time at it, try a little beyond."""
         assert self.limit is not None
         seconds, self.changed_at = max(now - self.changed_at, 0.0), max(now, self.changed_at)
         if now < self.silent_until:
@@ -127,13 +124,13 @@ class AdaptiveRate:
         self.bucket.change(rate, 1 + rate * BURST_SECONDS, now)
 
     def refuse(self, sent: RequestInFlight) -> None:
-        """Count one refusal, with those before the mark or after it."""
+        """Count one refusal, before or after the server was last full."""
         self.refused += 1
         if self.last_full is not None and sent.at <= self.last_full[0]:
             self.last_full = (self.last_full[0], self.last_full[1] - 1)
 
     def slow_down(self, sent: RequestInFlight, now: float, after: float | None) -> None:
-        """A burst of refusals began with this request: learn the rate, and be silent for a moment."""
+        """Learn the rate from the first refusal of a burst, and pause for a moment."""
         helped = sent.at > self.silent_until + MEASURE_SECONDS
         self.back_off_seconds = BACK_OFF_SECONDS if helped else min(self.back_off_seconds * 2, MAX_BACK_OFF_SECONDS)
         self.silent_until = now + (self.back_off_seconds if after is None else after)
@@ -151,12 +148,12 @@ class AdaptiveRate:
         self.steady_since = self.changed_at = self.silent_until
 
     def taken_before(self, sent: RequestInFlight) -> float:
-        """How many were taken within the last second before this one: the first guess at the limit."""
+        """The requests accepted within the last second: the first guess at the limit."""
         recent = [number for at, number in self.recent if at >= sent.at - MEASURE_SECONDS and number < sent.number]
         return max(len(recent) / MEASURE_SECONDS, DEFAULT_START)
 
     def learn(self, sustained: float, now: float) -> None:
-        """What the server took from one burst to the next is what it can sustain, or less where it was left idle."""
+        """Learn from the rate between two bursts: the server can sustain it, or more if it was idle."""
         assert self.limit is not None
         if not self.is_trial:
             between = (min(sustained, self.rate) + self.rate) / 2
@@ -170,7 +167,7 @@ class AdaptiveRate:
 
 
 def change_bucket(bucket: TokenBucket | None, per_minute: float | None, now: float, least: float) -> TokenBucket | None:
-    """A bucket that in no minute lets through more than so many."""
+    """A bucket that lets at most so many through in any minute."""
     if per_minute is None:
         return None
     most = least + per_minute / LIMIT_SECONDS * BURST_SECONDS

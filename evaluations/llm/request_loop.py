@@ -1,6 +1,7 @@
 """The request loop: many requests in flight, every answer stored soon after it came.
 
-Pure: the database, the network, the clock come in as functions."""
+Pure: database, network and clock are passed in as functions.
+"""
 
 import asyncio
 from collections import deque
@@ -10,7 +11,6 @@ from typing import Final, Generic, Protocol, TypeVar
 
 Q = TypeVar("Q")
 A = TypeVar("A")
-
 # Leaves the commit 30 ms of the 50 within which an answer is to be stored.
 STORE_WITHIN_SECONDS: Final = 0.02
 MAX_STORE_BATCH: Final = 64
@@ -25,38 +25,36 @@ MAX_STORING_SECONDS: Final = 0.5
 
 @dataclass(frozen=True)
 class ClaimResult(Generic[Q]):
-    """What to ask now. With no questions, ``wait`` says in how many seconds there may be some:
-    None means that nothing is left."""
+    """Claimed calls. If there are none, ``wait`` says in how many seconds there may be some; None: nothing is left."""
 
     calls: Sequence[Q] = ()
     wait: float | None = None
 
 
 class RequestSlots(Protocol):
-    """How many requests may fly. `Taker` is one; a fixed number will do."""
+    """How many requests may be in flight. ``CapacityUser`` is one."""
 
     def room(self, now: float) -> int:
-        """How many may be sent now, as far as places go."""
+        """How many may be sent now, by free slots."""
 
     def wait(self, now: float) -> float:
-        """Seconds until the pace allows the next one."""
+        """Seconds until the rate allows the next one."""
 
     def expected_room(self, now: float) -> int:
-        """How many are likely to be sent now and in the next moment: as many are worth claiming."""
+        """How many are likely to be sent now or in a moment, and so worth claiming."""
 
     def want(self, more: bool) -> None:
-        """Whether there is more to send, so that others keep a part free."""
+        """Whether there is more to send, so that others keep a share free."""
 
 
 @dataclass
 class RequestLoop(Generic[Q, A]):
     """One session of sending requests.
 
-    ``claim(room, held)`` takes up to ``room`` questions; ``unstored`` are those claimed before whose
-    answers are not stored yet. ``request`` takes a place among the ``slots`` when it is called, gives
-    it back when it is through, and raises nothing. ``store`` takes up to 64 answers. What was
-    claimed and cannot be sent soon goes to ``give_back``. After ``work_until``, or once
-    ``is_leaving``, nothing more is claimed or sent: ``hand_over`` is told, and the loop drains.
+    ``claim(room, unstored)`` takes up to ``room`` calls; ``unstored`` are those claimed before whose answers are not
+    stored yet. ``request`` takes one of the ``slots`` when called, returns it at the end, and raises nothing.
+    ``store`` takes up to 64 answers. Claimed calls that cannot be sent soon go to ``give_back``. After ``work_until``,
+    or once ``is_leaving``, nothing more is claimed or sent: the loop calls ``hand_over`` and drains.
     """
 
     claim: Callable[[int, int], Awaitable[ClaimResult[Q]]]
@@ -78,7 +76,7 @@ class RequestLoop(Generic[Q, A]):
     storing_since: float | None = None
 
     async def run(self) -> None:
-        """Ask until nothing is left or time is up; return when every answer is stored."""
+        """Send until nothing is left or time is up; return when every answer is stored."""
         storing = asyncio.create_task(self.store_arrivals())
         try:
             await self.run_while_storing(storing, self.send_pending())
@@ -87,7 +85,7 @@ class RequestLoop(Generic[Q, A]):
             storing.cancel()
 
     async def run_while_storing(self, storing: "asyncio.Task[None]", work: Coroutine[None, None, None]) -> None:
-        """Do this as long as answers can be stored: what cannot be kept must not be bought."""
+        """Work as long as answers can be stored: what cannot be stored must not be bought."""
         working = asyncio.create_task(work)
         await asyncio.wait((storing, working), return_when=asyncio.FIRST_COMPLETED)
         if storing.done():
@@ -129,14 +127,12 @@ class RequestLoop(Generic[Q, A]):
         self.raise_fault()
 
     def raise_fault(self) -> None:
-        """A fault of ours in one of the requests comes up here."""
+        """Raise our own errors that happened in a request."""
         if self.faults:
             raise self.faults[0]
 
-    # ---- claiming and sending ----------------------------------------------------------------
-
     async def fill(self) -> ClaimResult[Q]:
-        """Claim what can be sent soon, as long as not half of it lies ready."""
+        """Claim what can be sent soon, unless half of it is ready already."""
         await self.put_back(sum(at < self.clock() - MAX_READY_SECONDS for at, _ in self.ready))
         expected_room = 0 if self.is_storing_stuck() else self.slots.expected_room(self.clock())
         if expected_room <= 2 * len(self.ready):
@@ -152,7 +148,7 @@ class RequestLoop(Generic[Q, A]):
         return claimed
 
     async def claim_or_give_back(self, room: int) -> ClaimResult[Q]:
-        """A claim that is called off may be written down all the same: what it took goes back."""
+        """Give back what a cancelled claim took, since its transaction may have been committed."""
         claiming = asyncio.ensure_future(self.claim(room, self.unstored))
         try:
             return await asyncio.shield(claiming)
@@ -163,7 +159,7 @@ class RequestLoop(Generic[Q, A]):
             raise
 
     def send(self) -> None:
-        """As many as may fly now. Called whenever one has ended, so that no place waits for a claim."""
+        """Send as many as allowed now; called whenever a request ends, so that no slot waits for a claim."""
         now = self.clock()
         may_send = self.is_sending and not self.is_storing_stuck()
         while self.ready and may_send and self.slots.room(now) > 0 and self.slots.wait(now) <= 0:
@@ -185,7 +181,7 @@ class RequestLoop(Generic[Q, A]):
         self.wake()
 
     def wake(self) -> None:
-        """A place may have become free, here or in another bout that shares the slots."""
+        """A slot may have become free, here or in another session that shares the slots."""
         self.changed.set()
         self.send()
 
@@ -207,8 +203,6 @@ class RequestLoop(Generic[Q, A]):
             self.send()
         else:
             await asyncio.sleep(COALESCE_SECONDS)
-
-    # ---- storing -----------------------------------------------------------------------------
 
     async def store_arrivals(self) -> None:
         while True:

@@ -26,7 +26,6 @@ GetPage = Callable[[str], ServerPage | None]
 PostPage = Callable[[str, Mapping[str, Any]], ServerPage | None]
 
 KEY_REQUIRED_STATUSES: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-
 # Who signs the entries of a list of models.
 DIALECT_BY_OWNER: Final = {
     "llamacpp": Dialect.LLAMA_CPP,
@@ -42,16 +41,14 @@ CONTEXT_NAMES: Final = (
 )
 
 MAX_MODEL_NAMES: Final = 20  # models of an Ollama that are asked for one by one
-
 MAX_MODEL_NAME_LENGTH: Final = 200
 
 
 @dataclass(frozen=True)
 class DetectedServer:
-    """``base_url`` is the one that works: with /v1 where it was left out. ``model_names`` is None without a list.
+    """A server. ``base_url``: the working one, with /v1 if it was left out. ``model_names``: None without a list.
 
-    ``context_tokens`` has the context of each model of which it is known, ``slots`` how many requests the server
-    works on at a time; both as the server says, None or absent where it does not.
+    ``context_tokens``: context per model, as far as reported. ``slots``: requests at a time, None if not reported.
     """
 
     dialect: Dialect
@@ -65,7 +62,7 @@ class DetectedServer:
 
 @dataclass(frozen=True)
 class ModelList:
-    """A list of models, by the protocol of OpenAI, and the base URL below which it is."""
+    """A list of models in OpenAI's protocol, and the base URL that it is below."""
 
     base_url: str
     headers: Mapping[str, str]
@@ -78,7 +75,7 @@ class ModelList:
 
 @dataclass(frozen=True)
 class UnavailableModelList:
-    """An address that gives no list of models: a key is missing, a model is loading, or there is none."""
+    """An address without a list of models: a key is missing, a model is loading, or there is none."""
 
     base_url: str
     headers: Mapping[str, str]
@@ -86,7 +83,7 @@ class UnavailableModelList:
 
 
 def detect_server(base_url: str, get: GetPage, post: PostPage | None = None) -> DetectedServer | None:
-    """Who answers at this base URL; None where nobody does, or nobody who tells anything of models.
+    """The server at this base URL; None if nothing answers, or nothing that lists models.
 
     A hosted provider is known by its host, whether or not it answers.
     """
@@ -110,11 +107,8 @@ def hosted_dialect(base_url: str) -> Dialect | None:
     return next((dialect for dialect, end in ends if host == end or host.endswith(f".{end}")), None)
 
 
-# ---- lists of models -----------------------------------------------------------------------
-
-
 def find_model_list(given: str, get: GetPage) -> ModelList | UnavailableModelList | None:
-    """The list of models below the base URL or where it should be; None where nobody answers."""
+    """The list of models at the base URL or where it should be; None if nothing answers."""
     closed: list[UnavailableModelList] = []
     for base_url in dict.fromkeys(candidate_base_urls(given)):
         page = get(f"{address_path(base_url)}/models")
@@ -130,7 +124,7 @@ def find_model_list(given: str, get: GetPage) -> ModelList | UnavailableModelLis
 
 
 def candidate_base_urls(given: str) -> Iterator[str]:
-    """Base URLs to be tried: /v1 first where it was left out, as a server may answer both ways to some questions."""
+    """Base URLs to try, /v1 first where it was left out: some servers answer both ways to some requests."""
     if not re.search(r"/v\d+(beta)?(/|$)", urlsplit(given).path):
         yield f"{given}/v1"
     yield given
@@ -160,18 +154,15 @@ def model_contexts(entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def model_context(entry: Mapping[str, Any]) -> int | None:
-    """How many tokens prompt and reply may have together; llama.cpp says it one level deeper."""
+    """How many tokens prompt and reply may have together; llama.cpp nests it one level deeper."""
     answer = (
         parse_token_count(one.get(name)) for one in (entry, object_member(entry, "meta")) for name in CONTEXT_NAMES
     )
     return next((context for context in answer if context), None)
 
 
-# ---- servers of one's own ------------------------------------------------------------------
-
-
 def detect_local_details(listed: ModelList, get: GetPage) -> DetectedServer:
-    """A server that has told its models, asked for what else its kind can tell."""
+    """A server with a list of models, asked for what else its kind reports."""
     dialect, root = dialect_of_model_list(listed), address_path(local_server_root(listed.base_url))
     if dialect == Dialect.LLAMA_CPP:
         return detect_llama_cpp(listed, root, get)
@@ -207,7 +198,7 @@ def detected_without_details(listed: ModelList, dialect: Dialect, version: str =
 
 
 def detect_llama_cpp(listed: ModelList, root: str, get: GetPage) -> DetectedServer:
-    """Its properties say how many slots it has, and how long the context of one is."""
+    """llama.cpp reports its slots, and the context of one slot."""
     answer = fetch_json(f"{root}/props", get)
     props = answer if isinstance(answer, Mapping) else {}
     names = limit_model_names(listed.names)
@@ -229,7 +220,7 @@ def llama_cpp_slots(path: str, get: GetPage) -> int | None:
 
 
 def detect_lm_studio(listed: ModelList, root: str, get: GetPage) -> DetectedServer | None:
-    """LM Studio has a list of its own, with the context of each model; it answers other paths with 200 as well."""
+    """LM Studio has its own list with contexts; it also answers other paths with 200."""
     answer = fetch_json(f"{root}/api/v0/models", get)
     entries = answer.get("data") if isinstance(answer, Mapping) else None
     if not isinstance(entries, list):
@@ -242,11 +233,8 @@ def detect_lm_studio(listed: ModelList, root: str, get: GetPage) -> DetectedServ
     )
 
 
-# ---- Ollama --------------------------------------------------------------------------------
-
-
 def ollama_model_names(root: str, get: GetPage) -> list[str] | None:
-    """Ollama's own list, {"models": [{"name": …}]}. Others who answer there give it beside that of OpenAI."""
+    """Ollama's own list, {"models": [{"name": …}]}. Other servers return it together with OpenAI's."""
     answer = fetch_json(f"{address_path(root)}/api/tags", get)
     if not isinstance(answer, Mapping) or not isinstance(answer.get("models"), list) or "data" in answer:
         return None
@@ -269,22 +257,19 @@ def detect_ollama(root: str, names: list[str], get: GetPage, post: PostPage | No
 
 
 def ollama_loaded_contexts(answer: object) -> dict[str, int]:
-    """The contexts with which models are loaded now."""
+    """The contexts of the models that are loaded now."""
     models = answer.get("models") if isinstance(answer, Mapping) else None
     loaded = [one for one in models if isinstance(one, Mapping)] if isinstance(models, list) else []
     return model_contexts({"id": one.get("name"), **one} for one in loaded)
 
 
 def ollama_max_context(page: ServerPage | None) -> int | None:
-    """The longest context of a model, which a request may ask for."""
+    """The longest context that a request may ask for."""
     answer = page[2] if page is not None and page[0] == HTTPStatus.OK else None
     info = object_member(answer, "model_info") if isinstance(answer, Mapping) else {}
     return next(
         (parse_token_count(value) for name, value in info.items() if str(name).endswith(".context_length")), None
     )
-
-
-# ---- pages ---------------------------------------------------------------------------------
 
 
 def fetch_json(path: str, get: GetPage) -> Any:
@@ -302,7 +287,6 @@ def text_or_empty(given: object) -> str:
 
 
 OTHER_SERVER_KIND: Final = "OpenAI-compatible"
-
 # What a page calls it.
 SERVER_KINDS: Final = {
     Dialect.OLLAMA: "ollama",
@@ -314,13 +298,12 @@ SERVER_KINDS: Final = {
 
 # Whoever answers does so from the same machine; a listener that says nothing is no server of models.
 LOCAL_PROBE_TIMEOUT_SECONDS: Final = 2.0
-
 MAX_PAGE_BYTES: Final = 1_000_000
 
 
 @dataclass(frozen=True)
 class LocalServerFound:
-    """``base_url`` is that of its OpenAI-compatible API."""
+    """A local server. ``base_url`` is that of its OpenAI-compatible API."""
 
     base_url: str
     kind: str
@@ -328,7 +311,7 @@ class LocalServerFound:
 
 
 def probe_local_address(address: str) -> LocalServerFound | None:
-    """What answers at this address (scheme, host and port), asked for its models; None where nobody of use does."""
+    """The server at this address (scheme, host and port) with its models; None if there is none."""
     found = detect_server(address, local_getter(address))
     if found is None or found.model_names is None:
         return None
@@ -336,7 +319,7 @@ def probe_local_address(address: str) -> LocalServerFound | None:
 
 
 def dialect_of_server_kind(kind: str) -> Dialect | None:
-    """The dialect of a server that was found under this name; None where only the protocol is known."""
+    """The dialect of a server kind; None if only the protocol is known."""
     return next((dialect for dialect, name in SERVER_KINDS.items() if name == kind), None)
 
 
@@ -345,7 +328,7 @@ def local_getter(address: str) -> GetPage:
 
 
 def fetch_local_page(address: str, path: str) -> ServerPage | None:
-    """What is there, without a proxy or a redirect; None where nobody listens or keeps to HTTP."""
+    """The page, without a proxy or redirects; None if nothing speaks HTTP there."""
     parts = urlsplit(address)
     secure = parts.scheme == "https"
     connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection

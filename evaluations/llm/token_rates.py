@@ -36,7 +36,6 @@ CLEARLY_LONGER: Final = 0.08
 # Test servers report round numbers for every prompt; a small context is a multiple of this.
 CONTEXT_STEP: Final = 256
 MIN_ODD_CEILING: Final = 1_000
-
 MIN_CONTEXT: Final = 2_048
 TEMPLATE_TOKENS: Final = 64
 
@@ -81,9 +80,6 @@ RATES: Final = {
 ADDED_RATE: Final = TokenRate(0, 40, 1_200, 0)
 ALL_RATES: Final = (*RATES.values(), ADDED_RATE)
 MESSAGE_OVERHEAD_TOKENS: Final = 4
-
-
-# ---- what a prompt holds -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -232,9 +228,6 @@ def find_repeat_gaps(data: bytes, same: bytes, period: int) -> Iterator[bytes]:
         yield data[begin : run.end() - left_out]
         begin = run.end()
     yield data[begin:]
-
-
-# ---- what a model was seen to count --------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -402,9 +395,6 @@ def round_to_two_digits(tokens: float) -> int:
     """The number to two digits."""
     digits = max(0, math.floor(math.log10(max(tokens, 1))) - 1)
     return int(round(tokens, -digits))
-
-
-# ---- a context that fits -------------------------------------------------------------------
 
 
 def required_context(profile: TextProfile, max_tokens: int, rates: TokenRates | None = None) -> int:

@@ -17,7 +17,6 @@ MAX_ATTEMPTS: Final = 50
 MAX_OBJECTS: Final = 1000
 MAX_QUOTES: Final = 20_000  # of all that are looked at for the end of a string
 MAX_DEPTH: Final = 12
-
 SPACE: Final = re.compile(r"(?:\s|//[^\n]{0,300}(?=\n|\Z)|#[^\n]{0,300}(?=\n|\Z)|/\*[^*]{0,300}\*/)*")
 COMMENT: Final = re.compile(r"\s(?://|#|/\*).*", re.DOTALL)
 CLOSERS: Final = {'"': '"', "'": "'", "“": "”“", "”": "”", "„": "“”", "«": "»", "‘": "’", "″": "″", "＂": "＂"}

@@ -86,9 +86,6 @@ def strip_ornaments(text: str) -> str:
     return text.rstrip(CLOSING_ORNAMENTS)
 
 
-# ---- one label -----------------------------------------------------------------------------
-
-
 def bare_words(words: str) -> str:
     """Words as they read without any mark: in one case, full-width letters plain, LaTeX and tags left out.
 
@@ -204,9 +201,6 @@ def is_label_unaffected(aspect: AspectSpec, label: str, rest: str) -> bool:
     return not rest[end:].strip(IGNORED_MARKS) or (
         bool(REMARK_START.match(rest, end)) and is_harmless_remark(aspect, label, rest[end:])
     )
-
-
-# ---- a line --------------------------------------------------------------------------------
 
 
 def match_line_label(aspect: AspectSpec, line: str) -> str | None:

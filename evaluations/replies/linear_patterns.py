@@ -78,9 +78,6 @@ def find_matches(pattern: str, text: str) -> list[PatternMatch]:
     return linear.matches(text)
 
 
-# ---- RE2 -----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class LinearPattern:
     """A pattern for RE2. ``marks``: whether texts get a mark at each word boundary first."""
@@ -193,8 +190,6 @@ def compile_pattern(pattern: str, is_unicode: bool) -> LinearPattern:
         raise PatternRefused(TOO_LARGE)
     return LinearPattern(expression, marks)
 
-
-# ---- the child -----------------------------------------------------------------------------
 
 # The limit is the child's own, of processor time: a busy machine shortens it for nobody, and where the worker is killed
 # the child still ends.

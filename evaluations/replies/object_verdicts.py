@@ -260,9 +260,6 @@ def unwrap_members(members: JsonMembers) -> JsonMembers:
     return inner if isinstance(inner, JsonMembers) else members
 
 
-# ---- whose it is ---------------------------------------------------------------------------
-
-
 def is_quoted_object(asked: ReplyContext, one: JsonObject, written: str, reply: str) -> bool:
     """Whether a judged text holds an object that is amid other words: it was planted there, and is not the judge's.
 

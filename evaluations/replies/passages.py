@@ -42,9 +42,6 @@ def order_judged_texts(texts: PairTexts | ResponseTexts, shown: ShownOrder) -> d
     return {"response_a": first, "response_b": second}
 
 
-# ---- the built-in layout -------------------------------------------------------------------
-
-
 def list_all_texts(texts: PairTexts | ResponseTexts) -> list[str]:
     """What the fence is keyed on: as stored, so that both orders differ in their order alone."""
     asked = [part for message in texts.messages for part in (message["role"], message["content"])]
@@ -54,13 +51,9 @@ def list_all_texts(texts: PairTexts | ResponseTexts) -> list[str]:
 
 # So many letters and digits identify a passage without its punctuation.
 MIN_PASSAGE_LETTERS: Final = 24
-
 ESCAPED_CODE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
-
 ESCAPED_SPACE: Final = re.compile(r"\\[nrt]")
-
 ENTITY: Final = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|#\d{1,7}|#[xX][\da-fA-F]{1,6});")
-
 # Letters of other scripts that look like these of the Latin one: a model that copies them may write its own.
 LOOKALIKE_LETTERS: Final = str.maketrans(
     "аеорсухіјѕһԁԛԝкмнтвοαειικνρτυχѵıσ",
@@ -68,7 +61,6 @@ LOOKALIKE_LETTERS: Final = str.maketrans(
 )
 
 INVISIBLE_RUN: Final = re.compile(f"[{UNSEEN}]+")
-
 STYLED_OR_MARKED_LETTER: Final = re.compile(
     f"[{UNSEEN}{''.join(f'{chr(first)}-{chr(last)}' for first, last in STYLED)}]"
     rf"|(?<=[a-z])[{''.join(map(chr, LOOKALIKE_LETTERS))}]|[{''.join(map(chr, LOOKALIKE_LETTERS))}](?=[a-z])",
@@ -101,9 +93,6 @@ def contains_parts(text: str, parts: Sequence[str]) -> bool:
         return False
     held = letters_and_digits(text)
     return all(letters_and_digits(part) in held for part in parts)
-
-
-# ---- texts as they are compared ------------------------------------------------------------
 
 
 def letters_and_digits(text: str) -> str:

@@ -203,8 +203,6 @@ def format_class_ranges(ranges: Ranges) -> str:
     )
 
 
-# ---- classes -------------------------------------------------------------------------------
-
 EMPTY_CLASS: Final = r"[^\x{0}-\x{10ffff}]"
 CATEGORIES: Final = {
     "CATEGORY_WORD": r"\w",

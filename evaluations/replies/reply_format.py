@@ -12,10 +12,8 @@ from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
 
 # A scale with more values than this is asked for as a number between its ends.
 MAX_SCALE_VALUES: Final = 101
-
 # How far a number may lie from a step: 0.1 + 0.2 is a value of a scale in tenths.
 SCALE_TOLERANCE: Final = 1e-9
-
 # A number in the name of a band, such as both of "0.1 - 0.3".
 BAND_NUMBER: Final = re.compile(r"(?<![\d.])-?\d+(?:\.\d+)?")
 
@@ -72,11 +70,8 @@ def scale_meanings(aspect: AspectSpec) -> list[tuple[str, str]]:
 
 
 JSON_FORMAT: Final = "json"
-
 TEXT_FORMAT: Final = "text"
-
 TWO_STEP_FORMAT: Final = "two_step"
-
 # What the first of two requests asks for; the verdict follows in the second.
 EVALUATION_INSTRUCTION: Final = (
     "Write your evaluation now, in plain text and step by step. You will be asked for the verdict itself afterwards."
@@ -148,9 +143,6 @@ def asks_verdict_alone(step: AttemptStep, before: Sequence[str]) -> bool:
     return step == AttemptStep.SCORE or (step == AttemptStep.REPAIR and len(before) > 1)
 
 
-# ---- the list ------------------------------------------------------------------------------
-
-
 def verdict_fields(spec: RubricSpec) -> list[ReplyField]:
     field = score_reply_field if is_pointwise(spec) else choice_reply_field
     return [field(aspect) for aspect in aspects_in_reply_order(spec)]
@@ -173,9 +165,6 @@ def string_enum(aspect: AspectSpec) -> ReplyField:
     labels = reply_labels(aspect)
     shown = json.dumps(f"<{' | '.join(labels)}>", ensure_ascii=False)
     return ReplyField(reply_key(aspect), {"type": "string", "enum": labels}, shown)
-
-
-# ---- the schema ----------------------------------------------------------------------------
 
 
 def build_reply_schema(spec: RubricSpec) -> dict[str, Any]:
@@ -201,9 +190,6 @@ def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
         "required": list(properties),
         "additionalProperties": False,
     }
-
-
-# ---- the format in the prompt --------------------------------------------------------------
 
 
 def format_instruction(spec: RubricSpec, *, two_steps: bool = False) -> str:

@@ -62,7 +62,6 @@ class UnparsedReply:
 
 
 TEXT_SEPARATOR: Final = "\x00"  # of texts that are looked at together: no mark reaches across it
-
 TRUNCATED_REPLY: Final = UnparsedReply(CallState.TRUNCATED, "The reply was cut off at the token limit.")
 
 
@@ -129,9 +128,6 @@ def verdict_scores(verdicts: Mapping[str, VerdictValue]) -> dict[str, float]:
     return {key: one for key, one in verdicts.items() if isinstance(one, float)}
 
 
-# ---- thoughts ------------------------------------------------------------------------------
-
-
 def evaluation_text(text: str) -> str:
     """An evaluation without the thoughts before it; where they do not end, what precedes them."""
     parts = split_reasoning(text)
@@ -194,7 +190,6 @@ DICTATED_ERROR: Final = (
 )
 
 MIN_DICTATED_LENGTH: Final = 40  # characters; a shorter reply may be a label that a text happens to hold
-
 OPENING_TOKENS: Final = re.compile(r"\A(?:\s*<\|\w{1,40}\|>)+")
 
 

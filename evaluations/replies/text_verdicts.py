@@ -222,9 +222,6 @@ def find_other_statements(aspect: AspectSpec, text: str) -> list[str]:
     return found
 
 
-# ---- a remark after the label --------------------------------------------------------------
-
-
 def find_labels_before_remark(asked: ReplyContext, text: str) -> list[str]:
     """The label that a remark follows which leaves it standing, on its own line or behind a label in brackets."""
     (aspect,) = asked.spec.aspects

@@ -173,9 +173,6 @@ def is_mark_mention(text: str, mark: ReasoningMark) -> bool:
     return not mark.closes and text[mark.start - 1 : mark.start] in QUOTES and text[mark.end : mark.end + 1] in QUOTES
 
 
-# ---- the end -------------------------------------------------------------------------------
-
-
 def strip_end_marks(text: str) -> str:
     """The reply without the tokens and tags that may end it, and without a byte order mark before it."""
     text = text.strip("\ufeff\u200b").strip()

@@ -56,9 +56,6 @@ class ReplyContext:
     in_line: bool = False
 
 
-# ---- one verdict ---------------------------------------------------------------------------
-
-
 def parse_verdict_value(spec: RubricSpec, aspect: AspectSpec, given: object) -> VerdictValue:
     return parse_score(aspect, given) if is_pointwise(spec) else parse_choice(aspect, given)
 
@@ -104,9 +101,6 @@ def not_offered_message(aspect: AspectSpec, given: object) -> UnreadableReply:
 
 def excerpt_value(given: object) -> str:
     return json.dumps(given, ensure_ascii=False)[:80]
-
-
-# ---- the words of a reply ------------------------------------------------------------------
 
 
 def strip_fence(reply: str) -> str:

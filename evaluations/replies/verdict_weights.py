@@ -84,9 +84,6 @@ def verdict_worth(aspect: AspectSpec, shown: ShownOrder, told: ParsedReply) -> f
     return CHOICE_WORTH[FLIPPED_CHOICES[choice] if shown == ShownOrder.SWAPPED else choice]
 
 
-# ---- places --------------------------------------------------------------------------------
-
-
 def token_offsets(text: str, tokens: Sequence[ReplyToken]) -> list[int] | None:
     """Where each token begins, in bytes of the reply; None where they do not spell it out.
 
@@ -133,9 +130,6 @@ def trim_span(text: str, span: Span, marks: str) -> Span | None:
     return (begin, end) if begin < end else None
 
 
-# ---- labels --------------------------------------------------------------------------------
-
-
 def offered_labels(spec: RubricSpec, aspect: AspectSpec, written: str) -> dict[str, float]:
     """Every label that could have stood there, in one case → what it is worth."""
     if not is_pointwise(spec):
@@ -158,9 +152,6 @@ def matching_worths(offered: Mapping[str, float], begun: str, *, ended: bool) ->
     if ended:
         return {offered[begun]} if begun in offered else set()
     return {value for label, value in offered.items() if label.startswith(begun)}
-
-
-# ---- probabilities -------------------------------------------------------------------------
 
 
 @dataclass

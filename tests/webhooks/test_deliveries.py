@@ -16,7 +16,7 @@ from evaluations.domain.events import DeliveryState
 from evaluations.domain.judges import RunState
 from evaluations.domain.reviews import SAVED_REVIEW_STATES, SelectionMethod
 from evaluations.domain.roles import Role
-from evaluations.judges.runs.run_states import finish_run, stop_run
+from evaluations.judges.runs.services import finish_run, stop_run
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.queues import Round
 from evaluations.models.runs import Run

@@ -1,4 +1,4 @@
-"""The cache of answers: equal questions have equal keys, so no stored answer is bought again."""
+"""The cache of answers: equal calls have equal keys, so no stored answer is bought again."""
 
 import hashlib
 import json
@@ -23,13 +23,13 @@ COPY_COLUMNS = ("id", "state", "copied_from_id", "reuse_key", "prompt_sha256", "
 
 
 def make_reuse_key(session: WorkSession, prompt: str, sample: int, shape: ReplyShape) -> str:
-    """Endpoint, model, settings, how a reply is read, messages and sample, as one sum."""
+    """SHA-256 of endpoint, model, settings, reply shape, messages and sample number."""
     seed = None if session.judge.seed is None else session.judge.seed + sample
     return hashlib.sha256(f"{hash_judge_settings(session, shape)} {prompt} {seed} {sample}".encode()).hexdigest()
 
 
 def hash_judge_settings(session: WorkSession, shape: ReplyShape) -> str:
-    """What is the same in all questions of a judge, as one sum, built once."""
+    """SHA-256 of what all calls of a judge have in common; computed once per session."""
     if shape not in session.settings_sums:
         judge = session.judge
         settings = (
@@ -46,13 +46,14 @@ def hash_judge_settings(session: WorkSession, shape: ReplyShape) -> str:
 
 
 def nonstandard_settings(judge: Judge) -> list[dict[str, object]]:
-    """What is sent otherwise than every judge's settings were before it could be: equal keys stay equal."""
+    """The request adaptations, left out where there are none so that older keys stay valid."""
     sent_as = RequestShape.from_json(judge.sent_as)
     return [sent_as.as_json()] if sent_as != RequestShape() else []
 
 
 def request_extras(judge: Judge) -> list[dict[str, object]]:
-    """What is sent besides, of the endpoint and the judge; nothing where neither has any, as for all keys before."""
+    """The extra headers, query and body of endpoint and judge, left out where there are none so that older keys stay
+    valid."""
     endpoint = judge.endpoint
     of_endpoint = (endpoint.extra_headers, endpoint.extra_query, endpoint.extra_body) if endpoint else ({}, {}, {})
     extras = [*of_endpoint, judge.extra_headers, judge.extra_body]
@@ -60,7 +61,7 @@ def request_extras(judge: Judge) -> list[dict[str, object]]:
 
 
 def possible_reuse_keys(session: WorkSession, call: ClaimedCall) -> list[str]:
-    """The keys under which an equal question may have been answered: one for each shape while none is found."""
+    """The keys under which an equal call may be stored: one per reply shape until the probe has found the shape."""
     if call.reuse_key or not call.messages or call.earlier_answers:
         return [call.reuse_key] if call.reuse_key else []
     return [reuse_key_for_shape(session, call, shape) for shape in ReplyShape]
@@ -71,12 +72,9 @@ def reuse_key_for_shape(session: WorkSession, call: ClaimedCall, shape: ReplySha
     return make_reuse_key(session, hash_prompt(call.messages, form), call.sample, shape)
 
 
-# ---- finding -------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class CachedAnswer:
-    """An answered call, as far as a copy needs it."""
+    """The part of an answered call that a copy needs."""
 
     call_id: int
     root_id: int
@@ -92,7 +90,7 @@ class CachedAnswer:
 
 @dataclass(frozen=True)
 class ReuseDecision:
-    """Held calls by what is to become of them: asked, copied from a source, or left while an equal one is asked."""
+    """Claimed calls to send, to copy from a source, or to delay while an equal call is in flight."""
 
     to_ask: list[ClaimedCall]
     to_copy: list[tuple[ClaimedCall, CachedAnswer]]
@@ -119,7 +117,7 @@ def decide_reuse(session: WorkSession, calls: Sequence[ClaimedCall], now: dateti
 
 
 def load_cached_answers(session: WorkSession, answered: Sequence[KnownCall]) -> dict[str, CachedAnswer]:
-    """Key → an answered call with that key and an answer for all that this judge is asked."""
+    """Key → an answered call with that key that has an answer for every aspect of this judge."""
     found = {
         one.call_id: CachedAnswer(
             one.call_id,
@@ -150,11 +148,8 @@ def load_answer_values(found: Mapping[int, CachedAnswer]) -> None:
             found[pk].weighted[key] = weighted
 
 
-# ---- copying -------------------------------------------------------------------------------
-
-
 def copy_answers(session: WorkSession, pairs: Sequence[tuple[ClaimedCall, CachedAnswer]], now: datetime) -> None:
-    """These calls are answered as their sources were, at no cost and without an Attempt."""
+    """Answer these calls with copies of their sources, at no cost and without an Attempt."""
     if not pairs:
         return
     answered = CallState.ANSWERED.value
@@ -177,7 +172,7 @@ def copy_answers(session: WorkSession, pairs: Sequence[tuple[ClaimedCall, Cached
 
 
 def make_copied_outcome(call: ClaimedCall, source: CachedAnswer) -> CallOutcome:
-    """The source's answer to this call. Equal messages show the same text first, which may be A here and B there."""
+    """The source's answer for this call. Equal messages show the same text first, which may be A here and B there."""
     turned = call.shown != source.shown
     choices = {key: FLIPPED_CHOICES[choice] if turned else choice for key, choice in source.choices.items()}
     weighted = {key: 1 - weight if turned and key in choices else weight for key, weight in source.weighted.items()}

@@ -1,4 +1,4 @@
-"""Verdicts, scores, packed votes, written under the call that they answer."""
+"""The rows of verdicts, scores and packed votes that an answered call produces."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -25,10 +25,10 @@ SCORE_COLUMNS: Final = (
 
 
 def write_answers(session: WorkSession, outcomes: Sequence[CallOutcome], now: datetime) -> None:
-    """A Verdict for every choice and a Score for every number; nothing that the rubric does not offer.
+    """Write a Verdict per choice and a Score per number; ValueError for values that the rubric does not offer.
 
-    The verdicts of a test call have no ballot, so that no report reads them. A call that ends without any says
-    something too: reports count it.
+    Test calls get no packed votes, so that no report reads their verdicts. Calls without an answer count as well:
+    reports show how many failed.
     """
     offered = {aspect.key: aspect for aspect in session.spec.aspects}
     verdicts = [row for outcome in outcomes for row in make_verdict_rows(session, outcome, offered, now)]
@@ -55,7 +55,6 @@ def make_verdict_rows(
 
 
 def make_packed_vote_rows(session: WorkSession, outcome: CallOutcome) -> list[tuple[Any, ...]]:
-    """The same choices packed."""
     call = outcome.call
     if call.comparison_id is None or not outcome.choices:
         return []

@@ -13,7 +13,7 @@ from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, is_time_up, 
 
 
 def work_baseline_run(session: WorkSession, *, until: float, hand_over: Callable[[], None]) -> None:
-    """Answer what waits until that moment of the monotonic clock; ``hand_over`` if time is up first."""
+    """Answer pending calls until that moment of the monotonic clock; ``hand_over`` is called if time runs out first."""
     while not is_time_up(until):
         with pause_after_transaction():
             calls = claim_calls(session, SHORT_TRANSACTION_ROWS).calls
@@ -24,7 +24,7 @@ def work_baseline_run(session: WorkSession, *, until: float, hand_over: Callable
 
 
 def baseline_outcome(session: WorkSession, call: ClaimedCall) -> CallOutcome:
-    """The rule's choice on every aspect, in terms of A and B as stored. Each sample has a seed of its own."""
+    """The rule's choice per aspect, in terms of A and B as stored. Each sample has its own seed."""
     assert isinstance(call.texts, PairTexts)  # a rule compares: no pointwise judge is made of one
     assert call.comparison_id is not None
     rule, seed = BASELINE_RULES[session.judge.model], (session.judge.seed or 0) + call.sample

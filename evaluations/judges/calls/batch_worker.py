@@ -1,6 +1,7 @@
 """The worker of runs through the Batch API.
 
-A batch carries a mark made before it is sent, so a killed worker's successor finds it by that mark."""
+A batch is marked before it is sent, so that the successor of a killed worker finds it by its mark.
+"""
 
 import logging
 import tempfile
@@ -29,7 +30,7 @@ from evaluations.judges.calls.verdict_requests import (
     session_server,
 )
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, make_work_session
-from evaluations.judges.runs.run_states import finish_run, stop_run
+from evaluations.judges.runs.services import finish_run, stop_run
 from evaluations.llm.batch_client import (
     BatchLine,
     BatchServer,
@@ -52,11 +53,8 @@ BATCH_LEASE: Final = timedelta(minutes=15)  # longer than any upload may take, i
 CALL_ID_PREFIX: Final = "call-"
 
 
-# ---- sending -------------------------------------------------------------------------------
-
-
 def send_run_batches(session: WorkSession, *, until: float, hand_over: Callable[[], None]) -> None:
-    """Send pending calls in as many batches as needed; ``hand_over`` is called if time is up first."""
+    """Send pending calls in as many batches as needed; ``hand_over`` is called if time runs out first."""
     while not is_time_up(until):
         if not send_next_batch(session):
             return
@@ -64,7 +62,7 @@ def send_run_batches(session: WorkSession, *, until: float, hand_over: Callable[
 
 
 def send_next_batch(session: WorkSession) -> bool:
-    """Whether a batch was sent, so that there may be another one."""
+    """Send one batch; False if no call was pending or the upload failed."""
     batch = create_batch(session.run)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{batch_mark(batch)}.jsonl"
@@ -87,7 +85,7 @@ def batch_mark(batch: Batch) -> str:
 
 
 def fill_batch(session: WorkSession, batch: Batch, write: Callable[[bytes], int]) -> Iterator[Sequence[ClaimedCall]]:
-    """Put calls that wait into the batch, some at a time, until it is full or none is left."""
+    """Write pending calls to the batch, a few per transaction, until it is full or none is left."""
     requester, server = CallRequester(session), session_server(session)
     calls = size = 0
     while calls < MAX_BATCH_CALLS and size < MAX_BATCH_BYTES:
@@ -130,9 +128,6 @@ def mark_batch_submitted(batch: Batch, remote: RemoteBatch) -> None:
     postpone_batch(batch)
 
 
-# ---- looking after what was sent -----------------------------------------------------------
-
-
 def poll_batch(batch_id: int, retry_policy: RetryPolicy | None = None) -> None:
     """Check the state of a batch, and store its answers once it has ended."""
     batch = lease_batch(batch_id)
@@ -150,7 +145,7 @@ def poll_batch(batch_id: int, retry_policy: RetryPolicy | None = None) -> None:
 
 
 def lease_batch(batch_id: int) -> Batch | None:
-    """The batch under a lease of ours; None where somebody else is at it, or it is done."""
+    """The batch under a new lease; None if another worker holds it or it has ended."""
     free = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
     lease = uuid.uuid4()
     Batch.objects.filter(free, pk=batch_id, state__in=OPEN_BATCH_STATES).update(
@@ -179,7 +174,7 @@ def check_batch(session: WorkSession, batch: Batch, server: BatchServer) -> None
 
 
 def recover_batch(batch: Batch, server: BatchServer) -> None:
-    """Recover a batch that a killed worker was sending: the server has it, or nothing was bought."""
+    """Recover a batch whose worker was killed while sending: the server has it, or nothing was bought."""
     if remote := server.find(batch_mark(batch)):
         mark_batch_submitted(batch, remote)
     else:
@@ -187,11 +182,8 @@ def recover_batch(batch: Batch, server: BatchServer) -> None:
         end_batch(batch, BatchState.FAILED, batch.error or "The worker was killed before it was sent.")
 
 
-# ---- collecting ----------------------------------------------------------------------------
-
-
 def collect_batch(session: WorkSession, batch: Batch, remote: RemoteBatch, server: BatchServer) -> None:
-    """Store every answer; what the batch did not get to waits again, and was not charged."""
+    """Store every answer; calls that the server did not process are pending again and cost nothing."""
     Batch.objects.filter(pk=batch.pk).update(
         state=BatchState.COLLECTING, output_file=remote.output_file, error_file=remote.error_file
     )
@@ -215,7 +207,7 @@ def unanswered_reason(remote: RemoteBatch) -> str:
 
 
 def store_batch_lines(session: WorkSession, batch: Batch, lines: Iterable[BatchLine], server: BatchServer) -> None:
-    """Take these answers, those whose calls still wait for this batch."""
+    """Store the answers whose calls still belong to this batch."""
     by_call = {number: line for line in lines if line.status and (number := line_call_id(line))}
     with pause_after_transaction(), transaction.atomic():
         Batch.objects.filter(pk=batch.pk).update(lease_until=Now() + BATCH_LEASE)
@@ -246,11 +238,7 @@ def line_outcome(
     return replace(outcome, attempt={**(outcome.attempt or {}), "batch_id": batch.pk})
 
 
-# ---- ending --------------------------------------------------------------------------------
-
-
 def return_batch_calls(batch: Batch) -> None:
-    """Calls without an answer are pending again, with no budget reserved."""
     waiting = Call.all_rows.filter(batch=batch, state=CallState.RUNNING)
     while ids := list(waiting.values_list("pk", flat=True)[:SHORT_TRANSACTION_ROWS]):
         with pause_after_transaction(), transaction.atomic():

@@ -1,4 +1,4 @@
-"""The probe finds, before a judge's first verdict, how its requests must be written."""
+"""The probe that finds, before a judge's first verdict, how its requests must be written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,14 +14,14 @@ PROBE_CHECK_SECONDS: Final = 0.05
 
 @dataclass
 class CapabilityProbe:
-    """What a session tries while the model's abilities are unknown. The first real verdict is the probe."""
+    """The request settings that a session tries until a first verdict has confirmed them."""
 
     session: WorkSession
     trying: ReplyShape = SHAPES_TO_TRY[0]
     sent_as: RequestShape = field(default_factory=RequestShape)
 
     def start_from_handshake(self, found: Mapping[str, Any]) -> None:
-        """Begin as the latest handshake of the model ended; what is refused all the same is written otherwise."""
+        """Start from the latest handshake of the model; refusals still change the settings."""
         if found and self.is_open:
             self.trying = ReplyShape(found["shape"])
             self.sent_as = adaptations_for_judge(self.session.judge, RequestShape.from_json(found["sent_as"]))
@@ -43,16 +43,16 @@ class CapabilityProbe:
         return self.sent_as if self.is_open else RequestShape.from_json(self.session.judge.sent_as)
 
     def room(self, room: int, unstored: int) -> int:
-        """One request in flight while it is open: a server that takes no schema is to refuse one, not all."""
+        """Allow one request in flight while the probe is open: a server without schemas then refuses one, not all."""
         return min(room, 1 - unstored) if self.is_open else room
 
     def record_refused_shape(self, shape: ReplyShape) -> None:
-        """Go on to the next shape; plain text comes last and is refused by nobody."""
+        """Move on to the next shape; plain text is last, and no server refuses it."""
         if shape == self.trying:
             self.trying = SHAPES_TO_TRY[SHAPES_TO_TRY.index(shape) + 1]
 
     def adapt_setting(self, error: SettingRefused) -> bool:
-        """Write the setting another way from now on, or leave it out; false where there is no other way."""
+        """Change how the setting is sent, or omit it; False if nothing is left to try."""
         changed = adapt_to_refusal(self.sent_as, error)
         if changed is None or not self.is_open:
             return False
@@ -60,7 +60,7 @@ class CapabilityProbe:
         return True
 
     def record_success(self, shape: ReplyShape) -> "FoundCapabilities | None":
-        """What to freeze, where this answer is the first that tells of it."""
+        """What to freeze on the judge, if this answer is the first that shows it."""
         if not self.is_open:
             return None
         found = FoundCapabilities(shape if self.session.shape is None else None, self.sent_as)
@@ -71,7 +71,7 @@ class CapabilityProbe:
 
 
 def adaptations_for_judge(judge: Judge, sent_as: RequestShape) -> RequestShape:
-    """The part of a handshake's adaptations that concerns this judge's settings."""
+    """The handshake's adaptations that concern settings of this judge."""
     sets = {"temperature": judge.temperature is not None, "seed": judge.seed is not None}
     sets |= {
         "logprobs": judge.logprobs,
@@ -84,7 +84,7 @@ def adaptations_for_judge(judge: Judge, sent_as: RequestShape) -> RequestShape:
 
 @dataclass(frozen=True)
 class FoundCapabilities:
-    """What the first answer showed: the ``shape`` where it was not chosen, and how settings are written."""
+    """What the first answer showed: the ``shape`` if it was not chosen, and how settings are sent."""
 
     shape: ReplyShape | None
     sent_as: RequestShape

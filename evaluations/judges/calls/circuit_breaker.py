@@ -28,8 +28,6 @@ MAX_KIND_LENGTH: Final = 120
 
 
 class AttemptFailure(NamedTuple):
-    """An attempt that did not bring a verdict."""
-
     outcome: str
     http_status: int | None
     step: str
@@ -39,14 +37,14 @@ class AttemptFailure(NamedTuple):
 
     @property
     def kind(self) -> tuple[str, int | None, str]:
-        """What equal failures have in common: not the numbers in their sentences."""
+        """What equal failures have in common; numbers in their messages do not count."""
         if self.outcome in UNIFORM_FAILURES:
             return self.outcome, None, ""
         return "fault", self.http_status, re.sub(r"\d+", "0", self.error)[:MAX_KIND_LENGTH]
 
 
 def find_reason_to_pause(session: WorkSession, outcomes: Sequence[CallOutcome]) -> str:
-    """Why the run should pause after these outcomes, in plain words; "" where it may go on."""
+    """The reason to pause the run after these outcomes, as a sentence; "" if it may continue."""
     most = settings.PAUSE_AFTER_FAILURES
     if not most or not any((one.attempt or {}).get("outcome") in FAILURE_OUTCOMES for one in outcomes):
         return ""
@@ -74,9 +72,9 @@ def was_run_answered(run: Run) -> bool:
 def find_recent_failures(
     session: WorkSession, lately: "QuerySet[Attempt]", *, has_answered: bool
 ) -> list[AttemptFailure]:
-    """The failures since the last success, the newest first; where aspects are asked for one by one, of each aspect.
+    """The failures since the last success, newest first; with one aspect per call, since the last success per aspect.
 
-    Once the endpoint has answered, a request that is asked again counts when its call is given up: servers restart.
+    Once the endpoint has answered, repeated requests count only when their call is given up: servers restart.
     """
     found: list[AttemptFailure] = []
     answered: set[str] = set()

@@ -1,4 +1,4 @@
-"""Calls of a run are claimed under a lease, each with the messages that are to be sent."""
+"""The claims of calls under a lease, with the messages that will be sent."""
 
 import json
 import time
@@ -33,7 +33,7 @@ from evaluations.judges.calls.worker_registry import must_count_in_flight
 from evaluations.judges.endpoints.prices import max_request_cost
 from evaluations.judges.endpoints.selectors import endpoint_timeout
 from evaluations.judges.runs.budget import reserve_budget
-from evaluations.judges.runs.run_states import stop_run
+from evaluations.judges.runs.services import stop_run
 from evaluations.judges.sql import DueCall, book_spending, find_batch_calls, find_due_calls, find_run_at_work
 from evaluations.llm.request_loop import ClaimResult
 from evaluations.models.bulk import update_many
@@ -56,7 +56,7 @@ TIMEOUT_SHARE: Final = 0.99
 
 @transaction.atomic
 def claim_calls(session: WorkSession, room: int, unstored: int = 0) -> ClaimResult[ClaimedCall]:
-    """Up to ``room`` calls under a new lease; ``call`` is how many this session has already."""
+    """Claim up to ``room`` calls; ``unstored`` is how many this session has claimed and not stored yet."""
     working = find_run_at_work(session.run)
     if working is None:
         return ClaimResult(wait=PAUSED_CHECK_SECONDS if unstored and is_run_paused(session.run) else None)
@@ -74,7 +74,7 @@ def claim_calls(session: WorkSession, room: int, unstored: int = 0) -> ClaimResu
 
 @transaction.atomic
 def claim_batch_calls(batch: Batch, session: WorkSession, room: int) -> ClaimResult[ClaimedCall]:
-    """Up to ``room`` calls that go out with the batch: no lease of theirs runs out while it is away."""
+    """Claim up to ``room`` calls for a batch; their leases do not expire while the batch is away."""
     working = find_run_at_work(session.run)
     if working is None:
         return ClaimResult()
@@ -85,7 +85,7 @@ def claim_batch_calls(batch: Batch, session: WorkSession, room: int) -> ClaimRes
 
 
 def take_due_calls(session: WorkSession, rows: Sequence[DueCall], now: datetime) -> ClaimResult[ClaimedCall]:
-    """Of the due calls, those that must be sent: neither answered from the cache nor beyond the budget."""
+    """Lease the due calls that must be sent: neither answered from the cache nor beyond the budget."""
     began = time.monotonic()
     found = decide_reuse(session, prepare_claimed_calls(session, rows), now)
     copy_answers(session, found.to_copy, now)
@@ -109,7 +109,7 @@ def is_run_paused(run: Run) -> bool:
 
 
 def room_at_endpoint(session: WorkSession, room: int, unstored: int) -> int:
-    """How many more requests may be claimed where this worker cannot rely on its share of the limit yet."""
+    """How many more requests may be claimed while this worker's share of the limit is not certain yet."""
     if session.judge.endpoint is None or not must_count_in_flight(session.judge.endpoint):
         return room
     # Locked, so that two workers do not both see the last free place.
@@ -121,7 +121,7 @@ def room_at_endpoint(session: WorkSession, room: int, unstored: int) -> int:
 
 
 def seconds_until_due(session: WorkSession) -> float | None:
-    """When the next call of this run may be asked; None where none waits, or none soon enough."""
+    """Seconds until the next call of this run is due; None if none is pending or the wait is too long."""
     waiting = Call.all_rows.filter(run=session.run, state=CallState.PENDING)
     soonest = waiting.aggregate(count=Count("pk"), due=Min("not_before"))
     if not soonest["count"]:
@@ -131,9 +131,9 @@ def seconds_until_due(session: WorkSession) -> float | None:
 
 
 def hold_back_suspects(session: WorkSession, rows: Sequence[DueCall], now: datetime) -> list[DueCall]:
-    """The calls that may be claimed. Of those that were in flight when a worker died, one at a time in the whole run.
+    """The due calls, with at most one per run that was in flight when a worker died.
 
-    The next death then tells which of them it was. The others wait for a second, so that fresh calls come first.
+    The next death then shows which call caused it. The others wait for a second, so that fresh calls come first.
     """
     again = {row.call_id for row in rows if row.failed_requests}
     lost = Attempt.objects.filter(call__in=again, outcome=AttemptOutcome.LOST) if again else Attempt.objects.none()
@@ -144,9 +144,6 @@ def hold_back_suspects(session: WorkSession, rows: Sequence[DueCall], now: datet
     waiting = set(suspects) if in_flight.exists() else set(suspects[1:])
     update_many(Call, ("id", "not_before"), [(call_id, now + EQUAL_CALL_WAIT) for call_id in sorted(waiting)])
     return [row for row in rows if row.call_id not in waiting]
-
-
-# ---- what is to be sent --------------------------------------------------------------------
 
 
 def prepare_claimed_calls(session: WorkSession, rows: Sequence[DueCall]) -> list[ClaimedCall]:
@@ -160,7 +157,7 @@ def prepare_claimed_calls(session: WorkSession, rows: Sequence[DueCall]) -> list
 
 
 def prepare_aspect_calls(session: WorkSession, rows: Sequence[DueCall], lease: uuid.UUID) -> list[ClaimedCall]:
-    """Claimed calls, each with the first aspect that no stored reply answers."""
+    """Claimed calls, each for the first aspect that no stored reply answers."""
     asked = {
         row.call_id: (ShownOrder(row.shown), AttemptStep(row.step), partial(due_call_texts, session, row))
         for row in rows
@@ -177,7 +174,7 @@ def prepare_aspect_calls(session: WorkSession, rows: Sequence[DueCall], lease: u
 def add_earlier_tries(
     session: WorkSession, calls: Sequence[ClaimedCall], after: Mapping[int, int] | None = None
 ) -> list[ClaimedCall]:
-    """The calls with their earlier requests; ``after``: call → the last number that does not count."""
+    """The calls with their earlier failures; ``after``: call → the last attempt number that does not count."""
     repeated = [one.call_id for one in calls if one.failed_requests]
     empty, late = calls_with_empty_reply(repeated, after or {}), count_timeouts(session, repeated, after or {})
     return [
@@ -187,7 +184,7 @@ def add_earlier_tries(
 
 
 def calls_with_empty_reply(call_ids: Sequence[int], after: Mapping[int, int]) -> set[int]:
-    """The calls among these that once got an empty reply."""
+    """The calls that once got an empty reply."""
     if not call_ids:
         return set()
     # A server may call a reply without a word an error because it did not keep to the form: only a reply has an end.
@@ -198,9 +195,9 @@ def calls_with_empty_reply(call_ids: Sequence[int], after: Mapping[int, int]) ->
 
 
 def count_timeouts(session: WorkSession, call_ids: Sequence[int], after: Mapping[int, int]) -> Counter[int]:
-    """How often each of these calls timed out in this run, where its server may be at work on it still.
+    """How often each call timed out in this run at a local server, which may still be working on it.
 
-    By the timeout as it is now: where that was raised, what timed out before does not count.
+    Counts by the present timeout: attempts that ended sooner, before it was raised, are left out.
     """
     endpoint = session.judge.endpoint
     if not call_ids or endpoint is None or not is_local_address(endpoint.base_url):
@@ -220,7 +217,7 @@ def make_claimed_call(
     conversation: Conversation | None,
     progress: AspectProgress | None = None,
 ) -> ClaimedCall:
-    """The claimed call with its messages, so that sending is all that remains. A rule is sent nothing."""
+    """The claimed call with its messages, ready to send. Rules have no messages."""
     shown, texts = ShownOrder(row.shown), due_call_texts(session, row)
     known = (row.call_id, row.comparison_id, lease, shown, row.failed_requests, texts, row.response_id, row.sample)
     if session.judge.endpoint is None:
@@ -252,7 +249,7 @@ def make_claimed_call(
 
 
 def amount_to_reserve(session: WorkSession, most: int | None) -> int:
-    """Nano-USD for one request: its maximum by the limits, at least the cost of the dearest request so far."""
+    """Nano-USD for one request: its upper bound, and no less than the most expensive request so far."""
     return max(most, session.dearest) if most else 0
 
 
@@ -264,9 +261,9 @@ def build_first_messages(
 
 
 def prompt_hash_and_key(session: WorkSession, row: DueCall, call: ClaimedCall) -> tuple[str, str]:
-    """The sum of the prompt, and the key under which its answer may be known; neither before a shape is found.
+    """The SHA-256 of the prompt, and the reuse key; both "" before the reply shape is known.
 
-    The key is that of the question as it was first put, through all steps.
+    The key is that of the call's first request, for all its steps.
     """
     shape = session.shape
     if shape is None:
@@ -283,13 +280,11 @@ def due_call_texts(session: WorkSession, row: DueCall) -> PairTexts | ResponseTe
 
 
 def load_batch_calls(batch: Batch, session: WorkSession, call_ids: Sequence[int]) -> list[ClaimedCall]:
-    """Those of these calls that are still in the batch, as they were claimed for it."""
+    """The calls of these that still belong to the batch, as they were claimed."""
     rows = find_batch_calls(batch.pk, session.spec.kind, call_ids)
     leases = dict(Call.all_rows.filter(pk__in=[row.call_id for row in rows]).values_list("pk", "lease"))
     return [replace(one, lease=leases[one.call_id] or one.lease) for one in prepare_claimed_calls(session, rows)]
 
-
-# ---- keeping and giving back ---------------------------------------------------------------
 
 LEASE_COLUMNS: Final = ("id", "state", "lease", "lease_until", "not_before", "reuse_key", "reserved")
 
@@ -301,13 +296,12 @@ def lease_calls(calls: Sequence[ClaimedCall], now: datetime) -> None:
 
 
 def refresh_leases(leases: Mapping[int, uuid.UUID]) -> None:
-    """Extend the leases of calls that are still in flight."""
     mine = Call.all_rows.filter(pk__in=list(leases), lease__in=set(leases.values()), state=CallState.RUNNING)
     mine.update(lease_until=Now() + LEASE_TIME)
 
 
 def return_calls(calls: Sequence[ClaimedCall]) -> None:
-    """Calls that were claimed but not sent are pending again at once, at no cost."""
+    """Make calls that were claimed but not sent pending again, at no cost."""
     leases = {one.lease for one in calls}
     release_calls(
         Call.all_rows.filter(pk__in=[one.call_id for one in calls], lease__in=leases, state=CallState.RUNNING)
@@ -316,7 +310,7 @@ def return_calls(calls: Sequence[ClaimedCall]) -> None:
 
 @transaction.atomic
 def release_calls(mine: "QuerySet[Call]") -> None:
-    """These running calls are pending again, with no budget reserved."""
+    """Make these running calls pending again, with no budget reserved."""
     calls = list(mine.select_for_update().order_by("pk").only("run_id", "reserved"))
     freed = Call.all_rows.filter(pk__in=[call.pk for call in calls])
     freed.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0, batch=None)
@@ -324,11 +318,8 @@ def release_calls(mine: "QuerySet[Call]") -> None:
         book_spending(call.run_id or 0, spent=0, released=call.reserved)
 
 
-# ---- money ---------------------------------------------------------------------------------
-
-
 def count_affordable(session: WorkSession, calls: Sequence[ClaimedCall]) -> int:
-    """How many of these calls, from the first, the run's budget covers; their cost is reserved."""
+    """Reserve budget for these calls in order; returns how many it covers."""
     return reserve_budget(session.run.pk, [one.reserved for one in calls])
 
 

@@ -20,7 +20,7 @@ REPLY_OUTCOMES = (AttemptOutcome.ANSWERED, AttemptOutcome.UNREADABLE)
 
 @dataclass(frozen=True)
 class Conversation:
-    """The model's replies so far, oldest first, and why the last of them could not be read."""
+    """The model's replies so far, oldest first, and the error of the last one if it was unreadable."""
 
     earlier_replies: tuple[str, ...] = ()
     unread: str = ""
@@ -35,9 +35,9 @@ class StoredReply:
 
 
 def load_conversations(steps: Mapping[int, AttemptStep]) -> dict[int, Conversation]:
-    """Call → what goes before its next step, for calls that are past the first one.
+    """Call → its conversation so far, for calls past their first step.
 
-    A call is left out where nothing of it is stored: it is to be asked from the start.
+    Calls without stored replies are left out: they start again.
     """
     later = {pk: step for pk, step in steps.items() if step != AttemptStep.ASK}
     if not later:
@@ -70,7 +70,6 @@ def last_reply_before_step(
 
 # Beside the tokens of a reply, in what is kept of its probabilities; no aspect has a space in its key.
 WEIGHT_KEY: Final = "weight of the verdict"
-
 REPEATED_OUTCOMES: Final = (AttemptOutcome.RETRY, AttemptOutcome.LOST)
 
 # The order shown, the step that the call waits for, and the judged texts.
@@ -107,7 +106,7 @@ class StoredAttempt:
 
 @dataclass
 class AspectAnswers:
-    """The answers of a call as its Attempts bring them, and the Attempts since the last answer."""
+    """The answers of a call according to its Attempts, and the Attempts since the last answer."""
 
     answers: dict[str, AspectAnswer] = field(default_factory=dict)
     since: list[StoredAttempt] = field(default_factory=list)
@@ -115,7 +114,6 @@ class AspectAnswers:
 
 
 def load_aspect_progress(session: WorkSession, asked: Mapping[int, AspectQuestion]) -> dict[int, AspectProgress]:
-    """Call → how far it is, by its Attempts alone."""
     stored: dict[int, list[StoredAttempt]] = {}
     rows = Attempt.objects.filter(call__in=asked).order_by("call_id", "number")
     columns = ("call_id", "number", "run_id", "aspect", "step", "outcome", "raw", "finish_reason", "error", "logprobs")
@@ -143,10 +141,9 @@ def aspect_progress(session: WorkSession, asked: AspectQuestion, attempts: Seque
 def read_aspect_answers(
     session: WorkSession, asked: AspectQuestion, attempts: Sequence[StoredAttempt]
 ) -> AspectAnswers:
-    """What counts of the stored replies.
+    """The answers that count among the stored replies.
 
-    Once every aspect is answered and one of the answers is suspect, the call has ended as suspect: where it is asked
-    anew all the same, it is asked from the start.
+    A call whose aspects are all answered, one of them suspect, has ended as suspect: asking it again starts afresh.
     """
     at = AspectAnswers()
     for one in attempts:
@@ -165,7 +162,7 @@ def read_aspect_answers(
 def parse_aspect_attempt(
     session: WorkSession, asked: AspectQuestion, attempt: StoredAttempt, before: Sequence[StoredAttempt]
 ) -> AspectAnswer | None:
-    """What this reply says as it is read today; None where it cannot be read any more, so that it is asked again."""
+    """The answer in this reply by the current parser; None if it cannot be read any more, so that it is asked again."""
     if attempt.aspect not in session.spec.output_order:
         return None
     shown, _, texts = asked
@@ -182,7 +179,7 @@ def parse_aspect_attempt(
 
 
 def last_unreadable_reply(attempts: Sequence[StoredAttempt], aspect: str) -> StoredAttempt | None:
-    """The last reply on this aspect that could not be read, and that a repair may follow."""
+    """The last unreadable reply on this aspect, which a repair may follow."""
     unread = [
         one
         for one in attempts
@@ -192,7 +189,7 @@ def last_unreadable_reply(attempts: Sequence[StoredAttempt], aspect: str) -> Sto
 
 
 def join_aspect_replies(session: WorkSession, read: Mapping[str, ParsedReply]) -> ParsedReply:
-    """What was read aspect by aspect, as one reading; each rationale is a paragraph that names its aspect."""
+    """The replies on single aspects as one reply; each rationale is a paragraph that names its aspect."""
     reasons = [f"{session.aspect_names[key]}: {one.rationale}" for key, one in read.items() if one.rationale]
     return ParsedReply(
         choices={key: choice for one in read.values() for key, choice in one.choices.items()},

@@ -1,4 +1,4 @@
-"""The sweeper returns calls whose lease expired, ends finished runs, finds runs without a worker."""
+"""The sweeper that returns calls with expired leases, ends finished runs, finds runs without a worker."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from evaluations.domain.judges import (
     RunState,
 )
 from evaluations.judges.calls.outcome_store import last_attempt_numbers
-from evaluations.judges.runs.run_states import finish_run, touch_raters
+from evaluations.judges.runs.services import finish_run, touch_raters
 from evaluations.judges.sql import book_spending
 from evaluations.models.runs import Attempt, Batch, Call, Run
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, pause_after_transaction
@@ -27,7 +27,7 @@ MAX_LOST_ATTEMPTS: Final = 2  # a call that takes its worker down twice is set a
 
 
 def return_expired_calls() -> int:
-    """Calls with an expired lease are pending again; a request that was in flight is recorded as lost."""
+    """Make calls with an expired lease pending again; requests in flight are recorded as lost."""
     count = 0
     while found := return_some_expired_calls():
         count += found
@@ -53,7 +53,7 @@ def return_some_expired_calls() -> int:
 
 
 def record_lost_attempts(calls: Sequence[Call]) -> None:
-    """A request each, whose cost is not known: what was kept back for it is counted as spent."""
+    """Record one lost request per call; its cost is unknown, so the reserved amount counts as spent."""
     numbers = last_attempt_numbers([call.pk for call in calls])
     Attempt.objects.bulk_create(
         Attempt(
@@ -81,7 +81,7 @@ def reserved_by_run(calls: Sequence[Call]) -> Counter[int]:
 
 
 def finish_ended_runs() -> None:
-    """Runs whose last call was settled by a worker that died before it could say so."""
+    """Finish runs whose worker died after storing the last call."""
     calls = Call.all_rows.filter(run=OuterRef("pk"), state__in=OPEN_CALL_STATES)
     for run in Run.objects.filter(~Exists(calls), state=RunState.RUNNING).select_related("evaluation"):
         finish_run(run)
@@ -106,7 +106,7 @@ def find_runs_to_join() -> list[int]:
 
 
 def find_due_batches() -> list[int]:
-    """Batches that are due for a check, without a worker. One to be cancelled is due at once."""
+    """Batches that are due for a check and have no worker. Batches to be cancelled are due at once."""
     free = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
     to_cancel = Q(run__state=RunState.CANCELLED) & ~Q(remote_state__startswith="cancel")
     due = Q(not_before__isnull=True) | Q(not_before__lte=Now()) | to_cancel

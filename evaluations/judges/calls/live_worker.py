@@ -1,7 +1,8 @@
 """The worker of live runs, with many requests in flight.
 
-All sessions of a process ask on one event loop in a thread of its own, so they share what is known of an
-endpoint without a lock."""
+All sessions of a process share one event loop in its own thread, and so share what is known of an endpoint
+without a lock.
+"""
 
 import asyncio
 import gc
@@ -31,7 +32,7 @@ from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, Work
 from evaluations.judges.calls.worker_registry import endpoint_capacity
 from evaluations.judges.endpoints.selectors import endpoint_slots, latest_handshake_result, server_for_endpoint
 from evaluations.judges.runs.planner import plan_run_calls
-from evaluations.judges.runs.run_states import finish_run, stop_run
+from evaluations.judges.runs.services import finish_run, stop_run
 from evaluations.llm.capacity import CapacityUser
 from evaluations.llm.client import connect_llm, server_getter
 from evaluations.llm.concurrency_window import RequestInFlight
@@ -60,13 +61,12 @@ MAX_SESSION_SECONDS: Final = 600.0
 # Waits before an answer is offered again to a database that is away.
 STORE_RETRY_SECONDS: Final = (0.5, 1, 2, 4, 8, 16)
 LOOP_LOCK: Final = threading.Lock()
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class AnswersNotStored(Exception):
-    """Answers that the database did not take, however often it was asked to."""
+    """The database refused these answers after all retries."""
 
 
 def work_run_calls(
@@ -94,15 +94,12 @@ def work_run_calls(
 
 
 def slow_session_end(session: WorkSession) -> float:
-    """When a session at a slow server ends.
+    """When a session at a slow server ends, on the monotonic clock.
 
-    Each waits for its last answers while its successor works: shorter ones would take every thread of a worker.
+    Each session waits for its last answers while its successor works: shorter ones would occupy every thread.
     """
     latency = worker_registry.endpoint_latency(session.judge.endpoint) if session.judge.endpoint else 0.0
     return time.monotonic() + min(2 * latency, MAX_SESSION_SECONDS)
-
-
-# ---- asking --------------------------------------------------------------------------------
 
 
 def request_run_calls(session: WorkSession, until: float, hand_over: Callable[[], None]) -> None:
@@ -116,7 +113,7 @@ def request_run_calls(session: WorkSession, until: float, hand_over: Callable[[]
 
 
 def stop_after_storage_failure(session: WorkSession, error: AnswersNotStored) -> None:
-    """Buy nothing more for a database that stores nothing. One that is unreachable is waited for."""
+    """Stop a run whose answers cannot be stored, unless the database is only unreachable."""
     close_old_connections()
     with suppress(OperationalError, InterfaceError):
         stop_run(session.run, f"{error} Make room or mend the database, then resume this run.")
@@ -145,10 +142,10 @@ def shared_event_loop() -> asyncio.AbstractEventLoop:
 
 
 async def request_claimed_calls(session: WorkSession, until: float, hand_over: Callable[[], None]) -> None:
-    """The request loop with the database behind it, in threads of its own.
+    """Run the request loop, with the database in threads of its own.
 
-    On SQLite one thread, so that claims and stores take turns by themselves: two would wait for
-    each other's write lock, which SQLite does by sleeping. Elsewhere no answer waits for a claim.
+    SQLite gets one thread, so that claims and stores take turns: two would wait for each other's write lock, which
+    SQLite does by sleeping. Elsewhere no answer waits for a claim.
     """
     requester = CallRequester(session)
     with ExitStack() as stack:
@@ -223,9 +220,9 @@ REPORTED_SLOTS: Final[dict[tuple[int, str], int | None]] = {}
 
 
 def reported_slots(endpoint: Endpoint) -> int | None:
-    """How many requests a local server says it handles at once, asked once by each process.
+    """How many requests a local server says it handles at once, asked once per process.
 
-    One that was never tested is overrun otherwise: its slots show in no answer.
+    Without it an endpoint that was never tested is overrun: no answer shows its slots.
     """
     key = (endpoint.pk, endpoint.base_url)
     if key not in REPORTED_SLOTS:
@@ -238,7 +235,7 @@ def reported_slots(endpoint: Endpoint) -> int | None:
 async def request_with_capacity(
     capacity_user: CapacityUser, sent: RequestInFlight, requester: CallRequester, send: SendRequest, call: ClaimedCall
 ) -> CallOutcome:
-    """Send the request of one call in a slot that was taken for it; its result is reported to the capacity."""
+    """Send the request of one call in a reserved slot, and report its result to the capacity."""
 
     async def watched(request: Request) -> Answer:
         try:
@@ -281,7 +278,7 @@ async def run_in_thread(thread: ThreadPoolExecutor, function: Callable[P, T], *a
 
 
 def store_with_retries(session: WorkSession, outcomes: Sequence[CallOutcome]) -> float:
-    """Store the outcomes, retrying while the database is unreachable. Returns seconds to rest."""
+    """Store the outcomes, retrying while the database is unreachable; returns seconds to pause."""
     for wait in STORE_RETRY_SECONDS:
         began = time.monotonic()
         try:
@@ -300,7 +297,7 @@ def store_with_retries(session: WorkSession, outcomes: Sequence[CallOutcome]) ->
 
 
 async def keep_leases_alive(requester: CallRequester, thread: ThreadPoolExecutor) -> None:
-    """Keep the leases of calls in flight, however long the server takes, as long as this process lives."""
+    """Refresh the leases of calls in flight for as long as this process lives."""
     while True:
         await asyncio.sleep(settings.LEASE_SECONDS / 4)
         if requester.leases:

@@ -1,4 +1,4 @@
-"""The store of outcomes writes every attempt, then the answers that still count."""
+"""The store of outcomes: every attempt is written, then the answers that still count."""
 
 import uuid
 from collections import Counter
@@ -19,7 +19,7 @@ from evaluations.judges.calls.circuit_breaker import find_reason_to_pause
 from evaluations.judges.calls.prompt_truncation import withdraw_truncated_answers
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession
 from evaluations.judges.endpoints.prices import request_cost
-from evaluations.judges.runs.run_states import pause_failing_run, stop_run
+from evaluations.judges.runs.services import pause_failing_run, stop_run
 from evaluations.judges.sql import book_spending, lock_call_rows
 from evaluations.models.bulk import insert_many, update_many
 from evaluations.models.judges import Endpoint, Judge
@@ -45,7 +45,7 @@ FIRST_UNBILLED_STATUS: Final = 400  # a server that answers with an error sends 
 
 
 def store_outcomes(session: WorkSession, outcomes: Sequence[CallOutcome]) -> None:
-    """Store every attempt, whoever holds the lease by now; store the rest only where the answer still counts."""
+    """Store every attempt, whoever holds the lease by now; store answers only where they still count."""
     with transaction.atomic():
         rows, now = lock_calls([outcome.call.call_id for outcome in outcomes])
         new = drop_stored_outcomes(outcomes, rows)
@@ -66,12 +66,9 @@ def store_outcomes(session: WorkSession, outcomes: Sequence[CallOutcome]) -> Non
             pause_failing_run(session.run, reason)
 
 
-# ---- the calls as they stand ---------------------------------------------------------------
-
-
 @dataclass
 class LockedCall:
-    """A call as it is when its outcome arrives, changed by the outcomes of one batch."""
+    """A call as it is when its outcome arrives; the outcomes of one batch change it."""
 
     state: str
     lease: uuid.UUID | None
@@ -85,8 +82,8 @@ class LockedCall:
     def accepts(self, outcome: CallOutcome) -> bool:
         """Whether this outcome decides about the call.
 
-        It does under its lease. A lease that ran out lost us the call, but a paid answer is taken
-        as long as nobody else has it in flight: it would only be bought a second time.
+        It does under its lease. After the lease expired, a paid answer still counts as long as no other worker has the
+        call in flight: it would only be bought again.
         """
         waits = self.state in (CallState.PENDING, CallState.CANCELLED)
         return self.is_held_by(outcome.call) or (waits and outcome.state not in OPEN_CALL_STATES)
@@ -96,7 +93,7 @@ class LockedCall:
 
 
 def lock_calls(call_ids: Sequence[int]) -> tuple[dict[int, LockedCall], datetime]:
-    """The calls as they stand, locked in the order of their ids, and the database's time."""
+    """Lock the calls in the order of their ids; returns them with the database's time."""
     found, now = lock_call_rows(call_ids)
     rows = {
         row.call_id: LockedCall(
@@ -108,7 +105,7 @@ def lock_calls(call_ids: Sequence[int]) -> tuple[dict[int, LockedCall], datetime
 
 
 def drop_stored_outcomes(outcomes: Sequence[CallOutcome], rows: Mapping[int, LockedCall]) -> list[CallOutcome]:
-    """Without what an earlier commit holds already, whose end the connection did not live to tell."""
+    """The outcomes without those that an earlier commit stored before its connection broke."""
     strange = [outcome.call for outcome in outcomes if not rows[outcome.call.call_id].is_held_by(outcome.call)]
     if not strange:
         return list(outcomes)
@@ -118,18 +115,14 @@ def drop_stored_outcomes(outcomes: Sequence[CallOutcome], rows: Mapping[int, Loc
 
 
 def stored_attempts(calls: Sequence[ClaimedCall]) -> "QuerySet[Attempt]":
-    """What was written down of these requests."""
     leases = {one.lease for one in calls}
     return Attempt.objects.filter(call__in=[one.call_id for one in calls], lease__in=leases)
-
-
-# ---- attempts and money --------------------------------------------------------------------
 
 
 def enter_outcomes(
     accounts: "RunAccounts", outcomes: Sequence[CallOutcome], rows: Mapping[int, LockedCall], now: datetime
 ) -> list[CallOutcome]:
-    """Write the Attempts, and into the book what they cost; those outcomes that decide about their calls."""
+    """Write the Attempts and account for their cost; returns the outcomes that decide about their calls."""
     attempts, counting = [], []
     for outcome in outcomes:
         row = rows[outcome.call.call_id]
@@ -146,14 +139,14 @@ def enter_outcomes(
 def attempts_marked_lost(
     outcomes: Sequence[CallOutcome], rows: Mapping[int, LockedCall]
 ) -> dict[tuple[int, uuid.UUID], Attempt]:
-    """The requests among these that were written down as lost, and were not."""
+    """The requests that were recorded as lost and were answered after all."""
     strange = [outcome.call for outcome in outcomes if not rows[outcome.call.call_id].is_held_by(outcome.call)]
     return {(one.call_id, one.lease): one for one in stored_attempts(strange) if one.lease} if strange else {}
 
 
 @dataclass
 class RunAccounts:
-    """What the outcomes of one batch change in the accounts of their runs."""
+    """The changes that one batch of outcomes makes to the accounts of its runs."""
 
     session: WorkSession
     lost: Mapping[tuple[int, uuid.UUID], Attempt]
@@ -161,7 +154,7 @@ class RunAccounts:
     released: Counter[int] = field(default_factory=Counter)
 
     def add_attempt(self, outcome: CallOutcome, row: LockedCall, now: datetime) -> tuple[Any, ...]:
-        """The row of its Attempt, paid for by the run that the call belongs to, or that lost it."""
+        """The row of an Attempt, charged to the run that has the call, or to the run that lost it."""
         call, fields, lost = (
             outcome.call,
             outcome.attempt or {},
@@ -187,7 +180,7 @@ class RunAccounts:
         return tuple(whole[column] for column in ATTEMPT_COLUMNS)
 
     def remove_lost_cost(self, lost: Attempt) -> None:
-        """Its answer came after all: what it may have cost is not counted beside what it did."""
+        """Remove the assumed cost of a lost request whose answer came after all."""
         self.spent[lost.run_id] -= lost.cost_at_most or 0
         Attempt.objects.filter(pk=lost.pk).update(cost_at_most=None)
 
@@ -200,11 +193,8 @@ class RunAccounts:
 
 
 def is_billable(outcome: CallOutcome) -> bool:
-    """Whether the request can have cost something: it was sent, and no error came back for it."""
+    """Whether the request can have cost something: it was sent, and no error came back."""
     return not outcome.unsent and ((outcome.attempt or {}).get("http_status") or 0) < FIRST_UNBILLED_STATUS
-
-
-# ---- the calls afterwards ------------------------------------------------------------------
 
 
 def resolved_call_row(session: WorkSession, outcome: CallOutcome, now: datetime) -> tuple[Any, ...]:
@@ -228,7 +218,7 @@ def resolved_call_row(session: WorkSession, outcome: CallOutcome, now: datetime)
 
 
 def final_reuse_key(session: WorkSession, outcome: CallOutcome) -> str:
-    """The key of the question as it was put, which the claim could not know while it was not found what is taken."""
+    """The reuse key of the request as it was sent; the claim could not know it before the probe was done."""
     call, found = outcome.call, outcome.sent_as_found
     shape = outcome.shape_found or session.shape
     was_changed = found is not None and found != RequestShape() and call.step == AttemptStep.ASK
@@ -243,7 +233,7 @@ def final_reuse_key(session: WorkSession, outcome: CallOutcome) -> str:
 
 
 def pause_endpoint(session: WorkSession, outcomes: Iterable[CallOutcome]) -> None:
-    """A server that turns one request away is left alone by all, as long as it asked for."""
+    """Pause an endpoint that rejected a request, for all workers, for as long as it asked."""
     busy = [outcome for outcome in outcomes if outcome.busy]
     if busy and session.judge.endpoint is not None:
         # One quota that is used up outlasts what only came too fast.
@@ -260,7 +250,7 @@ def pause_endpoint(session: WorkSession, outcomes: Iterable[CallOutcome]) -> Non
 
 
 def freeze_capabilities(judge: Judge, shape: ReplyShape | None, sent_as: RequestShape | None) -> None:
-    """What an automatic judge's server and model take, found once and kept with the judge."""
+    """Freeze on an automatic judge how its server and model take requests."""
     columns = {"asked_as": shape or "", "sent_as": (sent_as or RequestShape()).as_json()}
     changed = Judge.objects.filter(pk=judge.pk, asked_as="", sent_as__isnull=True).update(**columns)
     if changed and (fields := capability_event_fields(columns)):
@@ -269,7 +259,7 @@ def freeze_capabilities(judge: Judge, shape: ReplyShape | None, sent_as: Request
 
 
 def capability_event_fields(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """What an event says of it: only what is out of the ordinary."""
+    """The fields of the event: only what is unusual."""
     unusual = {name: value for name, value in columns["sent_as"].items() if value}
     return {**({"asked_as": columns["asked_as"]} if columns["asked_as"] else {}), **unusual}
 

@@ -1,6 +1,7 @@
 """Detection of prompts that a server cut silently, by its token counts.
 
-Each worker learns the counts of a model at an endpoint, from stored answers first."""
+Each worker learns the token counts of a model at an endpoint, from stored answers first.
+"""
 
 import threading
 from collections.abc import Sequence
@@ -44,7 +45,7 @@ class TruncationWatch:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def find_cut(self, messages: Sequence[Message], tokens_in: int | None) -> str:
-        """Why the server must have cut this prompt, in a sentence; "" where nothing tells so."""
+        """Why the server must have cut this prompt, as a sentence; "" if nothing shows it."""
         if tokens_in is None or tokens_in < 1:
             return ""
         size = sum(len(message["content"].encode()) for message in messages)
@@ -69,7 +70,7 @@ class TruncationWatch:
         self.bytes_a_token += (ratio - self.bytes_a_token) / min(self.prompts, WELL_KNOWN_AFTER)
 
     def context_size(self, messages: Sequence[Message], max_tokens: int | None) -> int:
-        """How many tokens of context to ask the server for: never fewer than before, since a change loads it anew."""
+        """Tokens of context to request; never fewer than before, since every change loads the model again."""
         with self.lock:
             needed = required_context(profile_prompt(messages), max_tokens or MAX_REPLY_TOKENS, self.rates)
         self.context_tokens = max(self.context_tokens, needed)
@@ -86,7 +87,7 @@ def watch_key(session: WorkSession) -> tuple[int, str, str]:
 
 
 def watch_truncation(session: WorkSession) -> TruncationWatch:
-    """What is known of this judge's model; at first what its stored answers tell."""
+    """The watch of this judge's model, which starts from stored answers."""
     key = watch_key(session)
     if key not in WATCHES:
         watched = TruncationWatch()
@@ -97,7 +98,7 @@ def watch_truncation(session: WorkSession) -> TruncationWatch:
 
 
 def load_stored_counts(session: WorkSession) -> list[tuple[list[Message], int]]:
-    """First prompts of the judge's latest answers, and what the server counted, oldest first."""
+    """First prompts of the judge's latest answers with the server's token counts, oldest first."""
     calls = {call.pk: call for call in latest_answered_calls(session.judge, INITIAL_SAMPLES)}
     asked = Attempt.objects.filter(call__in=calls, step=AttemptStep.ASK, outcome=AttemptOutcome.ANSWERED, aspect="")
     rows = asked.filter(tokens_in__isnull=False).order_by("pk").values_list("call_id", "tokens_in")
@@ -116,11 +117,8 @@ def rebuild_first_messages(session: WorkSession, call: Call) -> list[Message]:
     )
 
 
-# ---- verdicts that were stored before it showed ----------------------------------------------
-
-
 def withdraw_truncated_answers(session: WorkSession, ceiling: int) -> int:
-    """Mark answered calls of the run too long where their prompts were cut at this count; returns how many."""
+    """Mark answered calls of the run as too long if their prompts were cut at this count; returns how many."""
     near = Q(attempts__tokens_in__gte=ceiling - 2, attempts__tokens_in__lte=ceiling + 2)
     answered = Q(state=CallState.ANSWERED, attempts__outcome=AttemptOutcome.ANSWERED, attempts__step=AttemptStep.ASK)
     calls = Call.all_rows.filter(near & answered, run=session.run).select_related(*SUBJECT_RELATIONS).distinct()

@@ -1,6 +1,7 @@
-"""Stored replies are parsed again by the current parser, at no cost.
+"""The re-parse of stored replies by the current parser, at no cost.
 
-Progress is kept in events, from which the next worker continues."""
+Its progress is kept in events, from which the next worker continues.
+"""
 
 import time
 import uuid
@@ -62,12 +63,9 @@ REPARSE_RELATIONS: Final = (
 Values = Mapping[str, str | float]  # aspect key → choice or score
 
 
-# ---- beginning and going on ------------------------------------------------------------------
-
-
 @transaction.atomic
 def begin_reparse(judge: Judge, *, user: User | None) -> int:
-    """Begin to parse this judge's stored replies again, for a worker to continue; returns the number of calls."""
+    """Begin to parse this judge's stored replies again; a worker continues. Returns the number of calls."""
     if judge.kind != JudgeKind.LLM:
         raise InputRefused(f"“{judge.name}” has no stored replies: they come from models.")
     Judge.objects.select_for_update().get(pk=judge.pk)
@@ -97,7 +95,7 @@ def continue_reparse(judge_id: int, *, seconds: float | None = None) -> bool:
 
 
 def last_reparse_event(judge: Judge) -> Event | None:
-    """The latest event of re-parsing this judge's replies; None before the first."""
+    """The latest re-parse event of this judge; None before the first."""
     events = Event.objects.filter(evaluation=judge.evaluation_id, object_type="judge", object_id=judge.pk)
     return (
         events.filter(verb__in=(REPARSE_BEGAN, REPARSE_PROGRESS, REPARSE_ENDED))
@@ -113,7 +111,7 @@ def is_reparse_running(judge: Judge) -> bool:
 
 
 def judges_with_stalled_reparse() -> list[int]:
-    """Judges whose re-parse has not ended, without a worker on it."""
+    """Judges whose re-parse has not ended and has no worker."""
     newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     lately = Event.objects.filter(
         pk__gt=newest - MAX_EVENTS_SEARCHED,
@@ -137,7 +135,6 @@ def latest_run_of_judge(judge: Judge) -> Run:
 
 
 def restore_reparse(judge: Judge, event: Event) -> "ReplyReparse":
-    """The re-reading as its last Event left it."""
     progress = event.after
     return ReplyReparse(
         judge=judge,
@@ -150,12 +147,9 @@ def restore_reparse(judge: Judge, event: Event) -> "ReplyReparse":
     )
 
 
-# ---- reading -------------------------------------------------------------------------------
-
-
 @dataclass
 class ReplyReparse:
-    """One re-parse of a judge's replies, with its position and what it found so far."""
+    """A re-parse of a judge's replies, with its position and results so far."""
 
     judge: Judge
     session: WorkSession
@@ -167,7 +161,7 @@ class ReplyReparse:
 
     @transaction.atomic
     def read_some(self) -> bool:
-        """Read the next calls once more; False once there are none left."""
+        """Parse the next calls; False if none is left."""
         rest = reparsable_calls(self.judge).filter(pk__gt=self.up_to).select_related(*REPARSE_RELATIONS).order_by("pk")
         calls = list(rest.select_for_update(of=("self",))[:SHORT_TRANSACTION_ROWS])
         if not calls:
@@ -215,7 +209,7 @@ def correct_answers(session: WorkSession, outcomes: Sequence[CallOutcome]) -> No
 
 @dataclass(frozen=True)
 class StoredReplyText:
-    """A stored reply: the step that it answers, and why the model stopped."""
+    """A stored reply, the step that it answers, and why the model stopped."""
 
     step: AttemptStep
     raw: str
@@ -225,7 +219,7 @@ class StoredReplyText:
 
 @dataclass(frozen=True)
 class ReplyReading:
-    """How today's reader reads one stored reply, and the state that its call takes by it."""
+    """A stored reply as the current parser reads it, and the resulting state of its call."""
 
     step: AttemptStep
     read: ParsedReply | UnparsedReply
@@ -233,7 +227,7 @@ class ReplyReading:
 
     @property
     def values(self) -> Values:
-        """What is stored of it: a suspect verdict is not."""
+        """The values to store: none for a suspect verdict."""
         if isinstance(self.read, UnparsedReply) or self.state != CallState.ANSWERED:
             return {}
         return {key: str(choice) for key, choice in self.read.choices.items()} | dict(self.read.scores)
@@ -241,7 +235,7 @@ class ReplyReading:
 
 @dataclass(frozen=True)
 class ReparseResult:
-    """What a second look at one call found: a word for the count, and the outcome where it differs."""
+    """The result of one call: a word for the counts, and the outcome if it changed."""
 
     word: str
     outcome: CallOutcome | None = None
@@ -258,7 +252,7 @@ def load_replies(call_ids: Sequence[int]) -> dict[int, list[StoredReplyText]]:
 
 
 def load_stored_values(call_ids: Sequence[int]) -> dict[int, dict[str, str | float]]:
-    """Call → aspect key → the choice or score that is stored now."""
+    """Call → aspect key → the stored choice or score."""
     found: dict[int, dict[str, str | float]] = {}
     choices = Verdict.all_rows.filter(call__in=call_ids).values_list("call_id", "aspect__key", "choice")
     scores = Score.all_rows.filter(call__in=call_ids).values_list("call_id", "aspect__key", "value")
@@ -270,7 +264,7 @@ def load_stored_values(call_ids: Sequence[int]) -> dict[int, dict[str, str | flo
 
 
 def reparse_call(session: WorkSession, call: Call, replies: Sequence[StoredReplyText], stored: Values) -> ReparseResult:
-    """A reading that agrees with what is stored leaves it; else the latest that can be read counts."""
+    """A reading that matches the stored values changes nothing; otherwise the latest readable reply counts."""
     readings = parse_call_replies(session, call, replies, stored)
     able = [one for one in readings if isinstance(one.read, ParsedReply)]
     if not readings or any((one.state, one.values) == (call.state, stored) for one in able):
@@ -286,9 +280,9 @@ def reparse_call(session: WorkSession, call: Call, replies: Sequence[StoredReply
 def parse_call_replies(
     session: WorkSession, call: Call, replies: Sequence[StoredReplyText], stored: Values, *, is_confirmed: bool = False
 ) -> list[ReplyReading]:
-    """The current parser's reading of stored replies: each that gives a whole verdict, or all aspects' replies as one.
+    """The readings of stored replies that give a whole verdict; with one aspect per call, all replies joined as one.
 
-    ``is_confirmed``: a person decided that this call counts, though a judged text dictated its reply.
+    ``is_confirmed``: a person confirmed this call, although a judged text dictated its reply.
     """
     if not session.judge.one_aspect_per_call:
         return list(parse_conversation_replies(session, session.spec, call, replies, is_confirmed=is_confirmed))
@@ -307,7 +301,7 @@ def parse_call_replies(
 
 
 def join_aspect_readings(session: WorkSession, by_aspect: Mapping[str, ReplyReading]) -> ReplyReading:
-    """One reading of the whole call: unreadable where one aspect is, suspect where one is."""
+    """The reading of a whole call: unreadable or suspect if one aspect is."""
     read: dict[str, ParsedReply] = {}
     for key, one in by_aspect.items():
         if isinstance(one.read, UnparsedReply):
@@ -326,7 +320,7 @@ def join_aspect_readings(session: WorkSession, by_aspect: Mapping[str, ReplyRead
 def parse_conversation_replies(
     session: WorkSession, spec: RubricSpec, call: Call, replies: Sequence[StoredReplyText], *, is_confirmed: bool
 ) -> Iterator[ReplyReading]:
-    """Each reply that gives a verdict, in its own conversation."""
+    """Each reply that gives a verdict, read within its conversation."""
     shown, judged = ShownOrder(call.shown), partial(judged_call_texts, call)
     before: list[str] = []
     for one in replies:
@@ -342,7 +336,7 @@ def parse_conversation_replies(
 
 
 def is_confirmed_call(call: Call) -> bool:
-    """Whether a person confirmed the call, or the one that its answer was copied from."""
+    """Whether a person confirmed the call, or the call that it was copied from."""
     return any(one is not None and one.confirmed_at is not None for one in (call, call.copied_from))
 
 
@@ -353,7 +347,7 @@ def judged_call_texts(call: Call) -> PairTexts | ResponseTexts:
 
 
 def describe_changes(old: Values, new: Values) -> tuple[str, ...]:
-    """“A → tie” for each aspect that differs; scores are not distinguished, since there are too many values."""
+    """“A → tie” per aspect that differs; scores are only called “a score”, since there are too many values."""
     keys = {*old, *new}
     return tuple(
         f"{format_stored_value(old.get(key))} → {format_stored_value(new.get(key))}"
@@ -367,7 +361,7 @@ def format_stored_value(value: str | float | None) -> str:
 
 
 def outcome_of_reading(call: Call, reading: ReplyReading) -> CallOutcome:
-    """What is to be written of a call that nobody holds."""
+    """The outcome to store for a call that no worker holds."""
     claimed = ClaimedCall(
         call.pk,
         call.comparison_id,

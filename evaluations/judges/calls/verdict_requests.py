@@ -1,4 +1,4 @@
-"""One request for a verdict: what is sent, what outcome the answer makes."""
+"""One request for a verdict: what is sent, and the outcome that its answer makes."""
 
 import random
 import time
@@ -50,7 +50,7 @@ from evaluations.replies.verdict_weights import weigh_verdicts
 
 @dataclass
 class CallRequester:
-    """How this session sends requests: built once, shared by all its calls."""
+    """How a session sends requests; built once and shared by all its calls."""
 
     session: WorkSession
     leases: dict[int, uuid.UUID] = field(default_factory=dict)
@@ -64,13 +64,13 @@ class CallRequester:
         self.probe = CapabilityProbe(self.session, sent_as=settings_unsupported_by_dialect(self.session.judge))
 
     def room(self, room: int, unstored: int) -> int:
-        """How many may be claimed: one while the probe is open, and before the first success few enough to lose."""
+        """How many calls may be claimed: one while the probe is open, few before the first success."""
         room = self.probe.room(room, unstored)
         most = settings.PAUSE_AFTER_FAILURES
         return room if self.has_answered or not most else min(room, most - unstored)
 
     def record_outcome(self, outcome: CallOutcome) -> None:
-        """Whether this outcome shows that the run gets somewhere."""
+        """Note that the server and model work, if this outcome shows it."""
         result = (outcome.attempt or {}).get("outcome")
         if result in (AttemptOutcome.ANSWERED, AttemptOutcome.REFUSED):
             self.has_answered = True
@@ -100,23 +100,23 @@ class CallRequester:
         return find_adapter(session_server(self.session)).dialect
 
     def context_size(self, call: ClaimedCall) -> int | None:
-        """How many tokens of context the request needs, for servers that must be told."""
+        """Tokens of context for the request, for servers that need to be told."""
         if self.truncation_watch is None or self.dialect != Dialect.OLLAMA:
             return None
         return self.truncation_watch.context_size(call.messages, self.session.judge.max_tokens)
 
     def is_evaluation(self, call: ClaimedCall) -> bool:
-        """Whether this request is the first of two: it has no verdict, and so no shape."""
+        """Whether this request is the first of two steps: it has no verdict, and so no shape."""
         return self.session.two_steps and not asks_verdict_alone(call.step, call.earlier_replies)
 
     def prompt_hash(self, call: ClaimedCall, request: Request) -> str:
-        """The sum of what was asked, which the claim could not know while it was being found out."""
+        """The SHA-256 of the prompt; the claim could not know it while the probe was open."""
         form = self.session.form(call.step, call.earlier_replies, request.shape, call.aspect)
         return call.prompt_sha256 or hash_prompt(call.messages, form)
 
 
 def settings_unsupported_by_dialect(judge: Judge) -> RequestShape:
-    """Without the judge's settings that its endpoint's protocol does not have."""
+    """Omit the judge's settings that its endpoint's protocol does not have."""
     if judge.endpoint is None:
         return RequestShape()
     lacks = find_adapter(server_for_endpoint(judge.endpoint)).lacks
@@ -131,7 +131,7 @@ def session_server(session: WorkSession) -> Server:
 
 
 async def request_verdict(requester: CallRequester, send: SendRequest, call: ClaimedCall) -> CallOutcome:
-    """Send one request for one call and return its outcome. Raises nothing that the outside world may cause."""
+    """Send one request for one call and return its outcome. No failure of network or server raises."""
     if requester.session.judge.one_aspect_per_call and not call.aspect:
         return outcome_of_aspects(requester.session, call, call.earlier_answers)
     request = requester.build_request(call)
@@ -147,9 +147,6 @@ async def request_verdict(requester: CallRequester, send: SendRequest, call: Cla
 
 def elapsed_ms(began: float) -> int:
     return round((time.monotonic() - began) * 1000)
-
-
-# ---- an answer -----------------------------------------------------------------------------
 
 
 def outcome_from_answer(
@@ -184,7 +181,7 @@ FLAWED_ERROR = "The server could not hold the model to the form of the reply."
 def outcome_of_cut_prompt(
     watched: TruncationWatch, call: ClaimedCall, why: str, attempt: dict[str, Any]
 ) -> CallOutcome:
-    """A reply to half a prompt is no answer to it, whatever it says."""
+    """A reply to half a prompt never counts, whatever it says."""
     attempt |= {"outcome": AttemptOutcome.TOO_LONG, "error": why}
     return replace(failed_outcome(call, CallState.TOO_LONG, attempt, why), ceiling=watched.rates.ceiling)
 
@@ -202,7 +199,7 @@ def attempt_from_answer(answer: Answer, latency_ms: int) -> dict[str, Any]:
 
 
 def usage_columns(usage: Usage) -> dict[str, int | None]:
-    """What the server counted, as the Attempt has it; ``reported_cost`` and ``tokens_written`` only enter the cost."""
+    """The server's counts as an Attempt has them; ``reported_cost`` and ``tokens_written`` only enter the cost."""
     return {
         "tokens_in": usage.tokens_in,
         "tokens_out": usage.tokens_out,
@@ -214,7 +211,7 @@ def usage_columns(usage: Usage) -> dict[str, int | None]:
 
 
 def outcome_of_evaluation(call: ClaimedCall, reply: RawReply, attempt: dict[str, Any]) -> CallOutcome:
-    """The first of two steps: what it says is kept, and its verdict asked for next."""
+    """The first of two steps: its text is kept, and the verdict is requested next."""
     if failure := check_evaluation(reply):
         return outcome_of_unparsed_reply(call, failure, attempt)
     attempt["outcome"] = AttemptOutcome.ANSWERED
@@ -255,11 +252,8 @@ def outcome_of_verdict(
     )
 
 
-# ---- one aspect at a time ------------------------------------------------------------------
-
-
 def reply_part_to_keep(one: AspectAnswer, tokens: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What the Attempt keeps for the time when the other aspects are answered, too."""
+    """What the Attempt keeps until the other aspects are answered."""
     weight = {} if one.weight is None else {WEIGHT_KEY: one.weight}
     return {"logprobs": {**(tokens or {}), **weight} or None, "error": DICTATED_ERROR if one.is_suspect else ""}
 
@@ -267,7 +261,7 @@ def reply_part_to_keep(one: AspectAnswer, tokens: Mapping[str, Any] | None) -> d
 def outcome_of_aspects(
     session: WorkSession, call: ClaimedCall, answers: Sequence[AspectAnswer], attempt: Mapping[str, Any] | None = None
 ) -> CallOutcome:
-    """The next aspect is asked for; after the last one the call is answered, or is suspect where one answer is."""
+    """Ask for the next aspect; after the last one the call is answered, or suspect if one answer is."""
     if len(answers) < len(session.spec.output_order):
         return CallOutcome(call, CallState.PENDING, attempt, next_step=AttemptStep.ASK)
     if dictated := [one for one in answers if one.is_suspect]:
@@ -288,23 +282,17 @@ def outcome_of_aspects(
 
 
 def add_aspect_to_outcome(session: WorkSession, call: ClaimedCall, outcome: CallOutcome) -> CallOutcome:
-    """With the aspect in its Attempt, and in the error of a call that ends without a verdict."""
+    """The outcome with its aspect in the Attempt, and in the error of a call that ends without a verdict."""
     attempt = {**(outcome.attempt or {}), "aspect": call.aspect}
     if outcome.state in (CallState.PENDING, CallState.ANSWERED, CallState.SUSPECT):
         return replace(outcome, attempt=attempt)
     return replace(outcome, attempt=attempt, error=f"{session.aspect_names[call.aspect]}: {outcome.error}")
 
 
-# ---- no verdict ----------------------------------------------------------------------------
-
-
 def outcome_of_unparsed_reply(
     call: ClaimedCall, failure: UnparsedReply, attempt: dict[str, Any], *, repairing: bool = False
 ) -> CallOutcome:
-    """A call without a verdict. An unreadable reply is repaired once; no other kind is.
-
-    An empty reply is no answer to be repaired: the same is asked once more.
-    """
+    """A call without a verdict. Unreadable replies are repaired once; empty ones are requested once more."""
     attempt |= {"outcome": failure.state, "error": failure.error}
     if failure.state == CallState.UNREADABLE and not attempt["raw"].strip() and not call.had_empty_reply:
         return CallOutcome(call, CallState.PENDING, attempt | {"outcome": AttemptOutcome.RETRY}, error=failure.error)
@@ -316,11 +304,8 @@ def outcome_of_unparsed_reply(
 
 
 def outcome_of_failed_repair(call: ClaimedCall, attempt: dict[str, Any]) -> CallOutcome:
-    """A repair without a result leaves the call unreadable, for the reason it had."""
+    """A failed repair leaves the call unreadable, with its original error."""
     return CallOutcome(call, CallState.UNREADABLE, attempt, error=call.unread)
-
-
-# ---- no answer -----------------------------------------------------------------------------
 
 
 def outcome_from_error(
@@ -343,7 +328,7 @@ def outcome_from_error(
 def outcome_of_refused_shape(
     requester: CallRequester, call: ClaimedCall, error: FormatRefused, attempt: dict[str, Any]
 ) -> CallOutcome:
-    """While it is not known what the server takes, the next shape is tried; afterwards nothing can be answered."""
+    """Try the next shape while the probe is open; otherwise stop the run."""
     if not requester.probe.may_change_shape:
         return stopped_outcome(call, attempt, final_refusal_message(requester.session, error))
     requester.probe.record_refused_shape(error.shape)
@@ -357,7 +342,7 @@ def final_refusal_message(session: WorkSession, error: FormatRefused) -> str:
 
 
 def outcome_of_fault(session: WorkSession, call: ClaimedCall, error: Retry, attempt: dict[str, Any]) -> CallOutcome:
-    """Ask again after a while, or give up: the call, or the run where nobody is there at all."""
+    """Ask again later, or give up: on the call, or on the run if the server is unreachable."""
     if (
         isinstance(error, RequestTimedOut)
         and session.judge.endpoint
@@ -385,7 +370,7 @@ def outcome_of_fault(session: WorkSession, call: ClaimedCall, error: Retry, atte
 def outcome_of_timeout(
     session: WorkSession, call: ClaimedCall, seconds: float, error: RequestTimedOut, attempt: dict[str, Any]
 ) -> CallOutcome:
-    """Leave a slow server the time to finish what it may be at work on still, and give up after few tries."""
+    """Give a slow server time to finish what it may still be working on; give up after few tries."""
     tried = call.timed_out + 1
     if not session.retry_policy.is_over(tried, timed_out=True):
         return CallOutcome(

@@ -33,7 +33,7 @@ DEFAULT_IN_FLIGHT: Final = 32  # what an estimate assumes at an endpoint that na
 
 @dataclass
 class WorkSession:
-    """One worker's session on one run, with what every call of it needs."""
+    """One worker's session on one run, with what all its calls need."""
 
     run: Run
     judge: Judge
@@ -57,13 +57,13 @@ class WorkSession:
     settings_sums: dict[ReplyShape, str] = field(default_factory=dict)
 
     def spec_of(self, aspect: str) -> RubricSpec:
-        """The rubric as a request asks it: with one aspect, or with all of them where ``aspect`` is empty."""
+        """The rubric as a request uses it: one aspect, or all of them if ``aspect`` is empty."""
         if aspect not in self.specs:
             self.specs[aspect] = only_aspect(self.spec, aspect) if aspect else self.spec
         return self.specs[aspect]
 
     def system_of(self, aspect: str) -> str:
-        """The system text, the same in every call."""
+        """The system text, the same for every call."""
         if aspect not in self.systems:
             spec = self.spec_of(aspect)
             self.systems[aspect] = build_system_text(spec, self.judge.fence_key, two_steps=self.two_steps)
@@ -75,17 +75,16 @@ class WorkSession:
 
     @property
     def two_steps(self) -> bool:
-        """Whether an evaluation in free text comes first, and its verdict in a second request."""
         return is_two_step_judge(self.judge, self.spec)
 
     @property
     def shape(self) -> ReplyShape | None:
-        """What holds a verdict to its form; None until that was found out about the server."""
+        """The reply shape; None until the probe has found it."""
         return judge_reply_shape(self.judge, self.spec)
 
     @property
     def is_probing(self) -> bool:
-        """Whether it is not known yet what the judge's server and model take: neither the shape nor the settings."""
+        """Whether the reply shape or the request settings still have to be found."""
         return self.shape is None or (self.judge.sent_as is None and not self.judge.asked_as)
 
     def schema(self, *, alone: bool, aspect: str = "") -> dict[str, Any]:
@@ -96,18 +95,18 @@ class WorkSession:
         return self.schemas[alone, aspect]
 
     def largest_schema(self, aspect: str = "") -> dict[str, Any] | None:
-        """The longest that may be sent beside the messages."""
+        """The longest schema that may be sent with the messages; None if none is sent."""
         in_words = self.shape in (ReplyShape.TEXT, ReplyShape.JSON_OBJECT)
         return None if in_words else self.schema(alone=False, aspect=aspect)
 
     @property
     def batched(self) -> bool:
-        """Whether its calls go out in files; what server and model take shows in one call that does not."""
+        """Whether calls go out in batch files; while the probe is open they do not."""
         return self.run.channel == RunChannel.BATCH and not self.is_probing
 
     @property
     def bound_of_reply(self) -> int | None:
-        """The most tokens that a reply can have; a limit that the model went over bounds nothing."""
+        """The most tokens that a reply can have; a limit that the model once exceeded bounds nothing."""
         longest = self.price.most_tokens_out if self.price else None
         if not self.keeps_limit:
             return longest
@@ -118,7 +117,7 @@ class WorkSession:
         return min(UNRELIABLE_FACTOR * bound, longest or UNRELIABLE_FACTOR * bound)
 
     def learn_of_reply(self, tokens_out: int | None, tokens_reasoning: int | None) -> None:
-        """What a reply tells about those to come, for what a budget must keep back: before any more is claimed."""
+        """Learn from a reply's token counts what the budget must reserve for the next claims."""
         self.reasons = self.reasons or bool(tokens_reasoning)
         if tokens_out is not None and self.judge.max_tokens is not None and tokens_out > self.judge.max_tokens:
             self.keeps_limit = False
@@ -128,7 +127,7 @@ class WorkSession:
     def form(
         self, step: AttemptStep, earlier_replies: Sequence[str], shape: ReplyShape, aspect: str = ""
     ) -> dict[str, Any] | str:
-        """What is asked for beside the messages: a schema, or the word for what takes its place."""
+        """The schema that is requested along with the messages, or the name of the shape that replaces it."""
         alone = asks_verdict_alone(step, earlier_replies)
         if self.two_steps and not alone:
             return ReplyShape.TEXT.value
@@ -137,7 +136,7 @@ class WorkSession:
 
 @dataclass(frozen=True)
 class AspectAnswer:
-    """What a stored reply says on one aspect, of a call that asks for each in a request of its own."""
+    """The answer on one aspect, for judges that ask for each aspect in a separate request."""
 
     aspect: str
     read: ParsedReply
@@ -148,13 +147,12 @@ class AspectAnswer:
 
 @dataclass(frozen=True)
 class ClaimedCall:
-    """A call that this worker may send while its lease lasts, with all that is to be sent.
+    """A call that this worker may send while its lease lasts, with all that will be sent.
 
-    ``failed_requests``: this run's requests that met a fault. ``earlier_replies``: what the model said in the earlier
-    steps of this conversation, oldest first, where ``step`` is not the first. ``messages`` is the
-    conversation as it is sent; ``prompt_sha256`` is empty while it is not known what the server takes.
-    ``reserved``: nano-USD that the run keeps back for this request. ``aspect``: the one that this request asks for,
-    of a judge that asks for one at a time; ``earlier_answers``: those that are answered.
+    ``failed_requests``: this run's requests that failed. ``earlier_replies``: the model's replies in the earlier steps
+    of this conversation, oldest first. ``messages``: the conversation as it is sent. ``prompt_sha256``: "" while the
+    probe is open. ``reserved``: nano-USD reserved for this request. ``aspect``: the one requested, for judges that ask
+    for one at a time; ``earlier_answers``: the aspects answered before.
     """
 
     call_id: int
@@ -179,7 +177,7 @@ class ClaimedCall:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the request that the call begins with: the one by which equal questions are known."""
+        """Whether this is the call's first request, by which equal calls are recognised."""
         return self.step == AttemptStep.ASK and not self.earlier_answers
 
 
@@ -187,11 +185,10 @@ class ClaimedCall:
 class CallOutcome:
     """The outcome of a call: its new state, with the Attempt to write (None for a rule).
 
-    ``state`` pending means ask again, after ``wait_seconds``, for ``next_step``: None is the same
-    step once more. A ``stop_reason`` ends the run; ``busy`` makes the whole endpoint wait, for a ``pause_reason``
-    where it is for longer than a moment; ``shape_found`` and ``sent_as_found`` are frozen on the judge. ``unsent``:
-    nobody was there to take the request, so that it cannot have cost anything. ``ceiling``: the count of tokens at
-    which the server cuts every prompt.
+    ``state`` pending: ask again after ``wait_seconds``, for ``next_step`` (None: the same step). ``stop_reason`` ends
+    the run. ``busy`` pauses the whole endpoint, with a ``pause_reason`` for long pauses. ``shape_found`` and
+    ``sent_as_found`` are frozen on the judge. ``unsent``: no server took the request, so it cost nothing.
+    ``ceiling``: the token count at which the server cuts every prompt.
     """
 
     call: ClaimedCall
@@ -216,7 +213,7 @@ class CallOutcome:
 
 
 def begin_work_session(run_id: int, retry_policy: RetryPolicy) -> WorkSession | None:
-    """What a worker needs to work this run; None where it is not at work."""
+    """A session on this run; None if it is not running."""
     related = ("judge__rubric_version__rubric", "judge__endpoint", "judge__evaluation")
     run = Run.objects.select_related(*related).filter(pk=run_id, state=RunState.RUNNING).first()
     return make_work_session(run, retry_policy) if run and run.judge.rubric_version else None
@@ -240,7 +237,7 @@ def make_work_session(run: Run, retry_policy: RetryPolicy) -> WorkSession:
 
 
 def observe_budget_limits(run: Run) -> dict[str, Any]:
-    """What a budget must take into account: the dearest request so far, and whether the limit of tokens holds."""
+    """What a budget must account for: the most expensive request so far, and whether the token limit holds."""
     attempts = Attempt.objects.filter(run=run)
     limit = run.judge.max_tokens
     return {

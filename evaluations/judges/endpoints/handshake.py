@@ -1,6 +1,7 @@
-"""A test of an endpoint with one tiny request, which finds what the endpoint accepts for a model.
+"""The handshake: one tiny request that finds what an endpoint accepts for a model.
 
-A judge of that model starts from the result; its first verdict confirms it."""
+A judge of that model starts from the result; its first verdict confirms it.
+"""
 
 import asyncio
 import json
@@ -66,7 +67,7 @@ NOT_IN_PROTOCOL: Final = "the provider's API does not have it"
 
 @dataclass(frozen=True)
 class HandshakeFinding:
-    """One line of the table. ``do`` says what to do about it; empty where nothing is to be done."""
+    """One line of the result. ``do`` says what to do about it; "" if nothing."""
 
     about: str
     found: str
@@ -76,7 +77,7 @@ class HandshakeFinding:
 
 @dataclass(frozen=True)
 class HandshakeResult:
-    """What was found. ``shape`` and ``sent_as`` are None where no request was answered."""
+    """The result. ``shape`` and ``sent_as`` are None if no request was answered."""
 
     findings: tuple[HandshakeFinding, ...]
     dialect: Dialect
@@ -101,7 +102,7 @@ class HandshakeResult:
 
 @dataclass
 class TinyRequestOutcome:
-    """The tiny request as it was written in the end, and what came back."""
+    """The tiny request as it was finally sent, and its answer or error."""
 
     request: Request
     refused: dict[str, str] = field(default_factory=dict)
@@ -112,9 +113,9 @@ class TinyRequestOutcome:
 
 
 def perform_handshake(server: Server, model: str, *, long: bool | None = None) -> HandshakeResult:
-    """Identify the server, then ask the model one tiny question; ``long``: a long prompt as well.
+    """Identify the server, then send the model one tiny question; ``long``: a long prompt as well.
 
-    By default a long prompt is sent to servers on this machine or network alone, where it costs nothing.
+    By default only servers on this machine or network get the long prompt: it costs nothing there.
     """
     get = server_getter(server)
     known = detect_server(server.base_url, get, server_poster(server))
@@ -175,7 +176,7 @@ async def run_handshake_requests(server: Server, result: HandshakeResult, long: 
 
 
 def find_limit_name(body: Mapping[str, Any]) -> str:
-    """The name under which the limit of tokens stands in a body, or in an object of it."""
+    """The name of the token limit in a request body, or in an object inside it."""
     for name, value in body.items():
         if value == HANDSHAKE_MAX_TOKENS and not isinstance(value, bool):
             return name
@@ -185,9 +186,9 @@ def find_limit_name(body: Mapping[str, Any]) -> str:
 
 
 async def send_tiny_request(send: SendRequest, model: str, lacks: Sequence[str] = ()) -> TinyRequestOutcome:
-    """The tiny question with all that a judge may set, written otherwise after each refusal until it is taken.
+    """Send the tiny question with all settings that a judge may have, adapted after each refusal.
 
-    ``lacks``: settings that the protocol does not have, which are left out from the first.
+    ``lacks``: settings that the protocol does not have; they are omitted from the start.
     """
     tiny = TinyRequestOutcome(
         Request(
@@ -231,7 +232,7 @@ async def send_tiny_request(send: SendRequest, model: str, lacks: Sequence[str] 
 
 
 def find_model_problem(endpoint: Endpoint, model: str) -> str:
-    """Why the model does not answer the tiny question, in a sentence; "" where it does."""
+    """Why the model does not answer the tiny question, as a sentence; "" if it does."""
 
     async def main() -> TinyRequestOutcome:
         async with connect_llm(replace(server_for_endpoint(endpoint), timeout_seconds=QUESTION_SECONDS)) as send:
@@ -245,7 +246,7 @@ def find_model_problem(endpoint: Endpoint, model: str) -> str:
 
 
 async def is_long_prompt_cut(send: SendRequest, tiny: TinyRequestOutcome) -> bool | None:
-    """Whether the server silently cuts a prompt of about 9,000 tokens; None where it does not say how many it read."""
+    """Whether the server silently cuts a prompt of about 9,000 tokens; None if it reports no token count."""
     text = " ".join(
         f"Sentence {n} says that the number {n * 7919 % 10_007} is written here." for n in range(LONG_SENTENCES)
     )
@@ -262,9 +263,6 @@ async def is_long_prompt_cut(send: SendRequest, tiny: TinyRequestOutcome) -> boo
     if answer.tokens_in is None:
         return None
     return TokenRates().cut(profile_prompt(messages), answer.tokens_in) is not None
-
-
-# ---- the table -------------------------------------------------------------------------------
 
 
 def server_findings(server: Server, known: DetectedServer | None, model: str) -> list[HandshakeFinding]:
@@ -380,9 +378,6 @@ def handshake_remedy(result: HandshakeResult) -> str:
     return "Check the base URL, the key and the model, then test again."
 
 
-# ---- whom to ask -----------------------------------------------------------------------------
-
-
 def find_endpoint_by_name(name: str) -> Endpoint:
     endpoint = Endpoint.objects.filter(name=name).first()
     if endpoint is None:
@@ -399,14 +394,11 @@ def server_for_check(endpoint: Endpoint | None, base_url: str | None, key_variab
     return Server(check_base_url(base_url), check_key_variable(key_variable))
 
 
-# ---- keeping ---------------------------------------------------------------------------------
-
-
 @transaction.atomic
 def store_handshake(endpoint: Endpoint, result: HandshakeResult, waiting: Handshake | None = None) -> Handshake:
-    """Store the newest handshake of this model at this endpoint, replacing the pending one.
+    """Store the latest handshake of this model at this endpoint, replacing the pending one.
 
-    The dialect that was recognized becomes the endpoint's. A model that answers ends a pause for a quota.
+    A recognised dialect becomes the endpoint's. A model that answers ends a pause for a quota.
     """
     if waiting is not None and waiting.model != result.model:
         waiting.delete()
@@ -424,7 +416,7 @@ def store_handshake(endpoint: Endpoint, result: HandshakeResult, waiting: Handsh
 
 
 def run_requested_handshake(handshake_id: int) -> None:
-    """Shake hands as somebody asked on a page."""
+    """Perform a handshake that somebody requested on a page."""
     waiting = Handshake.objects.select_related("endpoint").filter(pk=handshake_id).first()
     if waiting is None or "waiting_since" not in waiting.result:
         return

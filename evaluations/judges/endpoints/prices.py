@@ -1,6 +1,7 @@
-"""The price of a request in whole nano-USD: known from tokens afterwards, bounded by bytes beforehand.
+"""The price of a request in whole nano-USD: from token counts after it, bounded by bytes before it.
 
-An unknown price makes an unknown cost: None, never 0."""
+An unknown price makes an unknown cost: None, never 0.
+"""
 
 import json
 from collections.abc import Mapping
@@ -31,7 +32,7 @@ PRICE_COLUMNS: Final = ("tokens_in", "tokens_cached", "tokens_out", "batch_perce
 
 
 def find_price(endpoint: Endpoint | None, model: str) -> Price | None:
-    """What this model costs there: as it was set, else by its provider's price list, not stored. None where unknown."""
+    """The price that was set for this model, else the provider's list price, not stored; None if unknown."""
     if endpoint is None:
         return None
     price = Price.objects.filter(endpoint=endpoint, model=model).first() or unsaved_list_price(endpoint, model)
@@ -45,7 +46,7 @@ def find_judge_price(judge: Judge) -> Price | None:
 
 
 def unsaved_list_price(endpoint: Endpoint, model: str) -> Price | None:
-    """The provider's list price as a row that is not stored; None where it has none, or none for these settings."""
+    """The provider's list price as an unsaved row; None if it has none, or none for these settings."""
     line = find_list_price(endpoint.base_url, model)
     if line is None or not set(SEPARATELY_PRICED_FIELDS).isdisjoint(endpoint.extra_body):
         return None
@@ -62,7 +63,7 @@ def unsaved_list_price(endpoint: Endpoint, model: str) -> Price | None:
 
 
 def pair_with_list_prices(endpoint: Endpoint) -> list[tuple[Price, Price | None]]:
-    """The prices that are set there by model, each with the list price where that says something else."""
+    """The stored prices by model, each with the list price if that differs."""
     pairs = [(price, unsaved_list_price(endpoint, price.model)) for price in endpoint.prices.order_by("model")]
     return [(price, line if line and not is_same_price(price, line) else None) for price, line in pairs]
 
@@ -72,7 +73,7 @@ def is_same_price(one: Price, other: Price) -> bool:
 
 
 def list_price_source(price: Price) -> ListPrice | None:
-    """The line of the list that this price came from; None for a price that a person set."""
+    """The list's line that this price came from; None for a price that a person set."""
     return find_list_price(price.endpoint.base_url, price.model) if price.source else None
 
 
@@ -86,9 +87,9 @@ def request_cost(
     batched: bool = False,
     reported: int | None = None,
 ) -> int | None:
-    """What a request cost in nano-USD, rounded up. Of ``tokens_in`` those that were cached have their own price.
+    """The cost of a request in nano-USD, rounded up. Cached tokens of ``tokens_in`` have their own price.
 
-    What the server told that it charged counts before the price; told as nothing, only where no price is known.
+    A cost ``reported`` by the server counts before the price; a reported 0 only if no price is known.
     """
     if reported:
         return reported
@@ -106,9 +107,9 @@ def request_cost(
 
 
 def max_reply_tokens(judge: Judge, price: Price | None) -> int | None:
-    """The most tokens of a reply: the judge's limit, else the model's maximum; None where neither is known.
+    """The most tokens of a reply: the judge's limit, else the model's maximum; None if neither is known.
 
-    A limit that the model was found to refuse is not sent, and bounds nothing.
+    A limit that the model refuses is not sent, and bounds nothing.
     """
     if judge.max_tokens is not None and "max_tokens" not in RequestShape.from_json(judge.sent_as).left_out:
         return judge.max_tokens
@@ -125,7 +126,7 @@ def max_request_cost(
 ) -> int | None:
     """The most that a request can cost: as many tokens in as it has bytes, and ``most_tokens_out`` out.
 
-    None where the price is not known, or nothing bounds the reply.
+    None if the price is unknown, or nothing bounds the reply.
     """
     if price is None or most_tokens_out is None:
         return None
@@ -148,11 +149,8 @@ def divide_rounding_up(number: int, divisor: int) -> int:
     return -(-number // divisor)
 
 
-# ---- USD as people write it ------------------------------------------------------------------
-
-
 def parse_budget_usd(given: str | Decimal, what: str) -> int:
-    """Nano-USD from an amount in USD as a person writes it; ``what`` names it in the refusal."""
+    """Nano-USD from an amount in USD as text; ``what`` names it in the refusal."""
     try:
         nano = Decimal(given) * NANO_PER_USD
     except InvalidOperation:
@@ -162,9 +160,6 @@ def parse_budget_usd(given: str | Decimal, what: str) -> int:
     if nano != int(nano):
         raise InputRefused(f"{what}: at most nine places after the point.")
     return int(nano)
-
-
-# ---- setting ---------------------------------------------------------------------------------
 
 
 @transaction.atomic
@@ -179,9 +174,9 @@ def set_price(
     most_tokens_out: int | None = None,
     user: User | None,
 ) -> Price:
-    """Set what a model costs from now on, in USD for a million tokens; cached tokens cost the same unless given.
+    """Set what a model costs from now on, in USD for a million tokens; cached tokens cost the same by default.
 
-    ``most_tokens_out``: what one reply can have, reasoning included; None where that is not known.
+    ``most_tokens_out``: the longest reply, reasoning included; None if unknown.
     """
     if not model.strip():
         raise InputRefused("A price is for one model: name it as the endpoint does.")
@@ -216,7 +211,7 @@ def use_list_price(endpoint: Endpoint, *, model: str, user: User | None) -> Pric
 
 @transaction.atomic
 def keep_list_price(endpoint: Endpoint | None, model: str, *, user: User | None) -> None:
-    """Store the list price where no price is set, so that what requests cost stays the same in later versions."""
+    """Store the list price if no price is set, so that later versions of the list change no costs."""
     price = unsaved_list_price(endpoint, model) if endpoint else None
     if price is None or Price.objects.filter(endpoint=endpoint, model=model).exists():
         return

@@ -1,4 +1,4 @@
-"""Creating endpoints, changing them, requesting their handshakes."""
+"""Creating endpoints, changing them, requesting handshakes."""
 
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -18,11 +18,8 @@ from evaluations.models.users import User
 from evaluations.net.addresses import check_base_url, check_key_variable, refuse_pasted_key
 
 MAX_IN_FLIGHT_LIMIT: Final = 1000
-
 MAX_PER_MINUTE_LIMIT: Final = 2_000_000_000
-
 MAX_TIMEOUT_SECONDS: Final = 86_400
-
 # Columns of an endpoint that say how it is asked, beside its limits.
 REQUEST_OPTION_FIELDS: Final = ("dialect", "timeout_seconds", "extra_headers", "extra_query", "extra_body")
 
@@ -43,7 +40,7 @@ def create_endpoint(
     extra_body: ExtrasInput = "",
     user: User | None,
 ) -> Endpoint:
-    """A server that judges may be asked on. For site administrators and commands alone."""
+    """An endpoint for judges. Only for site administrators and commands."""
     if not name.strip():
         raise InputRefused("An endpoint needs a name.")
     refuse_pasted_key(name, "The name")
@@ -69,7 +66,7 @@ def create_endpoint(
 
 
 def check_dialect(dialect: str) -> str:
-    """The name of a dialect; empty where it is left to the endpoint's address and handshake."""
+    """The dialect's name; "" leaves it to the endpoint's address and handshake."""
     if dialect not in ("", *Dialect):
         raise InputRefused(f"Provider: one of {', '.join(Dialect)}, or none for automatic.")
     return str(dialect)
@@ -94,7 +91,7 @@ def find_or_create_endpoint(
     timeout_seconds: int | None = None,
     dialect: str = "",
 ) -> Endpoint:
-    """The endpoint of this address and key name; a limit, time-out or dialect that is given becomes its own."""
+    """The endpoint of this address and key name; a given limit, timeout or dialect replaces its own."""
     address, variable = check_base_url(base_url), check_key_variable(key_variable)
     endpoint = Endpoint.objects.filter(base_url=address, key_variable=variable).order_by("pk").first()
     if endpoint is None:
@@ -144,7 +141,7 @@ def change_endpoint(
     extra_body: ExtrasInput,
     user: User | None,
 ) -> bool:
-    """Write what changed, and what it was before into the record. False where nothing did."""
+    """Change the endpoint and record what changed; False if nothing did."""
     endpoint = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
     given: dict[str, Any] = {
         "name": check_endpoint_name(endpoint, name),
@@ -181,7 +178,7 @@ def check_endpoint_name(endpoint: Endpoint, name: str) -> str:
 
 @transaction.atomic
 def add_found_server(server: LocalServer, *, user: User | None) -> Endpoint:
-    """The endpoint of a local server; the one that there is already where someone was faster."""
+    """An endpoint for a local server; the existing one if another person was faster."""
     endpoint = Endpoint.objects.filter(base_url=check_base_url(server.base_url)).order_by("pk").first()
     if endpoint is not None:
         return endpoint
@@ -195,7 +192,7 @@ MAX_MODEL_LENGTH: Final = 200
 
 
 def begin_handshake(endpoint: Endpoint, model: str) -> Handshake:
-    """Have a worker test this model there; without a name the one that its judges use, or the first it offers."""
+    """Request a handshake of this model from a worker; "" means the judges' model, or the first one offered."""
     model = model.strip()
     refuse_pasted_key(model, "The model")
     if len(model) > MAX_MODEL_LENGTH:
@@ -209,9 +206,9 @@ def begin_handshake(endpoint: Endpoint, model: str) -> Handshake:
 
 
 def refresh_local_server(address: str) -> LocalServer | None:
-    """Look at this address now and keep what answers there; an empty address means not to look.
+    """Look for a server at this address now; "" means not to look.
 
-    Whatever else was found before is forgotten; endpoints that were made of it stay.
+    Other servers found before are forgotten; endpoints made from them stay.
     """
     found = probe_local_address(address) if address else None
     gone = LocalServer.objects.exclude(base_url=found.base_url) if found else LocalServer.objects.all()

@@ -1,4 +1,4 @@
-"""The comparisons or responses that a run asks about, in which orders, how often."""
+"""The selection of a run: which comparisons or responses, in which orders, how often."""
 
 import random
 from collections import Counter
@@ -48,12 +48,11 @@ class SelectionOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Selection:
-    """What a judge is to be asked.
+    """What a judge will be asked.
 
-    ``limit`` takes the comparisons that people meet first, or the first responses. ``only_states``
-    makes it a retry: only calls in these states, in the order and for the sample in which they
-    were asked. ``comparison`` or ``response`` narrows it to one; ``sliced`` to what a slice means
-    while the run is planned.
+    ``limit``: the first comparisons in review order, or the first responses. ``only_states``: a retry of calls in
+    these states only, in their orders and samples. ``comparison`` or ``response``: this one only. ``sliced``: what the
+    saved filter matches while the run is planned.
     """
 
     judge: Judge
@@ -73,11 +72,11 @@ class Selection:
 
     @property
     def is_one(self) -> bool:
-        """Whether one comparison or response alone is asked about, as a trial is."""
+        """Whether it is a test call on one comparison or response."""
         return bool(self.comparison or self.response)
 
     def filters(self) -> dict[str, Any]:
-        """What a Run keeps of it beside its own columns."""
+        """What a Run stores of it besides its own columns."""
         chosen = {"only_states": list(self.only_states), "comparison": self.comparison, "response": self.response}
         kept: dict[str, Any] = {key: value for key, value in chosen.items() if value}
         if self.sliced:
@@ -86,7 +85,7 @@ class Selection:
 
 
 def make_selection(judge: Judge, **options: Unpack[SelectionOptions]) -> Selection:
-    """The selection that these options make, asked for or not: start_run refuses what cannot be."""
+    """The selection with these options, valid or not: ``start_run`` refuses invalid ones."""
     comparison, response = options.get("comparison"), options.get("response")
     orders = options.get("orders", RunOrders.BOTH)
     return Selection(
@@ -117,9 +116,6 @@ def run_selection(run: Run) -> Selection:
         if "slice" in filters
         else None,
     )
-
-
-# ---- refusing ------------------------------------------------------------------------------
 
 
 def refuse_impossible_selection(wanted: Selection) -> None:
@@ -184,16 +180,12 @@ def refuse_invalid_subject(wanted: Selection) -> None:
         raise InputRefused(f"There is nothing to judge yet: import {what} first.")
 
 
-# ---- subjects ------------------------------------------------------------------------------
-
-
 def comparisons_to_judge(judge: Judge) -> "QuerySet[Comparison]":
-    """The comparisons in review order."""
     return Comparison.objects.filter(evaluation=judge.evaluation_id).order_by("shuffle", "pk")
 
 
 def selected_comparisons(wanted: Selection) -> "QuerySet[Comparison]":
-    """The comparisons to judge, in review order; those of the saved filter alone where one is named."""
+    """The comparisons to judge in review order, restricted by the saved filter if there is one."""
     comparisons = comparisons_to_judge(wanted.judge)
     return (
         apply_comparison_filter(comparisons, wanted.judge.evaluation, wanted.sliced.wanted)
@@ -207,7 +199,7 @@ def responses_to_judge(judge: Judge) -> "QuerySet[Response]":
 
 
 def selected_subject_ids(wanted: Selection) -> "QuerySet[Any, int]":
-    """The comparisons or responses of a selection, in the order in which they are planned."""
+    """The selected comparisons or responses in planning order."""
     one = wanted.response if wanted.judge.is_pointwise else wanted.comparison
     rows: QuerySet[Any] = (
         responses_to_judge(wanted.judge) if wanted.judge.is_pointwise else selected_comparisons(wanted)
@@ -222,7 +214,7 @@ SelectionRow = tuple[int, ...]  # its place in the order of planning, the primar
 
 
 def selection_rows_after(wanted: Selection, after: Sequence[int] | None, most: int) -> list[SelectionRow]:
-    """The next rows of a selection, ``most`` or fewer, after the position of the last one."""
+    """The next rows of a selection, at most ``most``, after the position of the last one."""
     if most <= 0:
         return []
     if wanted.is_one:
@@ -237,7 +229,7 @@ def selection_rows_after(wanted: Selection, after: Sequence[int] | None, most: i
 
 
 def response_rows_after(judge: Judge, after: Sequence[int], most: int) -> list[SelectionRow]:
-    """By way of some queries at a time: all responses of a study at once would be sorted for every few."""
+    """The next responses, found by a few queries at a time: sorting all responses for every few would be slow."""
     query, response = after
     while True:
         some = list(queries_in_order(judge, query)[: most + 1])  # the first of them may have been passed already
@@ -262,7 +254,7 @@ def is_partial_selection(wanted: Selection) -> bool:
 
 
 def draw_orders(subject_id: int, orders: str, seed: int) -> tuple[ShownOrder, ...]:
-    """The orders in which this comparison is asked; a random one is the same for the same seed."""
+    """The orders for this comparison; a random one depends on the seed only."""
     both = (ShownOrder.AS_STORED, ShownOrder.SWAPPED)
     if orders == RunOrders.BOTH:
         return both
@@ -279,18 +271,15 @@ def call_subjects(ids: Sequence[int], orders: str, samples: int, seed: int) -> I
 
 
 def judge_seed(judge: Judge) -> int | None:
-    """What this judge's random orders are drawn with: its first run drew it, and the others keep it.
+    """The seed of this judge's random orders, drawn by its first run.
 
-    Another seed would ask half of the comparisons again, in the other order.
+    Another seed would ask half of the comparisons again in the other order.
     """
     return Run.objects.filter(judge=judge).order_by("pk").values_list("seed", flat=True).first()
 
 
-# ---- what is known already -------------------------------------------------------------------
-
-
 def existing_calls(wanted: Selection) -> "QuerySet[Call]":
-    """The calls of this judge on what is selected. Its calls came with no import, so none is hidden."""
+    """This judge's calls on the selection."""
     calls = Call.all_rows.filter(judge=wanted.judge)
     if is_partial_selection(wanted):
         calls = calls.filter(**{f"{wanted.column}__in": selected_subject_ids(wanted)})
@@ -298,13 +287,13 @@ def existing_calls(wanted: Selection) -> "QuerySet[Call]":
 
 
 def calls_to_retry(wanted: Selection) -> "QuerySet[Call]":
-    """The calls in the chosen states that no active run has."""
+    """The calls in the chosen states that belong to no active run."""
     failed = existing_calls(wanted).filter(state__in=wanted.only_states, is_test=False)
     return failed.exclude(run__state__in=ACTIVE_RUN_STATES)
 
 
 def count_retryable_calls(judge: Judge) -> dict[str, int]:
-    """State → calls of this judge that could be asked again now, in no active run; none for a state without any."""
+    """State → calls of this judge that can be retried now; states without any are left out."""
     calls = calls_to_retry(make_selection(judge, only_states=RETRYABLE_STATES)).order_by()
     found = dict(calls.values_list("state").annotate(Count("pk")))
     return {state.value: found[state] for state in RETRYABLE_STATES if state in found}
@@ -312,10 +301,10 @@ def count_retryable_calls(judge: Judge) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class ExpectedCalls:
-    """What a run would do, of all that are selected: ask ``to_ask`` calls, find ``reused`` answered.
+    """What a run would do: ask ``to_ask`` calls and find ``reused`` answered ones.
 
-    ``left`` failures stay as they are, ``in_other_runs`` calls are another active run's. ``comparisons`` counts
-    the subjects: responses, for a pointwise judge.
+    ``left`` failures stay as they are; ``in_other_runs`` calls belong to other active runs. ``comparisons`` counts the
+    subjects: responses, for a pointwise judge.
     """
 
     comparisons: int
@@ -346,7 +335,7 @@ def count_expected_calls(wanted: Selection) -> ExpectedCalls:
 
 
 def count_existing_calls(wanted: Selection) -> Counter[tuple[str, bool]]:
-    """(state, whether an active run has it) → calls, in the orders and samples that would be asked."""
+    """(state, whether an active run has it) → calls, in the orders and samples of the selection."""
     calls = existing_calls(wanted).filter(sample__lt=wanted.samples).order_by()
     counts: Counter[tuple[str, bool]] = Counter()
     if wanted.orders == RunOrders.RANDOM:

@@ -1,4 +1,4 @@
-"""What an adapter is: how requests to one provider are written, and how its answers and errors are read."""
+"""The adapter: how requests to one provider are written, and how its answers and errors are read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -13,7 +13,7 @@ Headers = Mapping[str, str]
 
 @dataclass(frozen=True)
 class ErrorWords:
-    """Lower-case fragments of a provider's errors, by what they mean."""
+    """Lower-case fragments of a provider's errors, by their meaning."""
 
     format: tuple[str, ...] = ()  # it does not take a reply of this shape
     context: tuple[str, ...] = ()  # the prompt is longer than the context, whatever the status
@@ -46,12 +46,11 @@ class ErrorWords:
 class Adapter:
     """One dialect. ``hosts`` are ends of host names, ``ports`` where such a server listens on its own machine.
 
-    ``read`` gives the answer that a body of status 200 holds, or None where it holds none. ``meaning`` may say what
-    an error means before the rules that all dialects share; None leaves it to them. ``inner`` gives the error that
-    this one passes on. ``fault`` gives the error that a body of status 200 holds in the provider's own form, None
-    where it holds none.
-    ``base_url`` completes an address that a person gave, ``query`` gives the parameters that it needs. ``lacks``:
-    settings that the protocol does not have. ``batch_path`` is empty where there is no Batch API of OpenAI's form.
+    ``read``: the answer in a body of status 200, None if there is none. ``meaning``: what an error means, before the
+    rules that all dialects share; None leaves it to them. ``inner``: the error that this one passes on. ``fault``: the
+    error in a body of status 200 in the provider's own form, None if there is none. ``base_url`` completes an address,
+    ``query`` gives the parameters that it needs. ``lacks``: settings that the protocol does not have. ``batch_path``:
+    "" if there is no Batch API of OpenAI's form.
     """
 
     dialect: Dialect

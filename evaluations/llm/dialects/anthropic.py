@@ -50,9 +50,6 @@ def anthropic_base_url(given: str) -> str:
     return given if urlsplit(given).path else f"{given}/v1"
 
 
-# ---- the request ---------------------------------------------------------------------------
-
-
 def build_anthropic_body(request: Request) -> dict[str, Any]:
     messages = request_messages(request)
     system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
@@ -71,7 +68,7 @@ def build_anthropic_body(request: Request) -> dict[str, Any]:
 
 
 def merge_turns(messages: list[Message]) -> list[Message]:
-    """The conversation, with no turn empty and no two in a row by one role, as the API wants it."""
+    """The conversation without empty turns, and without two turns in a row by one role: the API refuses both."""
     joined: list[Message] = []
     for message in messages:
         if not message["content"].strip():
@@ -104,7 +101,7 @@ def anthropic_output_format(request: Request) -> dict[str, Any]:
 
 
 def strip_number_bounds(schema: Any) -> Any:
-    """The schema without bounds of numbers, which are refused; the reader of the reply keeps to them."""
+    """The schema without bounds of numbers, which are refused; the reply parser checks them."""
     if isinstance(schema, list):
         return [strip_number_bounds(one) for one in schema]
     if not isinstance(schema, Mapping):
@@ -117,11 +114,8 @@ def strip_number_bounds(schema: Any) -> Any:
     }
 
 
-# ---- the answer ----------------------------------------------------------------------------
-
-
 def parse_anthropic_answer(answered: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
-    """The text of a message; what it thought is kept apart. None where there is no message."""
+    """The text of a message, its thinking kept apart; None if there is no message."""
     content, why = answered.get("content"), content_text(answered.get("stop_reason"))
     if not isinstance(content, list):
         return None
@@ -139,7 +133,7 @@ def parse_anthropic_answer(answered: Mapping[str, Any], headers: Headers, reques
 
 
 def parse_anthropic_usage(usage: Mapping[str, Any]) -> Usage:
-    """``input_tokens`` are those that were neither read from the cache nor written to it."""
+    """``input_tokens`` are those neither read from the cache nor written to it."""
     rest, read_ones = (
         parse_token_count(usage.get("input_tokens")),
         parse_token_count(usage.get("cache_read_input_tokens")),
@@ -152,9 +146,6 @@ def parse_anthropic_usage(usage: Mapping[str, Any]) -> Usage:
         tokens_written=written,
         tokens_reasoning=parse_reasoning_tokens(usage),
     )
-
-
-# ---- errors --------------------------------------------------------------------------------
 
 
 def classify_anthropic_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
@@ -173,7 +164,7 @@ def classify_anthropic_error(error: ErrorBody, server: Server, request: Request,
 
 
 def classify_spend_limit(why: str, known: Mapping[str, Any]) -> LLMError:
-    """A limit that the account's owner set: wait where it is lifted soon, else a person must raise it."""
+    """A limit that the account's owner set: wait if it is lifted soon, else a person must raise it."""
     if found := ACCESS_REGAINED.search(why):
         year, month, day, hour, minute = (int(part or 0) for part in found.groups())
         try:
@@ -189,7 +180,7 @@ def classify_spend_limit(why: str, known: Mapping[str, Any]) -> LLMError:
 
 
 def classify_refused_part(error: ErrorBody, request: Request, known: Mapping[str, Any]) -> LLMError | None:
-    """A part of the request that this model does not know, in the API's own names."""
+    """A part of the request that this model refuses, by the API's own names."""
     why, words = error.message, error.message.lower()
     if request.shape == ReplyShape.JSON_SCHEMA and words.startswith(("output_config: ", "output_format")):
         return FormatRefused(request.shape, f"The model does not take structured output: {why}", **known)

@@ -1,4 +1,4 @@
-"""OpenRouter, LiteLLM: gateways that pass on the answers, the errors of other providers."""
+"""OpenRouter and LiteLLM: gateways that pass on answers and errors of other providers."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -23,12 +23,11 @@ from evaluations.llm.token_usage import object_member, parse_nano_usd
 
 # What may be left out where nobody serves the model with all that was asked for, what matters least first.
 DROPPABLE_SETTINGS: Final = ("logprobs", "seed", "reasoning_effort", "temperature")
-
 DAILY_LIMIT_WAIT_SECONDS: Final = 3600.0  # a daily limit of a key ends at midnight: looked at again every hour
 
 
 def build_openrouter_body(request: Request) -> dict[str, Any]:
-    """The effort is a part of an object of its own; the limit has one name for all models."""
+    """The effort is nested in an object; the limit has one name for all models."""
     given = build_chat_body(request, limit_name=lambda request: "max_tokens")
     if effort := given.pop("reasoning_effort", None):
         given = {"reasoning": {"effort": effort}, **given}
@@ -36,7 +35,7 @@ def build_openrouter_body(request: Request) -> dict[str, Any]:
 
 
 def openrouter_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
-    """What was charged; with a key of one's own the provider's bill comes beside OpenRouter's fee."""
+    """The amount charged; with one's own key, the provider's bill plus OpenRouter's fee."""
     fee = parse_nano_usd(usage.get("cost"))
     if not usage.get("is_byok"):
         return fee
@@ -56,13 +55,13 @@ def openrouter_inner_error(error: ErrorBody) -> ErrorBody:
 
 
 def as_refused_request(error: ErrorBody) -> ErrorBody:
-    """A provider's no to this prompt, which a gateway passes on as a fault of its own."""
+    """Turn a 5xx into a 400 if the provider refused this prompt, which gateways pass on as a fault of their own."""
     is_no = error.states((*CHAT_ERROR_WORDS.filter, *CHAT_ERROR_WORDS.context, *CHAT_ERROR_WORDS.too_long))
     return replace(error, status=400, is_known_status=True) if error.status >= 500 and is_no else error
 
 
 def openrouter_metadata(error: ErrorBody) -> Mapping[str, Any]:
-    """What OpenRouter adds to an error, wherever the error stands."""
+    """What OpenRouter adds to an error, wherever the error is nested."""
     given = parse_json_object(error.body)
     found = [
         object_member(one, "metadata") for one in openrouter_error_objects(given) if object_member(one, "metadata")
@@ -108,7 +107,7 @@ def classify_openrouter_error(error: ErrorBody, server: Server, request: Request
 
 
 def classify_no_provider(error: ErrorBody, request: Request, known: Mapping[str, Any]) -> LLMError | None:
-    """Nobody serves the model with all these settings, and which of them is too much is not said."""
+    """No provider serves the model with all these settings; the error does not say which one is too much."""
     setting = next((name for name in DROPPABLE_SETTINGS if request.sends(name)), None)
     if setting is None:
         return None
@@ -134,7 +133,6 @@ OPENROUTER_ADAPTER: Final = Adapter(
 
 # An error of the provider behind the proxy, and not of the proxy.
 UPSTREAM_EXCEPTION: Final = re.compile(r"\b(\w+)Exception - ")
-
 NO_ACCESS_WORDS: Final = (
     "not allowed to access model",
     "model_access_denied",
@@ -144,13 +142,13 @@ NO_ACCESS_WORDS: Final = (
 
 
 def litellm_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
-    """What the proxy reckons; nothing is also said for a model whose price it does not know, unless it was cached."""
+    """The proxy's cost; 0 also means an unknown price, unless the answer was cached."""
     cost = parse_nano_usd(headers.get("x-litellm-response-cost"))
     return cost if cost or headers.get("x-litellm-cache-key") else None
 
 
 def litellm_inner_error(error: ErrorBody) -> ErrorBody:
-    """The proxy answers 500 for an error of a provider that it does not know."""
+    """The proxy answers 500 for provider errors that it does not know."""
     return as_refused_request(error) if UPSTREAM_EXCEPTION.search(error.body) else error
 
 

@@ -67,12 +67,12 @@ SUCCESS_CODES: Final = (0, 200, "0", "200", "", None)
 
 
 def perplexity_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
-    """Perplexity gives a sum with its parts, among them what a search costs beside the tokens."""
+    """Perplexity reports a total with its parts, search included."""
     return parse_nano_usd(object_member(usage, "cost").get("total_cost"))
 
 
 def unmarked_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """An error that stands in a 200 without being called one: a number and a sentence, or a list of faults."""
+    """An error in a body of status 200 without an ``error`` member: a code with a message, or a list of faults."""
     if body.get("choices"):
         return None
     base = object_member(body, "base_resp")
@@ -92,7 +92,7 @@ def unmarked_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def zhipu_inner_error(error: ErrorBody) -> ErrorBody:
-    """Zhipu's number as the status and the word that all dialects have for it."""
+    """Zhipu's code as a status and as the word that all dialects share."""
     numbers = [number for number in error.code.split() if number in ZHIPU_CODES]
     if not numbers or not 400 <= error.status < 500:
         return litellm_inner_error(openrouter_inner_error(error))
@@ -110,7 +110,7 @@ def zhipu_inner_error(error: ErrorBody) -> ErrorBody:
 
 
 def classify_generic_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    """What Alibaba says of limits and of models that only stream; else what the gateways mean by it."""
+    """Alibaba's errors on limits and on models that only stream; else the gateways' errors."""
     known: dict[str, Any] = {"http_status": error.status, "body": error.body}
     if error.status == 429 and error.states(("allocationquota", "allocated quota exceeded")):
         return Retry(f"The server answered 429: {error.message}", busy=True, **known)
@@ -135,7 +135,7 @@ GATEWAY_CLASSIFIERS: Final = (
 
 
 def build_generic_adapter(known: Sequence[Adapter]) -> Adapter:
-    """The adapter that understands what any of the known ones says of its costs and of its faults."""
+    """The adapter that understands the costs and faults of all known ones."""
 
     def any_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
         costs = (one(usage, headers) for one in (*(one.cost for one in known), perplexity_cost))

@@ -33,12 +33,11 @@ from evaluations.llm.token_usage import (
 )
 
 GROQ_LIMIT_NAME: Final = "max_completion_tokens"  # the older name is deprecated
-
 NO_CAPACITY: Final = 498
 
 
 def groq_embedded_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """An error that happened while the model wrote stands beside the choices."""
+    """An error that happened during generation is next to the choices."""
     error = object_member(body, "x_groq").get("error")
     if isinstance(error, str) and error:
         return {"message": error}
@@ -72,17 +71,12 @@ GROQ_ADAPTER: Final = Adapter(
 )
 
 XAI_LIMIT_NAME: Final = "max_completion_tokens"  # the older name is deprecated
-
 XAI_TOP_LOGPROBS: Final = 8  # more are refused
-
 TICKS_PER_USD: Final = 10**10
-
 # A count that xAI alone gives, by which its usage is known behind a gateway.
 XAI_USAGE_NAME: Final = "num_sources_used"
-
 # "Requests per Day (actual/limit): 16/0, Tokens per Minute (actual/limit): 65605/16000"
 XAI_LIMITS: Final = re.compile(r"per (\w+) \(actual/limit\): *(\d+)/(\d+)", re.IGNORECASE)
-
 SHORT_LIMIT_PERIODS: Final = ("second", "minute", "hour")
 
 
@@ -94,7 +88,7 @@ def xai_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
 
 
 def with_xai_total(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The body with a total in its usage: where none is given, reasoning stands beside the completion here."""
+    """The body with a total in its usage; xAI counts reasoning in addition to the completion."""
     usage = object_member(body, "usage")
     parts = (
         first_token_count(usage, INPUT_TOKEN_NAMES),
@@ -116,7 +110,7 @@ def parse_xai_answer(body: Mapping[str, Any], headers: Headers, request: Request
 
 
 def classify_xai_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    """A limit is told with all others, those a day among them: only those that are reached tell how long it lasts."""
+    """All limits are listed, daily ones included; only those that are reached show how long it lasts."""
     limits = XAI_LIMITS.findall(error.message) if error.status == 429 else []
     reached = [unit.lower() for unit, actual, limit in limits if int(actual) >= int(limit)]
     if not reached or any(unit not in SHORT_LIMIT_PERIODS for unit in reached):
@@ -141,15 +135,10 @@ XAI_ADAPTER: Final = Adapter(
 
 # A quota a day is lifted at midnight in California. The delay that is named for it is often that of the minute's.
 HOUR_SECONDS: Final = 3600.0
-
 SHORT_DELAY_SECONDS: Final = 300.0
-
 RETRY_DELAY: Final = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
-
 NO_QUOTA: Final = re.compile(r"limit: 0(?![.\d])")
-
 ANY_LIMIT: Final = re.compile(r"limit: \d")
-
 # What refuses a schema, often among the details of a sentence that says nothing.
 SCHEMA_REFUSED_WORDS: Final = (
     "too many states",
@@ -184,7 +173,7 @@ def classify_google_error(error: ErrorBody, server: Server, request: Request, he
 
 
 def classify_google_quota(error: ErrorBody, request: Request, known: dict[str, Any]) -> LLMError | None:
-    """A quota that will not be lifted by itself, or not before a day has passed; None for one a minute."""
+    """A quota that is lifted by nobody, or only after a day; None for one per minute."""
     if NO_QUOTA.search(error.message) and len(NO_QUOTA.findall(error.message)) == len(ANY_LIMIT.findall(error.message)):
         return StopRun(
             f"The project has no quota for “{request.model}”: turn on billing, or make a judge with another model. "

@@ -30,7 +30,6 @@ from evaluations.llm.token_usage import object_member, parse_usage
 
 # The older name, max_tokens, is refused by the models that reason; the newer one is taken by all.
 OPENAI_LIMIT_NAME: Final = "max_completion_tokens"
-
 OPENAI_ADAPTER: Final = Adapter(
     dialect=Dialect.OPENAI,
     hosts=("api.openai.com",),
@@ -46,11 +45,8 @@ OPENAI_ADAPTER: Final = Adapter(
 )
 
 AZURE_API_VERSION: Final = "2025-04-01-preview"  # the last of the older API: it knows structured output and reasoning
-
 NO_DEPLOYMENT_WORDS: Final = ("deploymentnotfound", "deployment for this resource does not exist")
-
 API_VERSION_WORDS: Final = ("api version", "api-version", "unsupportedapiversion")
-
 NOT_FOR_CHAT_WORDS: Final = ("operation does not work with the specified model", "operationnotsupported")
 
 
@@ -67,7 +63,7 @@ def azure_query(given: str) -> Mapping[str, str]:
 
 
 def is_version_too_old_for_part(error: ErrorBody) -> bool:
-    """Whether the version is only too old for a part of the request, which can be written another way."""
+    """Whether the version is only too old for a part of the request that can be written another way."""
     return error.states(CHAT_ERROR_WORDS.format) or error.refused_setting(SETTING_NAMES) is not None
 
 
@@ -113,21 +109,15 @@ AZURE_ADAPTER: Final = Adapter(
 )
 
 REASONING_SUMMARY: Final = "reasoning_summary"
-
 INCLUDE_LOGPROBS: Final = "message.output_text.logprobs"
-
 SUMMARY_REFUSED_WORDS: Final = ("reasoning.summary", "reasoning summar")
-
 # Codes of a response that failed, although its request was answered with 200.
 BUSY_CODES: Final = ("rate_limit_exceeded",)
-
 BLOCKED_WORDS: Final = ("invalid_prompt", "content_filter", "usage policy", "safety")
-
-# ---- the request ---------------------------------------------------------------------------
 
 
 def build_responses_body(request: Request) -> dict[str, Any]:
-    """The system text is sent as an item of the input: a mode of JSON looks for the word “JSON” there alone."""
+    """The system text is an input item: JSON mode looks for the word “JSON” only there."""
     given: dict[str, Any] = {"model": request.model, "input": request_messages(request), "store": False}
     if request.sends("temperature"):
         given["temperature"] = request.temperature
@@ -156,11 +146,8 @@ def responses_text_format(request: Request) -> dict[str, Any]:
     return {"text": {"format": {"type": "json_object"}}} if request.shape == ReplyShape.JSON_OBJECT else {}
 
 
-# ---- the answer ----------------------------------------------------------------------------
-
-
 def parse_responses_answer(answered: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
-    """The messages of a response that ended, whole or not; None of one that failed or is under way."""
+    """The messages of a response that ended, completely or not; None if it failed or is in progress."""
     output, status = answered.get("output"), answered.get("status", "completed")
     if not isinstance(output, list) or status not in ("completed", "incomplete"):
         return None
@@ -188,13 +175,10 @@ def responses_reasoning(output: list[Any]) -> str:
 
 
 def output_parts(output: list[Any], kind: str, name: str) -> Iterator[Mapping[str, Any]]:
-    """The parts under this name of all items of this kind."""
+    """The parts with this name in all items of this kind."""
     for item in output:
         listed = item.get(name) if isinstance(item, dict) and item.get("type") == kind else None
         yield from (part for part in listed or () if isinstance(part, dict))
-
-
-# ---- errors --------------------------------------------------------------------------------
 
 
 def classify_responses_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:

@@ -38,7 +38,7 @@ from evaluations.net.addresses import local_server_root
 
 
 def parse_llama_cpp_answer(given: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
-    """A completion; older versions say only among its timings how much of the prompt was cached."""
+    """A completion; older versions report cached tokens only among their timings."""
     answer = parse_chat_answer(given, headers, request)
     cached = parse_token_count(object_member(given, "timings").get("cache_n"))
     if answer is None or cached is None or answer.usage.tokens_cached is not None:
@@ -60,12 +60,11 @@ LLAMA_CPP_ADAPTER: Final = Adapter(
 )
 
 WRONG_PATH_WORDS: Final = ("unexpected endpoint or method",)
-
 NO_MODEL_LOADED_WORDS: Final = ("no models loaded", "no model loaded", "multiple models are loaded")
 
 
 def classify_lm_studio_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    """It answers 200 to any path, with an error inside; a path without /v1 is the usual mistake."""
+    """LM Studio answers 200 to any path, with an error inside; a path without /v1 is the usual mistake."""
     known: dict[str, Any] = {"http_status": error.status, "body": error.body}
     right = f"{local_server_root(server.base_url)}/v1"
     if error.states(WRONG_PATH_WORDS) and right != server.base_url:
@@ -93,19 +92,13 @@ LM_STUDIO_ADAPTER: Final = Adapter(
 )
 
 NATIVE_PROTOCOL: Final = "native"
-
 OLLAMA_HOST: Final = "ollama.com"
-
 # The least context of any server, and the steps in which more is asked for: each other size loads the model anew.
 MIN_CONTEXT: Final = 4096
-
 CONTEXT_STEP: Final = 4096
-
 # Efforts by other names; none is no thinking.
 THINK_BY_EFFORT: Final[Mapping[str, str | bool]] = {"none": False, "minimal": "low", "xhigh": "high"}
-
 NOT_ANSWERED_REASONS: Final = ("load", "unload")  # the model was loaded or unloaded, nothing else
-
 NO_SUCH_PATH_STATUSES: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 
 
@@ -113,11 +106,8 @@ def is_native_request(request: Request) -> bool:
     return NATIVE_PROTOCOL not in request.sent_as.left_out
 
 
-# ---- the request ---------------------------------------------------------------------------
-
-
 def ollama_path(server: Server, request: Request) -> str:
-    """The whole address: the native API is beside /v1, not below it."""
+    """The full address: the native API is next to /v1, not below it."""
     return local_server_root(server.base_url) + ("/api/chat" if is_native_request(request) else "/v1/chat/completions")
 
 
@@ -153,7 +143,7 @@ def ollama_options(request: Request) -> dict[str, Any]:
 def round_up_context(tokens: int) -> int:
     """The context in which so many tokens fit.
 
-    >>> [context_asked_for(tokens) for tokens in (100, 4096, 4097, 9000)]
+    >>> [round_up_context(tokens) for tokens in (100, 4096, 4097, 9000)]
     [4096, 4096, 8192, 12288]
     """
     return max(MIN_CONTEXT, -(-tokens // CONTEXT_STEP) * CONTEXT_STEP)
@@ -163,9 +153,6 @@ def ollama_format(request: Request) -> dict[str, Any]:
     if request.shape == ReplyShape.JSON_SCHEMA:
         return {"format": request.schema}
     return {"format": "json"} if request.shape == ReplyShape.JSON_OBJECT else {}
-
-
-# ---- the answer ----------------------------------------------------------------------------
 
 
 def parse_ollama_answer(given: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
@@ -190,15 +177,12 @@ def parse_ollama_answer(given: Mapping[str, Any], headers: Headers, request: Req
 
 
 def parse_ollama_usage(given: Mapping[str, Any]) -> Usage:
-    """Older versions leave out the count of a prompt that was cached; no prompt has no tokens."""
+    """Older versions omit the count of a cached prompt, so a missing or zero count is unknown."""
     return Usage(
         tokens_in=parse_token_count(given.get("prompt_eval_count")) or None,
         tokens_out=parse_token_count(given.get("eval_count")),
         tokens_cached=parse_token_count(given.get("prompt_eval_cached_count")),
     )
-
-
-# ---- errors --------------------------------------------------------------------------------
 
 
 def classify_ollama_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
@@ -251,7 +235,6 @@ OLLAMA_ADAPTER: Final = Adapter(
 
 # The server gave up on a reply that it had begun: what there is of it is no answer.
 VLLM_ABORTED_REASONS: Final = ("abort", "error")
-
 VLLM_CONTEXT_LENGTH: Final = re.compile(r"maximum context length (?:is|of) (\d+)")
 
 
@@ -265,7 +248,7 @@ def parse_vllm_answer(given: Mapping[str, Any], headers: Headers, request: Reque
 
 
 def classify_vllm_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    """A limit of tokens that is no smaller than the context leaves no room for any prompt."""
+    """A token limit no smaller than the context leaves no room for any prompt."""
     context = VLLM_CONTEXT_LENGTH.search(error.message)
     if context is None or request.max_tokens is None or request.max_tokens < int(context[1]):
         return None
