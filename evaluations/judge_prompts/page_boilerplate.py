@@ -98,7 +98,7 @@ def find_boilerplate(text: str) -> list[Boilerplate]:
     lines = text.replace("\r\n", "\n").split("\n")
     contents = strip_line_numbers(lines)
     listed = find_listed_lines(contents)
-    gone = find_certain_lines(contents, listed)
+    gone = {place for place, line in enumerate(contents) if place not in listed and is_certain_line(line)}
     gone |= find_menu_lines(contents, gone, listed)
     gone |= find_number_lines(contents, gone)
     found = []
@@ -132,10 +132,6 @@ def plain_words(line: str) -> str:
 def is_prompt_line(line: str) -> bool:
     """Whether a line is too long for a button, has a place for a text, or is an item of a numbered list."""
     return len(line) > MAX_LINE_LENGTH or bool(find_placeholders(line)) or bool(re.match(r"\s*\(?\d{1,3}[.)]\s", line))
-
-
-def find_certain_lines(contents: Sequence[str], listed: set[int]) -> set[int]:
-    return {place for place, line in enumerate(contents) if place not in listed and is_certain_line(line)}
 
 
 def is_certain_line(line: str) -> bool:

@@ -143,10 +143,6 @@ def parse_order(given: Mapping[str, str]) -> ShownOrder:
     return ShownOrder.SWAPPED if given.get("shown") == ShownOrder.SWAPPED else ShownOrder.AS_STORED
 
 
-def subject_query_string(subject: JudgeTestSubject, shown: ShownOrder) -> str:
-    return urlencode({"subject": subject.pk, "shown": str(shown)})
-
-
 @require_POST
 def judge_archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return change_judge_archive(request, slug, pk, archive_judge, "archived")
@@ -247,7 +243,7 @@ def judge_try(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     subject, shown = get_subject_or_404(request.POST, row), parse_order(request.POST)
     if subject is None:
         raise Http404
-    about = subject_query_string(subject, shown)
+    about = urlencode({"subject": subject.pk, "shown": str(shown)})
     try:
         run = start_run(row, user=cast(User, request.user), **single_call_selection(subject, shown))
     except InputRefused as refused:

@@ -79,6 +79,11 @@ class ErrorBody:
     flawed_reply: str = ""
     is_known_status: bool = True
 
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What an LLMError keeps of it."""
+        return {"http_status": self.status, "body": self.body}
+
     def holds(self, fragments: Iterable[str]) -> bool:
         words = f"{self.code} {self.message} {self.body}".lower()
         return any(fragment in words for fragment in fragments)
@@ -231,7 +236,7 @@ def redact_key(text: str, key: str) -> str:
     return text
 
 
-def parse_json_object(text: str) -> Any:
+def parse_json_object(text: str | bytes) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -61,53 +61,57 @@ def classify_error(
     if (own := adapter.meaning(error, server, request, headers)) is not None:
         return own
     status, why = error.status, error.message
-    known: dict[str, Any] = {"http_status": status, "body": error.body}
     is_request = (400 <= status < 500 and status != 408) or not error.is_known_status
     is_limit = status == 429 or ((status == 403 or not error.is_known_status) and error.states(words.rate))
     if is_request and error.states(words.place):
         return StopRun(
             f"{server.base_url} does not serve the place where the worker runs: use another endpoint, or run the "
             f"worker elsewhere. {server_sentence(why)}",
-            **known,
+            **error.kept,
         )
     if is_request and error.states(words.remedy):
-        return StopRun(add_remedy(why), **known)
+        return StopRun(add_remedy(why), **error.kept)
     if is_request and error.states(ACCOUNT_ERRORS):
-        return StopRun(f"The account behind the key is blocked. {server_sentence(why)}", **known)
+        return StopRun(f"The account behind the key is blocked. {server_sentence(why)}", **error.kept)
     if is_request and status not in (401, 429) and error.states(words.filter):
-        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {why}", **known)
+        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {why}", **error.kept)
     if is_request and error.states(words.budget):
         return StopRun(
-            f"The gateway's budget is used up: raise it there and resume the run. {server_sentence(why)}", **known
+            f"The gateway's budget is used up: raise it there and resume the run. {server_sentence(why)}",
+            **error.kept,
         )
     if is_request and (status == 402 or error.states(words.credit)):
         return StopRun(
             f"The account behind the key has no credit left: top it up and resume the run. {server_sentence(why)}",
-            **known,
+            **error.kept,
         )
     if is_limit and exceeds_rate_limit(error, words):
         return RecordOnCall(
-            CallState.TOO_LONG, f"The request is larger than the server's limit a minute: {why}", **known
+            CallState.TOO_LONG, f"The request is larger than the server's limit a minute: {why}", **error.kept
         )
     if is_limit:
-        return classify_rate_limit(error, headers, known, words)
+        return classify_rate_limit(error, headers, words)
     if error.states(words.wrong_address):
-        return StopRun(wrong_address_error(server, why), **known)
+        return StopRun(
+            f"There is no chat API at {server.base_url}: is the base URL right? It usually ends in "
+            f"/v1. {server_sentence(why)}",
+            **error.kept,
+        )
     if error.states(words.loading):
         return StopRun(
             f"The server could not load “{request.model}”: free memory there, or make a judge with a smaller model. "
             f"{server_sentence(why)}",
-            **known,
+            **error.kept,
         )
     if status == OVERLOADED or (status >= 500 and error.states(words.busy)):
-        return Retry(f"The server answered {status}: {why}", after=parse_retry_after(headers), busy=True, **known)
+        return Retry(f"The server answered {status}: {why}", after=parse_retry_after(headers), busy=True, **error.kept)
     if is_transient_error(error, words):
-        return Retry(f"The server answered {status}: {why}", after=parse_retry_after(headers), **known)
+        return Retry(f"The server answered {status}: {why}", after=parse_retry_after(headers), **error.kept)
     if status == 401 or error.states(words.key):
-        return StopRun(refused_key_error(server, error), **known)
+        return StopRun(refused_key_error(server, error), **error.kept)
     if 300 <= status < 400 or status in (404, 405, 410):
-        return classify_not_found(error, server, request, known, words)
-    return classify_bad_request(error, server, request, known, words, adapter)
+        return classify_not_found(error, server, request, words)
+    return classify_bad_request(error, server, request, words, adapter)
 
 
 def is_transient_error(error: ErrorBody, words: ErrorWords) -> bool:
@@ -130,13 +134,6 @@ def add_remedy(why: str) -> str:
     return server_sentence(why)
 
 
-def wrong_address_error(server: Server, why: str) -> str:
-    return (
-        f"There is no chat API at {server.base_url}: is the base URL right? It usually ends in "
-        f"/v1. {server_sentence(why)}"
-    )
-
-
 def exceeds_rate_limit(error: ErrorBody, words: ErrorWords) -> bool:
     """Whether this request alone exceeds the limit, so that waiting does not help."""
     if error.states(words.never_fits):
@@ -146,16 +143,16 @@ def exceeds_rate_limit(error: ErrorBody, words: ErrorWords) -> bool:
     return needed > limit
 
 
-def classify_rate_limit(error: ErrorBody, headers: Headers, known: Mapping[str, Any], words: ErrorWords) -> LLMError:
+def classify_rate_limit(error: ErrorBody, headers: Headers, words: ErrorWords) -> LLMError:
     """Too many requests: for a moment, or for the day."""
     wait = requested_wait(error, headers)
     if error.holds(words.quota) or (wait or 0) > SHORT_WAIT_SECONDS:
         after = min(QUOTA_PAUSE_SECONDS if wait is None else wait, MAX_PAUSE_SECONDS)
         return QuotaExhausted(
-            f"The endpoint's quota is used up. {server_sentence(error.message)}", after=after, **known
+            f"The endpoint's quota is used up. {server_sentence(error.message)}", after=after, **error.kept
         )
     sentence = f"The server answered {error.status}: {error.message}"
-    return Retry(sentence, after=None if wait is None else min(wait, MAX_WAIT_SECONDS), busy=True, **known)
+    return Retry(sentence, after=None if wait is None else min(wait, MAX_WAIT_SECONDS), busy=True, **error.kept)
 
 
 def requested_wait(error: ErrorBody, headers: Headers) -> float | None:
@@ -201,18 +198,16 @@ def refused_key_error(server: Server, error: ErrorBody) -> str:
     )
 
 
-def classify_not_found(
-    error: ErrorBody, server: Server, request: Request, known: Mapping[str, Any], words: ErrorWords
-) -> LLMError:
+def classify_not_found(error: ErrorBody, server: Server, request: Request, words: ErrorWords) -> LLMError:
     if error.states(("requested parameters",)) and request.shape != ReplyShape.TEXT:
-        return format_refused_error(error, request, known)
+        return format_refused_error(error, request)
     if error.states(("no endpoints found", "no endpoints available", "no allowed providers")):
-        return StopRun(f"{server.base_url} has nobody who serves “{request.model}” so: {error.message}", **known)
+        return StopRun(f"{server.base_url} has nobody who serves “{request.model}” so: {error.message}", **error.kept)
     if error.is_json and (error.states(words.model) or "model" in error.body.lower()):
-        return StopRun(unknown_model_error(server, request, error), **known)
+        return StopRun(unknown_model_error(server, request, error), **error.kept)
     return StopRun(
         f"There is no chat API at {server.base_url} (not found): is the base URL right? It usually ends in /v1.",
-        **known,
+        **error.kept,
     )
 
 
@@ -224,32 +219,32 @@ def unknown_model_error(server: Server, request: Request, error: ErrorBody) -> s
 
 
 def classify_bad_request(
-    error: ErrorBody, server: Server, request: Request, known: Mapping[str, Any], words: ErrorWords, adapter: Adapter
+    error: ErrorBody, server: Server, request: Request, words: ErrorWords, adapter: Adapter
 ) -> LLMError:
     """A valid request that was refused: for its format, for a setting, or for this item only."""
     why = error.message
     has_system = any(message["role"] == "system" for message in request.messages)
     if has_system and not request.sent_as.system_folded and error.states(words.system):
-        return SettingRefused("system", f"The model does not take a system role: {why}", **known)
+        return SettingRefused("system", f"The model does not take a system role: {why}", **error.kept)
     if request.shape != ReplyShape.TEXT and (error.states(words.format) or error.param.startswith("response_format")):
-        return format_refused_error(error, request, known)
-    too_long = RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for the model: {why}", **known)
-    refused = RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {why}", **known)
+        return format_refused_error(error, request)
+    too_long = RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for the model: {why}", **error.kept)
+    refused = RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {why}", **error.kept)
     if error.status == 413 or error.states((*words.context, *words.too_long)):
         return too_long
     if error.states(words.filter):
         return refused
     if error.states((*words.template, *words.system)):
-        return StopRun(chat_template_error(why), **known)
+        return StopRun(chat_template_error(why), **error.kept)
     if setting := error.refused_setting(sent_settings(request)):
         return SettingRefused(
             setting,
             f"The server does not take this judge's {setting}: {end_sentence(why)}{setting_advice(error, setting)}",
             instead=alternative_limit_name(adapter.body(request)) if setting == "max_tokens" else "",
-            **known,
+            **error.kept,
         )
     if error.param == "model" or error.states(words.model):
-        return StopRun(unknown_model_error(server, request, error), **known)
+        return StopRun(unknown_model_error(server, request, error), **error.kept)
     # A body may repeat what was sent: what it says beside its sentence comes last.
     if TOO_MANY_TOKENS.search(why) or error.holds((*words.context, *words.too_long)):
         return too_long
@@ -259,11 +254,11 @@ def classify_bad_request(
         return RecordOnCall(
             CallState.FAILED,
             f"Something in front of {server.base_url}, such as a firewall, turned the request away (403): {why}",
-            **known,
+            **error.kept,
         )
     if error.status == 403:
-        return StopRun(refused_key_error(server, error), **known)
-    return RecordOnCall(CallState.FAILED, f"The server refused the request: {why}", **known)
+        return StopRun(refused_key_error(server, error), **error.kept)
+    return RecordOnCall(CallState.FAILED, f"The server refused the request: {why}", **error.kept)
 
 
 def chat_template_error(why: str) -> str:
@@ -288,9 +283,9 @@ def sent_settings(request: Request) -> list[str]:
     return sent
 
 
-def format_refused_error(error: ErrorBody, request: Request, known: Mapping[str, Any]) -> FormatRefused:
+def format_refused_error(error: ErrorBody, request: Request) -> FormatRefused:
     return FormatRefused(
-        request.shape, f"The server does not take structured output ({request.shape}): {error.message}", **known
+        request.shape, f"The server does not take structured output ({request.shape}): {error.message}", **error.kept
     )
 
 

@@ -4,7 +4,6 @@
 """
 
 import http.client
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 
 from evaluations.domain.judges import Dialect
 from evaluations.llm.dialects.registry import PROVIDER_ADAPTERS
+from evaluations.llm.error_body import parse_json_object
 from evaluations.llm.token_usage import object_member, parse_token_count
 from evaluations.net.addresses import local_server_root
 
@@ -312,7 +312,7 @@ class LocalServerFound:
 
 def probe_local_address(address: str) -> LocalServerFound | None:
     """The server at this address (scheme, host and port) with its models; None if there is none."""
-    found = detect_server(address, local_getter(address))
+    found = detect_server(address, lambda path: fetch_local_page(address, path))
     if found is None or found.model_names is None:
         return None
     return LocalServerFound(found.base_url, SERVER_KINDS.get(found.dialect, OTHER_SERVER_KIND), found.model_names)
@@ -321,10 +321,6 @@ def probe_local_address(address: str) -> LocalServerFound | None:
 def dialect_of_server_kind(kind: str) -> Dialect | None:
     """The dialect of a server kind; None if only the protocol is known."""
     return next((dialect for dialect, name in SERVER_KINDS.items() if name == kind), None)
-
-
-def local_getter(address: str) -> GetPage:
-    return lambda path: fetch_local_page(address, path)
 
 
 def fetch_local_page(address: str, path: str) -> ServerPage | None:
@@ -337,13 +333,6 @@ def fetch_local_page(address: str, path: str) -> ServerPage | None:
             connection.request("GET", path, headers={"Accept": "application/json"})
             answer = connection.getresponse()
             text = answer.read(MAX_PAGE_BYTES)
-            return answer.status, dict(answer.getheaders()), parse_page_json(text)
+            return answer.status, dict(answer.getheaders()), parse_json_object(text)
     except (OSError, http.client.HTTPException):
-        return None
-
-
-def parse_page_json(text: bytes) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
         return None

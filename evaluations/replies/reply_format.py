@@ -144,12 +144,8 @@ def asks_verdict_alone(step: AttemptStep, before: Sequence[str]) -> bool:
 
 
 def verdict_fields(spec: RubricSpec) -> list[ReplyField]:
-    field = score_reply_field if is_pointwise(spec) else choice_reply_field
+    field = score_reply_field if is_pointwise(spec) else string_enum
     return [field(aspect) for aspect in aspects_in_reply_order(spec)]
-
-
-def choice_reply_field(aspect: AspectSpec) -> ReplyField:
-    return string_enum(aspect)
 
 
 def score_reply_field(aspect: AspectSpec) -> ReplyField:

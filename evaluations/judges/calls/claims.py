@@ -92,7 +92,7 @@ def take_due_calls(session: WorkSession, rows: Sequence[DueCall], now: datetime)
     update_many(Call, ("id", "not_before"), [(one.call_id, now + EQUAL_CALL_WAIT) for one in found.to_wait])
     if found.to_ask and is_budget_unbounded(session):
         return stop_for_unbounded_budget(session)
-    affordable = found.to_ask[: count_affordable(session, found.to_ask)]
+    affordable = found.to_ask[: reserve_budget(session.run.pk, [one.reserved for one in found.to_ask])]
     if found.to_ask and not affordable:
         return stop_or_wait_for_budget(session, found.to_ask[0])
     lease_calls(affordable, now)
@@ -245,12 +245,7 @@ def make_claimed_call(
     most = max_request_cost(
         session.price, messages, session.largest_schema(aspect), session.bound_of_reply, batched=session.batched
     )
-    return replace(call, prompt_sha256=prompt, reuse_key=key, reserved=amount_to_reserve(session, most))
-
-
-def amount_to_reserve(session: WorkSession, most: int | None) -> int:
-    """Nano-USD for one request: its upper bound, and no less than the most expensive request so far."""
-    return max(most, session.dearest) if most else 0
+    return replace(call, prompt_sha256=prompt, reuse_key=key, reserved=max(most, session.dearest) if most else 0)
 
 
 def build_first_messages(
@@ -316,11 +311,6 @@ def release_calls(mine: "QuerySet[Call]") -> None:
     freed.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0, batch=None)
     for call in calls:
         book_spending(call.run_id or 0, spent=0, released=call.reserved)
-
-
-def count_affordable(session: WorkSession, calls: Sequence[ClaimedCall]) -> int:
-    """Reserve budget for these calls in order; returns how many it covers."""
-    return reserve_budget(session.run.pk, [one.reserved for one in calls])
 
 
 def is_budget_unbounded(session: WorkSession) -> bool:

@@ -181,10 +181,6 @@ def record_heartbeat(name: str, *, host: str, pid: int, version: str, in_flight:
         Worker.objects.filter(seen_at__lt=Now() - WORKER_FORGOTTEN_AFTER).delete()
 
 
-def delete_worker(name: str) -> None:
-    Worker.objects.filter(name=name).delete()
-
-
 def send_heartbeats(leaving: threading.Event) -> None:
     """Send a heartbeat every five seconds until this process leaves, whatever happens to the database."""
     name = own_worker_name()
@@ -223,7 +219,7 @@ def wait_for_next_heartbeat(leaving: threading.Event) -> None:
 def sign_off(name: str) -> None:
     forget_own_standing()
     try:
-        delete_worker(name)
+        Worker.objects.filter(name=name).delete()
     except Error as error:
         logger.warning("The worker's leave was not stored: %s", error)
     finally:

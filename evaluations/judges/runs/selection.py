@@ -180,13 +180,9 @@ def refuse_invalid_subject(wanted: Selection) -> None:
         raise InputRefused(f"There is nothing to judge yet: import {what} first.")
 
 
-def comparisons_to_judge(judge: Judge) -> "QuerySet[Comparison]":
-    return Comparison.objects.filter(evaluation=judge.evaluation_id).order_by("shuffle", "pk")
-
-
 def selected_comparisons(wanted: Selection) -> "QuerySet[Comparison]":
     """The comparisons to judge in review order, restricted by the saved filter if there is one."""
-    comparisons = comparisons_to_judge(wanted.judge)
+    comparisons = Comparison.objects.filter(evaluation=wanted.judge.evaluation_id).order_by("shuffle", "pk")
     return (
         apply_comparison_filter(comparisons, wanted.judge.evaluation, wanted.sliced.wanted)
         if wanted.sliced
@@ -248,11 +244,6 @@ def queries_in_order(judge: Judge, query: int) -> "QuerySet[Query, int]":
     )
 
 
-def is_partial_selection(wanted: Selection) -> bool:
-    """Whether the selection leaves out comparisons or responses."""
-    return bool(wanted.limit or wanted.is_one or wanted.sliced)
-
-
 def draw_orders(subject_id: int, orders: str, seed: int) -> tuple[ShownOrder, ...]:
     """The orders for this comparison; a random one depends on the seed only."""
     both = (ShownOrder.AS_STORED, ShownOrder.SWAPPED)
@@ -281,7 +272,7 @@ def judge_seed(judge: Judge) -> int | None:
 def existing_calls(wanted: Selection) -> "QuerySet[Call]":
     """This judge's calls on the selection."""
     calls = Call.all_rows.filter(judge=wanted.judge)
-    if is_partial_selection(wanted):
+    if wanted.limit or wanted.is_one or wanted.sliced:
         calls = calls.filter(**{f"{wanted.column}__in": selected_subject_ids(wanted)})
     return calls
 

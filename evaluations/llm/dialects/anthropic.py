@@ -149,22 +149,22 @@ def parse_anthropic_usage(usage: Mapping[str, Any]) -> Usage:
 
 
 def classify_anthropic_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
     why = error.message
     if error.states(("api usage limits",)):
-        return classify_spend_limit(why, known)
+        return classify_spend_limit(error)
     if error.status == 429 and error.states(("long context",)):
-        return RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for this account: {why}", **known)
+        return RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for this account: {why}", **error.kept)
     if found := LIMIT_REFUSED.search(why):
         return StopRun(
             f"The model writes {found[1]} tokens at most: make a judge with this limit or a lower one. It says: {why}",
-            **known,
+            **error.kept,
         )
-    return classify_refused_part(error, request, known) if error.status == 400 else None
+    return classify_refused_part(error, request) if error.status == 400 else None
 
 
-def classify_spend_limit(why: str, known: Mapping[str, Any]) -> LLMError:
+def classify_spend_limit(error: ErrorBody) -> LLMError:
     """A limit that the account's owner set: wait if it is lifted soon, else a person must raise it."""
+    why = error.message
     if found := ACCESS_REGAINED.search(why):
         year, month, day, hour, minute = (int(part or 0) for part in found.groups())
         try:
@@ -172,25 +172,25 @@ def classify_spend_limit(why: str, known: Mapping[str, Any]) -> LLMError:
         except ValueError:
             after = MAX_PAUSE_SECONDS
         if 0 < after < MAX_PAUSE_SECONDS:
-            return QuotaExhausted(f"The account's limit is reached. It says: {why}", after=after, **known)
+            return QuotaExhausted(f"The account's limit is reached. It says: {why}", after=after, **error.kept)
     return StopRun(
         f"The account's own limit is reached: raise it in the provider's console and resume the run. It says: {why}",
-        **known,
+        **error.kept,
     )
 
 
-def classify_refused_part(error: ErrorBody, request: Request, known: Mapping[str, Any]) -> LLMError | None:
+def classify_refused_part(error: ErrorBody, request: Request) -> LLMError | None:
     """A part of the request that this model refuses, by the API's own names."""
     why, words = error.message, error.message.lower()
     if request.shape == ReplyShape.JSON_SCHEMA and words.startswith(("output_config: ", "output_format")):
-        return FormatRefused(request.shape, f"The model does not take structured output: {why}", **known)
+        return FormatRefused(request.shape, f"The model does not take structured output: {why}", **error.kept)
     if not request.sends("reasoning_effort") or "temperature" in words:
         return None
     if "thinking" in words and "adaptive" in str(anthropic_thinking(request)):
-        return SettingRefused(THINKING, f"The model does not take adaptive thinking: {why}", **known)
+        return SettingRefused(THINKING, f"The model does not take adaptive thinking: {why}", **error.kept)
     if words.startswith("output_config: ") or "effort" in words or "thinking" in words:
         return SettingRefused(
-            "reasoning_effort", f"The model does not take this judge's reasoning_effort: {why}", **known
+            "reasoning_effort", f"The model does not take this judge's reasoning_effort: {why}", **error.kept
         )
     return None
 

@@ -84,34 +84,37 @@ def openrouter_error_objects(given: Any) -> Iterator[Mapping[str, Any]]:
 
 def classify_openrouter_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     metadata = openrouter_metadata(error)
-    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
     provider = metadata.get("provider_name")
     if error.status == 403 and ("flagged_input" in metadata or metadata.get("reasons")):
-        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {error.message}", **known)
+        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {error.message}", **error.kept)
     if error.status == 403 and error.states(("key limit exceeded (daily",)):
         return QuotaExhausted(
-            f"The endpoint's quota is used up. It says: {error.message}", after=DAILY_LIMIT_WAIT_SECONDS, **known
+            f"The endpoint's quota is used up. It says: {error.message}",
+            after=DAILY_LIMIT_WAIT_SECONDS,
+            **error.kept,
         )
     if error.status == 402 and headers.get("retry-after", "").strip().isdecimal():
         after = float(headers["retry-after"])
-        return Retry(f"The server answered 402: {error.message}", after=after, busy=True, **known)
+        return Retry(f"The server answered 402: {error.message}", after=after, busy=True, **error.kept)
     if error.status == 401 and isinstance(provider, str) and provider:
         return StopRun(
             f"{provider} refused the key that OpenRouter has for it: replace it in OpenRouter's provider keys (BYOK) "
             f"and resume the run. It says: {error.message}",
-            **known,
+            **error.kept,
         )
     if error.states(("requested parameters",)) and request.shape == ReplyShape.TEXT:
-        return classify_no_provider(error, request, known)
+        return classify_no_provider(error, request)
     return None
 
 
-def classify_no_provider(error: ErrorBody, request: Request, known: Mapping[str, Any]) -> LLMError | None:
+def classify_no_provider(error: ErrorBody, request: Request) -> LLMError | None:
     """No provider serves the model with all these settings; the error does not say which one is too much."""
     setting = next((name for name in DROPPABLE_SETTINGS if request.sends(name)), None)
     if setting is None:
         return None
-    return SettingRefused(setting, f"Nobody serves the model with this judge's {setting}: {error.message}", **known)
+    return SettingRefused(
+        setting, f"Nobody serves the model with this judge's {setting}: {error.message}", **error.kept
+    )
 
 
 OPENROUTER_ADAPTER: Final = Adapter(
@@ -153,19 +156,18 @@ def litellm_inner_error(error: ErrorBody) -> ErrorBody:
 
 
 def classify_litellm_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
     if error.status in (400, 401, 403) and error.states(NO_ACCESS_WORDS):
         return StopRun(
             f"The key may not use the model “{request.model}” at {server.base_url}: have it allowed there, or make a "
             f"judge with another model. It says: {error.message}",
-            **known,
+            **error.kept,
         )
     upstream = UPSTREAM_EXCEPTION.search(error.body)
     if error.status == 401 and upstream and not error.states(("proxy server token",)):
         return StopRun(
             f"{upstream[1]} refused the key that the gateway {server.base_url} has for it: have it replaced there and "
             f"resume the run. It says: {error.message}",
-            **known,
+            **error.kept,
         )
     return None
 

@@ -8,6 +8,7 @@ https://docs.mistral.ai/api, https://developers.cloudflare.com/workers-ai/platfo
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from evaluations.domain.judges import Dialect
@@ -97,31 +98,23 @@ def zhipu_inner_error(error: ErrorBody) -> ErrorBody:
     if not numbers or not 400 <= error.status < 500:
         return litellm_inner_error(openrouter_inner_error(error))
     status, kind = ZHIPU_CODES[numbers[-1]]
-    return ErrorBody(
-        status,
-        error.message,
-        f"{error.code} {kind}",
-        error.param,
-        error.body,
-        error.is_json,
-        error.flawed_reply,
-        is_known_status=True,
-    )
+    return replace(error, status=status, code=f"{error.code} {kind}", is_known_status=True)
 
 
 def classify_generic_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     """Alibaba's errors on limits and on models that only stream; else the gateways' errors."""
-    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
     if error.status == 429 and error.states(("allocationquota", "allocated quota exceeded")):
-        return Retry(f"The server answered 429: {error.message}", busy=True, **known)
+        return Retry(f"The server answered 429: {error.message}", busy=True, **error.kept)
     if error.states(("enable_thinking",)):
         return StopRun(
             f"The model thinks only in a stream: add enable_thinking: false to the body of the judge's requests. "
             f"It says: {error.message}",
-            **known,
+            **error.kept,
         )
     if error.states(("only support stream", "only supports stream")):
-        return StopRun(f"The model answers only in a stream: choose another one. It says: {error.message}", **known)
+        return StopRun(
+            f"The model answers only in a stream: choose another one. It says: {error.message}", **error.kept
+        )
     one_found = (one(error, server, request, headers) for one in GATEWAY_CLASSIFIERS)
     return next((error for error in one_found if error is not None), None)
 

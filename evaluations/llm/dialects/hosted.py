@@ -46,7 +46,7 @@ def groq_embedded_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def classify_groq_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     if error.status == NO_CAPACITY:
-        return Retry(f"The server answered 498: {error.message}", busy=True, http_status=498, body=error.body)
+        return Retry(f"The server answered 498: {error.message}", busy=True, **error.kept)
     return None
 
 
@@ -115,7 +115,7 @@ def classify_xai_error(error: ErrorBody, server: Server, request: Request, heade
     reached = [unit.lower() for unit, actual, limit in limits if int(actual) >= int(limit)]
     if not reached or any(unit not in SHORT_LIMIT_PERIODS for unit in reached):
         return None
-    return Retry(f"The server answered 429: {error.message}", busy=True, http_status=429, body=error.body)
+    return Retry(f"The server answered 429: {error.message}", busy=True, **error.kept)
 
 
 XAI_ADAPTER: Final = Adapter(
@@ -157,34 +157,33 @@ def google_base_url(given: str) -> str:
 
 
 def classify_google_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
     why = error.message
     if error.status == 429:
-        return classify_google_quota(error, request, known)
+        return classify_google_quota(error, request)
     if request.shape != ReplyShape.TEXT and error.status == 400 and error.holds(SCHEMA_REFUSED_WORDS):
         sentence = f"The server does not take structured output ({request.shape}): {why}"
-        return FormatRefused(request.shape, sentence, **known)
+        return FormatRefused(request.shape, sentence, **error.kept)
     if error.status == 404 and "model" not in error.body.lower():
         return StopRun(
             f"There is no chat API at {server.base_url}: is the base URL right? Google's ends in /v1beta/openai.",
-            **known,
+            **error.kept,
         )
     return None
 
 
-def classify_google_quota(error: ErrorBody, request: Request, known: dict[str, Any]) -> LLMError | None:
+def classify_google_quota(error: ErrorBody, request: Request) -> LLMError | None:
     """A quota that is lifted by nobody, or only after a day; None for one per minute."""
     if NO_QUOTA.search(error.message) and len(NO_QUOTA.findall(error.message)) == len(ANY_LIMIT.findall(error.message)):
         return StopRun(
             f"The project has no quota for “{request.model}”: turn on billing, or make a judge with another model. "
             f"It says: {error.message}",
-            **known,
+            **error.kept,
         )
     if not error.holds(CHAT_ERROR_WORDS.quota):
         return None
     delay = max((float(found) for found in RETRY_DELAY.findall(error.body)), default=0.0)
     after = min(delay, MAX_PAUSE_SECONDS) if delay > SHORT_DELAY_SECONDS else HOUR_SECONDS
-    return QuotaExhausted(f"The endpoint's quota is used up. It says: {error.message}", after=after, **known)
+    return QuotaExhausted(f"The endpoint's quota is used up. It says: {error.message}", after=after, **error.kept)
 
 
 GOOGLE_ADAPTER: Final = Adapter(

@@ -68,30 +68,29 @@ def is_version_too_old_for_part(error: ErrorBody) -> bool:
 
 
 def classify_azure_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
     if error.states(NO_DEPLOYMENT_WORDS):
         return StopRun(
             f"{server.base_url} has no deployment “{request.model}”: name the judge's model as the deployment is named "
             f"in Azure, not as the model behind it. It says: {error.message}",
-            **known,
+            **error.kept,
         )
     if error.status in (400, 404) and error.states(API_VERSION_WORDS) and not is_version_too_old_for_part(error):
         return StopRun(
             "Azure refuses the API version: set another api-version among the endpoint's extra query parameters, or "
             f"use an address that ends in /openai/v1, without one. It says: {error.message}",
-            **known,
+            **error.kept,
         )
     if error.status in (400, 404) and error.states(NOT_FOR_CHAT_WORDS):
         return StopRun(
             "This deployment is not served by Chat Completions: use an address that ends in /openai/v1, and set the "
             f"endpoint's provider to OpenAI (Responses). It says: {error.message}",
-            **known,
+            **error.kept,
         )
     if error.status == 404 and "model" not in error.message.lower():
         return StopRun(
             f"There is no chat API at {server.base_url}: the base URL is the resource's address, such as "
             f"https://NAME.openai.azure.com. It says: {error.message}",
-            **known,
+            **error.kept,
         )
     return None
 
@@ -182,21 +181,20 @@ def output_parts(output: list[Any], kind: str, name: str) -> Iterator[Mapping[st
 
 
 def classify_responses_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
     was_asked = request.sends("reasoning_effort") and bool(responses_reasoning_summary(request))
     if was_asked and (error.param == "reasoning.summary" or error.states(SUMMARY_REFUSED_WORDS)):
         return SettingRefused(
-            REASONING_SUMMARY, f"The model gives no summary of its reasoning: {error.message}", **known
+            REASONING_SUMMARY, f"The model gives no summary of its reasoning: {error.message}", **error.kept
         )
     if not error.is_known_status and error.states(BUSY_CODES):
-        return Retry(f"The server is busy: {error.message}", busy=True, **known)
+        return Retry(f"The server is busy: {error.message}", busy=True, **error.kept)
     if not error.is_known_status and error.states(BLOCKED_WORDS):
-        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {error.message}", **known)
+        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {error.message}", **error.kept)
     if error.status in (404, 405) and "model" not in error.body.lower():
         return StopRun(
             f"There is no Responses API at {server.base_url}: set the endpoint's provider to another one, or check the "
             "base URL. It usually ends in /v1.",
-            **known,
+            **error.kept,
         )
     return None
 

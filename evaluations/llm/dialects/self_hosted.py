@@ -65,12 +65,13 @@ NO_MODEL_LOADED_WORDS: Final = ("no models loaded", "no model loaded", "multiple
 
 def classify_lm_studio_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     """LM Studio answers 200 to any path, with an error inside; a path without /v1 is the usual mistake."""
-    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
     right = f"{local_server_root(server.base_url)}/v1"
     if error.states(WRONG_PATH_WORDS) and right != server.base_url:
-        return StopRun(f"The base URL should end in /v1: {right}. LM Studio says: {error.message}", **known)
+        return StopRun(f"The base URL should end in /v1: {right}. LM Studio says: {error.message}", **error.kept)
     if error.states(NO_MODEL_LOADED_WORDS):
-        return StopRun(f"LM Studio has not loaded “{request.model}”: load it there. It says: {error.message}", **known)
+        return StopRun(
+            f"LM Studio has not loaded “{request.model}”: load it there. It says: {error.message}", **error.kept
+        )
     return None
 
 
@@ -186,21 +187,20 @@ def parse_ollama_usage(given: Mapping[str, Any]) -> Usage:
 
 
 def classify_ollama_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": error.status, "body": error.body}
     why = error.message.lower()
     if is_native_request(request) and lacks_native_api(error, request):
-        return native_api_refused(error.message, **known)
+        return native_api_refused(error.message, **error.kept)
     if error.status == HTTPStatus.NOT_FOUND and "model" in why and "not found" in why:
         return StopRun(
             f"{server.base_url} does not have the model “{request.model}”: run “ollama pull {request.model}” there, or "
             f"make a judge with a model that it has. It says: {error.message}",
-            **known,
+            **error.kept,
         )
     if error.status == HTTPStatus.UNAUTHORIZED and "signin" in error.body.lower():
         return StopRun(
             f"“{request.model}” runs in Ollama's cloud, and {server.base_url} is not signed in there: "
             "run “ollama signin” on that machine.",
-            **known,
+            **error.kept,
         )
     return None
 
@@ -212,8 +212,8 @@ def lacks_native_api(error: ErrorBody, request: Request) -> bool:
     return (error.status in NO_SUCH_PATH_STATUSES and not is_of_model) or "unexpected endpoint" in why
 
 
-def native_api_refused(why: str, **known: Any) -> SettingRefused:
-    return SettingRefused(NATIVE_PROTOCOL, f"This server does not have Ollama's own API. {why}", **known)
+def native_api_refused(why: str, **details: Any) -> SettingRefused:
+    return SettingRefused(NATIVE_PROTOCOL, f"This server does not have Ollama's own API. {why}", **details)
 
 
 OLLAMA_ADAPTER: Final = Adapter(
@@ -255,8 +255,7 @@ def classify_vllm_error(error: ErrorBody, server: Server, request: Request, head
     return StopRun(
         f"This judge's limit of {request.max_tokens:,} tokens is no smaller than the model's context of "
         f"{int(context[1]):,}: make a judge with a lower one. It says: {error.message}",
-        http_status=error.status,
-        body=error.body,
+        **error.kept,
     )
 
 
