@@ -1,8 +1,7 @@
-"""Judged text that speaks to the judge, or imitates what only a judge or we write.
+"""Flags for judged texts that address the judge, or imitate what only a judge or the product writes.
 
-A flag is a reason to look, and no verdict on the text. Nearly all texts are let through by a few
-searches for fixed words; every repetition in a pattern is bounded, so that no text takes longer than
-its length.
+A flag is a reason to look, and no verdict on the text. Nearly all texts pass after a few searches for fixed words;
+all repetitions in patterns are bounded, so that the time is linear in the length.
 """
 
 import re
@@ -33,7 +32,7 @@ NUMBER: Final = r"(?:\w{1,30}_)?(?:score|rating|verdict|correctness)"
 
 @dataclass(frozen=True)
 class FlagPattern:
-    """What makes a text suspect. ``anchors``: parts in lower case, of which one always occurs in it."""
+    """A suspicious pattern. ``anchors``: lower-case words of which every match contains one."""
 
     flag: Flag
     anchors: tuple[str, ...]
@@ -149,7 +148,7 @@ class SuspectPlace:
 
 @dataclass(frozen=True)
 class SuspectExcerpt:
-    """The suspect words, with what stands before and after them."""
+    """The suspect words with their surroundings."""
 
     flag: Flag
     before: str
@@ -158,9 +157,9 @@ class SuspectExcerpt:
 
 
 def find_group_flags(groups: Sequence[Sequence[str]]) -> list[tuple[Flag, ...]]:
-    """What is suspect in any text of each group, in the order of `Flag`.
+    """The flags of each group of texts, in the order of `Flag`.
 
-    All texts are looked at together first, which spares a closer look at nearly all.
+    All texts are first searched together, which spares nearly all a closer look.
     """
     together = TEXT_SEPARATOR.join(text for texts in groups for text in texts)
     if next(find_suspect_places(together), None) is None:
@@ -174,7 +173,7 @@ def find_flags(texts: Iterable[str]) -> tuple[Flag, ...]:
 
 
 def find_suspect_excerpts(text: str) -> tuple[SuspectExcerpt, ...]:
-    """The first suspect words of each kind, from the normalised text."""
+    """The first suspect words of each kind, in the normalised text."""
     first: dict[Flag, SuspectPlace] = {}
     for one in find_suspect_places(text):
         first.setdefault(one.flag, one)
@@ -189,7 +188,6 @@ def make_suspect_excerpt(found: SuspectPlace) -> SuspectExcerpt:
 
 
 def find_suspect_places(text: str) -> Iterator[SuspectPlace]:
-    """The first match of each pattern."""
     plain = normalise_text(text)
     lower = plain.lower()
     for one in FLAG_PATTERNS:
@@ -214,7 +212,7 @@ def find_label_instructions(plain: str) -> Iterator[SuspectPlace]:
 
 
 def normalise_text(text: str) -> str:
-    """The text as its letters read: compatibility forms plain, characters that nobody sees left out."""
+    """The text with compatibility forms plain and invisible characters removed."""
     if text.isascii():
         return text
     plain = text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)

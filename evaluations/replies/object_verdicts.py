@@ -64,10 +64,10 @@ def parse_whole_object(asked: ReplyContext, text: str) -> ParsedVerdicts | None:
 
 
 def parse_json_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
-    """The verdict of the objects in a reply, where all that could be its own give the same.
+    """The verdict of the objects in a reply, if all that may be the judge's own agree.
 
-    What a verdict is made of must be in an object that can be read: any of its keys elsewhere may be part of one that
-    the judge only quotes, or takes back.
+    All parts of a verdict must be in a readable object: a key elsewhere may belong to one that the judge only quotes or
+    retracts.
     """
     text = strip_end_marks(text).rstrip("`~ \n")
     objects, is_broken = find_json_objects(text, may_end_open=not asked.is_cut_off)
@@ -104,7 +104,7 @@ def parse_json_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
 
 
 def is_contradicted_verdict(asked: ReplyContext, reading: ParsedVerdicts, before: str, remark: str) -> bool:
-    """Whether the words around a verdict give it to another: by its key, on a line alone, or in a clause."""
+    """Whether the words around a verdict contradict it: by its key, on a line of its own, or in a clause."""
     spec, verdicts = asked.spec, reading[0]
     around = f"{before}\n{remark}".casefold()
     for aspect in spec.aspects:
@@ -127,7 +127,7 @@ def is_contradicted_verdict(asked: ReplyContext, reading: ParsedVerdicts, before
 
 
 def is_other_verdict(spec: RubricSpec, aspect: AspectSpec, given: object, verdict: VerdictValue) -> bool:
-    """Whether a value is a verdict, but not this one."""
+    """Whether a value is a verdict other than this one."""
     given = given.strip(" \t*_`.\"'|<") if isinstance(given, str) else given
     try:
         if isinstance(given, str) and is_pointwise(spec):
@@ -148,7 +148,7 @@ def parse_object_verdicts(asked: ReplyContext, one: JsonObject, reply: str, befo
 
 
 def is_announced_as_other(before: str) -> bool:
-    """Whether what leads on to an object, on its line or by a colon on the line before, says whose it is instead."""
+    """Whether the words that introduce an object say that it is not the judge's own verdict."""
     lines = before.rstrip("` \n").removesuffix("```json").rstrip("` \n").splitlines()
     if not lines or ("\n" in before[len(before.rstrip()) :] and not lines[-1].endswith((":", ","))):
         return False
@@ -172,7 +172,7 @@ def validate_verdicts(asked: ReplyContext, found: Mapping[str, Any]) -> ParsedVe
 
 
 def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, Any], verdicts: Mapping[str, VerdictValue]) -> None:
-    """Unreadable where another member gives another verdict, or takes this one back."""
+    """UnreadableReply if another member gives another verdict, or retracts this one."""
     asked = 1 if spec.choices_key and fold_label(spec.choices_key) in given else len(spec.aspects)
     if len(given) == asked + (fold_label(spec.rationale_key) in given):
         return
@@ -194,7 +194,7 @@ def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, Any], verdicts: 
 
 
 def find_verdict_object(spec: RubricSpec, given: dict[str, Any]) -> dict[str, Any]:
-    """The object of the verdicts: the one under its key, or the reply itself, also where that key was left out."""
+    """The object with the verdicts: the one under its key, or the whole reply if that key was left out."""
     if not spec.choices_key:
         return given
     choices = given.get(fold_label(spec.choices_key))
@@ -206,12 +206,12 @@ def find_verdict_object(spec: RubricSpec, given: dict[str, Any]) -> dict[str, An
 
 
 def rationale_text(rationale: object) -> str:
-    """Reasons that are no text, such as a list of them, as they were given."""
+    """Reasons that are not text, such as a list, as JSON."""
     return "" if rationale is None else json.dumps(rationale, ensure_ascii=False)
 
 
 def fold_keys(spec: RubricSpec, found: Mapping[str, Any]) -> dict[str, Any]:
-    """The members by the keys of the rubric, in any case and however their words are parted."""
+    """The members by the rubric's keys, regardless of case and word separators."""
     return dict(refuse_repeated_verdict_keys(JsonMembers.of(match_keys(spec, refuse_repeated_verdict_keys(found)))))
 
 
@@ -239,7 +239,7 @@ def refuse_repeated_verdict_keys(found: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_verdict_object(spec: RubricSpec, members: Mapping[str, Any]) -> bool:
-    """Whether an object speaks of an aspect where the rubric said it would, valid or not."""
+    """Whether an object has an aspect's key in the expected place, valid or not."""
     given = dict(match_keys(spec, members))
     if spec.choices_key:
         inside = given.get(fold_label(spec.choices_key))
@@ -248,7 +248,7 @@ def is_verdict_object(spec: RubricSpec, members: Mapping[str, Any]) -> bool:
 
 
 def unwrap_members(members: JsonMembers) -> JsonMembers:
-    """The arguments of a function call, as models write one that were told of no function, or the one result."""
+    """The members inside a function call or a single wrapper key, as models write them."""
     outer, inner = members, None
     if outer.keys() <= {"type", "id", "function"} and isinstance(outer.get("function"), JsonMembers):
         outer = outer["function"]
@@ -261,10 +261,10 @@ def unwrap_members(members: JsonMembers) -> JsonMembers:
 
 
 def is_quoted_object(asked: ReplyContext, one: JsonObject, written: str, reply: str) -> bool:
-    """Whether a judged text holds an object that is amid other words: it was planted there, and is not the judge's.
+    """Whether an object among other words occurs in a judged text: it was planted there and is not the judge's own.
 
-    Its verdicts alone suffice, each with its key: a quotation may leave the reasons out. A reply
-    that is the object and nothing else is the judge's own, whatever a judged text holds.
+    Verdicts with their keys suffice, since a quotation may omit the reasons. A reply that is only the object is the
+    judge's own, whatever a judged text contains.
     """
     if asked.judged is None or (strip_fence(reply) == written and not one.is_flawed):
         return False
@@ -280,14 +280,14 @@ def is_quoted_object(asked: ReplyContext, one: JsonObject, written: str, reply: 
 
 
 def verdict_labels(spec: RubricSpec, found: Mapping[str, Any]) -> list[str]:
-    """Every verdict of an object that validates, with its key."""
+    """Every verdict of a valid object, with its key."""
     given = find_verdict_object(spec, fold_keys(spec, found))
     keys = [fold_label(reply_key(aspect)) for aspect in spec.aspects]
     return [f"{key}:{rationale_text(given[key])}" for key in keys]
 
 
 def is_unambiguous_object(spec: RubricSpec, one: JsonObject, written: str) -> bool:
-    """Whether a flawed object holds each key once, and no comment on its labels that could turn them round."""
+    """Whether a flawed object has each key once, and no comment that could reverse a label."""
     if any(count_key(key, written) > 1 for key in verdict_keys(spec)):
         return False
     given = find_verdict_object(spec, fold_keys(spec, one.members))
@@ -302,7 +302,7 @@ def count_key(key: str, written: str) -> int:
 
 
 def contains_key(spec: RubricSpec, text: str, before: str = "") -> bool:
-    """Whether the text holds a key of the reply as JSON writes it, before what the pattern says."""
+    """Whether the text contains a reply key in JSON, followed by the pattern ``before``."""
     if ":" not in text and "：" not in text:
         return False
     keys = "|".join(map(key_pattern, verdict_keys(spec)))
@@ -314,7 +314,7 @@ def contains_key(spec: RubricSpec, text: str, before: str = "") -> bool:
 
 
 def key_pattern(key: str) -> str:
-    """A key with whatever parts its words."""
+    """A key with any word separators."""
     return r"[\W_]{0,3}".join(map(re.escape, filter(None, WORD_BREAK.split(key)))) or re.escape(key)
 
 

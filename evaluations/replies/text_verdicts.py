@@ -1,4 +1,4 @@
-"""Verdicts in plain text: a label or a number in the form that the rubric declares, or alone on the last line."""
+"""Verdicts in plain text: a label or a number in the declared form, or alone on the last line."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -80,7 +80,7 @@ def parse_text_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
 
 
 def find_labels_at_end(asked: ReplyContext, text: str) -> list[str]:
-    """The labels in the declared form, also where marks that say nothing follow them; else that of the last line."""
+    """The labels in the declared form, also before closing marks; else the label of the last line."""
     (aspect,) = asked.spec.aspects
     pattern = verdict_pattern(asked.spec)
     if asked.in_line and not text.endswith(tuple(bracketed_label_pattern(aspect))):
@@ -95,7 +95,7 @@ def find_labels_at_end(asked: ReplyContext, text: str) -> list[str]:
 
 
 def reply_variants(text: str, plain: str) -> Iterator[str]:
-    """The reply as it is, and without what is around its verdict or in it and says nothing; each only once."""
+    """The reply, and its variants without decoration around or inside the verdict; each only once."""
     yield text
     if plain != text:
         yield plain
@@ -108,9 +108,9 @@ def reply_variants(text: str, plain: str) -> Iterator[str]:
 
 
 def find_pattern_labels(asked: ReplyContext, pattern: str, text: str) -> list[str]:
-    """Every label that the rubric's pattern finds and nothing beside it denies: its one group, or the whole match.
+    """The labels that the rubric's pattern finds and no words around them deny.
 
-    Words that a judged text holds too may be quoted from it: they count as the whole last line alone.
+    Words that also occur in a judged text may be quoted: they count only as the whole last line.
     """
     found = find_stored_pattern(pattern, text)
     befores = [text[max(one.start - NEARBY_LENGTH, 0) : one.start] for one in found]
@@ -142,14 +142,14 @@ def find_pattern_labels(asked: ReplyContext, pattern: str, text: str) -> list[st
 
 
 def text_after_match(one: PatternMatch, text: str) -> str:
-    """What follows a match, or the label in it where no more words belong to the match."""
+    """The text after a match, or after its label if the match has no more words."""
     tail = text[one.span[1] : one.end]
     end = one.span[1] if one.label and not re.search(r"[^\W_]{2}", tail) else one.end
     return text[end : one.end + NEARBY_LENGTH].lstrip("])")
 
 
 def is_own_label(one: PatternMatch, text: str) -> bool:
-    """Whether a label is whole, with the sign before it, and the word that leads on to it says no more of itself.
+    """Whether a label is complete, with its sign, and the word before it does not restrict it.
 
     “Clarity score: 4” is not the score, and “Score: -4” is not 4.
     """
@@ -164,7 +164,7 @@ def is_own_label(one: PatternMatch, text: str) -> bool:
 
 
 def is_label_retracted(asked: ReplyContext, label: str, remark: str) -> bool:
-    """Whether the words behind a label that a pattern found take it back, or give the verdict to another."""
+    """Whether the words after a label retract it, or give the verdict to another side."""
     if not re.search(r"\w", remark):
         return False
     (aspect,) = asked.spec.aspects
@@ -174,7 +174,7 @@ def is_label_retracted(asked: ReplyContext, label: str, remark: str) -> bool:
 
 
 def find_stored_pattern(pattern: str, text: str) -> list[PatternMatch]:
-    """Where the pattern of a stored rubric matches. Unreadable where that takes too long."""
+    """The matches of a stored rubric's pattern; UnreadableReply if that takes too long."""
     try:
         return find_matches(pattern, text) if pattern else []
     except PatternTimedOut as error:
@@ -182,7 +182,7 @@ def find_stored_pattern(pattern: str, text: str) -> list[PatternMatch]:
 
 
 def parse_last_line(aspect: AspectSpec, text: str) -> list[str]:
-    """The last line that is not empty, where it states one label and nothing else."""
+    """The last non-empty line, if it is one label alone."""
     lines = [line for line in strip_fence(text).splitlines() if line.strip(" \t`")]
     label = match_line_label(aspect, OPENING_TAG.sub("", lines[-1])) if lines else None
     if label and len(lines) > 1:
@@ -196,7 +196,7 @@ def parse_last_line(aspect: AspectSpec, text: str) -> list[str]:
 
 
 def is_foreign_number(aspect: AspectSpec, lines: Sequence[str], before: str) -> bool:
-    """Whether a number on the last line goes on with a list, or is the value of something else."""
+    """Whether a number on the last line continues a list, or is the value of something else."""
     number = int(lines[-1].strip(LABEL_ORNAMENTS))
     if re.match(rf"\W{{0,9}}{number - 1}[.)]", lines[-2]):
         return True
@@ -207,9 +207,9 @@ def is_foreign_number(aspect: AspectSpec, lines: Sequence[str], before: str) -> 
 
 
 def find_other_statements(aspect: AspectSpec, text: str) -> list[str]:
-    """The labels of lines that say “Verdict:” or the like, that are one in brackets, or that precede the last line.
+    """The labels of lines like “Verdict: A”, of bracketed labels, and of the line before the last.
 
-    Where labels are in brackets, a letter without them names anything: the answer to a question, for one.
+    If labels are bracketed, a bare letter may be anything, such as the answer to a question.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     leads = CHOICE_LEAD if aspect.scale_min is None else SCORE_LEAD
@@ -223,7 +223,7 @@ def find_other_statements(aspect: AspectSpec, text: str) -> list[str]:
 
 
 def find_labels_before_remark(asked: ReplyContext, text: str) -> list[str]:
-    """The label that a remark follows which leaves it standing, on its own line or behind a label in brackets."""
+    """The label before a remark that leaves it valid, on its own line or bracketed."""
     (aspect,) = asked.spec.aspects
     for head, remark in chain(split_after_lines(text), () if asked.is_cut_off else split_after_brackets(aspect, text)):
         labels = find_labels_at_end(replace(asked, in_line=False), head)
@@ -236,14 +236,14 @@ def find_labels_before_remark(asked: ReplyContext, text: str) -> list[str]:
 
 
 def split_after_lines(text: str) -> Iterator[tuple[str, str]]:
-    """The reply in two, at the end of each of its last lines."""
+    """The reply in two, split after each of its last lines."""
     lines = text.splitlines(keepends=True)
     for count in range(1, min(MAX_LAST_LINES, len(lines))):
         yield "".join(lines[:-count]), "".join(lines[-count:])
 
 
 def split_after_brackets(aspect: AspectSpec, text: str) -> Iterator[tuple[str, str]]:
-    """The reply in two, behind the last of each label in brackets, where a remark of its own begins there."""
+    """The reply in two, split after the last of each bracketed label, if a remark begins there."""
     for label in bracketed_label_pattern(aspect):
         head, found, remark = text.rpartition(label)
         remark = remark.lstrip("*_`\"'”’ ")
@@ -256,13 +256,13 @@ def bracketed_label_pattern(aspect: AspectSpec) -> list[str]:
 
 
 def find_all_labels(aspect: AspectSpec, text: str) -> set[str]:
-    """Labels in brackets wherever they stand, and those that are a whole line."""
+    """Bracketed labels anywhere, and labels that are a whole line."""
     lines = {label for line in text.splitlines() if (label := match_line_label(aspect, line))}
     return lines | {label for label in bracketed_label_pattern(aspect) if label in text}
 
 
 def is_planted_label(asked: ReplyContext, label: str) -> bool:
-    """Whether a judged text holds the label in brackets, or as a whole line."""
+    """Whether a judged text contains the label in brackets, or as a whole line."""
     if asked.judged is None:
         return False
     (aspect,) = asked.spec.aspects

@@ -39,9 +39,9 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class WeighedReply:
-    """Aspect key → weight where it is known, and the verdict's tokens with their likeliest alternatives.
+    """Aspect key → weight where known, and the verdict's tokens with their likeliest alternatives.
 
-    Pairwise: how far towards A, from 1 to 0, in terms of A and B as stored. Pointwise: the mean value.
+    Pairwise: preference for A from 0 to 1, in terms of A and B as stored. Pointwise: the mean value.
     """
 
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -75,7 +75,7 @@ def weigh_verdicts(
 
 
 def verdict_worth(aspect: AspectSpec, shown: ShownOrder, told: ParsedReply) -> float | None:
-    """What was read, as the number that it is worth in the order shown."""
+    """The parsed verdict as a number, in the order shown."""
     if aspect.key in told.scores:
         return told.scores[aspect.key]
     choice = told.choices.get(aspect.key)
@@ -85,9 +85,9 @@ def verdict_worth(aspect: AspectSpec, shown: ShownOrder, told: ParsedReply) -> f
 
 
 def token_offsets(text: str, tokens: Sequence[ReplyToken]) -> list[int] | None:
-    """Where each token begins, in bytes of the reply; None where they do not spell it out.
+    """The byte offset of each token in the reply; None if the tokens do not spell it.
 
-    Servers may tell of tokens before it (reasoning that they cut off) and after it (an end mark).
+    Servers may report tokens before it (removed reasoning) and after it (an end mark).
     """
     if not tokens:
         return None
@@ -108,7 +108,7 @@ def token_overlaps(begin: int, token: ReplyToken, span: Span) -> bool:
 
 
 def locate_verdict(spec: RubricSpec, aspect: AspectSpec, text: str) -> Span | None:
-    """Where the verdict stands: the last value under its key, else the last of the declared form, else a last line."""
+    """The span of the verdict: the last value under its key, else the last declared form, else the last line."""
     in_json = [*re.finditer(JSON_VALUE.format(key=re.escape(reply_key(aspect))), text, re.IGNORECASE)]
     if in_json:
         return trim_span(text, in_json[-1].span(in_json[-1].lastindex or 0), " ")
@@ -124,14 +124,14 @@ def locate_verdict(spec: RubricSpec, aspect: AspectSpec, text: str) -> Span | No
 
 
 def trim_span(text: str, span: Span, marks: str) -> Span | None:
-    """The span without what stands round its label; None where nothing is left."""
+    """The span without marks around the label; None if nothing is left."""
     inside = text[slice(*span)]
     begin, end = span[0] + len(inside) - len(inside.lstrip(marks)), span[1] - len(inside) + len(inside.rstrip(marks))
     return (begin, end) if begin < end else None
 
 
 def offered_labels(spec: RubricSpec, aspect: AspectSpec, written: str) -> dict[str, float]:
-    """Every label that could have stood there, in one case → what it is worth."""
+    """Every possible label, case-folded → its worth."""
     if not is_pointwise(spec):
         labels = [(aspect.label(choice).casefold(), CHOICE_WORTH[choice]) for choice in aspect.choices]
         return dict(labels) | {label.strip(LABEL_ORNAMENTS): worth for label, worth in labels}
@@ -141,14 +141,14 @@ def offered_labels(spec: RubricSpec, aspect: AspectSpec, written: str) -> dict[s
 
 
 def scale_grid(aspect: AspectSpec, decimals: int) -> list[float]:
-    """A scale without steps, in numbers as long as the one written; none where they are too many."""
+    """A continuous scale as numbers with these decimals; empty if they are too many."""
     low, high = scale_ends(aspect)
     count = round((high - low) * 10**decimals) + 1
     return [round(low + place / 10**decimals, decimals) for place in range(count)] if count <= MAX_SCALE_VALUES else []
 
 
 def matching_worths(offered: Mapping[str, float], begun: str, *, ended: bool) -> set[float]:
-    """What the labels are worth that this is, or that begin so: one value, several, or none."""
+    """The worths of the labels that begin so, or that are this if it has ``ended``: one, several, or none."""
     if ended:
         return {offered[begun]} if begun in offered else set()
     return {value for label, value in offered.items() if label.startswith(begun)}
@@ -156,7 +156,7 @@ def matching_worths(offered: Mapping[str, float], begun: str, *, ended: bool) ->
 
 @dataclass
 class ProbabilityTally:
-    """How much of the probability lies on each value, and on tokens that begin labels of several."""
+    """The probability of each value, and of tokens that begin labels of several."""
 
     on_values: dict[float, float] = field(default_factory=dict)
     ambiguous: float = 0.0
@@ -176,10 +176,11 @@ class ProbabilityTally:
 
 
 def weighted_mean(offered: Mapping[str, float], span: Span, tokens: Sequence[tuple[int, ReplyToken]]) -> float | None:
-    """The mean worth of the labels by their probability; None where it is unknown.
+    """The mean worth of the labels by probability; None if it is unknown.
 
-    Token by token: what could have stood in the place of one is counted there, and what did stand
-    is carried on until it can mean one value alone.
+    Token by token: alternatives are counted at each position, and the actual text is followed until it can only mean
+    one
+    value.
     """
     tally, chance, begun = ProbabilityTally(), 1.0, ""
     for place, (begin, token) in enumerate(tokens):
@@ -206,7 +207,7 @@ def alternative_worth(offered: Mapping[str, float], begun: str, other: bytes, *,
 
 
 def compact_token(token: ReplyToken) -> list[Any]:
-    """What is kept of a token: its text, its log probability, and those of the likeliest others."""
+    """A token for storage: its text, its log probability, and those of the likeliest alternatives."""
     others = [[readable_bytes(other), round(logprob, 4)] for other, logprob in token.likeliest]
     return [readable_bytes(token.text), round(token.logprob, 4), others]
 
