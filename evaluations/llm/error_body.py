@@ -19,16 +19,7 @@ MIN_KEY_FRAGMENT: Final = 12  # characters of a key by which it is known
 MAX_DEPTH: Final = 6
 # Where an error may hold the one that it wraps.
 WRAPPER_NAMES: Final = (
-    "error",
-    "errors",
-    "metadata",
-    "raw",
-    "detail",
-    "innererror",
-    "inner_error",
-    "provider_error",
-    "body",
-    "fault",
+    *("error", "errors", "metadata", "raw", "detail", "innererror", "inner_error", "provider_error", "body", "fault"),
     "base_resp",
 )
 SENTENCE_NAMES: Final = (

@@ -31,11 +31,7 @@ OVERLOADED: Final = 529  # of all who ask, not by these requests alone
 LIMIT_NAMES: Final = ("max_tokens", "max_completion_tokens")
 # A key's owner is blocked for what earlier requests said: no request can succeed, unlike one that a filter blocks.
 ACCOUNT_ERRORS: Final = (
-    "account has been",
-    "account was",
-    "account is deactivated",
-    "account_deactivated",
-    "access_terminated",
+    *("account has been", "account was", "account is deactivated", "account_deactivated", "access_terminated"),
 )
 OPTIONAL_SETTINGS: Final = ("temperature", "top_logprobs", "logprobs", "seed", "reasoning_effort", "max_tokens")
 # "14m24.5s", "2h3m", "34074.8s", "41027 seconds"

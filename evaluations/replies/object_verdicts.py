@@ -38,15 +38,7 @@ NOT_SECOND_KEY: Final = re.compile(
     r"reject|los[et]|wors|second|alternat|other|runner|before|initial|first|draft|not_|max|min"
 )
 WRAPPER_KEYS: Final = {
-    "result",
-    "output",
-    "answer",
-    "final_answer",
-    "evaluation",
-    "verdict",
-    "judgment",
-    "judgement",
-    "json",
+    *("result", "output", "answer", "final_answer", "evaluation", "verdict", "judgment", "judgement", "json"),
 }
 
 

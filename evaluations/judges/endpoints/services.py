@@ -1,9 +1,12 @@
 """Creating endpoints, changing them, requesting handshakes."""
 
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, Required, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from evaluations.audit.events import record_event
@@ -24,45 +27,20 @@ MAX_TIMEOUT_SECONDS: Final = 86_400
 REQUEST_OPTION_FIELDS: Final = ("dialect", "timeout_seconds", "extra_headers", "extra_query", "extra_body")
 
 
-@transaction.atomic
-def create_endpoint(
-    *,
-    name: str,
-    base_url: str,
-    key_variable: str = "",
-    max_in_flight: int | None = None,
-    requests_per_minute: int | None = None,
-    tokens_per_minute: int | None = None,
-    dialect: str = "",
-    timeout_seconds: int | None = None,
-    extra_headers: ExtrasInput = "",
-    extra_query: ExtrasInput = "",
-    extra_body: ExtrasInput = "",
-    user: User | None,
-) -> Endpoint:
-    """An endpoint for judges. Only for site administrators and commands."""
-    if not name.strip():
-        raise InputRefused("An endpoint needs a name.")
-    refuse_pasted_key(name, "The name")
-    if Endpoint.objects.filter(name=name.strip()).exists():
-        raise InputRefused(f"There is an endpoint “{name.strip()}” already: choose another name.")
-    endpoint = Endpoint.objects.create(
-        name=name.strip(),
-        base_url=check_base_url(base_url),
-        key_variable=check_key_variable(key_variable),
-        max_in_flight=check_limit(max_in_flight),
-        requests_per_minute=check_limit(requests_per_minute, "Requests a minute", MAX_PER_MINUTE_LIMIT),
-        tokens_per_minute=check_limit(tokens_per_minute, "Tokens a minute", MAX_PER_MINUTE_LIMIT),
-        dialect=check_dialect(dialect),
-        timeout_seconds=check_timeout(timeout_seconds),
-        extra_headers=check_extra_headers(extra_headers),
-        extra_query=check_extra_query(extra_query),
-        extra_body=check_extra_body(extra_body),
-    )
-    after = {"name": endpoint.name, "base_url": endpoint.base_url, "key_variable": endpoint.key_variable}
-    added = {name: getattr(endpoint, name) for name in REQUEST_OPTION_FIELDS if getattr(endpoint, name)}
-    record_event("created", endpoint, user=user, evaluation=None, after=after | added)
-    return endpoint
+class EndpointColumns(TypedDict, total=False):
+    """The columns of an endpoint that people set, as they enter them."""
+
+    name: Required[str]
+    base_url: Required[str]
+    key_variable: str
+    max_in_flight: int | None
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+    dialect: str
+    timeout_seconds: int | None
+    extra_headers: ExtrasInput
+    extra_query: ExtrasInput
+    extra_body: ExtrasInput
 
 
 def check_dialect(dialect: str) -> str:
@@ -72,14 +50,49 @@ def check_dialect(dialect: str) -> str:
     return str(dialect)
 
 
-def check_timeout(seconds: int | None) -> int | None:
-    return check_limit(seconds, "Timeout in seconds", MAX_TIMEOUT_SECONDS)
-
-
 def check_limit(limit: int | None, what: str = "Requests in flight", most: int = MAX_IN_FLIGHT_LIMIT) -> int | None:
     if limit is not None and not 1 <= limit <= most:
         raise InputRefused(f"{what}: a whole number from 1 to {most}.")
     return limit
+
+
+COLUMN_CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "base_url": check_base_url,
+    "key_variable": check_key_variable,
+    "max_in_flight": check_limit,
+    "requests_per_minute": partial(check_limit, what="Requests a minute", most=MAX_PER_MINUTE_LIMIT),
+    "tokens_per_minute": partial(check_limit, what="Tokens a minute", most=MAX_PER_MINUTE_LIMIT),
+    "dialect": check_dialect,
+    "timeout_seconds": partial(check_limit, what="Timeout in seconds", most=MAX_TIMEOUT_SECONDS),
+    "extra_headers": check_extra_headers,
+    "extra_query": check_extra_query,
+    "extra_body": check_extra_body,
+}
+
+
+def check_columns(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns as they are stored, without the name; InputRefused with the first fault."""
+    return {name: check(given[name]) for name, check in COLUMN_CHECKS.items() if name in given}
+
+
+def check_endpoint_name(name: str, others: QuerySet[Endpoint]) -> str:
+    if not name.strip():
+        raise InputRefused("An endpoint needs a name.")
+    refuse_pasted_key(name, "The name")
+    if others.filter(name=name.strip()).exists():
+        raise InputRefused(f"There is an endpoint “{name.strip()}” already: choose another name.")
+    return name.strip()
+
+
+@transaction.atomic
+def create_endpoint(*, user: User | None, **columns: Unpack[EndpointColumns]) -> Endpoint:
+    """An endpoint for judges. Only for site administrators and commands."""
+    name = check_endpoint_name(columns["name"], Endpoint.objects.all())
+    endpoint = Endpoint.objects.create(name=name, **check_columns(columns))
+    after = {"name": endpoint.name, "base_url": endpoint.base_url, "key_variable": endpoint.key_variable}
+    added = {name: getattr(endpoint, name) for name in REQUEST_OPTION_FIELDS if getattr(endpoint, name)}
+    record_event("created", endpoint, user=user, evaluation=None, after=after | added)
+    return endpoint
 
 
 @transaction.atomic
@@ -94,86 +107,42 @@ def find_or_create_endpoint(
     """The endpoint of this address and key name; a given limit, timeout or dialect replaces its own."""
     address, variable = check_base_url(base_url), check_key_variable(key_variable)
     endpoint = Endpoint.objects.filter(base_url=address, key_variable=variable).order_by("pk").first()
+    options = {"max_in_flight": max_in_flight, "timeout_seconds": timeout_seconds, "dialect": dialect}
     if endpoint is None:
-        return create_endpoint(
-            name=unused_endpoint_name(urlsplit(address).netloc),
-            base_url=address,
-            key_variable=variable,
-            max_in_flight=max_in_flight,
-            timeout_seconds=timeout_seconds,
-            dialect=dialect,
-            user=None,
-        )
-    given = {
-        "max_in_flight": check_limit(max_in_flight),
-        "timeout_seconds": check_timeout(timeout_seconds),
-        "dialect": check_dialect(dialect) or None,
-    }
-    after = {name: value for name, value in given.items() if value not in (None, getattr(endpoint, name))}
-    if after:
-        before = {name: getattr(endpoint, name) for name in after}
-        for name, value in after.items():
-            setattr(endpoint, name, value)
-        endpoint.save(update_fields=list(after))
-        record_event("changed", endpoint, user=None, evaluation=None, before=before, after=after)
+        name = unused_endpoint_name(urlsplit(address).netloc)
+        return create_endpoint(name=name, base_url=address, key_variable=variable, **options, user=None)  # type: ignore[arg-type]
+    given = {name: value for name, value in check_columns(options).items() if value not in (None, "")}
+    save_endpoint_changes(endpoint, given, None)
     return endpoint
+
+
+@transaction.atomic
+def change_endpoint(endpoint: Endpoint, *, user: User | None, **columns: Unpack[EndpointColumns]) -> bool:
+    """Change the endpoint and record what changed; False if nothing did."""
+    endpoint = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
+    name = check_endpoint_name(columns["name"], Endpoint.objects.exclude(pk=endpoint.pk))
+    given = {"name": name, **check_columns(columns)}
+    is_moved = any(getattr(endpoint, column) != given[column] for column in ("base_url", "key_variable"))
+    if is_moved and is_endpoint_used(endpoint):
+        raise InputRefused("Judges are asked at this address with this key: add another endpoint for a new one.")
+    return save_endpoint_changes(endpoint, given, user)
+
+
+def save_endpoint_changes(endpoint: Endpoint, given: Mapping[str, Any], user: User | None) -> bool:
+    after = {column: value for column, value in given.items() if getattr(endpoint, column) != value}
+    if not after:
+        return False
+    before = {column: getattr(endpoint, column) for column in after}
+    for column, value in after.items():
+        setattr(endpoint, column, value)
+    endpoint.save(update_fields=list(after))
+    record_event("changed", endpoint, user=user, evaluation=None, before=before, after=after)
+    return True
 
 
 def unused_endpoint_name(host: str) -> str:
     taken = set(Endpoint.objects.filter(name__startswith=host).values_list("name", flat=True))
     return next(name for name in (host, *(f"{host} {n}" for n in range(2, len(taken) + 3))) if name not in taken)
-
-
-@transaction.atomic
-def change_endpoint(
-    endpoint: Endpoint,
-    *,
-    name: str,
-    base_url: str,
-    key_variable: str,
-    max_in_flight: int | None,
-    requests_per_minute: int | None,
-    tokens_per_minute: int | None,
-    dialect: str,
-    timeout_seconds: int | None,
-    extra_headers: ExtrasInput,
-    extra_query: ExtrasInput,
-    extra_body: ExtrasInput,
-    user: User | None,
-) -> bool:
-    """Change the endpoint and record what changed; False if nothing did."""
-    endpoint = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
-    given: dict[str, Any] = {
-        "name": check_endpoint_name(endpoint, name),
-        "base_url": check_base_url(base_url),
-        "key_variable": check_key_variable(key_variable),
-        "max_in_flight": check_limit(max_in_flight),
-        "requests_per_minute": check_limit(requests_per_minute, "Requests a minute", MAX_PER_MINUTE_LIMIT),
-        "tokens_per_minute": check_limit(tokens_per_minute, "Tokens a minute", MAX_PER_MINUTE_LIMIT),
-        "dialect": check_dialect(dialect),
-        "timeout_seconds": check_timeout(timeout_seconds),
-        "extra_headers": check_extra_headers(extra_headers),
-        "extra_query": check_extra_query(extra_query),
-        "extra_body": check_extra_body(extra_body),
-    }
-    after = {column: value for column, value in given.items() if getattr(endpoint, column) != value}
-    if {"base_url", "key_variable"} & set(after) and is_endpoint_used(endpoint):
-        raise InputRefused("Judges are asked at this address with this key: add another endpoint for a new one.")
-    if not after:
-        return False
-    before = {column: getattr(endpoint, column) for column in after}
-    Endpoint.objects.filter(pk=endpoint.pk).update(**after)
-    record_event("changed", endpoint, user=user, evaluation=None, before=before, after=after)
-    return True
-
-
-def check_endpoint_name(endpoint: Endpoint, name: str) -> str:
-    if not name.strip():
-        raise InputRefused("An endpoint needs a name.")
-    refuse_pasted_key(name, "The name")
-    if Endpoint.objects.filter(name=name.strip()).exclude(pk=endpoint.pk).exists():
-        raise InputRefused(f"There is an endpoint “{name.strip()}” already: choose another name.")
-    return name.strip()
 
 
 @transaction.atomic

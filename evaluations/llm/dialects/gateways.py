@@ -137,10 +137,7 @@ OPENROUTER_ADAPTER: Final = Adapter(
 # An error of the provider behind the proxy, and not of the proxy.
 UPSTREAM_EXCEPTION: Final = re.compile(r"\b(\w+)Exception - ")
 NO_ACCESS_WORDS: Final = (
-    "not allowed to access model",
-    "model_access_denied",
-    "can only access models",
-    "not allowed to call",
+    *("not allowed to access model", "model_access_denied", "can only access models", "not allowed to call"),
 )
 
 

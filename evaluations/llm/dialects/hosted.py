@@ -141,11 +141,7 @@ NO_QUOTA: Final = re.compile(r"limit: 0(?![.\d])")
 ANY_LIMIT: Final = re.compile(r"limit: \d")
 # What refuses a schema, often among the details of a sentence that says nothing.
 SCHEMA_REFUSED_WORDS: Final = (
-    "too many states",
-    "specified schema",
-    "response_schema",
-    "response_json_schema",
-    "schema nesting",
+    *("too many states", "specified schema", "response_schema", "response_json_schema", "schema nesting"),
 )
 
 
