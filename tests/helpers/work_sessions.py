@@ -1,7 +1,7 @@
 """Work sessions in tests: calls are claimed, resolved without a network or a worker."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Unpack
 
 from django.db.models.functions import Now
 
@@ -11,6 +11,7 @@ from evaluations.domain.rubrics import RubricKind
 from evaluations.judges.calls.claims import claim_calls
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, begin_work_session
 from evaluations.judges.runs.planner import plan_run_calls
+from evaluations.judges.runs.selection import ExpectedCalls, SelectionOptions, count_expected_calls, make_selection
 from evaluations.judges.runs.services import start_run
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.evaluations import Evaluation
@@ -97,3 +98,8 @@ def make_rating_judge(evaluation: Evaluation, **settings: Any) -> Judge:
 def make_rating_rubric(evaluation: Evaluation) -> RubricVersion:
     known = RubricVersion.objects.filter(rubric__evaluation=evaluation, rubric__name="summary-rating").first()
     return known or create_builtin_rubric(evaluation, builtin="summary-rating", user=None)
+
+
+def expect_calls(judge: Judge, **options: Unpack[SelectionOptions]) -> ExpectedCalls:
+    """What a run with these options would do now."""
+    return count_expected_calls(make_selection(judge, **options))

@@ -13,7 +13,7 @@ from evaluations.domain.judges import CallState, RunOrders
 from evaluations.domain.reports import ReportRules
 from evaluations.judges.calls.outcome_store import store_outcomes
 from evaluations.judges.runs.planner import plan_run_calls
-from evaluations.judges.runs.selection import count_retryable_calls, expect_calls
+from evaluations.judges.runs.selection import count_retryable_calls
 from evaluations.judges.runs.services import cancel_run, start_run
 from evaluations.judges.runs.single_call import find_test_call, single_call_selection
 from evaluations.models.comparisons import Comparison
@@ -34,6 +34,7 @@ from tests.factories.verdicts import ALL_A, make_review
 from tests.helpers.work_sessions import (
     answered_outcome,
     claim_session_calls,
+    expect_calls,
     make_rating_judge,
     start_run_session,
     unreadable_outcome,

@@ -15,7 +15,7 @@ from evaluations.judges.calls.work_session import begin_work_session
 from evaluations.judges.endpoints.prices import set_price
 from evaluations.judges.runs import planner
 from evaluations.judges.runs.planner import cancel_waiting_calls, plan_next_calls, plan_run_calls
-from evaluations.judges.runs.selection import draw_orders, expect_calls
+from evaluations.judges.runs.selection import draw_orders
 from evaluations.judges.runs.selectors import count_calls_by_state
 from evaluations.judges.runs.services import (
     cancel_run,
@@ -36,6 +36,7 @@ from evaluations.rubrics.services import create_builtin_rubric
 from tests.factories.evaluations import make_comparison, make_evaluation, make_response, make_user
 from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here, work_run_here
 from tests.helpers.llm_server import answer_well, fail_with, llm_server
+from tests.helpers.work_sessions import expect_calls
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -232,7 +232,7 @@ def line_outcome(
     try:
         answer = parse_line_answer(line, server.server, request, server.key)
     except LLMError as error:
-        outcome = outcome_from_error(requester, call, request, error, took)
+        outcome = outcome_from_error(requester, call, error, took)
     else:
         outcome = outcome_from_answer(requester, call, request, answer, took)
     return replace(outcome, attempt={**(outcome.attempt or {}), "batch_id": batch.pk})

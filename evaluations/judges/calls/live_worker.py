@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import Final, ParamSpec, TypeVar
 
@@ -147,73 +148,88 @@ async def request_claimed_calls(session: WorkSession, until: float, hand_over: C
     SQLite gets one thread, so that claims and stores take turns: two would wait for each other's write lock, which
     SQLite does by sleeping. Elsewhere no answer waits for a claim.
     """
-    requester = CallRequester(session)
     with ExitStack() as stack:
-        thread = stack.enter_context(ThreadPoolExecutor(1))
-        to_claim = thread if has_single_writer() else stack.enter_context(ThreadPoolExecutor(1))
-
-        async def claim(room: int, unstored: int) -> ClaimResult[ClaimedCall]:
-            room = requester.room(room, unstored)
-            if room <= 0:
-                return ClaimResult(wait=PROBE_CHECK_SECONDS)
-            claimed = await run_in_thread(to_claim, claim_calls, session, room, unstored)
-            requester.leases.update((one.call_id, one.lease) for one in claimed.calls)
-            return claimed
-
-        async def store(outcomes: Sequence[CallOutcome]) -> None:
-            rest = await run_in_thread(thread, store_with_retries, session, outcomes)
-            for outcome in outcomes:
-                requester.leases.pop(outcome.call.call_id, None)
-            await asyncio.sleep(rest)
-
-        async def give_back(unsent: Sequence[ClaimedCall]) -> None:
-            for call in unsent:
-                requester.leases.pop(call.call_id, None)
-            with suppress(OperationalError, InterfaceError):  # their leases run out all the same
-                await run_in_thread(to_claim, return_calls, unsent)
-
-        async def tell_successor() -> None:
-            await run_in_thread(thread, hand_over)
-
+        to_store = stack.enter_context(ThreadPoolExecutor(1))
+        to_claim = to_store if has_single_writer() else stack.enter_context(ThreadPoolExecutor(1))
         try:
             async with connect_llm(session_server(session)) as send:
-                capacity_user = await join_capacity(session, to_claim)
-                requester.probe.start_from_handshake(
-                    await run_in_thread(to_claim, latest_handshake_result, session.judge.endpoint, session.judge.model)
-                )
-                requester.truncation_watch = await run_in_thread(to_claim, watch_truncation, session)
-                requester.has_answered = await run_in_thread(to_claim, was_run_answered, session.run)
-                loop = RequestLoop(
-                    claim=claim,
-                    request=lambda call: request_with_capacity(
-                        capacity_user, capacity_user.sent(time.monotonic()), requester, send, call
-                    ),
-                    store=store,
-                    give_back=give_back,
-                    hand_over=tell_successor,
-                    clock=time.monotonic,
-                    work_until=until,
-                    slots=capacity_user,
-                    is_leaving=lambda: PROCESS_STOPPING.is_set() or session.batched,
-                )
-                capacity_user.wake = loop.wake
-                keeping = asyncio.create_task(keep_leases_alive(requester, thread))
-                try:
-                    await loop.run()
-                finally:
-                    keeping.cancel()
-                    capacity_user.leave()
+                await LiveSession(session, CallRequester(session), to_store, to_claim, hand_over).run(send, until)
         finally:
-            for one in {thread, to_claim}:
-                await run_in_thread(one, connections.close_all)
+            for thread in {to_store, to_claim}:
+                await run_in_thread(thread, connections.close_all)
 
 
-async def join_capacity(session: WorkSession, thread: ThreadPoolExecutor) -> CapacityUser:
-    assert session.judge.endpoint is not None
-    slots = await run_in_thread(thread, endpoint_slots, session.judge.endpoint)
-    if slots is None:
-        slots = await run_in_thread(thread, reported_slots, session.judge.endpoint)
-    return endpoint_capacity(session.judge.endpoint, slots).join()
+@dataclass(frozen=True)
+class LiveSession:
+    """A session's request loop and what it does in the database's threads."""
+
+    session: WorkSession
+    requester: CallRequester
+    to_store: ThreadPoolExecutor
+    to_claim: ThreadPoolExecutor
+    hand_over: Callable[[], None]
+
+    async def run(self, send: SendRequest, until: float) -> None:
+        session, requester = self.session, self.requester
+        user = await self.join_capacity()
+        requester.probe.start_from_handshake(
+            await run_in_thread(self.to_claim, latest_handshake_result, session.judge.endpoint, session.judge.model)
+        )
+        requester.truncation_watch = await run_in_thread(self.to_claim, watch_truncation, session)
+        requester.has_answered = await run_in_thread(self.to_claim, was_run_answered, session.run)
+        loop = RequestLoop(
+            claim=self.claim,
+            request=lambda call: request_with_capacity(user, user.sent(time.monotonic()), requester, send, call),
+            store=self.store,
+            give_back=self.give_back,
+            hand_over=lambda: run_in_thread(self.to_store, self.hand_over),
+            clock=time.monotonic,
+            work_until=until,
+            slots=user,
+            is_leaving=lambda: PROCESS_STOPPING.is_set() or session.batched,
+        )
+        user.wake = loop.wake
+        keeping = asyncio.create_task(self.keep_leases_alive())
+        try:
+            await loop.run()
+        finally:
+            keeping.cancel()
+            user.leave()
+
+    async def join_capacity(self) -> CapacityUser:
+        endpoint = self.session.judge.endpoint
+        assert endpoint is not None
+        slots = await run_in_thread(self.to_claim, endpoint_slots, endpoint)
+        if slots is None:
+            slots = await run_in_thread(self.to_claim, reported_slots, endpoint)
+        return endpoint_capacity(endpoint, slots).join()
+
+    async def claim(self, room: int, unstored: int) -> ClaimResult[ClaimedCall]:
+        room = self.requester.room(room, unstored)
+        if room <= 0:
+            return ClaimResult(wait=PROBE_CHECK_SECONDS)
+        claimed = await run_in_thread(self.to_claim, claim_calls, self.session, room, unstored)
+        self.requester.leases.update((one.call_id, one.lease) for one in claimed.calls)
+        return claimed
+
+    async def store(self, outcomes: Sequence[CallOutcome]) -> None:
+        rest = await run_in_thread(self.to_store, store_with_retries, self.session, outcomes)
+        for outcome in outcomes:
+            self.requester.leases.pop(outcome.call.call_id, None)
+        await asyncio.sleep(rest)
+
+    async def give_back(self, unsent: Sequence[ClaimedCall]) -> None:
+        for call in unsent:
+            self.requester.leases.pop(call.call_id, None)
+        with suppress(OperationalError, InterfaceError):  # their leases run out all the same
+            await run_in_thread(self.to_claim, return_calls, unsent)
+
+    async def keep_leases_alive(self) -> None:
+        """Refresh the leases of calls in flight for as long as this process lives."""
+        while True:
+            await asyncio.sleep(settings.LEASE_SECONDS / 4)
+            if self.requester.leases:
+                await run_in_thread(self.to_store, refresh_leases, dict(self.requester.leases))
 
 
 REPORTED_SLOTS: Final[dict[tuple[int, str], int | None]] = {}
@@ -294,11 +310,3 @@ def store_with_retries(session: WorkSession, outcomes: Sequence[CallOutcome]) ->
         why = str(error).partition("\n")[0]
         raise AnswersNotStored(f"{len(outcomes)} answers could not be stored and are lost: {why}.") from error
     return 0.0
-
-
-async def keep_leases_alive(requester: CallRequester, thread: ThreadPoolExecutor) -> None:
-    """Refresh the leases of calls in flight for as long as this process lives."""
-    while True:
-        await asyncio.sleep(settings.LEASE_SECONDS / 4)
-        if requester.leases:
-            await run_in_thread(thread, refresh_leases, dict(requester.leases))

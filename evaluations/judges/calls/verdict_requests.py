@@ -139,7 +139,7 @@ async def request_verdict(requester: CallRequester, send: SendRequest, call: Cla
     try:
         answer = await send(request)
     except LLMError as error:
-        outcome = outcome_from_error(requester, call, request, error, elapsed_ms(began))
+        outcome = outcome_from_error(requester, call, error, elapsed_ms(began))
     else:
         outcome = outcome_from_answer(requester, call, request, answer, elapsed_ms(began))
     return add_aspect_to_outcome(requester.session, call, outcome) if call.aspect else outcome
@@ -308,9 +308,7 @@ def outcome_of_failed_repair(call: ClaimedCall, attempt: dict[str, Any]) -> Call
     return CallOutcome(call, CallState.UNREADABLE, attempt, error=call.unread)
 
 
-def outcome_from_error(
-    requester: CallRequester, call: ClaimedCall, request: Request, error: LLMError, latency_ms: int
-) -> CallOutcome:
+def outcome_from_error(requester: CallRequester, call: ClaimedCall, error: LLMError, latency_ms: int) -> CallOutcome:
     attempt = {"http_status": error.http_status, "raw": error.body, "latency_ms": latency_ms, "error": str(error)}
     if error.usage is not None:
         attempt |= usage_columns(error.usage)

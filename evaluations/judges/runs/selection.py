@@ -305,12 +305,8 @@ class ExpectedCalls:
     in_other_runs: int = 0
 
 
-def expect_calls(judge: Judge, **options: Unpack[SelectionOptions]) -> ExpectedCalls:
-    """What a run with these options would do now."""
-    return count_expected_calls(make_selection(judge, **options))
-
-
 def count_expected_calls(wanted: Selection) -> ExpectedCalls:
+    """What a run with this selection would do now."""
     if wanted.only_states:
         chosen = calls_to_retry(wanted)
         return ExpectedCalls(chosen.values(wanted.column).distinct().count(), chosen.count(), 0, 0)
