@@ -33,7 +33,7 @@ KIND_CHOICES: Final = [
     (RubricKind.PAIRWISE, "Pairwise: two responses, side by side"),
     (RubricKind.POINTWISE, "Pointwise: one response, on a scale"),
 ]
-# What only a model has.
+# Settings that only models have.
 MODEL_SETTINGS: Final = (
     *("mode", "temperature", "max_tokens", "reasoning_effort", "logprobs", "repairs"),
     *("extra_headers", "extra_body", "one_aspect_per_call"),

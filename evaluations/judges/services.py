@@ -32,7 +32,7 @@ from evaluations.net.addresses import refuse_pasted_key
 from evaluations.rubrics.services import freeze_version
 
 ASKING_MODES: Final = tuple(OutputMode)
-# As servers that know one call it; which of them a model takes, its server says.
+# The protocol's values; the server says which of them a model takes.
 REASONING_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
 MAX_SEED: Final = 2**62  # each sample adds one
 
@@ -83,7 +83,7 @@ def create_judge(
     refuse_invalid_judge(judge)
     refuse_invalid_extras(judge)
     refuse_invalid_one_aspect_per_call(judge, version.spec())
-    # With a single aspect it changes nothing, and must not make another judge.
+    # With a single aspect the option changes nothing, and must not make a different judge.
     judge.one_aspect_per_call = one_aspect_per_call and len(version.spec().aspects) > 1
     judge.fingerprint = judge_fingerprint(judge)
     refuse_duplicate_judge(judge)

@@ -165,7 +165,7 @@ def change_judge_archive(
     return redirect("judge", slug, pk)
 
 
-MISSING_PLACEHOLDERS_ID: Final = "left-out"  # the part of the page that says what the rubric leaves out
+MISSING_PLACEHOLDERS_ID: Final = "left-out"  # the element with the rubric's warnings
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

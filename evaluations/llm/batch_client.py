@@ -32,8 +32,8 @@ from evaluations.llm.exchange import Answer, Request, Retry, Server, StopRun, me
 
 COMPLETION_WINDOW: Final = "24h"
 ENDED_STATES: Final = ("completed", "failed", "expired", "cancelled")
-BATCH_MARK_NAME: Final = "judgeweb_batch"  # in a batch's metadata: by it a batch is known again after a crash
-MAX_LISTED_BATCHES: Final = 200  # of the newest batches, for one that a killed worker sent
+BATCH_MARK_NAME: Final = "judgeweb_batch"  # in a batch's metadata: identifies the batch after a crash
+MAX_LISTED_BATCHES: Final = 200  # of the newest, searched for one that a killed worker sent
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class BatchServer:
     client: OpenAI
     server: Server
     key: str
-    omitted_headers: Mapping[str, Omit] = field(default_factory=dict)  # headers that the client is not to send
+    omitted_headers: Mapping[str, Omit] = field(default_factory=dict)  # headers that the client must not send
 
     def send(self, file: Path, mark: str) -> RemoteBatch:
         """Upload the file and start a batch."""

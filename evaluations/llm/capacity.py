@@ -11,7 +11,7 @@ from evaluations.llm.concurrency_window import MAX_IN_FLIGHT, QUICK_ANSWER_SECON
 from evaluations.llm.rate_limits import AdaptiveRate, RateLimits, TokenBucket, change_bucket
 
 LOOKAHEAD_SECONDS: Final = 0.15  # longer than a claim takes, on a busy machine too
-EXPIRED_SHARE_SECONDS: Final = 0.25  # until a share that had run out is looked at again
+EXPIRED_SHARE_SECONDS: Final = 0.25  # until an expired share is checked again
 
 
 @dataclass

@@ -59,7 +59,7 @@ from evaluations.llm.token_usage import parse_usage
 from evaluations.net.addresses import check_base_url, check_key_variable
 
 HTTP_ERRORS: Final = {str(status) for status in range(400, 600)}
-CONNECT_TIMEOUT_SECONDS: Final = 10.0  # a host that is there answers sooner, however long its model takes
+CONNECT_TIMEOUT_SECONDS: Final = 10.0  # a reachable host answers sooner, however slow its model
 NO_KEY: Final = "no-key"  # the SDK refuses an empty key; servers without keys ignore this one
 
 
@@ -81,7 +81,7 @@ async def connect_llm(server: Server) -> AsyncIterator[SendRequest]:
             base_url=server_base_url(server),
             api_key=key,
             http_client=http,
-            max_retries=0,  # when to ask again is written on the call, where a killed worker cannot lose it
+            max_retries=0,  # retries are recorded on the call, where a killed worker cannot lose them
             timeout=Timeout(server.timeout_seconds, connect=min(CONNECT_TIMEOUT_SECONDS, server.timeout_seconds)),
             default_headers=headers,
             default_query=request_query(server),
@@ -93,7 +93,7 @@ async def connect_llm(server: Server) -> AsyncIterator[SendRequest]:
             options: Any = {"headers": {**without, **extras_from_environment(request.headers)}}
             try:
                 async with asyncio.timeout(server.timeout_seconds):
-                    # `chat.completions.create` looks through every message again and makes objects of the
+                    # `chat.completions.create` validates every message again and builds objects from the
                     # answer, which takes as long as all the rest.
                     raw = await client.post(adapter.path(server, request), body=body, cast_to=Response, options=options)
             except (OpenAIError, TimeoutError) as error:

@@ -8,34 +8,34 @@ import math
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-MAX_IN_FLIGHT: Final = 256  # requests at once from one process, where no limit is set
-# Before the first answer, and after it where it was not quick: a slow server may work on one at a time.
+MAX_IN_FLIGHT: Final = 256  # requests at once from one process, if no limit is set
+# Before the first answer, and after it unless it was quick: a slow server may work on one request at a time.
 CAUTIOUS_START: Final = 2
 DEFAULT_START: Final = 8
 QUICK_ANSWER_SECONDS: Final = 2.0
-# Before the first sign of trouble the window grows by as much a second, at most by itself a round trip.
+# Before the first trouble the window grows by this much per second, and at most doubles per round trip.
 GROWTH_PER_SECOND: Final = 1.0
-# How far it may grow before it is known whether that was worth it: at first, and once it has gone back.
+# How far it may grow before the gain is known: at first, and after it has shrunk once.
 REACH: Final = 2.0
 REDUCED_REACH: Final = 1.5
 WORTH_TRYING: Final = 1.25
-# Of the growth of answers that as much growth of requests at once would bring where nobody waits: what is
+# Of the growth of answers that proportional growth of requests would bring without waiting: what is
 # worth it, and what is worth it beyond doubt.
 MIN_GAIN: Final = 0.25
 CLEAR_GAIN: Final = 0.5
-GAIN_T: Final = 2.0  # the logarithm of the odds from which it goes on growing
-REPEATED_GAIN_T: Final = 3.0  # once it has gone back
-NO_GAIN_T: Final = -3.0  # and that from which it goes back
+GAIN_T: Final = 2.0  # log odds from which it keeps growing
+REPEATED_GAIN_T: Final = 3.0  # after it has shrunk once
+NO_GAIN_T: Final = -3.0  # log odds below which it shrinks
 UNCERTAIN_T: Final = -1.0
-FEW_ANSWERS: Final = 4  # answers at the mark: more of them above do not help to decide
-SAMPLE_SIZE: Final = 64  # answers decide without being sure
-# How far the logarithms of latencies are spread, as long as few are known: as if so many had shown it.
+FEW_ANSWERS: Final = 4  # baseline answers: more answers above do not help to decide
+SAMPLE_SIZE: Final = 64  # answers after which it decides even without certainty
+# The prior variance of log latencies, and the number of answers that it counts for.
 PRIOR_VARIANCE: Final = 0.2**2
 PRIOR_WEIGHT: Final = 3
-SPARE_SHARE: Final = 1.25  # of what a server works on at once: it never waits for us
+SPARE_SHARE: Final = 1.25  # of what a server works on at once, so that it never waits for requests
 MAX_SPARE_SHARE: Final = 2.0
 MAX_LOG_WAIT: Final = math.log(3.0)  # beyond three times the least latency nothing grows
-# The server and what it is asked may have changed after so long and so many answers.
+# After so long and so many answers the server or its prompts may have changed.
 MIN_LATENCY_SECONDS: Final = 600.0
 MIN_LATENCY_ANSWERS: Final = 1000
 PLATEAU_SECONDS: Final = 30.0
@@ -95,11 +95,11 @@ class ConcurrencyWindow:
 
     size: float = CAUTIOUS_START
     most: float = MAX_IN_FLIGHT
-    threshold: float = math.inf  # from here on it grows by one a round trip
+    threshold: float = math.inf  # from here on it grows by one per round trip
     cut_at: float = -math.inf
     full_at: float = -math.inf
     reach: float = CAUTIOUS_START
-    earned: float = 0.0  # what it would have grown by beyond its reach
+    earned: float = 0.0  # growth held back by its reach
     baseline: LatencyLevel = field(default_factory=LatencyLevel)
     above: LatencyLevel = field(default_factory=LatencyLevel)
     least: LatencyLevel | None = None  # the answers with the least latency
@@ -217,7 +217,7 @@ class ConcurrencyWindow:
 
     def go_on(self) -> Literal[True]:
         if self.failed_increases:
-            self.threshold, self.failed_increases = math.inf, 0  # the server has become larger
+            self.threshold, self.failed_increases = math.inf, 0  # the server's capacity has grown
         self.known_spread = self.spread
         self.baseline, self.above = self.above, LatencyLevel()
         self.reach = max(self.reach, REACH * self.size)

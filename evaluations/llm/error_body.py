@@ -15,9 +15,9 @@ from evaluations.domain.texts import replace_unstorable
 
 MAX_BODY_LENGTH: Final = 4000
 MAX_MESSAGE_LENGTH: Final = 500
-MIN_KEY_FRAGMENT: Final = 12  # characters of a key by which it is known
+MIN_KEY_FRAGMENT: Final = 12  # characters that identify a key
 MAX_DEPTH: Final = 6
-# Where an error may hold the one that it wraps.
+# Members in which an error may wrap another one.
 WRAPPER_NAMES: Final = (
     *("error", "errors", "metadata", "raw", "detail", "innererror", "inner_error", "provider_error", "body", "fault"),
     "base_resp",
@@ -27,15 +27,15 @@ SENTENCE_NAMES: Final = (
     *("error_description", "Message", "title"),
 )
 CODE_NAMES: Final = ("code", "type", "status", "error_code", "status_code", "errorcode", "errcode")
-# Where a gateway gives what the provider said, as it came.
+# Members in which a gateway passes on the provider's text.
 PLAIN_TEXT_NAMES: Final = ("raw", "body", "provider_error")
 ERROR_NAMES: Final = {*WRAPPER_NAMES, *SENTENCE_NAMES, *CODE_NAMES}
-# What a gateway says of any error that it passes on.
+# A gateway's generic messages.
 EMPTY_SENTENCES: Final = ("provider returned error", "error from provider", "upstream error", "internal server error")
 HTML_TITLE: Final = re.compile(r"<title[^>]*>([^<]{1,300})</title>", re.IGNORECASE)
-# How many ends of an object are tried in a text that goes on after it.
+# How many closing braces are tried in a text that continues after the object.
 MAX_OBJECT_ENDS: Final = 20
-# Each setting by the names that servers have for it.
+# Each setting with the servers' names for it.
 SETTING_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "temperature": ("temperature",),
     "max_tokens": ("max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens"),

@@ -23,13 +23,13 @@ from evaluations.llm.exchange import (
 )
 
 MAX_WAIT_SECONDS: Final = 3600.0
-# How long an endpoint is left alone whose daily limit is reached and that names no time.
+# The pause of an endpoint whose daily limit is reached, if it names no time.
 QUOTA_PAUSE_SECONDS: Final = 3600.0
-# A wait longer than this is for a quota, whatever the server calls it.
+# Longer waits mean a quota, whatever the server calls it.
 SHORT_WAIT_SECONDS: Final = 300.0
-OVERLOADED: Final = 529  # of all who ask, not by these requests alone
+OVERLOADED: Final = 529  # by all clients, not by these requests alone
 LIMIT_NAMES: Final = ("max_tokens", "max_completion_tokens")
-# A key's owner is blocked for what earlier requests said: no request can succeed, unlike one that a filter blocks.
+# The key's owner is blocked for earlier requests: no request can succeed, unlike after a filter's refusal.
 ACCOUNT_ERRORS: Final = (
     *("account has been", "account was", "account is deactivated", "account_deactivated", "access_terminated"),
 )
@@ -241,7 +241,7 @@ def classify_bad_request(
         )
     if error.param == "model" or error.states(words.model):
         return StopRun(unknown_model_error(server, request, error), **error.kept)
-    # A body may repeat what was sent: what it says beside its sentence comes last.
+    # A body may repeat the request, so it is searched last.
     if TOO_MANY_TOKENS.search(why) or error.holds((*words.context, *words.too_long)):
         return too_long
     if error.holds(words.filter):

@@ -113,7 +113,7 @@ def merge_values(given: Any, added: Any) -> Any:
     return {**given, **added} if are_objects and "type" not in added else added
 
 
-MAX_PAUSE_SECONDS: Final = 86_400.0 * 2  # that an endpoint is left alone for, whatever its provider says
+MAX_PAUSE_SECONDS: Final = 86_400.0 * 2  # the longest pause of an endpoint, whatever its provider says
 
 
 class LLMError(Exception):
@@ -192,18 +192,18 @@ class SettingRefused(StopRun):
         self.instead = instead
 
 
-# From what holds a reply to its form the most to what every server takes.
+# From the strictest shape to the one that every server takes.
 SHAPES_TO_TRY: Final = (ReplyShape.JSON_SCHEMA, ReplyShape.JSON_OBJECT, ReplyShape.TEXT)
-# The model refuses the number, and not its name.
+# The model refuses the number, not its name.
 NUMBER_OUT_OF_RANGE: Final = re.compile(
     r"less than|greater than|at most|at least|between|range of|<=|>=|too large|exceed", re.I
 )
 
 UNKNOWN_NAME: Final = re.compile(r"instead|unsupported|not supported|extra input|unrecogni[sz]ed", re.I)
-# Settings without which the judge is asked where its model refuses them; "native" is the protocol of the dialect's own.
+# Settings that are omitted if the model refuses them; "native" is the dialect's own protocol.
 REMOVABLE_SETTINGS: Final = (
     *("temperature", "seed", "reasoning_effort", "logprobs", "top_logprobs", "native"),
-    *("thinking", "reasoning_summary"),  # what a dialect sends together with an effort
+    *("thinking", "reasoning_summary"),  # sent together with an effort
 )
 
 

@@ -13,7 +13,7 @@ from evaluations.domain.money import NANO_PER_USD
 
 LIST_PRICE_FILE: Final = Path(__file__).with_name("list_prices.csv")
 WILDCARD: Final = "*"
-# How Google's list of models writes their names; both forms are taken.
+# Google's list of models adds it to their names; both forms are accepted.
 MODEL_NAME_PREFIX: Final = "models/"
 FULL_PERCENT: Final = 100  # percent
 

@@ -7,9 +7,9 @@ from typing import Final
 
 from evaluations.llm.concurrency_window import DEFAULT_START, RequestInFlight
 
-SAFE_SHARE: Final = 0.96  # of the rate at which the server began to refuse
+SAFE_SHARE: Final = 0.96  # of the rate at which the server refused
 BACK_OFF_SHARE: Final = 0.97
-LARGE_RISE: Final = 1.06  # a try that came so far has found a new limit
+LARGE_RISE: Final = 1.06  # a trial that rises so far has found a new limit
 CLIMB_SECONDS: Final = 3.0  # from half the rate back to all of it
 TRIAL_AFTER_SECONDS: Final = 15.0  # doubled after each vain try
 MAX_TRIAL_AFTER_SECONDS: Final = 300.0

@@ -13,7 +13,7 @@ from evaluations.models.runs import Call
 from evaluations.models.verdicts import Score, Verdict
 from evaluations.verdicts.packed_votes import build_packed_call_rows, insert_packed_calls
 
-# Columns that have no default of the database's own are named, empty ones too.
+# Columns without a database default, which inserts must name even if they are empty.
 VERDICT_COLUMNS: Final = (
     *("created_at", "rater_id", "comparison_id", "aspect_id", "sample", "shown", "choice", "weighted"),
     *("call_id", "stage", "inconsistent", "rationale", "note", "reason"),

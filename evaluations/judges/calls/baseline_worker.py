@@ -25,7 +25,7 @@ def work_baseline_run(session: WorkSession, *, until: float, hand_over: Callable
 
 def baseline_outcome(session: WorkSession, call: ClaimedCall) -> CallOutcome:
     """The rule's choice per aspect, in terms of A and B as stored. Each sample has its own seed."""
-    assert isinstance(call.texts, PairTexts)  # a rule compares: no pointwise judge is made of one
+    assert isinstance(call.texts, PairTexts)  # rules are pairwise
     assert call.comparison_id is not None
     rule, seed = BASELINE_RULES[session.judge.model], (session.judge.seed or 0) + call.sample
     about = partial(RuleQuestion, call.comparison_id, call.texts, call.shown)

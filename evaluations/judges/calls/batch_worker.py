@@ -46,10 +46,10 @@ from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, is_time_up, 
 
 logger = logging.getLogger(__name__)
 
-# Servers take 50,000 requests and 200 MB; smaller batches come back sooner, and lose less where one expires.
+# Servers take 50,000 requests and 200 MB; smaller batches return sooner, and lose less if one expires.
 MAX_BATCH_CALLS: Final = 10_000
 MAX_BATCH_BYTES: Final = 90_000_000
-BATCH_LEASE: Final = timedelta(minutes=15)  # longer than any upload may take, its repetitions included
+BATCH_LEASE: Final = timedelta(minutes=15)  # longer than any upload, retries included
 CALL_ID_PREFIX: Final = "call-"
 
 
@@ -110,7 +110,7 @@ def upload_batch(session: WorkSession, batch: Batch, file: Path) -> bool:
         fail_batch(batch, str(error))
         return False
     except LLMError as error:
-        # It may arrive all the same: once the lease has run out, it is looked for.
+        # It may have arrived anyway: once the lease has expired, it is looked up.
         logger.warning("run %s: batch %s may not have been sent: %s", session.run.pk, batch.pk, error)
         Batch.objects.filter(pk=batch.pk).update(error=str(error))
         return False

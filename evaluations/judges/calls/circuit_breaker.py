@@ -12,7 +12,7 @@ from evaluations.domain.judges import AttemptOutcome, AttemptStep
 from evaluations.judges.calls.work_session import CallOutcome, WorkSession
 from evaluations.models.runs import Attempt, Run
 
-# Outcomes that say something about the server or the judge. A refusal is an answer, and says nothing against either.
+# Outcomes that count against the server or the judge. A refusal is an answer and counts against neither.
 FAILURE_OUTCOMES: Final = (
     AttemptOutcome.FAILED,
     AttemptOutcome.RETRY,
@@ -20,9 +20,9 @@ FAILURE_OUTCOMES: Final = (
     AttemptOutcome.TRUNCATED,
     AttemptOutcome.TOO_LONG,
 )
-# These are alike whatever their sentences say.
+# These are alike whatever their messages.
 UNIFORM_FAILURES: Final = (AttemptOutcome.UNREADABLE, AttemptOutcome.TRUNCATED, AttemptOutcome.TOO_LONG)
-ATTEMPTS_PER_FAILURE: Final = 20  # attempts for each failure that pauses
+ATTEMPTS_PER_FAILURE: Final = 20  # attempts looked at, for each failure that pauses
 TOO_MANY_REQUESTS: Final = 429
 MAX_KIND_LENGTH: Final = 120
 
@@ -94,7 +94,7 @@ def is_counted_failure(session: WorkSession, one: AttemptFailure, *, has_answere
     if one.outcome == AttemptOutcome.RETRY:
         is_busy_or_empty = one.http_status in (TOO_MANY_REQUESTS, 200)
         return not has_answered and not is_busy_or_empty
-    # What is still to be repaired has not failed yet; an empty reply is not repaired.
+    # A reply to be repaired has not failed yet; an empty reply is not repaired.
     is_to_be_repaired = session.judge.repairs and one.step != AttemptStep.REPAIR and not one.is_blank
     if one.outcome == AttemptOutcome.UNREADABLE and is_to_be_repaired:
         return False

@@ -42,15 +42,15 @@ from evaluations.models.runs import Attempt, Batch, Call, Run
 from evaluations.models.transactions import write_pause_seconds
 from evaluations.net.addresses import is_local_address
 
-# A wait longer than this is left to the sweep: no task sits idle for it.
+# Longer waits are left to the sweeper: no task idles for them.
 MAX_WAIT_SECONDS: Final = 5.0
-# A paused run may be resumed while its last answers are on their way.
+# A paused run may be resumed while its last requests are in flight.
 PAUSED_CHECK_SECONDS: Final = 1.0
-# How soon to look again for money that requests in flight give back.
+# How soon to check again for budget that requests in flight return.
 CHECK_AGAIN_SECONDS: Final = 0.2
-# How long a question waits while an equal one is asked.
+# How long a call waits while an equal one is in flight.
 EQUAL_CALL_WAIT: Final = timedelta(seconds=1)
-# Of the timeout: clocks and rounding take little from it.
+# Of the timeout: clocks and rounding may shorten it a little.
 TIMEOUT_SHARE: Final = 0.99
 
 
@@ -98,7 +98,7 @@ def take_due_calls(session: WorkSession, rows: Sequence[DueCall], now: datetime)
     lease_calls(affordable, now)
     if affordable:
         return ClaimResult(affordable)
-    # Where all were copied nothing is sent, and the next claim would follow without a pause.
+    # If all calls were copied nothing is sent, and the next claim would follow without a pause.
     return ClaimResult(
         wait=write_pause_seconds(time.monotonic() - began) if found.to_copy else seconds_until_due(session)
     )
@@ -112,10 +112,10 @@ def room_at_endpoint(session: WorkSession, room: int, unstored: int) -> int:
     """How many more requests may be claimed while this worker's share of the limit is not certain yet."""
     if session.judge.endpoint is None or not must_count_in_flight(session.judge.endpoint):
         return room
-    # Locked, so that two workers do not both see the last free place.
+    # Locked, so that two workers do not both see the last free slot.
     endpoint = Endpoint.objects.select_for_update().get(pk=session.judge.endpoint.pk)
     running = Call.all_rows.filter(state=CallState.RUNNING, judge__endpoint=endpoint, lease_until__gt=Now()).count()
-    if running <= unstored:  # nobody else is at it
+    if running <= unstored:  # no other worker uses it
         return room
     return min(room, (endpoint.max_in_flight or 0) - running)
 
@@ -187,7 +187,7 @@ def calls_with_empty_reply(call_ids: Sequence[int], after: Mapping[int, int]) ->
     """The calls that once got an empty reply."""
     if not call_ids:
         return set()
-    # A server may call a reply without a word an error because it did not keep to the form: only a reply has an end.
+    # A server may report an empty reply as an error because it broke the format: only replies have a finish reason.
     is_reply = Q(http_status=200) | ~Q(finish_reason="")
     again = Attempt.objects.filter(is_reply, call__in=call_ids, outcome=AttemptOutcome.RETRY)
     found = again.values_list("call_id", "number", "raw")

@@ -68,11 +68,11 @@ def last_reply_before_step(
     return found[-1] if found else None
 
 
-# Beside the tokens of a reply, in what is kept of its probabilities; no aspect has a space in its key.
+# The key of the weight among a reply's stored log probabilities; no aspect key contains a space.
 WEIGHT_KEY: Final = "weight of the verdict"
 REPEATED_OUTCOMES: Final = (AttemptOutcome.RETRY, AttemptOutcome.LOST)
 
-# The order shown, the step that the call waits for, and the judged texts.
+# The order shown, the pending step, and the judged texts.
 AspectQuestion = tuple[ShownOrder, AttemptStep, Callable[[], PairTexts | ResponseTexts]]
 
 
@@ -172,7 +172,7 @@ def parse_aspect_attempt(
     read = parse_reply(spec, shown, reply, step=attempt.step, before=earlier_replies, judged=texts)
     if not isinstance(read, ParsedReply):
         return None
-    # An error beside a reply that was read says that it was suspect when it came.
+    # An error stored with a readable reply means that it was suspect when it came.
     is_suspect = bool(attempt.error) or reply_state(read, (*earlier_replies, attempt.raw), texts) == CallState.SUSPECT
     weight = (attempt.logprobs or {}).get(WEIGHT_KEY)
     return AspectAnswer(attempt.aspect, read, is_suspect, attempt.step == AttemptStep.REPAIR, weight)

@@ -22,8 +22,8 @@ from evaluations.judges.sql import book_spending
 from evaluations.models.runs import Attempt, Batch, Call, Run
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, pause_after_transaction
 
-MIN_CALLS_TO_JOIN: Final = 2 * SHORT_TRANSACTION_ROWS  # calls that wait
-MAX_LOST_ATTEMPTS: Final = 2  # a call that takes its worker down twice is set aside
+MIN_CALLS_TO_JOIN: Final = 2 * SHORT_TRANSACTION_ROWS  # pending calls
+MAX_LOST_ATTEMPTS: Final = 2  # a call that killed its worker so often is set aside
 
 
 def return_expired_calls() -> int:
@@ -39,7 +39,7 @@ def return_some_expired_calls() -> int:
         expired = Call.all_rows.filter(state=CallState.RUNNING, lease_until__lt=Now()).select_related("judge")
         calls = list(expired.select_for_update(of=("self",), skip_locked=True).order_by("pk")[:SHORT_TRANSACTION_ROWS])
         mine = Call.all_rows.filter(pk__in=[call.pk for call in calls])
-        touch_raters(mine)  # before the accounts of the runs, as in storing
+        touch_raters(mine)  # before the accounts of the runs, the order of locks that storing has
         record_lost_attempts([call for call in calls if call.run_id and call.judge.kind == JudgeKind.LLM])
         mine.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0)
         lost = Count("attempts", filter=Q(attempts__outcome=AttemptOutcome.LOST))

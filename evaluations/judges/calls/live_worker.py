@@ -59,7 +59,7 @@ logger = logging.getLogger(__name__)
 # A task works this long and hands over, so that one long run never blocks the others.
 SESSION_SECONDS: Final = 30.0
 MAX_SESSION_SECONDS: Final = 600.0
-# Waits before an answer is offered again to a database that is away.
+# Waits between attempts to store answers in a database that is unreachable.
 STORE_RETRY_SECONDS: Final = (0.5, 1, 2, 4, 8, 16)
 LOOP_LOCK: Final = threading.Lock()
 P = ParamSpec("P")
@@ -106,7 +106,7 @@ def slow_session_end(session: WorkSession) -> float:
 def request_run_calls(session: WorkSession, until: float, hand_over: Callable[[], None]) -> None:
     try:
         run_on_shared_loop(request_claimed_calls(session, until, hand_over))
-    except StopRun as error:  # before anything could be sent: no key, no usable address
+    except StopRun as error:  # before the first request: no key, or no usable address
         stop_run(session.run, str(error))
     except AnswersNotStored as error:
         logger.error("run %s: %s", session.run.pk, error)
@@ -125,7 +125,7 @@ def run_on_shared_loop(work: Coroutine[None, None, T]) -> T:
     try:
         return doing.result()
     finally:
-        doing.cancel()  # where the wait for it was broken off
+        doing.cancel()  # if the wait for it was interrupted
 
 
 def start_shared_loop() -> asyncio.AbstractEventLoop:
@@ -135,7 +135,7 @@ def start_shared_loop() -> asyncio.AbstractEventLoop:
 
 @cache
 def shared_event_loop() -> asyncio.AbstractEventLoop:
-    # What was loaded until now stays: looking through it again and again would hold up every answer.
+    # Objects loaded so far stay: collecting garbage among them again and again would delay every answer.
     gc.freeze()
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="asking", daemon=True).start()
@@ -221,7 +221,7 @@ class LiveSession:
     async def give_back(self, unsent: Sequence[ClaimedCall]) -> None:
         for call in unsent:
             self.requester.leases.pop(call.call_id, None)
-        with suppress(OperationalError, InterfaceError):  # their leases run out all the same
+        with suppress(OperationalError, InterfaceError):  # their leases expire anyway
             await run_in_thread(self.to_claim, return_calls, unsent)
 
     async def keep_leases_alive(self) -> None:
@@ -274,7 +274,7 @@ def report_error_to_capacity(capacity_user: CapacityUser, sent: RequestInFlight,
     if isinstance(error, RequestTimedOut):
         capacity_user.capacity.timed_out(sent, time.monotonic())
     elif isinstance(error, Retry) and error.busy:
-        # How long a quota lasts stands on the endpoint, where it can be lifted.
+        # The duration of a quota is stored on the endpoint, where it can be lifted.
         after = None if isinstance(error, QuotaExhausted) else error.after
         capacity_user.capacity.rejected(sent, time.monotonic(), after)
 

@@ -30,7 +30,7 @@ ATTEMPT_COLUMNS: Final = (
     *("finish_reason", "model_returned", "tokens_in", "tokens_out", "tokens_cached", "cost", "cost_at_most"),
     *("latency_ms", "logprobs", "error", "tokens_reasoning", "reasoning", "aspect"),
 )
-# What an attempt that does not say otherwise has in columns that may not be null.
+# Defaults of an attempt's columns that may not be null.
 EMPTY_ATTEMPT: Final[dict[str, Any]] = {
     **dict.fromkeys(ATTEMPT_COLUMNS),
     **dict.fromkeys(("raw", "finish_reason", "model_returned", "error", "reasoning", "aspect"), ""),
@@ -236,7 +236,7 @@ def pause_endpoint(session: WorkSession, outcomes: Iterable[CallOutcome]) -> Non
     """Pause an endpoint that rejected a request, for all workers, for as long as it asked."""
     busy = [outcome for outcome in outcomes if outcome.busy]
     if busy and session.judge.endpoint is not None:
-        # One quota that is used up outlasts what only came too fast.
+        # An exhausted quota lasts longer than a moment's rate limit.
         reason = next((outcome.pause_reason for outcome in busy if outcome.pause_reason), "")
         wait = min(one.wait_seconds for one in busy if bool(one.pause_reason) == bool(reason))
         until = Now() + timedelta(seconds=wait)

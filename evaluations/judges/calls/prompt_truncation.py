@@ -30,8 +30,8 @@ TRUNCATION_REMEDY: Final = (
 )
 INITIAL_SAMPLES: Final = 32  # stored answers
 WELL_KNOWN_AFTER: Final = 64  # prompts
-USUAL_FACTOR: Final = 1.1  # bytes a token, for each as usual
-MAX_REPLY_TOKENS: Final = 2_048  # tokens, where the judge sets no limit
+USUAL_FACTOR: Final = 1.1  # of the usual bytes per token
+MAX_REPLY_TOKENS: Final = 2_048  # tokens, if the judge sets no limit
 
 
 @dataclass

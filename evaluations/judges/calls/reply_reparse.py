@@ -48,10 +48,10 @@ from evaluations.verdicts.packed_votes import delete_packed_calls
 REPARSE_BEGAN: Final = "began to read replies again"
 REPARSE_PROGRESS: Final = "read some replies again"
 REPARSE_ENDED: Final = "read replies again"
-# The states that a reader decides between; the others were decided by the server.
+# The states that the parser decides on; the server decided on the others.
 REPARSABLE_STATES: Final = (CallState.ANSWERED, CallState.UNREADABLE, CallState.SUSPECT, CallState.TRUNCATED)
 PARSED_OUTCOMES: Final = (AttemptOutcome.ANSWERED, AttemptOutcome.UNREADABLE, AttemptOutcome.TRUNCATED)
-# Longer than any stretch of work: what did not move for so long has nobody at it.
+# Longer than any stretch of work: a re-parse without progress for so long has no worker.
 STALLED_AFTER: Final = timedelta(seconds=60)
 MAX_EVENTS_SEARCHED: Final = 10_000  # events
 NO_TEXTS: Final = ResponseTexts((), ())  # nothing is sent
@@ -214,7 +214,7 @@ class StoredReplyText:
     step: AttemptStep
     raw: str
     finish_reason: str
-    aspect: str = ""  # the one that it was asked for; empty where for all
+    aspect: str = ""  # the requested one; "" if all were requested
 
 
 @dataclass(frozen=True)

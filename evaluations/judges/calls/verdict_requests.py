@@ -55,9 +55,9 @@ class CallRequester:
     session: WorkSession
     leases: dict[int, uuid.UUID] = field(default_factory=dict)
     probe: CapabilityProbe = field(init=False)
-    # What the model was seen to count; None where no prompt is checked.
+    # The model's token counts so far; None if prompts are not checked.
     truncation_watch: TruncationWatch | None = None
-    # Whether a request of the run brought a reply that its server and model stand for; before that few are sent.
+    # Whether the run has got a reply that shows that server and model work; before that few requests are sent.
     has_answered: bool = False
 
     def __post_init__(self) -> None:

@@ -58,7 +58,7 @@ def render_call(request: HttpRequest, row: Call, *, refused: str = "", status: i
     return render(request, "call/call.html", context, status=status)
 
 
-# Neither the messages of a query nor those of a response are shown: they are left unread.
+# The messages of queries and responses are not shown, so they are not loaded.
 LISTED_CALL_COLUMNS: Final = (
     *("judge", "run", "shown", "sample", "state", "step", "repaired", "copied_from", "confirmed_at", "error"),
     *("comparison__query__key", "response__query__key", "response__candidate__name"),

@@ -24,11 +24,11 @@ from evaluations.replies.reply_format import asks_verdict_alone, build_reply_sch
 from evaluations.replies.reply_parser import ParsedReply
 
 LEASE_TIME: Final = timedelta(seconds=settings.LEASE_SECONDS)
-# So many replies of a model that reasons must have kept to the limit before a budget relies on it; until then it
-# keeps back so many times the limit for each request.
+# So many replies of a reasoning model must have kept to the limit before a budget relies on it; until then a
+# budget reserves this multiple of the limit per request.
 RELIABLE_AFTER_REQUESTS: Final = 32
 UNRELIABLE_FACTOR: Final = 8
-DEFAULT_IN_FLIGHT: Final = 32  # what an estimate assumes at an endpoint that names no limit
+DEFAULT_IN_FLIGHT: Final = 32  # assumed by estimates for endpoints without a limit
 
 
 @dataclass
@@ -43,15 +43,15 @@ class WorkSession:
     aspect_places: Mapping[str, int]
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     price: Price | None = None
-    # Nano-USD of the dearest request of this run so far: no less is kept back for the next one.
+    # Nano-USD of this run's most expensive request so far: no less is reserved for the next one.
     dearest: int = 0
-    # Of this run's replies: whether none went over the judge's limit of tokens, how many kept to it, and whether the
-    # model reasons, so that its replies vary by much.
+    # Of this run's replies: whether none exceeded the judge's token limit, how many kept to it, and whether the
+    # model reasons, so that its replies vary a lot.
     keeps_limit: bool = True
     replies_within: int = 0
     reasons: bool = False
     schemas: dict[tuple[bool, str], dict[str, Any]] = field(default_factory=dict)
-    # What one request asks, by the aspect that it is about; by "" where it is about all of them.
+    # Rubrics and system texts of requests by aspect; by "" if a request asks about all of them.
     specs: dict[str, RubricSpec] = field(default_factory=dict)
     systems: dict[str, str] = field(default_factory=dict)
     settings_sums: dict[ReplyShape, str] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class WorkSession:
         bound = max_reply_tokens(self.judge, self.price)
         if bound is None or not self.reasons or self.replies_within >= RELIABLE_AFTER_REQUESTS:
             return bound
-        # Whether the limit holds for the reasoning, too, shows only when the model reasons for long.
+        # Whether the limit includes reasoning shows only when the model reasons for long.
         return min(UNRELIABLE_FACTOR * bound, longest or UNRELIABLE_FACTOR * bound)
 
     def learn_of_reply(self, tokens_out: int | None, tokens_reasoning: int | None) -> None:
@@ -165,13 +165,13 @@ class ClaimedCall:
     sample: int = 0
     step: AttemptStep = AttemptStep.ASK
     earlier_replies: tuple[str, ...] = ()
-    unread: str = ""  # why the last of them could not be read, where the step repairs it
+    unread: str = ""  # why the last of them was unreadable, if the step repairs it
     had_empty_reply: bool = False  # whether an earlier reply of this run to this call had no text
     messages: Sequence[Message] = ()
     prompt_sha256: str = ""
     reuse_key: str = ""
     reserved: int = 0
-    timed_out: int = 0  # of those that were tried: at a slow server, which may be at work on them still
+    timed_out: int = 0  # of the failed requests, at a slow server that may still work on them
     aspect: str = ""
     earlier_answers: tuple[AspectAnswer, ...] = ()
 
@@ -221,7 +221,7 @@ def begin_work_session(run_id: int, retry_policy: RetryPolicy) -> WorkSession | 
 
 def make_work_session(run: Run, retry_policy: RetryPolicy) -> WorkSession:
     version = run.judge.rubric_version
-    assert version is not None  # only imported judges have none, and they have no runs
+    assert version is not None  # only imported judges have none, and these have no runs
     aspects = list(version.asked.values_list("aspect__key", "aspect_id", "aspect__place"))
     return WorkSession(
         run=run,

@@ -27,11 +27,11 @@ from evaluations.llm.rate_limits import RateLimits
 from evaluations.models.jobs import Worker, WorkerQuerySet
 from evaluations.models.judges import Endpoint
 
-# Beyond the timeout, until a request that was sent before its sender noticed a newcomer has ended for sure.
+# After the timeout, until requests that were sent before their sender noticed a new worker have surely ended.
 SETTLING_SECONDS: Final = 5.0
-# From a report on; a good while before others take this worker for dead, so that what is being sent is on its way.
+# After a report; well before others count this worker as dead, so that requests being sent are on their way.
 STALE_SECONDS: Final = 15.0
-NOTICED_AFTER: Final = timedelta(seconds=1)  # a row is committed a moment after the time that it bears
+NOTICED_AFTER: Final = timedelta(seconds=1)  # a row is committed a moment after its timestamp
 
 
 @dataclass
@@ -142,7 +142,7 @@ def take_rank(name: str, reported_at: float | None = None) -> None:
     OWN_STANDING.busy = 1 + others.filter(in_flight__gt=0).count()
     was_late = OWN_STANDING.reported_at is not None and now - OWN_STANDING.reported_at >= STALE_SECONDS
     if OWN_STANDING.reported_at is None or was_late:
-        Worker.objects.filter(name=name).update(started_at=Now())  # it comes back as a newcomer
+        Worker.objects.filter(name=name).update(started_at=Now())  # it returns as a new worker
         OWN_STANDING.noticed_at, OWN_STANDING.is_back = None, was_late
     OWN_STANDING.reported_at = reported_at
     if OWN_STANDING.noticed_at is None and is_noticed_by_all(name, others):
@@ -168,7 +168,7 @@ def forget_own_standing() -> None:
 
 WORKER_FORGOTTEN_AFTER: Final = timedelta(days=1)
 HEARTBEAT_SECONDS: Final = 5.0
-# One that is told to leave stays on the list while requests of its are in flight.
+# A leaving worker stays registered while it has requests in flight.
 DRAIN_CHECK_SECONDS: Final = 0.05
 
 logger = logging.getLogger(__name__)

@@ -84,7 +84,7 @@ def change_one_endpoint(request: HttpRequest, pk: int, body: EndpointPatch) -> E
     """Where judges are asked already, address and key name stand fast."""
     row = get_endpoint_or_404(request, pk)
     stands = {name: getattr(row, name) for name in EndpointForm.base_fields}
-    # A field that stands fast would leave another value unread on the form; the service refuses it in words.
+    # A disabled form field would ignore another value silently; the service refuses it with a message.
     form = ChangedEndpointForm(stands | dump_sent_fields(body), endpoint=row, is_used=False)  # type: ignore[arg-type]
     change_endpoint(row, **clean_form(form), user=token_user(request))
     return serialize_endpoint_detail(get_endpoint_or_404(request, pk))

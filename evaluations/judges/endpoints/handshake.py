@@ -38,7 +38,7 @@ from evaluations.llm.token_rates import TokenRates, profile_prompt
 from evaluations.models.judges import Endpoint, Handshake
 from evaluations.net.addresses import check_base_url, check_key_variable, is_local_address
 
-HANDSHAKE_MAX_TOKENS: Final = 512  # tokens of the reply, the reasoning of a model that thinks included
+HANDSHAKE_MAX_TOKENS: Final = 512  # tokens of the reply, reasoning included
 MAX_TRIES: Final = 12
 QUESTION_SECONDS: Final = 60.0
 LONG_SENTENCES: Final = 900

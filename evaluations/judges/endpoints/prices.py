@@ -21,11 +21,11 @@ from evaluations.models.judges import Endpoint, Judge, Price
 from evaluations.models.runs import Run
 from evaluations.models.users import User
 
-# No price and no budget is above it; what is has lost its decimal point.
+# Prices and budgets above it have probably lost their decimal point.
 MAX_PRICE_USD: Final = 1_000_000
-TOKENS_PER_PRICE: Final = 1_000_000  # what a Price is for
-CACHE_WRITE_PERCENT: Final = 125  # of the price: what tokens cost that are written to a provider's cache
-# A token is at least one byte of its text; each message adds a few that stand for its frame.
+TOKENS_PER_PRICE: Final = 1_000_000  # the unit of a Price
+CACHE_WRITE_PERCENT: Final = 125  # of the price, for tokens written to a provider's cache
+# A token is at least one byte of text; each message adds a few tokens for its frame.
 MESSAGE_OVERHEAD_BOUND: Final = 16
 MAX_OUTPUT_TOKENS: Final = 10_000_000
 PRICE_COLUMNS: Final = ("tokens_in", "tokens_cached", "tokens_out", "batch_percent", "most_tokens_out", "source")

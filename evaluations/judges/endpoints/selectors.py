@@ -21,7 +21,7 @@ def endpoints_at_address(base_url: str) -> "QuerySet[Endpoint]":
     return Endpoint.objects.filter(base_url=check_base_url(base_url)).order_by("pk")
 
 
-# How long a server on this machine or network may take, where nobody set a time: most are slow.
+# The default timeout of servers on this machine or network: most are slow.
 LOCAL_TIMEOUT_SECONDS: Final = 600
 
 

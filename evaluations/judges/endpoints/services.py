@@ -23,7 +23,7 @@ from evaluations.net.addresses import check_base_url, check_key_variable, refuse
 MAX_IN_FLIGHT_LIMIT: Final = 1000
 MAX_PER_MINUTE_LIMIT: Final = 2_000_000_000
 MAX_TIMEOUT_SECONDS: Final = 86_400
-# Columns of an endpoint that say how it is asked, beside its limits.
+# Columns that say how requests are sent, besides the limits.
 REQUEST_OPTION_FIELDS: Final = ("dialect", "timeout_seconds", "extra_headers", "extra_query", "extra_body")
 
 
@@ -181,7 +181,7 @@ def refresh_local_server(address: str) -> LocalServer | None:
     """
     found = probe_local_address(address) if address else None
     gone = LocalServer.objects.exclude(base_url=found.base_url) if found else LocalServer.objects.all()
-    if gone.exists():  # on SQLite even a DELETE of nothing waits for the other writers
+    if gone.exists():  # on SQLite even a DELETE of no rows waits for other writers
         gone.delete()
     if found is None:
         return None

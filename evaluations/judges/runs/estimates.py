@@ -36,7 +36,7 @@ from evaluations.models.judges import Judge, Price
 from evaluations.models.runs import Attempt
 from evaluations.replies.reply_format import build_reply_schema, only_aspect
 
-# Fewer than this say nothing, and more than this nothing new.
+# Fewer calls say nothing; more say nothing new.
 MIN_CALLS: Final = 20
 MAX_CALLS: Final = 64
 MAX_JUDGES: Final = 8
@@ -147,8 +147,8 @@ def confidence_range(mean: float, values: Sequence[float]) -> ValueRange:
 
 PROMPTS_SAMPLED: Final = 32
 MESSAGE_OVERHEAD_TOKENS: Final = 4
-# Assumed where too little of this model was seen yet.
-SERVER_COUNT_RANGE: Final = ValueRange(0.8, 1.25)  # tokens, for each by our rule
+# Assumed for models of which too few calls are known.
+SERVER_COUNT_RANGE: Final = ValueRange(0.8, 1.25)  # tokens counted by the server, per token by our rule
 REPLY_TOKEN_RANGE: Final = ValueRange(100, 1_000)
 REASONED_REPLY_TOKEN_RANGE: Final = ValueRange(500, 8_000)  # with a reasoning effort
 VERDICT_TOKEN_RANGE: Final = ValueRange(10, 50)  # the second of two steps
@@ -235,7 +235,7 @@ def sample_subjects(wanted: Selection) -> Sequence[JudgedSubject]:
     if wanted.column == "response":
         some = draw_sample(list(selected_subject_ids(wanted)))
         return list(Response.objects.filter(pk__in=some).select_related("query"))
-    # Their order was drawn at random: the first of them are a sample.
+    # Their order is random: the first of them are a sample.
     some = list(selected_subject_ids(wanted)[:PROMPTS_SAMPLED])
     return list(Comparison.objects.filter(pk__in=some).select_related("query", "response_a", "response_b"))
 
@@ -289,7 +289,7 @@ def estimate_from_assumptions(judge: Judge, spec: RubricSpec, prompts: Sequence[
     if judge.max_tokens is not None:
         reply = ValueRange(min(reply.low, judge.max_tokens), judge.max_tokens)
     two_steps = is_two_step_judge(judge, spec)
-    # The second request holds the first and its reply once more.
+    # The second request repeats the first and its reply.
     tokens_in = first.times(2).plus(reply) if two_steps else first
     replies = len(spec.aspects) if judge.one_aspect_per_call else 1
     return CallEstimate(

@@ -29,7 +29,7 @@ from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, is_time_up, 
 from evaluations.replies.reply_format import wants_two_steps
 from evaluations.verdicts.packed_votes import pack_call_verdicts
 
-# Calls that a new run takes over: nothing usable came back, and nobody decided to leave it so.
+# Calls that a new run takes over: they have no usable answer, and nobody decided to leave them so.
 TRANSFERABLE_STATES: Final = (*OPEN_CALL_STATES, CallState.CANCELLED, CallState.FAILED)
 
 
@@ -48,7 +48,7 @@ def plan_next_calls(run_id: int) -> bool:
     run = Run.objects.select_for_update(of=("self",)).select_related(related).get(pk=run_id)
     if run.state != RunState.PLANNING:
         return False
-    # Two runs of one judge plan one after the other: a call belongs to one of them.
+    # Two runs of one judge plan one after the other, so that each call belongs to one of them.
     Judge.objects.select_for_update().get(pk=run.judge_id)
     wanted = run_selection(run)
     if not (plan_retried_calls(run, wanted) if wanted.only_states else plan_selected_calls(run, wanted)):
@@ -98,7 +98,7 @@ def lock_existing_calls(run: Run, column: str, ids: Sequence[int]) -> dict[CallS
     return {(getattr(call, column), ShownOrder(call.shown), call.sample): call for call in needed}
 
 
-# Columns that have no default of the database's own are named, empty ones too.
+# Columns without a database default, which inserts must name even if they are empty.
 CALL_COLUMNS: Final = (
     *("created_at", "judge_id", "run_id", "state", "step", "repaired", "reserved"),
     *("prompt_sha256", "reuse_key", "error", "rationale", "is_test"),
@@ -157,7 +157,7 @@ def transfer_calls(run: Run, calls: Sequence[Call]) -> None:
         return
     asked_anew = Call.all_rows.filter(pk__in=fresh)
     asked_anew.update(**anew, batch=None, repaired=False, copied_from=None)
-    # The evaluation itself may have been dictated: a suspect conversation begins again.
+    # The evaluation itself may have been dictated: a suspect conversation starts again.
     suspect = [call.pk for call in calls if call.state == CallState.SUSPECT]
     asked_anew.filter(pk__in=suspect).update(step=AttemptStep.ASK)
     asked_anew.exclude(step=AttemptStep.ASK).update(step=first_unpaid_step(run.judge))
@@ -176,6 +176,6 @@ def cancel_waiting_calls(*, seconds: float | None = None) -> None:
     waiting = Call.all_rows.filter(run__state=RunState.CANCELLED, state=CallState.PENDING)
     while not is_time_up(until) and (ids := list(waiting.values_list("pk", flat=True)[:SHORT_TRANSACTION_ROWS])):
         with pause_after_transaction(), transaction.atomic():
-            # Asked again inside: a new run may have taken the call over meanwhile.
+            # Filtered again inside: a new run may have taken the call over meanwhile.
             waiting.filter(pk__in=ids).update(state=CallState.CANCELLED)
             touch_raters(Call.all_rows.filter(pk__in=ids))

@@ -24,9 +24,9 @@ from evaluations.models.comparisons import Comparison, Query, Response
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call, Run
 
-# Calls that were answered, but not usably: paid for, and asked again only if that is wanted.
+# Calls with an unusable answer: paid for, and repeated only on request.
 ANSWERED_FAILURE_STATES: Final = tuple(state for state in FAILURE_STATES if state != CallState.FAILED)
-# What a retry may be sent after: every state in which a call has ended without a verdict.
+# The states in which a call has ended without a verdict.
 RETRYABLE_STATES: Final = (*FAILURE_STATES, CallState.CANCELLED)
 MAX_SAMPLES: Final = 100
 
@@ -206,7 +206,7 @@ def selected_subject_ids(wanted: Selection) -> "QuerySet[Any, int]":
     return ids[: wanted.limit] if wanted.limit else ids
 
 
-SelectionRow = tuple[int, ...]  # its place in the order of planning, the primary key last
+SelectionRow = tuple[int, ...]  # the position in planning order, the primary key last
 
 
 def selection_rows_after(wanted: Selection, after: Sequence[int] | None, most: int) -> list[SelectionRow]:
@@ -219,7 +219,7 @@ def selection_rows_after(wanted: Selection, after: Sequence[int] | None, most: i
         return response_rows_after(wanted.judge, after or (0, 0), most)
     comparisons = selected_comparisons(wanted)
     if after:
-        # The first condition alone lets an index find the place.
+        # Only the first condition can use an index.
         comparisons = comparisons.filter(Q(shuffle__gt=after[0]) | Q(pk__gt=after[1]), shuffle__gte=after[0])
     return list(comparisons.values_list("shuffle", "pk")[:most])
 
@@ -228,7 +228,7 @@ def response_rows_after(judge: Judge, after: Sequence[int], most: int) -> list[S
     """The next responses, found by a few queries at a time: sorting all responses for every few would be slow."""
     query, response = after
     while True:
-        some = list(queries_in_order(judge, query)[: most + 1])  # the first of them may have been passed already
+        some = list(queries_in_order(judge, query)[: most + 1])  # the first of them may be done already
         rest = Response.objects.filter(query__in=some).exclude(query=query, pk__lte=response)
         rows: list[SelectionRow] = list(rest.order_by("query", "pk").values_list("query", "pk")[:most])
         if rows:

@@ -37,10 +37,10 @@ def count_calls_by_state(run: Run) -> dict[str, int]:
 
 
 RATE_WINDOW: Final = timedelta(seconds=60)
-MAX_RECENT_ATTEMPTS: Final = 20_000  # requests: more than a minute's
+MAX_RECENT_ATTEMPTS: Final = 20_000  # requests: more than one minute's
 LARGE_RUN_CALLS: Final = 5_000  # calls
 RECOUNT_AFTER_FACTOR: Final = 10  # times as long as counting takes
-# Outcomes of requests that leave their call as it was.
+# Outcomes that leave their call pending.
 UNSETTLED_OUTCOMES: Final = (AttemptOutcome.RETRY, AttemptOutcome.LOST, AttemptOutcome.STOPPED)
 
 
@@ -123,7 +123,7 @@ def summarise_spending(run: Run) -> dict[str, Any]:
         tokens_out=Sum("tokens_out"),
         priced=Count("cost"),
         unpriced=Count("pk", filter=POSSIBLY_BILLED & Q(cost__isnull=True)),
-        cost=Sum("cost"),  # last: from here on the name means the sum
+        cost=Sum("cost"),  # last, since from here on the name means the sum
     )
     return found | ({} if found["priced"] or found["unpriced"] else {"cost": 0})
 

@@ -90,7 +90,9 @@ def check_run_options(
     refuse_impossible_selection(wanted)
     refuse_invalid_channel(judge, channel)
     refuse_invalid_budget(judge, budget)
-    if judge.kind == JudgeKind.LLM and judge.rubric_version:  # stored before its style was known, or from an archive
+    if (
+        judge.kind == JudgeKind.LLM and judge.rubric_version
+    ):  # stored before this check existed, or restored from a backup
         refuse_unresolved_placeholders(judge.rubric_version.spec())
     return wanted
 
@@ -138,7 +140,7 @@ def resume_run(run: Run, *, user: User | None, budget: int | None = None) -> Non
         raise InputRefused("Nothing of this run is left to ask: start a new one.")
     state = RunState.RUNNING if row.started_at else RunState.PLANNING
     change_run_state(run, (RunState.PAUSED, RunState.STOPPED), state, "resumed", user)
-    # What waited for a server that was away is asked now that someone says it is back.
+    # Calls that waited for a server are due now: someone says that it is back.
     waiting.filter(not_before__gt=Now()).update(not_before=None)
 
 

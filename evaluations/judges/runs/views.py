@@ -59,7 +59,7 @@ def run_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if not context["is_moving"]:
         return render(request, "run/_ended.html", context, status=STOP_POLLING)
     if (row.state == RunState.PAUSED) is not ("paused" in request.GET):
-        # Someone else held it or let it go on: other buttons are wanted.
+        # Another person paused or resumed it: the buttons differ.
         return HttpResponse(headers={"HX-Refresh": "true"})
     return render(request, "run/_moving.html", context)
 
@@ -124,7 +124,7 @@ def run_context(request: HttpRequest, row: Run) -> dict[str, Any]:
         "progress": progress,
         "is_active": is_active,
         "batches": row.batches.order_by("pk") if row.channel == RunChannel.BATCH else [],
-        # A run that was cancelled or stopped still has answers on their way.
+        # A cancelled or stopped run may still have requests in flight.
         "is_moving": is_active or progress.counts[CallState.RUNNING] > 0,
         "sees_calls": may_see_calls(request, row.evaluation),
         "quota": exhausted_quota(row),
@@ -259,7 +259,7 @@ def run_reread(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return redirect("run", slug, pk)
 
 
-# No usable answer was paid for: asked again unless something else is chosen.
+# No usable answer was paid for: preselected for a retry.
 UNPAID_STATES = (CallState.FAILED, CallState.CANCELLED)
 
 
