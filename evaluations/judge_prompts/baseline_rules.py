@@ -54,9 +54,9 @@ BASELINE_RULES: Final[Mapping[str, Callable[[RuleQuestion], Choice]]] = {
     FIRST_RULE: choose_first_shown,
     RANDOM_RULE: choose_at_random,
 }
-# These read no text: whoever knows the rule can tell from its choice which response is stored as A.
+# These read no text: their choice reveals which response is stored as A.
 TEXT_BLIND_RULES: Final = frozenset({FIRST_RULE, RANDOM_RULE})
 # These may say tie, so a rubric must offer it.
 TIE_RULES: Final = frozenset({LONGEST_RULE})
-# These draw: a judge that is given no seed has this one.
+# The default seeds of rules that draw.
 DEFAULT_RULE_SEEDS: Final[Mapping[str, int]] = {RANDOM_RULE: 0}

@@ -31,7 +31,7 @@ CHOICE_BY_SIDE: Final = {
 VERDICT_WORDS: Final = r"(?:final |overall |my )?(?:verdict|winner|choice|preference|answer|decision|judge?ment)"
 SCORE_WORDS: Final = r"(?:final |overall |total )?(?:score|rating|grade)"
 NUMBER: Final = r"-?\d+(?:\.\d+)?"
-# A prompt that says how to answer: whatever form of ours came behind it would contradict it.
+# A prompt that says how to answer: a format added after it would contradict it.
 FORMAT_REQUEST: Final = re.compile(
     r"\b(?:(?:answer|respond|reply) (?:only |just |simply |strictly )?(?:with|in|by|as)"
     r"|(?:end|finish|conclude|begin|start) (?:your \w+ )?(?:with|by)"
@@ -46,7 +46,7 @@ FORMAT_REQUEST: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
-# So many objects of a text are looked at, its last ones: a prompt shows the form at its end.
+# How many objects of a text are examined, the last ones: prompts show the format at their end.
 MAX_OBJECTS: Final = 50
 BRACE: Final = re.compile(r"[{}]")
 DEFAULT_SCALE: Final = ["1", "5"]
@@ -312,7 +312,7 @@ def scores_of_shown_object(shown: Mapping[str, Any], text: str) -> GuessedFormat
     nested = {key: value for key, value in shown.items() if isinstance(value, dict)}
     key, scores = next(iter(nested.items())) if len(nested) == 1 else ("", shown)
     names = [name for name in scores if fold_label(name) not in RATIONALE_KEYS]
-    # Beside a number, as in {"pass": true, "score": 0.5}, what is none is no score.
+    # If one member is a number, as in {"pass": true, "score": 0.5}, others are no scores.
     asked = [
         make_named_aspect(name, text) for name in [one for one in names if is_numeric_placeholder(scores[one])] or names
     ]

@@ -15,7 +15,7 @@ from evaluations.judge_prompts.delimiters import BROKEN_DELIMITER, FORGED_DELIMI
 
 EXCERPT_CONTEXT: Final = 60  # characters on either side of an excerpt
 NEARBY_LENGTH: Final = 80  # characters before a label that may say what it is for
-# Characters that nobody sees, and that ordinary texts hardly hold: they break up words that are to be hidden.
+# Invisible characters, rare in ordinary texts, that break up words to hide them.
 HIDDEN_CHARACTERS: Final = "\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
 HIDDEN_REMOVED: Final = dict.fromkeys(map(ord, HIDDEN_CHARACTERS))
 S: Final = r"\s{1,3}"
@@ -44,7 +44,7 @@ def make_flag_pattern(flag: Flag, anchors: Sequence[str], *alternatives: str) ->
 
 
 FLAG_PATTERNS: Final = (
-    make_flag_pattern(  # what was said above is to count for nothing
+    make_flag_pattern(  # orders to ignore earlier instructions
         Flag.ADDRESSES_JUDGE,
         ("ignor", "disregard", "forget"),
         rf"\b(?:ignore|disregard|forget){S}(?:\w{{2,12}}{S}){{0,4}}?"
@@ -54,7 +54,7 @@ FLAG_PATTERNS: Final = (
         r"\bignore[rz]?\s(?:[\w']{1,12}\s){0,4}?(?:ci-dessus|précédente?s?|qui précède)\b",
         r"\bignor(?:a|e|ar|á|i)\s(?:\w{1,14}\s){0,4}?(?:anterior(?:es)?|de arriba|precedent[ei]|acima|qui sopra)\b",
     ),
-    make_flag_pattern(  # the judge is spoken to
+    make_flag_pattern(  # addresses to the judge
         Flag.ADDRESSES_JUDGE,
         ("judge", "evaluator"),
         rf"\bas{S}(?:(?:the|a|an|our|fair|impartial|llm|ai){S}){{0,3}}{JUDGE},?{S}you\b",
@@ -70,7 +70,7 @@ FLAG_PATTERNS: Final = (
         r"作为.{0,6}?(?:评委|裁判|评审).{0,6}?你",
         r"игнориру\w{1,4}\s(?:\w{1,14}\s){0,3}?(?:предыдущ|вышесказанн|вышеизложенн)",
     ),
-    make_flag_pattern(  # praise is asked for
+    make_flag_pattern(  # requests for praise
         Flag.ADDRESSES_JUDGE,
         ("this response", "this answer", "this summary"),
         rf"\b(?:rate|score|grade|declare|choose|select|pick|vote{S}for){S}this{S}{TEXT}\b",

@@ -21,7 +21,7 @@ WEAK_GUTTER: Final = re.compile(r"[ \t]{0,8}(\d{1,4})(?::(?=[ \t]|$))?((?:[ \t].
 NUMBER: Final = re.compile(r"\s{0,8}(\d{1,4})\s{0,8}")
 FILE_NAME: Final = re.compile(r"[\w./-]{1,80}\.\w{1,5}")
 LANGUAGE: Final = r"(?:python|jsonc?|ya?ml|xml|html|markdown|plaintext|text|txt|bash|shell|javascript|typescript)"
-# A whole line of one of these is a button or a link of a page, wherever it is.
+# A line that is only one of these is a page's button or link, anywhere in the text.
 CERTAIN_LINE: Final = re.compile(
     "|".join(
         (

@@ -54,7 +54,7 @@ def format_schema(schema: Mapping[str, Any], shape: ReplyShape) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) if shape == ReplyShape.JSON_SCHEMA else ""
 
 
-# Where nothing was imported yet, and for whoever may not know which response of a comparison is A.
+# Shown before anything is imported, and to users who must not know which response of a comparison is A.
 SAMPLE_PAIR: Final = PairTexts(
     messages=[{"role": "user", "content": "When does the office open on Monday?"}],
     response_a=[{"role": "assistant", "content": "At nine."}],

@@ -111,7 +111,7 @@ MATERIAL_RULE = (
 )
 
 NO_EXAMPLES = "(none)"
-# What blocks are called.
+# Titles of blocks.
 QUERY_TITLE = "user's query"
 CONTEXT_TITLE = "context"
 REFERENCE_TITLE = "reference answer"

@@ -11,14 +11,14 @@ SAFE_SHARE: Final = 0.96  # of the rate at which the server refused
 BACK_OFF_SHARE: Final = 0.97
 LARGE_RISE: Final = 1.06  # a trial that rises so far has found a new limit
 CLIMB_SECONDS: Final = 3.0  # from half the rate back to all of it
-TRIAL_AFTER_SECONDS: Final = 15.0  # doubled after each vain try
+TRIAL_AFTER_SECONDS: Final = 15.0  # doubled after each failed trial
 MAX_TRIAL_AFTER_SECONDS: Final = 300.0
-EARLY_TRIAL_SECONDS: Final = 3.0  # where the rate was but half known
+EARLY_TRIAL_SECONDS: Final = 3.0  # while the rate is only half known
 TRIAL_GROWTH_PER_SECOND: Final = 0.03
-BACK_OFF_SECONDS: Final = 0.5  # of silence after a refusal that names no time; doubled while it does not help
+BACK_OFF_SECONDS: Final = 0.5  # of silence after a refusal without a time; doubled while it does not help
 MAX_BACK_OFF_SECONDS: Final = 32.0
 MEASURE_SECONDS: Final = 1.0  # a rate measured over less says nothing
-BURST_SECONDS: Final = 0.01  # of sending at once, where the loop was late
+BURST_SECONDS: Final = 0.01  # of requests sent at once if the loop was late
 LIMIT_SECONDS: Final = 60.0
 
 
@@ -80,9 +80,11 @@ class AdaptiveRate:
     is_trial: bool = False
     silent_until: float = -math.inf
     back_off_seconds: float = BACK_OFF_SECONDS
-    recent: deque[tuple[float, int]] = field(default_factory=deque)  # when, and which
+    recent: deque[tuple[float, int]] = field(default_factory=deque)  # time and number of requests
     refused: int = 0
-    last_full: tuple[float, int] | None = None  # when the server was last full, and how many it had taken by then
+    last_full: tuple[float, int] | None = (
+        None  # when the server was last full, and how many requests it had accepted by then
+    )
 
     @property
     def rate(self) -> float:
@@ -139,7 +141,7 @@ class AdaptiveRate:
             self.limit = self.taken_before(sent)
             self.set_rate(self.limit / 2, now)
         elif taken <= self.last_full[1]:
-            self.set_rate(self.limit / 2, now)  # from nothing no rate is learned: the silence grows instead
+            self.set_rate(self.limit / 2, now)  # no requests accepted, no rate learned: the silence grows instead
         elif sent.at - self.last_full[0] >= MEASURE_SECONDS:
             self.learn((taken - self.last_full[1]) / (sent.at - self.last_full[0]), now)
         else:

@@ -51,7 +51,7 @@ RESERVED_BODY: Final[Mapping[str, str]] = {
 }
 # The same settings by Ollama's names, inside its options.
 RESERVED_OPTIONS: Final[Mapping[str, str]] = dict.fromkeys(("num_predict", "temperature", "seed"), SETTING_REASON)
-# Fields that change what a token costs: a price of their own goes with them.
+# Fields that change what a token costs: endpoints with them need prices of their own.
 SEPARATELY_PRICED_FIELDS: Final = ("service_tier", "speed", "inference_geo")
 
 

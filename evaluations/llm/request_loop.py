@@ -11,15 +11,15 @@ from typing import Final, Generic, Protocol, TypeVar
 
 Q = TypeVar("Q")
 A = TypeVar("A")
-# Leaves the commit 30 ms of the 50 within which an answer is to be stored.
+# Leaves 30 ms for the commit, since answers must be stored within 50 ms.
 STORE_WITHIN_SECONDS: Final = 0.02
 MAX_STORE_BATCH: Final = 64
 # Requests that end close together are replaced by one claim.
 COALESCE_SECONDS: Final = 0.01
-# What could not be sent so long after it was claimed goes back: the run may have been paused meanwhile.
+# Calls not sent so long after their claim are given back: the run may have been paused meanwhile.
 MAX_READY_SECONDS: Final = 1.0
 MAX_SILENT_SECONDS: Final = 5.0
-# While a commit takes longer than this nothing more is sent: what cannot be kept must not be bought.
+# While a commit takes longer, nothing is sent: what cannot be stored must not be bought.
 MAX_STORING_SECONDS: Final = 0.5
 
 
@@ -101,11 +101,11 @@ class RequestLoop(Generic[Q, A]):
         while not self.is_over():
             self.raise_fault()
             self.changed.clear()
-            # An answer not stored when the claim was made may put its call back to be asked again.
+            # An answer that was not stored before the claim may make its call pending again.
             unstored = self.unstored
             claimed = await self.fill()
             if claimed.calls:
-                continue  # until enough lies ready
+                continue  # until enough is ready
             if self.in_flight or self.ready or claimed.wait is not None:
                 await self.wait_for_change(claimed.wait)
             elif unstored:
@@ -137,7 +137,7 @@ class RequestLoop(Generic[Q, A]):
         expected_room = 0 if self.is_storing_stuck() else self.slots.expected_room(self.clock())
         if expected_room <= 2 * len(self.ready):
             self.send()
-            # A long silence is left to the sweep: no task sits idle for it.
+            # A long silence is left to the sweeper: no task idles for it.
             is_near = self.slots.wait(self.clock()) <= MAX_SILENT_SECONDS
             return ClaimResult(wait=MAX_READY_SECONDS if is_near else None)
         claimed = await self.claim_or_give_back(expected_room - len(self.ready))

@@ -27,7 +27,7 @@ class RetryPolicy:
         """
         if asked_for is not None:
             return asked_for * (1 + draw / 10)
-        # The exponent is bounded: two to the power of sixty tries is no float worth having.
+        # The exponent is bounded to keep the float finite.
         return min(self.most_seconds, self.first_seconds * 2.0 ** min(requests - 1, 30)) * (0.5 + draw)
 
     def wait_after_timeout(self, timed_out: int, timeout_seconds: float, draw: float) -> float:

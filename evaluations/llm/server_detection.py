@@ -18,7 +18,7 @@ from evaluations.llm.error_body import parse_json_object
 from evaluations.llm.token_usage import object_member, parse_token_count
 from evaluations.net.addresses import local_server_root
 
-# Status, headers (in any case) and JSON of an answer, None for what is no JSON; None where nobody answers.
+# Status, headers (in any case) and JSON of an answer (None if it is no JSON); None if nothing answers.
 ServerPage = tuple[int, Mapping[str, str], Any]
 
 GetPage = Callable[[str], ServerPage | None]
@@ -26,7 +26,7 @@ GetPage = Callable[[str], ServerPage | None]
 PostPage = Callable[[str, Mapping[str, Any]], ServerPage | None]
 
 KEY_REQUIRED_STATUSES: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-# Who signs the entries of a list of models.
+# The owners named in lists of models.
 DIALECT_BY_OWNER: Final = {
     "llamacpp": Dialect.LLAMA_CPP,
     "vllm": Dialect.VLLM,
@@ -34,13 +34,13 @@ DIALECT_BY_OWNER: Final = {
     "library": Dialect.OLLAMA,
 }
 
-# Names that servers have for the tokens of a model's context: the one it was loaded with before the one it may have.
+# Servers' names for a model's context in tokens: the loaded one before the largest one.
 CONTEXT_NAMES: Final = (
     *("loaded_context_length", "max_model_len", "context_length", "context_window", "max_context_length"),
     *("n_ctx", "max_input_tokens"),
 )
 
-MAX_MODEL_NAMES: Final = 20  # models of an Ollama that are asked for one by one
+MAX_MODEL_NAMES: Final = 20  # Ollama's models that are queried one by one
 MAX_MODEL_NAME_LENGTH: Final = 200
 
 
@@ -287,7 +287,7 @@ def text_or_empty(given: object) -> str:
 
 
 OTHER_SERVER_KIND: Final = "OpenAI-compatible"
-# What a page calls it.
+# Names on pages.
 SERVER_KINDS: Final = {
     Dialect.OLLAMA: "ollama",
     Dialect.LLAMA_CPP: "llama.cpp",
@@ -296,7 +296,7 @@ SERVER_KINDS: Final = {
     Dialect.LITELLM: "LiteLLM",
 }
 
-# Whoever answers does so from the same machine; a listener that says nothing is no server of models.
+# Servers on this machine answer at once; a silent listener is no LLM server.
 LOCAL_PROBE_TIMEOUT_SECONDS: Final = 2.0
 MAX_PAGE_BYTES: Final = 1_000_000
 

@@ -21,14 +21,14 @@ from typing import Final, NamedTuple
 
 from evaluations.domain.texts import Messages
 
-# No server is known to cut below this. A smaller count is of something else, such as what was not cached.
+# No server is known to cut below this. Smaller counts mean something else, such as uncached tokens only.
 MIN_CUT_TOKENS: Final = 500
 MIN_PROMPT_TOKENS: Final = 300
 MIN_SAMPLES: Final = 4  # prompts
 MAX_SAMPLES: Final = 64  # prompts
 # A text differs from others of its script: prose, code and tables stay above this share of their common rate.
 FAR_BELOW: Final = 0.74
-DEVIATIONS: Final = 1.25  # of what is not yet known of the rates
+DEVIATIONS: Final = 1.25  # of the uncertainty of the rates
 # A server may count the tokens of its template, or add them after the cut.
 CEILING_TOLERANCE: Final = 2
 MIN_SIZES_AT_CEILING: Final = 3

@@ -60,7 +60,7 @@ def billed_output_tokens(
     known = [] if out is None else [out]
     if total is not None and tokens_in is not None and total > tokens_in:
         known.append(total - tokens_in)
-    # More reasoning than output cannot stand inside it.
+    # More reasoning than output cannot be included in it.
     if reasoning is not None and (out is None or reasoning > out):
         known.append((out or 0) + reasoning)
     return min(max(known), MAX_TOKEN_COUNT) if known else None

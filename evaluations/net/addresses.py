@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.secrets import is_probable_key
 
-# A name of any other form could hand the server's own secrets to whoever names the address.
+# Any other name could send the server's own secrets to an address that a user chose.
 KEY_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY|JUDGEWEB_KEY_[A-Z0-9_]+")
 
 
@@ -56,7 +56,7 @@ def check_key_variable(given: str) -> str:
     return name
 
 
-# No name server of the public internet answers for these.
+# Names that the public DNS does not resolve.
 LOCAL_NAMES: Final = (".localhost", ".local", ".lan", ".internal", ".home.arpa")
 
 
@@ -78,11 +78,11 @@ def is_local_address(base_url: str) -> bool:
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-# All of IPv6 that was ever given out; what lies beside it leads into networks of one's own, if anywhere.
+# All of IPv6 that was ever assigned; other addresses lead into private networks, if anywhere.
 GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
-# Addresses of the other family inside: what they lead to is not to be seen from them.
+# Addresses that embed one of the other family, which hides where they lead.
 TRANSITION_NETWORKS: Final = (ipaddress.ip_network("2002::/16"), ipaddress.ip_network("2001::/32"))
-# The system's own patience with a name server that is silent can be minutes.
+# The system itself may wait minutes for a silent name server.
 LOOK_UP_SECONDS: Final = 5.0
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 OPENING: Final = re.compile(r"\{(?=\s*(?:,?\s?[\"'“”„«‘″＂}]|//|/\*|#|[^\W\d]\w{0,60}\s*:))")
 MAX_ATTEMPTS: Final = 50
 MAX_OBJECTS: Final = 1000
-MAX_QUOTES: Final = 20_000  # of all that are looked at for the end of a string
+MAX_QUOTES: Final = 20_000  # of all that are checked as the end of a string
 MAX_DEPTH: Final = 12
 SPACE: Final = re.compile(r"(?:\s|//[^\n]{0,300}(?=\n|\Z)|#[^\n]{0,300}(?=\n|\Z)|/\*[^*]{0,300}\*/)*")
 COMMENT: Final = re.compile(r"\s(?://|#|/\*).*", re.DOTALL)

@@ -7,14 +7,14 @@ from typing import Final
 from evaluations.domain.choices import Choice
 from evaluations.domain.rubrics import AspectSpec
 
-# Marks that some models write around a label although nobody asked for them.
+# Marks that some models write around a label unasked.
 IGNORED_MARKS: Final = " \t*_`\"'“”‘’«»[](){}<>$\\.!,:;#•。！，：；、【】「」"
 SIDE_WORDS: Final = (
     r"(?:the\s)?(?:response|answer|assistant|output|candidate|model|option|choice|summary|system|antwort|réponse"
     r"|respuesta|risposta|resposta|ответ|回答|回复|答案|답변|응답)"
 )
 
-# Words that may turn a verdict round, or doubt it, in the languages that models answer in.
+# Words that may reverse a verdict, or doubt it, in the languages that models answer in.
 DOUBTS: Final = re.compile(
     r"\b(?:not|no|nor|neither|never|none|nothing|cannot|wrong\w*|incorrect\w*|false|worse|worst|inferior|weaker"
     r"|poor\w*|bad\w*|ignor\w+|disregard\w*|wait|actually|however|but|although|though|unless|instead|rather|correction"
@@ -62,7 +62,7 @@ DENIAL_MARKS: Final = tuple("❌❎✗✘✖✕×👎🚫⛔☒☐")
 # Before a label that ends a quotation with other words in it.
 QUOTED: Final = re.compile(r"[\"“„«]\s{0,3}[^\W_][^\"“„«\n]{0,200}\Z")
 CLOSING_QUOTES: Final = tuple('"”“»')
-# Before a label in its sentence: it was thought of first only, or is another's.
+# Before a label in its sentence: it was only a first thought, or somebody else's.
 AT_FIRST: Final = re.compile(
     r"\b(?:(?:at first(?: \w+)?|initially|at a glance)\s?,\W{0,9}"
     r"|according to (?:the )?(?:response|assistant|answer|output)\b[^.!?\n]{0,40}"
@@ -80,7 +80,7 @@ REFUTATION: Final = re.compile(
     r"|or\b|only\b|than nothing|ist nicht|wäre|n['’]est pas|no es|não é|не\b|不)",
     re.IGNORECASE,
 )
-# Behind a verdict in JSON: it is taken back.
+# After a verdict in JSON: it is retracted.
 TAKEN_BACK: Final = re.compile(
     r"\b(?:wait|actually|correction|(?:scratch|strike) that|on second thoughts?|on re(?:flection|reading)|reconsider\w*"
     r"|oops|sorry|apolog\w+|hmm+|(?:ignore|disregard) (?:that|this|it|the above|my)"

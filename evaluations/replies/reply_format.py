@@ -10,9 +10,9 @@ from typing import Any, Final
 from evaluations.domain.judges import AttemptStep
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
 
-# A scale with more values than this is asked for as a number between its ends.
+# Scales with more values are requested as a number between their ends.
 MAX_SCALE_VALUES: Final = 101
-# How far a number may lie from a step: 0.1 + 0.2 is a value of a scale in tenths.
+# The tolerance around a step: 0.1 + 0.2 is a value of a scale in tenths.
 SCALE_TOLERANCE: Final = 1e-9
 # A number in the name of a band, such as both of "0.1 - 0.3".
 BAND_NUMBER: Final = re.compile(r"(?<![\d.])-?\d+(?:\.\d+)?")
@@ -72,7 +72,7 @@ def scale_meanings(aspect: AspectSpec) -> list[tuple[str, str]]:
 JSON_FORMAT: Final = "json"
 TEXT_FORMAT: Final = "text"
 TWO_STEP_FORMAT: Final = "two_step"
-# What the first of two requests asks for; the verdict follows in the second.
+# The instruction of the first of two requests; the verdict follows in the second.
 EVALUATION_INSTRUCTION: Final = (
     "Write your evaluation now, in plain text and step by step. You will be asked for the verdict itself afterwards."
 )

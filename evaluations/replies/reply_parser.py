@@ -61,7 +61,7 @@ class UnparsedReply:
     error: str
 
 
-TEXT_SEPARATOR: Final = "\x00"  # of texts that are looked at together: no mark reaches across it
+TEXT_SEPARATOR: Final = "\x00"  # between texts that are searched together: no mark crosses it
 TRUNCATED_REPLY: Final = UnparsedReply(CallState.TRUNCATED, "The reply was cut off at the token limit.")
 
 

@@ -42,8 +42,8 @@ REMARK_START: Final = re.compile(
     r"[.!:;,–—(\n-]|(?:because|since|as|due)\b|[A-Z]|[^\x00-\x7f]"
     r"|is (?:my|the) (?:final |own )?(?:verdict|answer|choice|judge?ment|decision|winner)\b"
 )
-MAX_PATTERN_MATCHES: Final = 100  # more are a model that repeats itself
-NEARBY_LENGTH: Final = 300  # characters around a label that are looked at
+MAX_PATTERN_MATCHES: Final = 100  # more mean that the model repeats itself
+NEARBY_LENGTH: Final = 300  # characters around a label that are examined
 SENTENCE_ENDINGS: Final = (".", "!", "?", "。", "！", "？")
 # How a line ends whose sentence goes on in the next, or that asks for a value which is no verdict.
 LABEL_CONTINUES: Final = re.compile(

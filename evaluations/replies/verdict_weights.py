@@ -24,9 +24,9 @@ from evaluations.replies.reply_format import (
 )
 from evaluations.replies.reply_parser import ParsedReply
 
-# What a choice is worth, to the side that it names first.
+# The worth of a choice, from the view of A.
 CHOICE_WORTH: Final[Mapping[Choice, float]] = {Choice.A: 1.0, Choice.TIE: 0.5, Choice.BOTH_BAD: 0.5, Choice.B: 0.0}
-# Of the probability: so much must lie on labels that were offered, and so little on tokens that begin several.
+# Shares of the probability: the least on offered labels, and the most on tokens that begin several of them.
 MIN_LABEL_MASS: Final = 0.5
 MAX_AMBIGUOUS_MASS: Final = 0.05
 # A token may hold the mark before a label and the one after it.

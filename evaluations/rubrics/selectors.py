@@ -54,7 +54,7 @@ def use_known_aspect_names(evaluation: Evaluation, spec: RubricSpec) -> RubricSp
     return replace(spec, aspects=aspects)
 
 
-# What a judge does not see, by the field that a pasted prompt has no placeholder for.
+# What a judge does not see, by the field without a placeholder in a pasted prompt.
 NOT_SEEN_WARNINGS: Final = {
     "query": "The prompt has no placeholder for the query. The judge will not see the conversation that the responses "
     "answer.",

@@ -22,7 +22,7 @@ from evaluations.rubrics.selectors import get_builtin_rubric, use_known_aspect_n
 
 FewShotExamples = Sequence[Mapping[str, Any]]
 
-# What rubrics could not say at first. Unsaid it stays out of the sum: versions of that time keep theirs.
+# Fields that were added later. At their defaults they stay out of the hash, so that older hashes stay valid.
 SPEC_DEFAULTS: Final = {"rationale_key": "rationale", "choices_key": "choices", "layout": FIRST_LAYOUT}
 ASPECT_DEFAULTS: Final = {"scale_labels": {}, "tie_margin": 0.0, "reply_key": "", "lower_is_better": False}
 
@@ -86,7 +86,7 @@ def create_next_version(
     """
     if spec.kind != rubric.kind:
         raise InputRefused(f"“{rubric.name}” is a {rubric.kind} rubric and stays one: make another rubric for this.")
-    if rubric.origin != RubricOrigin.IMPORTED:  # that one is never put to a judge
+    if rubric.origin != RubricOrigin.IMPORTED:  # imported ones never reach a judge
         refuse_unusable_rubric(spec)
         refuse_slow_pattern(spec)
     refuse_renamed_aspects(rubric.evaluation, spec)
@@ -155,7 +155,7 @@ def add_rubric_version(rubric: Rubric, spec: RubricSpec, *, number: int) -> Rubr
 
 def lock_aspects(evaluation_id: int) -> None:
     """Lock the evaluation's aspect slots until the transaction ends."""
-    # Not as a key: rows that belong to the evaluation are still written meanwhile, and one of them by whoever waits.
+    # Without the key: others still write rows of the evaluation meanwhile, among them those who wait for this lock.
     evaluation = Evaluation.objects.select_for_update(no_key=True).filter(pk=evaluation_id)
     list(evaluation.values_list("pk"))
 
@@ -170,7 +170,7 @@ def freeze_version(version: RubricVersion) -> None:
 def hash_rubric(spec: RubricSpec) -> str:
     """The SHA-256 of a rubric's content; equal content gives an equal hash."""
     if is_template(spec.placeholders):
-        spec = replace(spec, layout=FIRST_LAYOUT)  # a pasted prompt is in no layout
+        spec = replace(spec, layout=FIRST_LAYOUT)  # a pasted prompt has no layout
     said = drop_defaults(asdict(spec), SPEC_DEFAULTS)
     said["aspects"] = [drop_defaults(aspect, ASPECT_DEFAULTS) for aspect in said["aspects"]]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

@@ -217,7 +217,7 @@ def rubric_write(request: HttpRequest, slug: str) -> HttpResponse:
     kind = parse_rubric_kind((request.POST if request.method == "POST" else request.GET).get("kind", ""))
     if request.method != "POST":
         return open_first_version(request, evaluation, make_blank_rubric(kind))
-    # A step of the editor is no time to ask for the name.
+    # Steps of the editor do not require the name.
     about = RubricNameForm(initial=request.POST.dict()) if "step" in request.POST else RubricNameForm(request.POST)
 
     def write(spec: RubricSpec, editor: RubricEditor) -> str:

@@ -17,26 +17,26 @@ class ErrorWords:
 
     format: tuple[str, ...] = ()  # it does not take a reply of this shape
     context: tuple[str, ...] = ()  # the prompt is longer than the context, whatever the status
-    too_long: tuple[str, ...] = ()  # the same, in words that only count with a 4xx
+    too_long: tuple[str, ...] = ()  # the same, in words that count only with a 4xx
     never_fits: tuple[str, ...] = ()  # larger than a limit a minute: waiting does not help
     filter: tuple[str, ...] = ()  # a safety filter blocked the prompt or the reply
     credit: tuple[str, ...] = ()  # the account or the gateway's budget is used up
-    quota: tuple[str, ...] = ()  # a limit a day or so is reached, and will be lifted by itself
+    quota: tuple[str, ...] = ()  # a daily limit or the like is reached, and will be lifted automatically
     key: tuple[str, ...] = ()
     model: tuple[str, ...] = ()  # there is no such model
     wrong_address: tuple[str, ...] = ()
     place: tuple[str, ...] = ()  # the provider does not serve the place where the worker runs
     system: tuple[str, ...] = ()  # the model has no system role
-    remedy: tuple[str, ...] = ()  # the sentence itself says what a person must do
+    remedy: tuple[str, ...] = ()  # the message itself says what a person must do
     retry: tuple[str, ...] = ()  # a fault that may pass although its status says otherwise
     refused: tuple[str, ...] = ()  # with a 5xx: the request itself is refused, asking again does not help
     busy: tuple[str, ...] = ()  # with a 5xx: there were too many requests at once
     template: tuple[str, ...] = ()  # the model's chat template does not take these messages
-    loading: tuple[str, ...] = ()  # the server cannot load the model, for want of memory or at all
+    loading: tuple[str, ...] = ()  # the server cannot load the model, for lack of memory or other reasons
     budget: tuple[str, ...] = ()  # a gateway's own budget is used up
     rate: tuple[str, ...] = ()  # too many requests, where the status does not say so
-    flawed: tuple[str, ...] = ()  # the model failed to keep to the form of the reply
-    cut_off: tuple[str, ...] = ()  # it reached the limit of tokens before the form was complete
+    flawed: tuple[str, ...] = ()  # the model broke the format of the reply
+    cut_off: tuple[str, ...] = ()  # it reached the token limit before the reply was complete
 
     def plus(self, other: "ErrorWords") -> "ErrorWords":
         return ErrorWords(**{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})

@@ -36,7 +36,7 @@ from evaluations.llm.exchange import (
 from evaluations.llm.token_usage import object_member, parse_reasoning_tokens, parse_token_count
 
 ANTHROPIC_VERSION: Final = "2023-06-01"
-# What is sent where the judge has no limit. Every model that is offered takes it, and a reply with thoughts fits.
+# Sent if the judge has no limit. Every offered model takes it, and it fits a reply with its thinking.
 DEFAULT_MAX_TOKENS: Final = 16_000
 THINKING: Final = "thinking"
 STOP_REASONS: Final = {"end_turn": "stop", "stop_sequence": "stop"}

@@ -15,18 +15,18 @@ from evaluations.llm.token_usage import object_member, parse_usage
 TEXT_PART_TYPES: Final = ("text", "output_text")  # the kinds of parts that are the reply
 REASONING_PART_TYPES: Final = ("thinking", "reasoning", "thought", "reasoning_text", "summary_text")
 MIN_LOGPROB: Final = -9999.0
-# What servers say instead of content_filter and of length.
+# Servers' words for content_filter and for length.
 FILTERED_REASONS: Final = (
     *("content_filter", "content_filtered", "safety", "recitation", "prohibited_content", "blocklist", "spii"),
     *("sensitive", "refusal", "guardrail_intervened", "image_safety"),
 )
 LENGTH_REASONS: Final = ("max_tokens", "model_length", "model_context_window_exceeded", "max_output_tokens")
-# How many likely tokens are asked for at each place of a reply: a rubric has few labels, but a label has spellings.
+# Likely tokens requested per position: a rubric has few labels, but each has several spellings.
 TOP_LOGPROBS: Final = 20
-FEW_LOGPROBS: Final = 5  # where a server does not take so many
-# Why a model stopped that did not come to its end.
+FEW_LOGPROBS: Final = 5  # for servers that do not take so many
+# Finish reasons of broken-off replies.
 ABORTED_REASONS: Final = ("error", "network_error", "insufficient_system_resource")
-# What many servers say in the same words.
+# Words that many servers share.
 CHAT_ERROR_WORDS: Final = ErrorWords(
     format=(
         *("response_format", "response format", "json_schema", "json schema", "json_object", "structured output"),
@@ -170,7 +170,7 @@ def parse_chat_answer(
         return blocked_answer(body, counted) if is_blocked_completion(body) else None
     message = choice.get("message")
     finish_reason = normalise_finish_reason(content_text(choice.get("finish_reason")))
-    if finish_reason:  # a filter, or thoughts that used up the limit, often leave no message
+    if finish_reason:  # filters, and reasoning that used up the limit, often leave no message
         message = message or {}
     if not isinstance(message, dict) or finish_reason in ABORTED_REASONS:
         return None
@@ -232,7 +232,7 @@ def part_reasoning(part: Mapping[str, Any]) -> str:
 
 def normalise_finish_reason(given: str) -> str:
     """Why the model stopped, in the protocol's word for filters and limits."""
-    word = given.partition(":")[0].strip().lower()  # some say after a colon what was found
+    word = given.partition(":")[0].strip().lower()  # some servers add details after a colon
     if word in FILTERED_REASONS:
         return "content_filter"
     return "length" if word in LENGTH_REASONS else given[:40]

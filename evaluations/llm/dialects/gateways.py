@@ -21,9 +21,9 @@ from evaluations.llm.exchange import (
 )
 from evaluations.llm.token_usage import object_member, parse_nano_usd
 
-# What may be left out where nobody serves the model with all that was asked for, what matters least first.
+# Settings to omit if no provider serves the model with all of them, the least important first.
 DROPPABLE_SETTINGS: Final = ("logprobs", "seed", "reasoning_effort", "temperature")
-DAILY_LIMIT_WAIT_SECONDS: Final = 3600.0  # a daily limit of a key ends at midnight: looked at again every hour
+DAILY_LIMIT_WAIT_SECONDS: Final = 3600.0  # a key's daily limit ends at midnight: checked every hour
 
 
 def build_openrouter_body(request: Request) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from evaluations.llm.error_body import ErrorBody
 from evaluations.llm.exchange import Answer, LLMError, Request, Retry, Server, StopRun
 from evaluations.llm.token_usage import object_member, parse_nano_usd
 
-# What providers say that have no dialect of their own.
+# Words of providers without a dialect of their own.
 OTHER_ERROR_WORDS: Final = ErrorWords(
     too_long=(
         "`inputs` tokens",  # TGI: `inputs` tokens + `max_new_tokens` must be <= 4096
@@ -44,7 +44,7 @@ OTHER_ERROR_WORDS: Final = ErrorWords(
     model=("unknown_model", "模型不存在", "not found for account"),
     rate=("并发数过高", "频率过高", "速率限制", "访问量过大"),
 )
-# Where a number says what a status of the protocol says: those of Zhipu stand in an error, those of MiniMax in a 200.
+# Codes that mean a status of the protocol: Zhipu's are in an error, MiniMax's in a body of status 200.
 ZHIPU_CODES: Final = {
     **dict.fromkeys(("1301",), (400, "content_filter")),
     **dict.fromkeys(("1261",), (400, "context_length_exceeded")),
@@ -63,7 +63,7 @@ MINIMAX_CODES: Final = {
     **dict.fromkeys((2056,), (429, "requests_per_day")),
     **dict.fromkeys((1042, 2013), (400, "invalid_params")),
 }
-TRANSIENT_STATUS: Final = 503  # any other number of MiniMax is a fault of its own
+TRANSIENT_STATUS: Final = 503  # any other code of MiniMax is a fault of its own
 SUCCESS_CODES: Final = (0, 200, "0", "200", "", None)
 
 

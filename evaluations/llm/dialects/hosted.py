@@ -61,7 +61,7 @@ GROQ_ADAPTER: Final = Adapter(
         ErrorWords(
             flawed=(
                 *("json_validate_failed", "output_parse_failed", "tool_use_failed"),
-                "'failed_generation'",  # its sentence, where a gateway leaves the code out
+                "'failed_generation'",  # its message, for gateways that omit the code
             ),
             cut_off=("max completion tokens reached",),
             model=("decommissioned",),
@@ -73,7 +73,7 @@ GROQ_ADAPTER: Final = Adapter(
 XAI_LIMIT_NAME: Final = "max_completion_tokens"  # the older name is deprecated
 XAI_TOP_LOGPROBS: Final = 8  # more are refused
 TICKS_PER_USD: Final = 10**10
-# A count that xAI alone gives, by which its usage is known behind a gateway.
+# A count that only xAI reports, which identifies its usage behind a gateway.
 XAI_USAGE_NAME: Final = "num_sources_used"
 # "Requests per Day (actual/limit): 16/0, Tokens per Minute (actual/limit): 65605/16000"
 XAI_LIMITS: Final = re.compile(r"per (\w+) \(actual/limit\): *(\d+)/(\d+)", re.IGNORECASE)
@@ -133,13 +133,13 @@ XAI_ADAPTER: Final = Adapter(
     ),
 )
 
-# A quota a day is lifted at midnight in California. The delay that is named for it is often that of the minute's.
+# Daily quotas are lifted at midnight in California. The delay named for them is often the minute quota's.
 HOUR_SECONDS: Final = 3600.0
 SHORT_DELAY_SECONDS: Final = 300.0
 RETRY_DELAY: Final = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
 NO_QUOTA: Final = re.compile(r"limit: 0(?![.\d])")
 ANY_LIMIT: Final = re.compile(r"limit: \d")
-# What refuses a schema, often among the details of a sentence that says nothing.
+# Words that refuse a schema, often among the details of a generic message.
 SCHEMA_REFUSED_WORDS: Final = (
     *("too many states", "specified schema", "response_schema", "response_json_schema", "schema nesting"),
 )

@@ -28,7 +28,7 @@ from evaluations.llm.error_body import SETTING_NAMES, ErrorBody
 from evaluations.llm.exchange import Answer, LLMError, RecordOnCall, Request, Retry, Server, SettingRefused, StopRun
 from evaluations.llm.token_usage import object_member, parse_usage
 
-# The older name, max_tokens, is refused by the models that reason; the newer one is taken by all.
+# Reasoning models refuse the older name, max_tokens; all accept the newer one.
 OPENAI_LIMIT_NAME: Final = "max_completion_tokens"
 OPENAI_ADAPTER: Final = Adapter(
     dialect=Dialect.OPENAI,

@@ -94,10 +94,10 @@ LM_STUDIO_ADAPTER: Final = Adapter(
 
 NATIVE_PROTOCOL: Final = "native"
 OLLAMA_HOST: Final = "ollama.com"
-# The least context of any server, and the steps in which more is asked for: each other size loads the model anew.
+# The smallest context of any server, and the step of larger ones: each new size loads the model again.
 MIN_CONTEXT: Final = 4096
 CONTEXT_STEP: Final = 4096
-# Efforts by other names; none is no thinking.
+# Efforts with other names; none means no thinking.
 THINK_BY_EFFORT: Final[Mapping[str, str | bool]] = {"none": False, "minimal": "low", "xhigh": "high"}
 NOT_ANSWERED_REASONS: Final = ("load", "unload")  # the model was loaded or unloaded, nothing else
 NO_SUCH_PATH_STATUSES: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
@@ -119,7 +119,7 @@ def build_ollama_body(request: Request) -> dict[str, Any]:
         "model": request.model,
         "messages": request_messages(request),
         "stream": False,
-        # Neither the prompt nor what was written so far is to be cut. Older versions pass over both.
+        # Neither the prompt nor the reply may be cut. Older versions ignore both.
         "truncate": False,
         "shift": False,
         "options": ollama_options(request),
@@ -159,7 +159,7 @@ def ollama_format(request: Request) -> dict[str, Any]:
 def parse_ollama_answer(given: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
     if not is_native_request(request):
         return parse_chat_answer(given, headers, request)
-    if "choices" in given:  # it answers on the native path as well, but passes over what stands in native names
+    if "choices" in given:  # it answers on the native path as well, but ignores native names
         usage = parse_usage(given["usage"]) if isinstance(given.get("usage"), Mapping) else None
         raise native_api_refused("It answers in the protocol of OpenAI.", http_status=HTTPStatus.OK, usage=usage)
     message = given.get("message")
@@ -233,7 +233,7 @@ OLLAMA_ADAPTER: Final = Adapter(
     ),
 )
 
-# The server gave up on a reply that it had begun: what there is of it is no answer.
+# The server aborted its reply: the part that was written is no answer.
 VLLM_ABORTED_REASONS: Final = ("abort", "error")
 VLLM_CONTEXT_LENGTH: Final = re.compile(r"maximum context length (?:is|of) (\d+)")
 
@@ -268,7 +268,7 @@ VLLM_ADAPTER: Final = Adapter(
     words=ErrorWords(
         format=("xgrammar", "guided decoding", "guided_json", "outlines", "structured outputs"),
         refused=("grammar error", "xgrammar"),
-        # The prompt is taken off the window before it is looked at what is left for the reply.
+        # The prompt is subtracted from the window before the space for the reply is checked.
         too_long=("max_tokens must be at least 1, got -",),
         context=("maximum model length", "max_model_len"),
     ),
