@@ -112,8 +112,8 @@ def guess_format(kind: RubricKind, text: str, after: str, fields: Collection[str
     return guess_pairwise_format(text, after)
 
 
-def single_aspect_format(aspect: AspectSpec, **said: str) -> GuessedFormat:
-    return GuessedFormat((aspect,), (aspect.key,), **said)
+def single_aspect_format(aspect: AspectSpec, **options: str) -> GuessedFormat:
+    return GuessedFormat((aspect,), (aspect.key,), **options)
 
 
 def guess_pairwise_format(text: str, after: str) -> GuessedFormat:
@@ -336,16 +336,18 @@ def add_scale(form: GuessedFormat, text: str, after: str) -> GuessedFormat:
     meanings = {band: meaning.strip() for band, meaning in SCALE_BAND.findall(text)}
     ends = SCALE_ENDS.search(text)
     ranges = SCALE_RANGE.search(text)
-    told = [
+    candidates = [
         find_enum_values(after),
         list(meanings),
         *(list(one.groups()) if one else [] for one in (ends, ranges)),
         DEFAULT_SCALE,
     ]
-    written = next(words for words in told if len(set(parse_number_words(words))) > 1)
+    written = next(words for words in candidates if len(set(parse_number_words(words))) > 1)
     low, high = min(parse_number_words(written)), max(parse_number_words(written))
     meanings = {
-        band: said for band, said in meanings.items() if all(low <= one <= high for one in parse_band_numbers(band))
+        band: meaning
+        for band, meaning in meanings.items()
+        if all(low <= one <= high for one in parse_band_numbers(band))
     }
     is_fine = (high - low <= 1 and not meanings) or CONTINUOUS_WORDS.search(text)
     step = None if is_fine or "." in "".join([*written, *meanings]) else 1.0
@@ -412,11 +414,11 @@ def pick_rationale_key(names: Iterable[str], otherwise: str = "rationale") -> st
 def make_named_aspect(name: str, text: str) -> AspectSpec:
     """The aspect with this key, defined by the text after its name and a colon."""
     key = re.sub(r"[^a-z0-9_-]+", "_", fold_label(name)).strip("_")[:60] or OVERALL_ASPECT.key
-    said = find_definition(name, text)
+    definition = find_definition(name, text)
     return AspectSpec(
         key,
         name.strip().replace("_", " ").capitalize()[:80],
-        said[1].strip() if said else "",
+        definition[1].strip() if definition else "",
         reply_key="" if name == key else name,
     )
 
@@ -428,5 +430,5 @@ def find_definition(name: str, text: str) -> re.Match[str] | None:
 
 def definition_position(aspect: AspectSpec, text: str) -> int:
     """Where the text defines the aspect; undefined aspects come last."""
-    said = find_definition(aspect.reply_key or aspect.key, text)
-    return said.start() if said else len(text)
+    definition = find_definition(aspect.reply_key or aspect.key, text)
+    return definition.start() if definition else len(text)

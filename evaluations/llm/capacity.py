@@ -23,7 +23,7 @@ class Capacity:
 
     limits: RateLimits = field(default_factory=RateLimits)
     window: ConcurrencyWindow = field(default_factory=ConcurrencyWindow)
-    pace: AdaptiveRate = field(default_factory=AdaptiveRate)
+    rate: AdaptiveRate = field(default_factory=AdaptiveRate)
     requests: TokenBucket | None = None
     tokens: TokenBucket | None = None
     users: "list[CapacityUser]" = field(default_factory=list)
@@ -61,7 +61,7 @@ class Capacity:
 
     def wait(self, now: float) -> float:
         """Seconds until time alone allows one more request, or until the next check."""
-        waits = [self.pace.wait(now), EXPIRED_SHARE_SECONDS if now >= self.valid_until else 0.0]
+        waits = [self.rate.wait(now), EXPIRED_SHARE_SECONDS if now >= self.valid_until else 0.0]
         if self.requests is not None:
             waits.append(self.requests.wait(now, 1))
         if self.tokens is not None:
@@ -73,7 +73,7 @@ class Capacity:
         self.number += 1
         if self.in_flight >= self.max_in_flight_now:
             self.window.full_at = now
-        self.pace.sent(now, self.number)
+        self.rate.sent(now, self.number)
         if self.requests is not None:
             self.requests.level -= 1
         if self.tokens is not None:
@@ -83,8 +83,8 @@ class Capacity:
     def may_send(self, now: float, seconds: float) -> int:
         """How many requests the rate and the limits per minute allow within these seconds."""
         buckets = [self.requests] if self.requests is not None else []
-        if self.pace.limit is not None:
-            buckets.append(self.pace.bucket)
+        if self.rate.limit is not None:
+            buckets.append(self.rate.bucket)
         return int(
             min((bucket.level + bucket.rate * seconds for bucket in buckets), default=self.max_in_flight_now) + 1e-6
         )
@@ -111,11 +111,11 @@ class Capacity:
 
     def rejected(self, sent: RequestInFlight, now: float, after: float | None = None) -> None:
         """Status 429: too many requests, or too fast. A burst counts once; the time that the server named is kept."""
-        self.pace.refuse(sent)
+        self.rate.refuse(sent)
         if self.window.cut(sent, now, back_to=1):
-            self.pace.slow_down(sent, now, after)
+            self.rate.slow_down(sent, now, after)
         elif after is not None:
-            self.pace.silent_until = max(self.pace.silent_until, now + after)
+            self.rate.silent_until = max(self.rate.silent_until, now + after)
 
     def timed_out(self, sent: RequestInFlight, now: float) -> None:
         self.window.cut(sent, now, back_to=0.5)

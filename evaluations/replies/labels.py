@@ -141,13 +141,13 @@ def match_sole_label(aspect: AspectSpec, words: str) -> str | None:
     """The label that makes up these words, apart from marks and a word such as “Response”."""
     if len(words) > MAX_LABEL_LENGTH:
         return None
-    known, said = bare_labels(aspect), bare_words(words)
-    if said in known:
-        return known[said]
-    if (named := strip_side_word(said)) in known:
+    known, bare = bare_labels(aspect), bare_words(words)
+    if bare in known:
+        return known[bare]
+    if (named := strip_side_word(bare)) in known:
         return known[named]
-    tie = re.sub(r"^(?:it['’]?s\s|it is\s)?an?\s", "", said, count=1)
-    return known.get(tie) if tie != said and aspect.label(Choice.TIE) == known.get(tie) else None
+    tie = re.sub(r"^(?:it['’]?s\s|it is\s)?an?\s", "", bare, count=1)
+    return known.get(tie) if tie != bare and aspect.label(Choice.TIE) == known.get(tie) else None
 
 
 def match_json_label(aspect: AspectSpec, words: str) -> str | None:
@@ -155,9 +155,9 @@ def match_json_label(aspect: AspectSpec, words: str) -> str | None:
     for choice in aspect.choices:
         if aspect.label(choice) == words:
             return words
-    said = fold_label(words)
+    folded = fold_label(words)
     for choice in aspect.choices:
-        if fold_label(aspect.label(choice)) == said:
+        if fold_label(aspect.label(choice)) == folded:
             return aspect.label(choice)
     led = strip_lead(words)
     if alone := match_sole_label(aspect, words) or (match_sole_label(aspect, led) if led else None):
@@ -171,15 +171,15 @@ def match_json_label(aspect: AspectSpec, words: str) -> str | None:
 def match_leading_labels(aspect: AspectSpec, words: str) -> Iterator[tuple[str, str]]:
     """Each label at the start of the words, with what follows it."""
     whole = words.lstrip(LEADING_MARKS)
-    for said in dict.fromkeys((whole, SIDE_PREFIX.sub("", whole, count=1).lstrip(LEADING_MARKS))):
+    for start in dict.fromkeys((whole, SIDE_PREFIX.sub("", whole, count=1).lstrip(LEADING_MARKS))):
         for choice in aspect.choices:
             core = aspect.label(choice).strip(IGNORED_MARKS)
             if (
                 core
-                and fold_label(said[: len(core)]) == core.casefold()
-                and not said[len(core) : len(core) + 1].isalnum()
+                and fold_label(start[: len(core)]) == core.casefold()
+                and not start[len(core) : len(core) + 1].isalnum()
             ):
-                yield aspect.label(choice), said[len(core) :].lstrip("*_`\"'”’)]")
+                yield aspect.label(choice), start[len(core) :].lstrip("*_`\"'”’)]")
 
 
 def is_label_unaffected(aspect: AspectSpec, label: str, rest: str) -> bool:

@@ -42,45 +42,45 @@ WRAPPER_KEYS: Final = {
 }
 
 
-def parse_whole_object(asked: ReplyContext, text: str) -> ParsedVerdicts | None:
-    members = None if wants_text(asked.spec) and not asked.alone else parse_sole_object(strip_fence(text))
+def parse_whole_object(context: ReplyContext, text: str) -> ParsedVerdicts | None:
+    members = None if wants_text(context.spec) and not context.alone else parse_sole_object(strip_fence(text))
     if members is None:
         return None
     members = unwrap_members(members)
     try:
-        return validate_verdicts(asked, members)
+        return validate_verdicts(context, members)
     except UnreadableReply:
-        if is_verdict_object(asked.spec, members):
+        if is_verdict_object(context.spec, members):
             raise
         return None
 
 
-def parse_json_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
+def parse_json_verdicts(context: ReplyContext, text: str) -> ParsedVerdicts:
     """The verdict of the objects in a reply, if all that may be the judge's own agree.
 
     All parts of a verdict must be in a readable object: a key elsewhere may belong to one that the judge only quotes or
     retracts.
     """
     text = strip_end_marks(text).rstrip("`~ \n")
-    objects, is_broken = find_json_objects(text, may_end_open=not asked.is_cut_off)
+    objects, is_broken = find_json_objects(text, may_end_open=not context.is_cut_off)
     readings: list[ParsedVerdicts] = []
     problem: UnreadableReply | None = None
     is_last, end = False, 0
     for one in objects:
         one = replace(one, members=unwrap_members(one.members))
         try:
-            readings.append(parse_object_verdicts(asked, one, text, text[end : one.start]))
+            readings.append(parse_object_verdicts(context, one, text, text[end : one.start]))
             is_last = True
         except QuotedVerdict as error:
             problem = problem or error
         except UnreadableReply as error:
-            problem, is_last = error, is_last and not is_verdict_object(asked.spec, one.members)
+            problem, is_last = error, is_last and not is_verdict_object(context.spec, one.members)
         end = one.end
     starts, ends = [one.start for one in objects], [one.end for one in objects]
     outside = [text[start:end] for start, end in zip([0, *ends], [*starts, len(text)], strict=True)]
     # Words before a verdict may name a key and go on in prose; words after it may not.
-    is_open = any(contains_key(asked.spec, part, VALUE_START) for part in outside) or contains_key(
-        asked.spec, outside[-1]
+    is_open = any(contains_key(context.spec, part, VALUE_START) for part in outside) or contains_key(
+        context.spec, outside[-1]
     )
     if is_open or (is_broken and not readings and not problem):
         raise UnreadableReply("The reply holds a JSON object that is broken.")
@@ -89,23 +89,23 @@ def parse_json_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
     if any(reading[0] != readings[0][0] for reading in readings):
         raise UnreadableReply("The reply gives more than one verdict.")
     if TAKEN_BACK.search(outside[-1]) or is_contradicted_verdict(
-        asked, readings[0], "\n".join(outside[:-1]), outside[-1]
+        context, readings[0], "\n".join(outside[:-1]), outside[-1]
     ):
         raise UnreadableReply("The reply takes its verdict back.")
     return readings[-1]
 
 
-def is_contradicted_verdict(asked: ReplyContext, reading: ParsedVerdicts, before: str, remark: str) -> bool:
+def is_contradicted_verdict(context: ReplyContext, reading: ParsedVerdicts, before: str, remark: str) -> bool:
     """Whether the words around a verdict contradict it: by its key, on a line of its own, or in a clause."""
-    spec, verdicts = asked.spec, reading[0]
+    spec, verdicts = context.spec, reading[0]
     around = f"{before}\n{remark}".casefold()
     for aspect in spec.aspects:
         if loosen_key(reply_key(aspect))[:3] not in around:
             continue
         given = rf"(?<![\w-]){key_pattern(reply_key(aspect))}\W{{0,6}}?(?:[:=：→]|->|{{}})\s{{0,3}}([^\n]{{1,60}})"
         for words, more in ((before, r"\Z\A"), (remark, r"\b(?:to|should be|is)\b")):
-            said = re.findall(given.replace("{}", more), words, re.IGNORECASE) if words.strip() else []
-            if any(is_other_verdict(spec, aspect, one, verdicts[aspect.key]) for one in said):
+            values = re.findall(given.replace("{}", more), words, re.IGNORECASE) if words.strip() else []
+            if any(is_other_verdict(spec, aspect, one, verdicts[aspect.key]) for one in values):
                 return True
     if len(spec.aspects) > 1 or not remark.strip():
         return False
@@ -129,12 +129,12 @@ def is_other_verdict(spec: RubricSpec, aspect: AspectSpec, given: object, verdic
         return False
 
 
-def parse_object_verdicts(asked: ReplyContext, one: JsonObject, reply: str, before: str) -> ParsedVerdicts:
-    reading = validate_verdicts(asked, one.members)
+def parse_object_verdicts(context: ReplyContext, one: JsonObject, reply: str, before: str) -> ParsedVerdicts:
+    reading = validate_verdicts(context, one.members)
     written = reply[one.start : one.end]
-    if one.is_flawed and not is_unambiguous_object(asked.spec, one, written):
+    if one.is_flawed and not is_unambiguous_object(context.spec, one, written):
         raise UnreadableReply("The reply holds a JSON object that is broken.")
-    if is_quoted_object(asked, one, written, reply) or is_announced_as_other(before):
+    if is_quoted_object(context, one, written, reply) or is_announced_as_other(before):
         raise QuotedVerdict("The reply gives no verdict of its own: it only quotes one.")
     return reading
 
@@ -147,10 +147,10 @@ def is_announced_as_other(before: str) -> bool:
     return bool(NOT_OWN_VERDICT.search(lines[-1]))
 
 
-def validate_verdicts(asked: ReplyContext, found: Mapping[str, Any]) -> ParsedVerdicts:
-    spec, given = asked.spec, fold_keys(asked.spec, found)
+def validate_verdicts(context: ReplyContext, found: Mapping[str, Any]) -> ParsedVerdicts:
+    spec, given = context.spec, fold_keys(context.spec, found)
     rationale = given.get(fold_label(spec.rationale_key))
-    if rationale is None and is_pointwise(spec) and not asked.alone:
+    if rationale is None and is_pointwise(spec) and not context.alone:
         raise UnreadableReply(f"The reply's JSON has no “{spec.rationale_key}”.")
     labels = find_verdict_object(spec, given)
     missing = [reply_key(aspect) for aspect in spec.aspects if fold_label(reply_key(aspect)) not in labels]
@@ -165,8 +165,8 @@ def validate_verdicts(asked: ReplyContext, found: Mapping[str, Any]) -> ParsedVe
 
 def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, Any], verdicts: Mapping[str, VerdictValue]) -> None:
     """UnreadableReply if another member gives another verdict, or retracts this one."""
-    asked = 1 if spec.choices_key and fold_label(spec.choices_key) in given else len(spec.aspects)
-    if len(given) == asked + (fold_label(spec.rationale_key) in given):
+    expected = 1 if spec.choices_key and fold_label(spec.choices_key) in given else len(spec.aspects)
+    if len(given) == expected + (fold_label(spec.rationale_key) in given):
         return
     known = {fold_label(key) for key in verdict_keys(spec)}
     for key, value in given.items():
@@ -252,19 +252,19 @@ def unwrap_members(members: JsonMembers) -> JsonMembers:
     return inner if isinstance(inner, JsonMembers) else members
 
 
-def is_quoted_object(asked: ReplyContext, one: JsonObject, written: str, reply: str) -> bool:
+def is_quoted_object(context: ReplyContext, one: JsonObject, written: str, reply: str) -> bool:
     """Whether an object among other words occurs in a judged text: it was planted there and is not the judge's own.
 
     Verdicts with their keys suffice, since a quotation may omit the reasons. A reply that is only the object is the
     judge's own, whatever a judged text contains.
     """
-    if asked.judged is None or (strip_fence(reply) == written and not one.is_flawed):
+    if context.judged is None or (strip_fence(reply) == written and not one.is_flawed):
         return False
     whole, parts = (
         squeeze_quotation(written),
-        [squeeze_quotation(label) for label in verdict_labels(asked.spec, one.members)],
+        [squeeze_quotation(label) for label in verdict_labels(context.spec, one.members)],
     )
-    judged = list_all_texts(asked.judged())
+    judged = list_all_texts(context.judged())
     texts = [squeeze_quotation(text) for text in judged]
     if any(whole in text or all(f"{part}," in text or f"{part}}}" in text for part in parts) for text in texts):
         return True

@@ -86,13 +86,13 @@ def repeats_passage(reply: str, texts: Sequence[str], parts: Iterable[str] = ())
 def contains_parts(text: str, parts: Sequence[str]) -> bool:
     """Whether the text contains every part, by letters and digits; the fast comparison in ASCII comes first."""
     if has_styled_letters(text):
-        held = plain_letters(text)
-        return all(plain_letters(part) in held for part in parts)
-    held = ascii_letters_and_digits(text)
-    if any(ascii_letters_and_digits(part) not in held for part in parts):
+        letters = plain_letters(text)
+        return all(plain_letters(part) in letters for part in parts)
+    letters = ascii_letters_and_digits(text)
+    if any(ascii_letters_and_digits(part) not in letters for part in parts):
         return False
-    held = letters_and_digits(text)
-    return all(letters_and_digits(part) in held for part in parts)
+    letters = letters_and_digits(text)
+    return all(letters_and_digits(part) in letters for part in parts)
 
 
 def letters_and_digits(text: str) -> str:

@@ -177,10 +177,10 @@ def parse_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
 
 def parse_verdict_alone(asked: ReplyContext, text: str) -> ParsedVerdicts:
     """The verdict without reasons: an object, or for a single aspect a label that makes up the whole reply."""
-    said = strip_fence(strip_end_marks(text))
-    if len(asked.spec.aspects) == 1 and len(said.splitlines()) == 1 and not asked.in_line:
+    spoken = strip_fence(strip_end_marks(text))
+    if len(asked.spec.aspects) == 1 and len(spoken.splitlines()) == 1 and not asked.in_line:
         (aspect,) = asked.spec.aspects
-        if label := match_line_label(aspect, said):
+        if label := match_line_label(aspect, spoken):
             return {aspect.key: parse_text_verdict(asked.spec, aspect, label)}, ""
     return parse_json_verdicts(asked, text)
 
@@ -206,9 +206,9 @@ def reply_state(read: ParsedReply | UnparsedReply, replies: Sequence[str], judge
 
 def is_dictated_reply(replies: Iterable[str], judged: JudgedTexts) -> bool:
     """Whether one of the replies, of 40 characters or more, is only a passage of a judged text."""
-    said = {strip_reply_marks(text) for reply in replies for text in (reply, evaluation_text(reply))}
-    said |= {strip_last_lead(text) for text in said}
-    whole = [text for text in said if len(" ".join(text.split())) >= MIN_DICTATED_LENGTH]
+    stripped = {strip_reply_marks(text) for reply in replies for text in (reply, evaluation_text(reply))}
+    stripped |= {strip_last_lead(text) for text in stripped}
+    whole = [text for text in stripped if len(" ".join(text.split())) >= MIN_DICTATED_LENGTH]
     if not whole:
         return False
     texts = [unescape_text(text) for text in list_all_texts(judged()) if len(text) >= MIN_DICTATED_LENGTH / 2]

@@ -65,29 +65,29 @@ NUMBER_SIGN: Final = re.compile(r"(?:[-−–+.,~∼≈<≤≥±¬!≠?$€£/^]
 MAX_LAST_LINES: Final = 6
 
 
-def parse_text_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
+def parse_text_verdicts(context: ReplyContext, text: str) -> ParsedVerdicts:
     """The label in the declared form, or alone on the last line. Labels inside prose never count."""
-    (aspect,) = asked.spec.aspects
+    (aspect,) = context.spec.aspects
     text = text.strip()
-    labels = find_labels_at_end(asked, text) or find_labels_before_remark(asked, text)
+    labels = find_labels_at_end(context, text) or find_labels_before_remark(context, text)
     if not labels:
         raise UnreadableReply("The reply does not end in a verdict of the form that the rubric declares.")
     labels += find_other_statements(aspect, strip_end_marks(text))
-    verdicts = {parse_text_verdict(asked.spec, aspect, label) for label in labels}
+    verdicts = {parse_text_verdict(context.spec, aspect, label) for label in labels}
     if len(verdicts) > 1:
         raise UnreadableReply(f"The reply gives more than one verdict: {', '.join(dict.fromkeys(labels))}.")
     return {aspect.key: verdicts.pop()}, text
 
 
-def find_labels_at_end(asked: ReplyContext, text: str) -> list[str]:
+def find_labels_at_end(context: ReplyContext, text: str) -> list[str]:
     """The labels in the declared form, also before closing marks; else the label of the last line."""
-    (aspect,) = asked.spec.aspects
-    pattern = verdict_pattern(asked.spec)
-    if asked.in_line and not text.endswith(tuple(bracketed_label_pattern(aspect))):
+    (aspect,) = context.spec.aspects
+    pattern = verdict_pattern(context.spec)
+    if context.in_line and not text.endswith(tuple(bracketed_label_pattern(aspect))):
         return []
     plain = strip_end_marks(text)
     found = (
-        next(filter(None, (find_pattern_labels(asked, pattern, form) for form in reply_variants(text, plain))), [])
+        next(filter(None, (find_pattern_labels(context, pattern, form) for form in reply_variants(text, plain))), [])
         if pattern
         else []
     )
@@ -107,7 +107,7 @@ def reply_variants(text: str, plain: str) -> Iterator[str]:
         yield LATEX.sub(r"\1", plain)
 
 
-def find_pattern_labels(asked: ReplyContext, pattern: str, text: str) -> list[str]:
+def find_pattern_labels(context: ReplyContext, pattern: str, text: str) -> list[str]:
     """The labels that the rubric's pattern finds and no words around them deny.
 
     Words that also occur in a judged text may be quoted: they count only as the whole last line.
@@ -124,8 +124,8 @@ def find_pattern_labels(asked: ReplyContext, pattern: str, text: str) -> list[st
     ]
     if found and not own and found[-1].end > len(text.rstrip().rpartition("\n")[0]):
         raise UnreadableReply("The reply denies the verdict that it ends in, or gives it as another's.")
-    found, judged = own, asked.judged
-    if found and is_label_retracted(asked, found[-1].label, text[found[-1].end :]):
+    found, judged = own, context.judged
+    if found and is_label_retracted(context, found[-1].label, text[found[-1].end :]):
         raise UnreadableReply("The reply takes its verdict back.")
     if not found or judged is None:
         return [one.label for one in found]
@@ -163,11 +163,11 @@ def is_own_label(one: PatternMatch, text: str) -> bool:
     )
 
 
-def is_label_retracted(asked: ReplyContext, label: str, remark: str) -> bool:
+def is_label_retracted(context: ReplyContext, label: str, remark: str) -> bool:
     """Whether the words after a label retract it, or give the verdict to another side."""
     if not re.search(r"\w", remark):
         return False
-    (aspect,) = asked.spec.aspects
+    (aspect,) = context.spec.aspects
     if aspect.scale_min is None:
         label = next((one for one in map(aspect.label, aspect.choices) if one.casefold() == label.casefold()), "")
     return bool(label and (TAKEN_BACK.search(remark) or contradicts_label(aspect, label, remark)))
@@ -214,23 +214,25 @@ def find_other_statements(aspect: AspectSpec, text: str) -> list[str]:
     lines = [line for line in text.splitlines() if line.strip()]
     leads = CHOICE_LEAD if aspect.scale_min is None else SCORE_LEAD
     if marked := bracketed_label_pattern(aspect):
-        said = [strip_lead(line) or line for line in lines if "[" in line]
-        return [label for label in marked for line in said if line.strip(LABEL_ORNAMENTS) == label]
+        bracketed = [strip_lead(line) or line for line in lines if "[" in line]
+        return [label for label in marked for line in bracketed if line.strip(LABEL_ORNAMENTS) == label]
     found = [label for line in lines if strip_lead(line, leads) and (label := match_line_label(aspect, line))]
     if len(lines) > 1 and match_line_label(aspect, lines[-1]):
         found += [label for label in [match_line_label(aspect, lines[-2])] if label]
     return found
 
 
-def find_labels_before_remark(asked: ReplyContext, text: str) -> list[str]:
+def find_labels_before_remark(context: ReplyContext, text: str) -> list[str]:
     """The label before a remark that leaves it valid, on its own line or bracketed."""
-    (aspect,) = asked.spec.aspects
-    for head, remark in chain(split_after_lines(text), () if asked.is_cut_off else split_after_brackets(aspect, text)):
-        labels = find_labels_at_end(replace(asked, in_line=False), head)
+    (aspect,) = context.spec.aspects
+    for head, remark in chain(
+        split_after_lines(text), () if context.is_cut_off else split_after_brackets(aspect, text)
+    ):
+        labels = find_labels_at_end(replace(context, in_line=False), head)
         if labels:
             one = labels[0]
-            is_own = len({*labels, *find_all_labels(aspect, text)}) == 1 and not is_planted_label(asked, one)
-            is_closed = not asked.is_cut_off or one in bracketed_label_pattern(aspect)
+            is_own = len({*labels, *find_all_labels(aspect, text)}) == 1 and not is_planted_label(context, one)
+            is_closed = not context.is_cut_off or one in bracketed_label_pattern(aspect)
             return labels if is_own and is_closed and is_harmless_remark(aspect, one, remark) else []
     return []
 
@@ -261,9 +263,9 @@ def find_all_labels(aspect: AspectSpec, text: str) -> set[str]:
     return lines | {label for label in bracketed_label_pattern(aspect) if label in text}
 
 
-def is_planted_label(asked: ReplyContext, label: str) -> bool:
+def is_planted_label(context: ReplyContext, label: str) -> bool:
     """Whether a judged text contains the label in brackets, or as a whole line."""
-    if asked.judged is None:
+    if context.judged is None:
         return False
-    (aspect,) = asked.spec.aspects
-    return any(label in find_all_labels(aspect, text) for text in list_all_texts(asked.judged()))
+    (aspect,) = context.spec.aspects
+    return any(label in find_all_labels(aspect, text) for text in list_all_texts(context.judged()))

@@ -49,7 +49,7 @@ class WeighedReply:
 
 
 def weigh_verdicts(
-    spec: RubricSpec, shown: ShownOrder, told: ParsedReply, text: str, tokens: Sequence[ReplyToken]
+    spec: RubricSpec, shown: ShownOrder, parsed: ParsedReply, text: str, tokens: Sequence[ReplyToken]
 ) -> WeighedReply:
     """Weigh what was read from ``text`` by the probabilities of its tokens."""
     begins = token_offsets(text, tokens)
@@ -59,7 +59,7 @@ def weigh_verdicts(
     for aspect in spec.aspects:
         span = locate_verdict(spec, aspect, text)
         offered = offered_labels(spec, aspect, text[slice(*span)]) if span else {}
-        if span is None or offered.get(text[slice(*span)].casefold()) != verdict_worth(aspect, shown, told):
+        if span is None or offered.get(text[slice(*span)].casefold()) != verdict_worth(aspect, shown, parsed):
             continue
         at = [
             place
@@ -74,11 +74,11 @@ def weigh_verdicts(
     return WeighedReply(weights, kept)
 
 
-def verdict_worth(aspect: AspectSpec, shown: ShownOrder, told: ParsedReply) -> float | None:
+def verdict_worth(aspect: AspectSpec, shown: ShownOrder, parsed: ParsedReply) -> float | None:
     """The parsed verdict as a number, in the order shown."""
-    if aspect.key in told.scores:
-        return told.scores[aspect.key]
-    choice = told.choices.get(aspect.key)
+    if aspect.key in parsed.scores:
+        return parsed.scores[aspect.key]
+    choice = parsed.choices.get(aspect.key)
     if choice is None:
         return None
     return CHOICE_WORTH[FLIPPED_CHOICES[choice] if shown == ShownOrder.SWAPPED else choice]
@@ -169,10 +169,10 @@ class ProbabilityTally:
             self.ambiguous += chance
 
     def mean(self) -> float | None:
-        told = sum(self.on_values.values())
-        if told < MIN_LABEL_MASS or self.ambiguous > MAX_AMBIGUOUS_MASS * told:
+        total = sum(self.on_values.values())
+        if total < MIN_LABEL_MASS or self.ambiguous > MAX_AMBIGUOUS_MASS * total:
             return None
-        return sum(value * chance for value, chance in self.on_values.items()) / told
+        return sum(value * chance for value, chance in self.on_values.items()) / total
 
 
 def weighted_mean(offered: Mapping[str, float], span: Span, tokens: Sequence[tuple[int, ReplyToken]]) -> float | None:

@@ -180,17 +180,17 @@ class ExampleForm(forms.Form):
 
     def given(self) -> dict[str, Any]:
         filled = {name: value for name, value in self.cleaned_data.items() if value and name != "verdict"}
-        verdicts: dict[str, Any] = {key: self.value_of(said) for key, said in self.cleaned_data["verdict"].items()}
+        verdicts: dict[str, Any] = {key: self.value_of(typed) for key, typed in self.cleaned_data["verdict"].items()}
         return filled | ({self.one: verdicts[""]} if "" in verdicts else {self.many: verdicts})
 
     def clean_verdict(self) -> dict[str, str]:
         verdicts: dict[str, str] = self.cleaned_data["verdict"]
-        for said in verdicts.values():
-            self.value_of(said)
+        for typed in verdicts.values():
+            self.value_of(typed)
         return verdicts
 
-    def value_of(self, said: str) -> Any:
-        return said
+    def value_of(self, typed: str) -> Any:
+        return typed
 
 
 class VerdictField(KeyValueField):
@@ -230,13 +230,13 @@ class ScoreExampleForm(ExampleForm):
         help_text="A number. Where several aspects are asked, one a line, such as “clarity = 4”.",
     )
 
-    def value_of(self, said: str) -> float:
+    def value_of(self, typed: str) -> float:
         try:
-            score = float(said)
+            score = float(typed)
         except ValueError:
             score = nan
         if not isfinite(score):
-            raise forms.ValidationError(f"“{said}” is no number: write the score as one.")
+            raise forms.ValidationError(f"“{typed}” is no number: write the score as one.")
         return score
 
 

@@ -171,10 +171,10 @@ def hash_rubric(spec: RubricSpec) -> str:
     """The SHA-256 of a rubric's content; equal content gives an equal hash."""
     if is_template(spec.placeholders):
         spec = replace(spec, layout=FIRST_LAYOUT)  # a pasted prompt has no layout
-    said = drop_defaults(asdict(spec), SPEC_DEFAULTS)
-    said["aspects"] = [drop_defaults(aspect, ASPECT_DEFAULTS) for aspect in said["aspects"]]
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    fields = drop_defaults(asdict(spec), SPEC_DEFAULTS)
+    fields["aspects"] = [drop_defaults(aspect, ASPECT_DEFAULTS) for aspect in fields["aspects"]]
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
-def drop_defaults(said: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in said.items() if name not in defaults or value != defaults[name]}
+def drop_defaults(fields: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in defaults or value != defaults[name]}

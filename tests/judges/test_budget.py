@@ -231,7 +231,7 @@ def test_a_call_in_flight_stays_where_it_is_if_the_new_budget_does_not_hold_it(j
 
 HAPPENINGS: dict[str, Callable[[WorkSession, ClaimedCall], None]] = {
     "answered": stored(**TOKENS),
-    "as dear as can be": lambda session, claimed: store_outcomes(session, [dearest(session, claimed)]),
+    "as dear as can be": lambda session, claimed: store_outcomes(session, [most_expensive(session, claimed)]),
     "without tokens": stored(),
     "server error": fault(http_status=503),
     "busy": fault(http_status=429),
@@ -245,7 +245,7 @@ HAPPENINGS: dict[str, Callable[[WorkSession, ClaimedCall], None]] = {
 }
 
 
-def dearest(session: WorkSession, claimed: ClaimedCall) -> CallOutcome:
+def most_expensive(session: WorkSession, claimed: ClaimedCall) -> CallOutcome:
     """As many tokens in as the prompt has bytes, and as many out as the judge allows."""
     tokens_in = claimed.reserved - MAX_TOKENS * 10
     return answered_outcome(session, claimed, tokens_in=tokens_in, tokens_out=MAX_TOKENS)

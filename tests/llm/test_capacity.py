@@ -415,7 +415,7 @@ def test_two_bouts_at_one_endpoint_have_half_each_and_one_that_wants_nothing_lea
 def test_a_successor_goes_on_with_what_its_predecessor_found() -> None:
     world = World(Server(per_second=PER_SECOND)).run(20)
     taker = world.capacity.join()
-    assert world.capacity.pace.limit == pytest.approx(PER_SECOND, rel=0.05)
+    assert world.capacity.rate.limit == pytest.approx(PER_SECOND, rel=0.05)
     taker.leave()
     assert not world.capacity.users
 
@@ -430,5 +430,5 @@ def test_from_refusals_alone_no_rate_is_learned() -> None:
         now += 0.2
         capacity.rejected(sent, now, after=0.0)
         capacity.end()
-    assert capacity.pace.limit == 8
+    assert capacity.rate.limit == 8
     assert capacity.wait(now) <= 1 / 4

@@ -245,7 +245,7 @@ def make_claimed_call(
     most = max_request_cost(
         session.price, messages, session.largest_schema(aspect), session.bound_of_reply, batched=session.batched
     )
-    return replace(call, prompt_sha256=prompt, reuse_key=key, reserved=max(most, session.dearest) if most else 0)
+    return replace(call, prompt_sha256=prompt, reuse_key=key, reserved=max(most, session.most_expensive) if most else 0)
 
 
 def build_first_messages(

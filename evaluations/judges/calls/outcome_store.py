@@ -168,7 +168,7 @@ class RunAccounts:
             batched=fields.get("batch_id") is not None,
             reported=fields.get("reported_cost"),
         )
-        self.session.dearest = max(self.session.dearest, cost or 0)
+        self.session.most_expensive = max(self.session.most_expensive, cost or 0)
         at_most = row.reserved or None if mine and cost is None and is_billable(outcome) else None
         if lost and cost is not None:
             self.remove_lost_cost(lost)

@@ -44,7 +44,7 @@ class WorkSession:
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     price: Price | None = None
     # Nano-USD of this run's most expensive request so far: no less is reserved for the next one.
-    dearest: int = 0
+    most_expensive: int = 0
     # Of this run's replies: whether none exceeded the judge's token limit, how many kept to it, and whether the
     # model reasons, so that its replies vary a lot.
     keeps_limit: bool = True
