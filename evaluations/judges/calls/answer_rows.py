@@ -11,7 +11,7 @@ from evaluations.judges.sql import touch_rater
 from evaluations.models.bulk import insert_many
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Score, Verdict
-from evaluations.verdicts.packed_votes import build_packed_call_rows, insert_packed_calls
+from evaluations.verdicts.packed_votes import build_packed_call_rows, delete_packed_calls, insert_packed_calls
 
 # Columns without a database default, which inserts must name even if they are empty.
 VERDICT_COLUMNS: Final = (
@@ -22,6 +22,13 @@ SCORE_COLUMNS: Final = (
     *("created_at", "rater_id", "response_id", "aspect_id", "sample", "value", "weighted"),
     *("call_id", "stage", "rationale", "note", "reason"),
 )
+
+
+def delete_answers(call_ids: Sequence[int]) -> None:
+    """Delete the verdicts, scores and packed votes of these calls."""
+    delete_packed_calls(call_ids)
+    Verdict.all_rows.filter(call__in=call_ids).delete()
+    Score.all_rows.filter(call__in=call_ids).delete()
 
 
 def write_answers(session: WorkSession, outcomes: Sequence[CallOutcome], now: datetime) -> None:

@@ -15,6 +15,7 @@ from evaluations.domain.choices import ShownOrder
 from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState
 from evaluations.domain.texts import Message
 from evaluations.judge_prompts.prompt_builder import build_messages
+from evaluations.judges.calls.answer_rows import delete_answers
 from evaluations.judges.calls.conversations import SUBJECT_RELATIONS, call_subject, latest_answered_calls
 from evaluations.judges.calls.work_session import WorkSession
 from evaluations.judges.selectors import is_two_step_judge
@@ -22,8 +23,6 @@ from evaluations.llm.token_rates import MIN_CUT_TOKENS, TokenRates, profile_prom
 from evaluations.models.judged_texts import judged_texts
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Attempt, Call
-from evaluations.models.verdicts import Score, Verdict
-from evaluations.verdicts.packed_votes import delete_packed_calls
 
 TRUNCATION_REMEDY: Final = (
     "Give the server a larger context (Ollama: OLLAMA_CONTEXT_LENGTH, or num_ctx in the Modelfile) and ask again."
@@ -132,9 +131,7 @@ def withdraw_truncated_answers(session: WorkSession, ceiling: int) -> int:
         return 0
     mine = Call.all_rows.filter(Q(pk__in=cut) | Q(copied_from__in=cut), state=CallState.ANSWERED)
     ids = sorted(mine.values_list("pk", flat=True))
-    delete_packed_calls(ids)
-    Verdict.all_rows.filter(call__in=ids).delete()
-    Score.all_rows.filter(call__in=ids).delete()
+    delete_answers(ids)
     Call.all_rows.filter(pk__in=ids).update(
         state=CallState.TOO_LONG, error=f"{next(iter(cut.values()))} {TRUNCATION_REMEDY}"
     )

@@ -22,7 +22,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState, JudgeKind
 from evaluations.domain.rubrics import RubricSpec
 from evaluations.domain.texts import PairTexts, ResponseTexts
-from evaluations.judges.calls.answer_rows import write_answers
+from evaluations.judges.calls.answer_rows import delete_answers, write_answers
 from evaluations.judges.calls.conversations import join_aspect_replies
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, make_work_session
 from evaluations.llm.retry_policy import RetryPolicy
@@ -43,7 +43,6 @@ from evaluations.replies.reply_parser import (
     parse_reply,
     reply_state,
 )
-from evaluations.verdicts.packed_votes import delete_packed_calls
 
 REPARSE_BEGAN: Final = "began to read replies again"
 REPARSE_PROGRESS: Final = "read some replies again"
@@ -198,9 +197,7 @@ class ReplyReparse:
 def correct_answers(session: WorkSession, outcomes: Sequence[CallOutcome]) -> None:
     """Replace stored answers with the newly parsed ones."""
     ids, now = [outcome.call.call_id for outcome in outcomes], timezone.now()
-    delete_packed_calls(ids)
-    Verdict.all_rows.filter(call__in=ids).delete()
-    Score.all_rows.filter(call__in=ids).delete()
+    delete_answers(ids)
     columns = ("id", "state", "error", "rationale", "repaired")
     rows = [(one.call.call_id, one.state.value, one.error, one.rationale, one.repaired) for one in outcomes]
     update_many(Call, columns, rows)

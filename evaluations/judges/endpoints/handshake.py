@@ -153,16 +153,9 @@ async def run_handshake_requests(server: Server, result: HandshakeResult, long: 
             tiny.limit_name = find_limit_name(find_adapter(server).body(tiny.request))
             is_cut = await is_long_prompt_cut(send, tiny) if long and tiny.answer else None
     except LLMError as error:  # no key, or no usable address
-        return replace(
-            result,
-            findings=(
-                *result.findings,
-                HandshakeFinding("Request", str(error), HEALTH_PROBLEM, handshake_remedy(result)),
-            ),
-        )
+        return with_failed_request(result, error)
     if tiny.answer is None:
-        failed = HandshakeFinding("Request", str(tiny.error), HEALTH_PROBLEM, handshake_remedy(result))
-        return replace(result, findings=(*result.findings, failed))
+        return with_failed_request(result, tiny.error)
     rate = tokens_per_byte(tiny)
     return replace(
         result,
@@ -173,6 +166,11 @@ async def run_handshake_requests(server: Server, result: HandshakeResult, long: 
         latency_ms=tiny.latency_ms,
         is_cut=is_cut,
     )
+
+
+def with_failed_request(result: HandshakeResult, error: LLMError | None) -> HandshakeResult:
+    failed = HandshakeFinding("Request", str(error), HEALTH_PROBLEM, handshake_remedy(result))
+    return replace(result, findings=(*result.findings, failed))
 
 
 def find_limit_name(body: Mapping[str, Any]) -> str:
@@ -207,6 +205,8 @@ async def send_tiny_request(send: SendRequest, model: str, lacks: Sequence[str] 
         began = time.monotonic()
         try:
             tiny.answer = await send(tiny.request)
+            tiny.latency_ms = round((time.monotonic() - began) * 1000)
+            return tiny
         except FormatRefused as error:
             later = SHAPES_TO_TRY[SHAPES_TO_TRY.index(tiny.request.shape) + 1 :]
             tiny.refused[str(tiny.request.shape)] = str(error)
@@ -214,7 +214,6 @@ async def send_tiny_request(send: SendRequest, model: str, lacks: Sequence[str] 
                 tiny.error = error
                 return tiny
             tiny.request = replace(tiny.request, shape=later[0])
-            continue
         except SettingRefused as error:
             changed = adapt_to_refusal(tiny.request.sent_as, error)
             tiny.error = error
@@ -222,12 +221,9 @@ async def send_tiny_request(send: SendRequest, model: str, lacks: Sequence[str] 
                 return tiny
             tiny.refused[error.setting] = str(error)
             tiny.request = replace(tiny.request, sent_as=changed)
-            continue
         except LLMError as error:
             tiny.error = error
             return tiny
-        tiny.latency_ms = round((time.monotonic() - began) * 1000)
-        return tiny
     return tiny
 
 

@@ -28,29 +28,23 @@ def find_test_subject(judge: Judge, pk: int | None) -> JudgeTestSubject | None:
 
 
 def testable_comparisons(judge: Judge) -> "QuerySet[Comparison]":
-    comparisons: QuerySet[Comparison] = Comparison.objects.filter(evaluation=judge.evaluation_id)
-    return comparisons
+    return Comparison.objects.filter(evaluation=judge.evaluation_id)
 
 
 def testable_responses(judge: Judge) -> "QuerySet[Response]":
-    responses: QuerySet[Response] = Response.objects.filter(query__evaluation=judge.evaluation_id)
-    return responses
+    return Response.objects.filter(query__evaluation=judge.evaluation_id)
 
 
 def neighbouring_subject_ids(judge: Judge, subject: JudgeTestSubject) -> tuple[int | None, int | None]:
     """The ids before and after the subject, in review order."""
     if isinstance(subject, Response):
-        return responses_beside(judge, subject)
+        ids = testable_responses(judge).values_list("pk", flat=True)
+        earlier, later = ids.filter(pk__lt=subject.pk), ids.filter(pk__gt=subject.pk)
+        return earlier.order_by("-pk").first(), later.order_by("pk").first()
     pks, shuffle, pk = testable_comparisons(judge).values_list("pk", flat=True), subject.shuffle, subject.pk
     before = pks.filter(Q(shuffle__lt=shuffle) | Q(shuffle=shuffle, pk__lt=pk))
     after = pks.filter(Q(shuffle__gt=shuffle) | Q(shuffle=shuffle, pk__gt=pk))
     return before.order_by("-shuffle", "-pk").first(), after.order_by("shuffle", "pk").first()
-
-
-def responses_beside(judge: Judge, response: Response) -> tuple[int | None, int | None]:
-    pks = testable_responses(judge).values_list("pk", flat=True)
-    before, after = pks.filter(pk__lt=response.pk), pks.filter(pk__gt=response.pk)
-    return before.order_by("-pk").first(), after.order_by("pk").first()
 
 
 def single_call_selection(subject: JudgeTestSubject, shown: ShownOrder) -> SelectionOptions:
