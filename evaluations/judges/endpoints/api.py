@@ -17,7 +17,6 @@ from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_row
 from evaluations.domain.roles import Scope
 from evaluations.judges.endpoints.forms import ChangedEndpointForm, EndpointForm, PriceForm
-from evaluations.judges.endpoints.prices import set_price, use_list_price
 from evaluations.judges.endpoints.schemas import (
     EndpointDetailOut,
     EndpointFindingOut,
@@ -38,6 +37,8 @@ from evaluations.judges.endpoints.services import (
     begin_handshake,
     change_endpoint,
     create_endpoint,
+    set_price,
+    use_list_price,
 )
 from evaluations.judges.guards import get_endpoint_or_404
 from evaluations.models.judges import Endpoint, Handshake, LocalServer, Price

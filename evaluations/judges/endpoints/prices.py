@@ -5,24 +5,14 @@ An unknown price makes an unknown cost: None, never 0.
 
 import json
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from django.db import transaction
-
-from evaluations.audit.events import record_event
-from evaluations.domain.errors import InputRefused
-from evaluations.domain.judges import ACTIVE_RUN_STATES, RequestShape, RunState
-from evaluations.domain.money import NANO_PER_USD, format_exact_usd
+from evaluations.domain.judges import RequestShape
 from evaluations.domain.texts import Messages
 from evaluations.llm.list_prices import FULL_PERCENT, ListPrice, find_list_price
 from evaluations.llm.request_extras import SEPARATELY_PRICED_FIELDS
 from evaluations.models.judges import Endpoint, Judge, Price
-from evaluations.models.runs import Run
-from evaluations.models.users import User
 
-# Prices and budgets above it have probably lost their decimal point.
-MAX_PRICE_USD: Final = 1_000_000
 TOKENS_PER_PRICE: Final = 1_000_000  # the unit of a Price
 CACHE_WRITE_PERCENT: Final = 125  # of the price, for tokens written to a provider's cache
 # A token is at least one byte of text; each message adds a few tokens for its frame.
@@ -147,111 +137,3 @@ def max_prompt_tokens(messages: Messages, schema: Mapping[str, Any] | None) -> i
 
 def divide_rounding_up(number: int, divisor: int) -> int:
     return -(-number // divisor)
-
-
-def parse_budget_usd(given: str | Decimal, what: str) -> int:
-    """Nano-USD from an amount in USD as text; ``what`` names it in the refusal."""
-    try:
-        nano = Decimal(given) * NANO_PER_USD
-    except InvalidOperation:
-        raise InputRefused(f"{what}: an amount in USD, such as 0.15.") from None
-    if not (nano.is_finite() and 0 <= nano <= MAX_PRICE_USD * NANO_PER_USD):
-        raise InputRefused(f"{what}: from 0 to {MAX_PRICE_USD} USD.")
-    if nano != int(nano):
-        raise InputRefused(f"{what}: at most nine places after the point.")
-    return int(nano)
-
-
-@transaction.atomic
-def set_price(
-    endpoint: Endpoint,
-    *,
-    model: str,
-    tokens_in: str | Decimal,
-    tokens_out: str | Decimal,
-    tokens_cached: str | Decimal | None = None,
-    batch_percent: int = 50,
-    most_tokens_out: int | None = None,
-    user: User | None,
-) -> Price:
-    """Set what a model costs from now on, in USD for a million tokens; cached tokens cost the same by default.
-
-    ``most_tokens_out``: the longest reply, reasoning included; None if unknown.
-    """
-    if not model.strip():
-        raise InputRefused("A price is for one model: name it as the endpoint does.")
-    if not 0 <= batch_percent <= 100:
-        raise InputRefused("The Batch API's share of the price: a whole number of percent from 0 to 100.")
-    if most_tokens_out is not None and not 1 <= most_tokens_out <= MAX_OUTPUT_TOKENS:
-        raise InputRefused(f"Longest reply: a whole number of tokens from 1 to {MAX_OUTPUT_TOKENS:,}.")
-    columns = {
-        "tokens_in": parse_budget_usd(tokens_in, "Price of tokens in"),
-        "tokens_cached": parse_budget_usd(
-            tokens_in if tokens_cached is None else tokens_cached, "Price of cached tokens"
-        ),
-        "tokens_out": parse_budget_usd(tokens_out, "Price of tokens out"),
-        "batch_percent": batch_percent,
-        "most_tokens_out": most_tokens_out,
-        "source": "",
-    }
-    return save_price(endpoint, model.strip(), columns, user)
-
-
-@transaction.atomic
-def use_list_price(endpoint: Endpoint, *, model: str, user: User | None) -> Price:
-    """Replace the price by the provider's list price, for requests from now on."""
-    price = unsaved_list_price(endpoint, model.strip())
-    if price is None:
-        raise InputRefused(
-            f"There is no list price for “{model.strip()}” at {endpoint.base_url}: set its price from the provider's "
-            "price list."
-        )
-    return save_price(endpoint, price.model, {name: getattr(price, name) for name in PRICE_COLUMNS}, user)
-
-
-@transaction.atomic
-def keep_list_price(endpoint: Endpoint | None, model: str, *, user: User | None) -> None:
-    """Store the list price if no price is set, so that later versions of the list change no costs."""
-    price = unsaved_list_price(endpoint, model) if endpoint else None
-    if price is None or Price.objects.filter(endpoint=endpoint, model=model).exists():
-        return
-    columns = {name: getattr(price, name) for name in PRICE_COLUMNS}
-    kept, is_new = Price.objects.get_or_create(endpoint=endpoint, model=model, defaults=columns)
-    if is_new:
-        record_event("set price", kept, user=user, evaluation=None, after=price_event_fields(kept))
-
-
-def save_price(endpoint: Endpoint, model: str, columns: Mapping[str, Any], user: User | None) -> Price:
-    if columns["most_tokens_out"] is None:
-        refuse_unbounded_budget(endpoint, model)
-    known = Price.objects.select_for_update().filter(endpoint=endpoint, model=model).first()
-    before = price_event_fields(known) if known else {}
-    price, _ = Price.objects.update_or_create(endpoint=endpoint, model=model, defaults=columns)
-    if price_event_fields(price) != before:
-        record_event("set price", price, user=user, evaluation=None, before=before, after=price_event_fields(price))
-    return price
-
-
-def refuse_unbounded_budget(endpoint: Endpoint, model: str) -> None:
-    """Refuse a change that leaves a run's budget without a bound on reply length."""
-    runs = Run.objects.filter(judge__endpoint=endpoint, judge__model=model, budget__isnull=False)
-    open_runs = runs.filter(state__in=(*ACTIVE_RUN_STATES, RunState.STOPPED)).select_related("judge").order_by("pk")
-    resting = next((run for run in open_runs if max_reply_tokens(run.judge, None) is None), None)
-    if resting is not None:
-        raise InputRefused(
-            f"Run {resting.pk} has a budget that needs the longest reply of “{model}”: enter it, or take the run's "
-            "budget away first."
-        )
-
-
-def price_event_fields(price: Price) -> dict[str, Any]:
-    fields = {
-        "endpoint": price.endpoint.name,
-        "model": price.model,
-        "in": format_exact_usd(price.tokens_in),
-        "cached": format_exact_usd(price.tokens_cached),
-        "out": format_exact_usd(price.tokens_out),
-        "batch_percent": price.batch_percent,
-    }
-    later = {"most_tokens_out": price.most_tokens_out, "source": price.source}
-    return fields | {name: value for name, value in later.items() if value}

@@ -15,9 +15,9 @@ from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.problems import FieldError, Problem
 from evaluations.api.schemas import EmptyIn
+from evaluations.domain.money import parse_budget_usd
 from evaluations.domain.roles import Scope
 from evaluations.judges.calls.reply_reparse import begin_reparse
-from evaluations.judges.endpoints.prices import parse_budget_usd
 from evaluations.judges.guards import get_run_or_404
 from evaluations.judges.runs import services as runs_services
 from evaluations.judges.runs.estimates import estimate_run

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import JudgeKind, RunChannel, RunOrders
-from evaluations.judges.endpoints.prices import parse_budget_usd
+from evaluations.domain.money import parse_budget_usd
 from evaluations.judges.runs.selection import RETRYABLE_STATES
 from evaluations.models.comparisons import Slice
 from evaluations.models.evaluations import Evaluation

@@ -23,8 +23,8 @@ from evaluations.domain.judges import (
     RunOrders,
     RunState,
 )
+from evaluations.domain.money import parse_budget_usd
 from evaluations.judges.calls.reply_reparse import REPARSE_ENDED, begin_reparse, last_reparse_event
-from evaluations.judges.endpoints.prices import parse_budget_usd
 from evaluations.judges.guards import get_run_or_404, may_see_calls
 from evaluations.judges.runs.estimates import RunEstimate, ValueRange, estimate_run
 from evaluations.judges.runs.forms import RetryForm, RunForm, runnable_judges
