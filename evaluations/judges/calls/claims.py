@@ -65,11 +65,8 @@ def claim_calls(session: WorkSession, room: int, unstored: int = 0) -> ClaimResu
     room = room_at_endpoint(session, room, unstored)
     if room <= 0:
         return ClaimResult(wait=CHECK_AGAIN_SECONDS)
-    return take_due_calls(
-        session,
-        hold_back_suspects(session, find_due_calls(session.run, session.spec.kind, room, working.now), working.now),
-        working.now,
-    )
+    due = find_due_calls(session.run, session.spec.kind, room, working.now)
+    return take_due_calls(session, hold_back_suspects(session, due, working.now), working.now)
 
 
 @transaction.atomic

@@ -57,7 +57,7 @@ def single_call_selection(subject: JudgeTestSubject, shown: ShownOrder) -> Selec
 
 def find_call_about(judge: Judge, subject: JudgeTestSubject, shown: ShownOrder) -> Call | None:
     """The judge's call on this subject in this order, if it exists."""
-    calls = Call.all_rows.filter(judge=judge, sample=0).select_related("run")
+    calls = Call.all_rows.filter(judge=judge, sample=0).select_related("run", "judge__evaluation")
     if isinstance(subject, Response):
         return calls.filter(response=subject).first()
     return calls.filter(comparison=subject, shown=shown).first()
