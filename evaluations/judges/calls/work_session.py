@@ -241,7 +241,7 @@ def observe_budget_limits(run: Run) -> dict[str, Any]:
     attempts = Attempt.objects.filter(run=run)
     limit = run.judge.max_tokens
     return {
-        "dearest": attempts.aggregate(Max("cost"))["cost__max"] or 0,
+        "most_expensive": attempts.aggregate(Max("cost"))["cost__max"] or 0,
         "keeps_limit": limit is None or not attempts.filter(tokens_out__gt=limit).exists(),
         "replies_within": attempts.filter(tokens_out__isnull=False)[:RELIABLE_AFTER_REQUESTS].count(),
         "reasons": attempts.filter(tokens_reasoning__gt=0).exists(),
