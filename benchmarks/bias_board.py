@@ -82,7 +82,7 @@ def clusters_drawn(
     return np.moveaxis(rng.multinomial(sizes, p), -1, 0)
 
 
-def held(numbers: list[Estimate], truth: float) -> float:
+def claimed(numbers: list[Estimate], truth: float) -> float:
     intervals = [one.ci95 for one in numbers if one.ci95 is not None]
     return sum(low <= truth <= high for low, high in intervals) / len(intervals)
 
@@ -111,9 +111,9 @@ def coverage(replicates: int, clusters: int, size: int, alike: float, chances: l
         for one in stratum_ratios(counts, between, EACH)
     ]
     told = (
-        held(stratum_shares(counts, first, EACH, ""), share),
+        claimed(stratum_shares(counts, first, EACH, ""), share),
         held_by_bootstrap(cells, first, share, rng),
-        held(differences, difference),
+        claimed(differences, difference),
         held_by_bootstrap(cells, between, difference, rng),
     )
     return " | ".join(f"{100 * one:.1f}" for one in told)

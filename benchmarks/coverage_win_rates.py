@@ -62,7 +62,7 @@ class Held:
     """How many intervals there were, how many held the truth, and how wide they were together."""
 
     given: int = 0
-    held: int = 0
+    claimed: int = 0
     asked: int = 0
     width: float = 0.0
 
@@ -160,7 +160,7 @@ def main() -> None:
         for _ in range(replicates):
             for kind, name, number in numbers(study(queries, reviewed, rng, uneven)):
                 tally[kind].count(number, known[uneven][kind, name])
-        told = {kind: held.told() for kind, held in tally.items()}
+        told = {kind: claimed.told() for kind, claimed in tally.items()}
         what = {"queries": queries, "uneven": uneven, "reviewed": reviewed, "replicates": replicates}
         print(json.dumps({**what, **told}), flush=True)
 

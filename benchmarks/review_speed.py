@@ -242,11 +242,11 @@ def say(part: str, **more: object) -> None:
 
 def services(evaluation: Evaluation, user: User, times: int) -> None:
     """Taking one place after another, as prefetching does: besides what is held already."""
-    rater, held = get_or_create_rater(user, evaluation), set[int]()
+    rater, claimed = get_or_create_rater(user, evaluation), set[int]()
     taken: Times = defaultdict(list)
     for _ in range(times):
         with clock(taken["take"], taken["take, processor"]):
-            pk = reserve_next_comparison(evaluation, rater, besides=held)
+            pk = reserve_next_comparison(evaluation, rater, besides=claimed)
         with clock(taken["progress"], taken["progress, processor"]):
             get_review_progress(evaluation, rater)
         if pk is not None:
@@ -255,7 +255,7 @@ def services(evaluation: Evaluation, user: User, times: int) -> None:
                 saved = save_first_choices(user, comparison, choices=ALL_A, version=0)
             if saved.state == ReviewState.FIRST:
                 save_final_choices(user, comparison, choices=ALL_A, notes={}, version=saved.version)
-            held = {pk}
+            claimed = {pk}
     say("service", who=user.username, ms={name: figures(one) for name, one in taken.items()})
 
 

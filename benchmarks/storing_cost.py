@@ -67,10 +67,10 @@ def measure(at_once: int, calls: int, is_priced: bool) -> dict[str, Any]:
     judge = make_llm_judge(evaluation, CLOSED_ADDRESS, mode="json_schema", max_tokens=500, max_in_flight=1000)
     if is_priced:
         set_judge_price(judge)
-    bout, claims, stores = start_run_session(judge), Timed(), Timed()
-    while held := claims.run(lambda: claim_calls(bout, at_once).questions):
-        outcomes = [answered_outcome(bout, one, **REPLY) for one in held]
-        stores.run(lambda outcomes=outcomes: store_outcomes(bout, outcomes))  # type: ignore[misc]
+    session, claims, stores = start_run_session(judge), Timed(), Timed()
+    while claimed := claims.run(lambda: claim_calls(session, at_once).calls):
+        outcomes = [answered_outcome(session, one, **REPLY) for one in claimed]
+        stores.run(lambda outcomes=outcomes: store_outcomes(session, outcomes))  # type: ignore[misc]
     return {
         "database": connection.vendor,
         "at_once": at_once,

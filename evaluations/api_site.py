@@ -28,6 +28,7 @@ from evaluations.imports import api as imports_api
 from evaluations.imports.columns import api as columns_api
 from evaluations.imports.pairs import api as pairs_api
 from evaluations.judges import api as judges_api
+from evaluations.judges.calls import api as calls_api
 from evaluations.judges.endpoints import api as endpoints_api
 from evaluations.judges.runs import api as runs_api
 from evaluations.members import api as members_api
@@ -75,6 +76,7 @@ API_MODULES = (
         endpoints_api,
         judges_api,
         runs_api,
+        calls_api,
     ),
     *(reviews_api, queues_api, disagreements_api, reports_api, exports_api, webhooks_api),
 )

@@ -102,16 +102,16 @@ def timed_commits() -> Iterator[Timed]:
     timed = Timed()
     read, store = outcome_from_answer, store_outcomes
 
-    def note_arrival(asker: Any, held: Any, *rest: Any) -> Any:
-        arrived[held.call_id] = time.monotonic()
-        timed.arrived_at.append(arrived[held.call_id])
-        return read(asker, held, *rest)
+    def note_arrival(asker: Any, claimed: Any, *rest: Any) -> Any:
+        arrived[claimed.call_id] = time.monotonic()
+        timed.arrived_at.append(arrived[claimed.call_id])
+        return read(asker, claimed, *rest)
 
-    def note_commit(bout: Any, outcomes: Sequence[Any]) -> None:
+    def note_commit(session: Any, outcomes: Sequence[Any]) -> None:
         began = time.monotonic()
-        store(bout, outcomes)
+        store(session, outcomes)
         now = time.monotonic()
-        came = [arrived.pop(held) for held in (one.held.call_id for one in outcomes) if held in arrived]
+        came = [arrived.pop(claimed) for claimed in (one.held.call_id for one in outcomes) if claimed in arrived]
         timed.waits += [now - at for at in came]
         timed.in_transaction += [now - began] * len(came)
 

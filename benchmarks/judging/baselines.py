@@ -132,9 +132,9 @@ class Plain:
     """What every way does with one call, without leases, batches or a loop."""
 
     def __init__(self, run: Run) -> None:
-        bout = begin_work_session(run.pk, RetryPolicy())
-        assert bout is not None
-        self.run, self.bout, self.schema = run, bout, build_reply_schema(bout.spec)
+        session = begin_work_session(run.pk, RetryPolicy())
+        assert session is not None
+        self.run, self.session, self.schema = run, session, build_reply_schema(session.spec)
 
     def ids(self) -> list[int]:
         return list(Call.objects.filter(run=self.run).order_by("pk").values_list("pk", flat=True))
@@ -147,21 +147,21 @@ class Plain:
         return judged_texts(call.comparison)
 
     def request(self, call: Call) -> dict[str, Any]:
-        judge, schema = self.bout.judge, {"name": "verdict", "strict": True, "schema": self.schema}
-        messages = build_messages(self.bout.spec, self.texts(call), ShownOrder(call.shown), judge.fence_key)
+        judge, schema = self.session.judge, {"name": "verdict", "strict": True, "schema": self.schema}
+        messages = build_messages(self.session.spec, self.texts(call), ShownOrder(call.shown), judge.fence_key)
         form = {"type": "json_schema", "json_schema": schema}
         return {"model": judge.model, "messages": messages, "response_format": form}
 
     @transaction.atomic
     def keep(self, call: Call, text: str) -> None:
-        told = parse_reply(self.bout.spec, ShownOrder(call.shown), RawReply(text))
+        told = parse_reply(self.session.spec, ShownOrder(call.shown), RawReply(text))
         assert isinstance(told, ParsedReply)
         Attempt.objects.create(call=call, run=self.run, number=1, outcome="answered", raw=text, latency_ms=0)
         for key, choice in told.choices.items():
             Verdict.objects.create(
-                rater_id=self.bout.rater_id,
+                rater_id=self.session.rater_id,
                 comparison_id=call.comparison_id,
-                aspect_id=self.bout.aspect_ids[key],
+                aspect_id=self.session.aspect_ids[key],
                 choice=choice,
                 shown=call.shown,
                 call=call,

@@ -1,12 +1,21 @@
 """Serializers of rows that several answers contain."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+from ninja import Schema
 
 from evaluations.api.schemas import MessageOut, PersonOut
 from evaluations.models.users import User
 
 MESSAGE_FIELDS = ("role", "content")
+S = TypeVar("S", bound=Schema)
+
+
+def serialize_row(schema: type[S], row: object, **values: Any) -> S:
+    """An answer with these values, and with the row's attributes for all other fields."""
+    names = schema.model_fields.keys() - values.keys()
+    return schema(**values, **{name: getattr(row, name) for name in names})
 
 
 def serialize_person(user: User) -> PersonOut:

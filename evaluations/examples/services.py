@@ -23,8 +23,7 @@ from evaluations.judge_prompts.baseline_rules import LONGEST_RULE
 from evaluations.judges.calls.baseline_worker import work_baseline_run
 from evaluations.judges.calls.work_session import begin_work_session
 from evaluations.judges.runs.planner import plan_run_calls
-from evaluations.judges.runs.run_states import finish_run
-from evaluations.judges.runs.services import start_run
+from evaluations.judges.runs.services import finish_run, start_run
 from evaluations.judges.services import create_judge
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.comparisons import Comparison
@@ -87,8 +86,8 @@ def run_example_baseline(evaluation: Evaluation, owner: User | None) -> None:
     run = start_run(judge, user=owner)
     until = time.monotonic() + BASELINE_SECONDS
     plan_run_calls(run.pk, until=until)
-    if bout := begin_work_session(run.pk, RetryPolicy()):
-        work_baseline_run(bout, until=until, hand_over=lambda: None)
+    if session := begin_work_session(run.pk, RetryPolicy()):
+        work_baseline_run(session, until=until, hand_over=lambda: None)
         finish_run(run)
 
 

@@ -12,13 +12,12 @@ from evaluations.domain.texts import PairTexts, messages_to_text
 LONGEST_RULE: Final = "longest"
 FIRST_RULE: Final = "first"
 RANDOM_RULE: Final = "random"
-
 TIE_LENGTH_SHARE: Final = 0.05  # of the longer one's characters
 
 
 @dataclass(frozen=True)
 class RuleQuestion:
-    """What a rule may look at: one aspect of one comparison in one order. ``seed`` is the sample's own."""
+    """What a rule sees: one aspect of one comparison in one order. ``seed`` is the sample's own."""
 
     comparison_id: int
     pair: PairTexts
@@ -28,7 +27,7 @@ class RuleQuestion:
 
 
 def choose_longest(question: RuleQuestion) -> Choice:
-    """The response with more characters; a tie where they differ by at most 5 % of the longer."""
+    """The response with more characters; a tie if they differ by at most 5% of the longer."""
     a, b = len(messages_to_text(question.pair.response_a)), len(messages_to_text(question.pair.response_b))
     if abs(a - b) <= TIE_LENGTH_SHARE * max(a, b):
         return Choice.TIE
@@ -36,14 +35,14 @@ def choose_longest(question: RuleQuestion) -> Choice:
 
 
 def choose_first_shown(question: RuleQuestion) -> Choice:
-    """The response that is shown first: nothing but a preference for a position."""
+    """The response shown first: pure position bias."""
     return Choice.B if question.shown == ShownOrder.SWAPPED else Choice.A
 
 
 def choose_at_random(question: RuleQuestion) -> Choice:
-    """A, tie or B, each as likely; A or B where no tie is offered. The same question draws the same every time.
+    """A, tie or B with equal probability; A or B if no tie is offered. Equal questions draw equally.
 
-    Each order draws for itself, so that two orders agree as often as chance alone lets them.
+    Each order draws separately, so that two orders agree as often as chance lets them.
     """
     drawn_from = [choice for choice in (Choice.A, Choice.TIE, Choice.B) if choice in question.aspect.choices]
     asked = f"{question.seed}:{question.comparison_id}:{question.shown}:{question.aspect.key}"
@@ -55,9 +54,9 @@ BASELINE_RULES: Final[Mapping[str, Callable[[RuleQuestion], Choice]]] = {
     FIRST_RULE: choose_first_shown,
     RANDOM_RULE: choose_at_random,
 }
-# These read no text: whoever knows the rule can tell from its choice which response is stored as A.
+# These read no text: their choice reveals which response is stored as A.
 TEXT_BLIND_RULES: Final = frozenset({FIRST_RULE, RANDOM_RULE})
 # These may say tie, so a rubric must offer it.
 TIE_RULES: Final = frozenset({LONGEST_RULE})
-# These draw: a judge that is given no seed has this one.
+# The default seeds of rules that draw.
 DEFAULT_RULE_SEEDS: Final[Mapping[str, int]] = {RANDOM_RULE: 0}

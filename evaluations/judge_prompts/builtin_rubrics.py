@@ -12,7 +12,6 @@ SUMMARY_RATING_NAME: Final = "summary-rating"
 REFERENCE_METRIC_NAME: Final = "reference-metric"
 DEFAULT_METRIC: Final = "correctness"
 DEFAULT_REASON_KEY: Final = "reason"
-
 SIX_ASPECT: Final = RubricSpec(
     kind=RubricKind.PAIRWISE,
     instructions=(
@@ -182,9 +181,9 @@ METRIC_EXAMPLES: Final = (
 
 
 def build_reference_metric(metric: str = DEFAULT_METRIC, *, reason_key: str = DEFAULT_REASON_KEY) -> RubricSpec:
-    """The metric of that name, from 0 to 1: how well a response matches the reference answer.
+    """A metric with this name from 0 to 1: how well a response matches the reference answer.
 
-    The reply calls its verdict by the metric's name and its reasons by ``reason_key``.
+    The reply names its verdict after the metric and its reasons ``reason_key``.
     """
     name = metric.strip()
     key = re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_")[:60]
@@ -221,7 +220,7 @@ BUILTIN_RUBRICS: Final[dict[str, RubricSpec]] = {
 
 
 def find_matching_builtin(spec: RubricSpec) -> RubricSpec | None:
-    """The built-in rubric that asks about the same aspects in the same form; None where there is none."""
+    """The built-in rubric with the same aspects and format; None if there is none."""
     keys = {aspect.key for aspect in spec.aspects}
     form = (spec.kind, spec.answer_format, spec.choices_key)
     for one in (SIX_ASPECT, QA_PAIRWISE, SUMMARY_RATING):

@@ -36,7 +36,7 @@ DELIMITER_TITLES: Final = {
 
 
 def letter_class(wanted: str) -> str:
-    """A class of everything that reads as this letter."""
+    """A character class of all look-alikes of this letter."""
     styled = (chr(code) for first, last in (*ACCENTED, *STYLED) for code in range(first, last))
     alike = [
         one for one in styled if "".join(filter(str.isalnum, unicodedata.normalize("NFKD", one))).casefold() == wanted
@@ -46,7 +46,7 @@ def letter_class(wanted: str) -> str:
 
 
 def word_pattern(letters: str) -> str:
-    """The word as one, broken by a line at most, or with a mark or a space between all of its letters."""
+    """The word, broken by at most one line break, or with a mark or space between all of its letters."""
     classes = [letter_class(one) for one in letters]
     as_one = rf"[{UNSEEN}]*+(?:\r?\n)?+[{UNSEEN}]*+".join(classes)
     apart = rf"[{UNSEEN}]*+[\s._\-\u2010-\u2015][{UNSEEN}]*+".join(classes)
@@ -66,7 +66,7 @@ SOON_FOLLOWED: Final = rf"{NON_LETTER}{{0,8}}+{BEGIN_OR_END_WORD}"
 # back what it took, and all are bounded or end at the next bracket: the time grows with the length alone.
 @cache
 def forged_delimiter_pattern(layout: int) -> re.Pattern[str]:
-    """The pattern of what looks like a delimiter of a prompt in this layout."""
+    """The pattern of look-alike delimiters in this layout."""
     return re.compile(
         rf"[{OPENS}{OPENS_TWICE}&%\\({{<=]"
         rf"(?:(?:(?<=[{OPENS}{OPENS_TWICE}])|{ESCAPED_BRACKET})"
@@ -84,7 +84,7 @@ FORGED_DELIMITER: Final = forged_delimiter_pattern(FIRST_LAYOUT)
 def make_fence_token(fence_key: str, texts: Iterable[str]) -> str:
     """Sixteen hex digits from the key and the texts: the same call always renders the same prompt.
 
-    Each text goes in with its length, so that moving a boundary changes the token.
+    Each text is hashed with its length, so that moving a boundary changes the token.
     """
     digest = hmac.new(fence_key.encode(), digestmod=hashlib.sha256)
     for text in texts:
@@ -95,10 +95,10 @@ def make_fence_token(fence_key: str, texts: Iterable[str]) -> str:
 
 
 def fence_text(title: str, text: str, token: str, layout: int = FIRST_LAYOUT) -> str:
-    """The text between two delimiter lines, with every look-alike in it broken."""
+    """The text between two delimiter lines, with look-alikes in it broken."""
     return f"[[begin {title} {token}]]\n{break_forged_delimiters(text, layout)}\n[[end {title} {token}]]"
 
 
 def break_forged_delimiters(text: str, layout: int = FIRST_LAYOUT) -> str:
-    """The text with every look-alike of a delimiter broken: its brackets stand apart."""
+    """The text with the brackets of look-alike delimiters set apart."""
     return forged_delimiter_pattern(layout).sub(BROKEN_DELIMITER, text)

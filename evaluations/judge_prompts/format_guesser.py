@@ -13,7 +13,6 @@ from evaluations.replies.reply_format import JSON_FORMAT, TEXT_FORMAT, TWO_STEP_
 
 OVERALL_ASPECT: Final = AspectSpec("overall", "Overall", "")
 METRIC_ASPECT: Final = AspectSpec("correctness", "Correctness", "", reply_key="correctness")
-
 RATIONALE_KEYS: Final = {
     *("rationale", "reason", "reasons", "reasoning", "explanation", "justification"),
     *("analysis", "thoughts", "feedback", "critique", "comment", "comments", "why"),
@@ -32,7 +31,7 @@ CHOICE_BY_SIDE: Final = {
 VERDICT_WORDS: Final = r"(?:final |overall |my )?(?:verdict|winner|choice|preference|answer|decision|judge?ment)"
 SCORE_WORDS: Final = r"(?:final |overall |total )?(?:score|rating|grade)"
 NUMBER: Final = r"-?\d+(?:\.\d+)?"
-# A prompt that says how to answer: whatever form of ours came behind it would contradict it.
+# A prompt that says how to answer: a format added after it would contradict it.
 FORMAT_REQUEST: Final = re.compile(
     r"\b(?:(?:answer|respond|reply) (?:only |just |simply |strictly )?(?:with|in|by|as)"
     r"|(?:end|finish|conclude|begin|start) (?:your \w+ )?(?:with|by)"
@@ -47,7 +46,7 @@ FORMAT_REQUEST: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
-# So many objects of a text are looked at, its last ones: a prompt shows the form at its end.
+# How many objects of a text are examined, the last ones: prompts show the format at their end.
 MAX_OBJECTS: Final = 50
 BRACE: Final = re.compile(r"[{}]")
 DEFAULT_SCALE: Final = ["1", "5"]
@@ -97,7 +96,7 @@ CONTINUOUS_WORDS: Final = re.compile(r"\b(?:continuous|decimals?|float|fractiona
 
 @dataclass(frozen=True)
 class GuessedFormat:
-    """What a rubric says about its reply."""
+    """The guessed reply format of a rubric."""
 
     aspects: tuple[AspectSpec, ...]
     output_order: tuple[str, ...]
@@ -107,23 +106,20 @@ class GuessedFormat:
 
 
 def guess_format(kind: RubricKind, text: str, after: str, fields: Collection[str]) -> GuessedFormat:
-    """``after`` is what the document says behind the prompt, ``fields`` what its placeholders mean."""
+    """The format; ``after`` is the document after the prompt, ``fields`` are the meanings of its placeholders."""
     if kind == RubricKind.POINTWISE:
         return add_scale(guess_pointwise_format(text, fields), text, after)
     return guess_pairwise_format(text, after)
 
 
-def single_aspect_format(aspect: AspectSpec, **said: str) -> GuessedFormat:
-    return GuessedFormat((aspect,), (aspect.key,), **said)
-
-
-# ---- pairwise ------------------------------------------------------------------------------
+def single_aspect_format(aspect: AspectSpec, **options: str) -> GuessedFormat:
+    return GuessedFormat((aspect,), (aspect.key,), **options)
 
 
 def guess_pairwise_format(text: str, after: str) -> GuessedFormat:
-    """As an object that is shown, as fields that are named, as labels in plain text; without any, the usual one.
+    """The format by a shown object, named fields, or labels in plain text; otherwise the default.
 
-    A prompt with a form of its own that is not understood is answered in it first, and in ours in a second step.
+    A prompt whose own format is not understood is answered in it first, and in ours in a second step.
     """
     shown = find_shown_objects(text)
     for one in reversed(shown):
@@ -147,7 +143,7 @@ def guess_pairwise_format(text: str, after: str) -> GuessedFormat:
 
 
 def guess_text_format(text: str) -> GuessedFormat | None:
-    """Labels in tags, in double brackets or behind a word count in that form, others alone on the last line."""
+    """Labels in tags, double brackets or after a word count in that form, others alone on the last line."""
     return (
         guess_tagged_format(text)
         or guess_bracketed_format(text)
@@ -157,7 +153,7 @@ def guess_text_format(text: str) -> GuessedFormat | None:
 
 
 def guess_tagged_format(text: str) -> GuessedFormat | None:
-    """<verdict>A or B</verdict>; the options may be said elsewhere."""
+    """<verdict>A or B</verdict>; the options may be named elsewhere."""
     for tag, inside in reversed(TAGGED_TEXT.findall(text)):
         if fold_label(tag) not in VERDICT_KEYS | {"answer", "result"} or inside.startswith("{"):
             continue
@@ -214,7 +210,7 @@ def find_named_labels(text: str) -> dict[Choice, str]:
 
 
 def with_text_pattern(labels: Mapping[Choice, str], pattern: str) -> GuessedFormat:
-    """A verdict in plain text where the pattern finds it; its braces stand for the labels."""
+    """A verdict in plain text found by this pattern; its braces stand for the labels."""
     options = "|".join(re.escape(label) for label in labels.values())
     return single_aspect_format(
         offer_labels(OVERALL_ASPECT, labels), answer_format=f"{TEXT_FORMAT}:{pattern.replace('{}', options, 1)}"
@@ -222,7 +218,7 @@ def with_text_pattern(labels: Mapping[Choice, str], pattern: str) -> GuessedForm
 
 
 def format_of_shown_object(shown: Mapping[str, Any], text: str) -> GuessedFormat | None:
-    """An object with an object of choices in it, or with one choice beside its reasons."""
+    """An object with an object of choices in it, or with one choice and its reasons."""
     nested = {key: value for key, value in shown.items() if isinstance(value, dict)}
     key, choices = next(iter(nested.items())) if len(nested) == 1 else ("", shown)
     labels = {name: parse_option_labels(parse_options(value)) for name, value in choices.items()}
@@ -254,7 +250,7 @@ def parse_options(shown: object) -> list[str]:
 
 
 def parse_option_labels(options: Iterable[str]) -> dict[Choice, str]:
-    """Choice → label, where the options hold one for each side; otherwise nothing."""
+    """Choice → label if the options have one for each side; otherwise empty."""
     labels = {side: option for option in options if (side := parse_side(option))}
     return labels if {Choice.A, Choice.B} <= labels.keys() else {}
 
@@ -265,7 +261,7 @@ def parse_side(label: str) -> Choice | None:
 
 
 def offer_labels(aspect: AspectSpec, labels: Mapping[Choice, str]) -> AspectSpec:
-    """The aspect with what is offered; without labels it offers A, tie and B."""
+    """The aspect with the offered choices; without labels it offers A, tie and B."""
     if not labels:
         return aspect
     return replace(
@@ -276,11 +272,8 @@ def offer_labels(aspect: AspectSpec, labels: Mapping[Choice, str]) -> AspectSpec
     )
 
 
-# ---- pointwise -----------------------------------------------------------------------------
-
-
 def guess_pointwise_format(text: str, fields: Collection[str]) -> GuessedFormat:
-    """As named keys, as an object that is shown, as fields that are named; without any, in two steps."""
+    """The format by named keys, a shown object, or named fields; otherwise two steps."""
     if "verdict_key" in fields:
         return single_aspect_format(METRIC_ASPECT, rationale_key="reason")
     for shown in reversed(find_shown_objects(text)):
@@ -297,7 +290,7 @@ def guess_pointwise_format(text: str, fields: Collection[str]) -> GuessedFormat:
 
 
 def guess_score_pattern(text: str) -> str:
-    """Where a prompt wants its score in plain text: <score>4</score>, [[4]], [RESULT] 4, Score: 4 or 4 alone."""
+    """The pattern of a score in plain text: <score>4</score>, [[4]], [RESULT] 4, Score: 4, or 4 alone."""
     for tag, inside in reversed(TAGGED_TEXT.findall(text)):
         if fold_label(tag) in VERDICT_KEYS | {"answer", "result"} and not inside.startswith("{"):
             return rf"(?i:<{tag}>\s*({NUMBER})\s*</{tag}>)"
@@ -315,11 +308,11 @@ def guess_score_pattern(text: str) -> str:
 
 
 def scores_of_shown_object(shown: Mapping[str, Any], text: str) -> GuessedFormat | None:
-    """Whatever is no reason is a score; those of an object inside, where there is one."""
+    """Every member that is not the rationale is a score; those of a nested object if there is one."""
     nested = {key: value for key, value in shown.items() if isinstance(value, dict)}
     key, scores = next(iter(nested.items())) if len(nested) == 1 else ("", shown)
     names = [name for name in scores if fold_label(name) not in RATIONALE_KEYS]
-    # Beside a number, as in {"pass": true, "score": 0.5}, what is none is no score.
+    # If one member is a number, as in {"pass": true, "score": 0.5}, others are no scores.
     asked = [
         make_named_aspect(name, text) for name in [one for one in names if is_numeric_placeholder(scores[one])] or names
     ]
@@ -332,27 +325,29 @@ def scores_of_shown_object(shown: Mapping[str, Any], text: str) -> GuessedFormat
 
 
 def is_numeric_placeholder(shown: object) -> bool:
-    """Whether a value that is shown is a number, or words for one."""
+    """Whether a shown value is a number, or words for one."""
     if isinstance(shown, str):
         return re.search(r"\d|\b(?:number|integer|float|score|rating)\b", shown) is not None
     return isinstance(shown, (int, float)) and not isinstance(shown, bool)
 
 
 def add_scale(form: GuessedFormat, text: str, after: str) -> GuessedFormat:
-    """The scale of a list of values behind the prompt, of the values that it explains, or of its ends in words."""
+    """The scale by an enum after the prompt, explained values, or ends in words."""
     meanings = {band: meaning.strip() for band, meaning in SCALE_BAND.findall(text)}
     ends = SCALE_ENDS.search(text)
     ranges = SCALE_RANGE.search(text)
-    told = [
+    candidates = [
         find_enum_values(after),
         list(meanings),
         *(list(one.groups()) if one else [] for one in (ends, ranges)),
         DEFAULT_SCALE,
     ]
-    written = next(words for words in told if len(set(parse_number_words(words))) > 1)
+    written = next(words for words in candidates if len(set(parse_number_words(words))) > 1)
     low, high = min(parse_number_words(written)), max(parse_number_words(written))
     meanings = {
-        band: said for band, said in meanings.items() if all(low <= one <= high for one in parse_band_numbers(band))
+        band: meaning
+        for band, meaning in meanings.items()
+        if all(low <= one <= high for one in parse_band_numbers(band))
     }
     is_fine = (high - low <= 1 and not meanings) or CONTINUOUS_WORDS.search(text)
     step = None if is_fine or "." in "".join([*written, *meanings]) else 1.0
@@ -364,11 +359,8 @@ def parse_number_words(words: Iterable[str]) -> list[float]:
     return [number for word in words for number in parse_band_numbers(word)]
 
 
-# ---- what a document shows -----------------------------------------------------------------
-
-
 def find_shown_objects(text: str) -> list[dict[str, Any]]:
-    """The objects that the text shows, inside no other; what they hold without quotes comes as text."""
+    """The top-level objects in the text; unquoted values become text."""
     found: list[dict[str, Any]] = []
     position = 0
     for opening in list(SHOWN_OBJECT_START.finditer(text))[-MAX_OBJECTS:]:
@@ -381,7 +373,7 @@ def find_shown_objects(text: str) -> list[dict[str, Any]]:
 
 
 def find_closing_brace(text: str, start: int) -> int:
-    """Behind the brace that closes the one at ``start``; the end of the text where none does."""
+    """The end of the object at ``start``; the end of the text if it is not closed."""
     depth = 0
     for brace in BRACE.finditer(text, start):
         depth += 1 if brace[0] == "{" else -1
@@ -403,13 +395,13 @@ def load_shown_object(written: str) -> dict[str, Any] | None:
 
 
 def find_enum_values(text: str) -> list[str]:
-    """The values of the first list of Python's that the text defines."""
+    """The values of the first Python enum that the text defines."""
     found = ENUM_CLASS.search(text)
     return [value.strip() for value in ENUM_VALUE.findall(found[1])] if found else []
 
 
 def find_named_fields(text: str) -> tuple[str, str]:
-    """The names of the verdict's and of the reasons' field, of “… in the explanation field”; empty where none is."""
+    """The names of the verdict's and the rationale's field, as in “… in the explanation field”; "" if not named."""
     names = dict.fromkeys(NAMED_FIELD.findall(text))
     verdict = next((name for name in names if set(fold_label(name).split("_")) & VERDICT_KEYS), "")
     return verdict, pick_rationale_key(names)
@@ -420,13 +412,13 @@ def pick_rationale_key(names: Iterable[str], otherwise: str = "rationale") -> st
 
 
 def make_named_aspect(name: str, text: str) -> AspectSpec:
-    """The aspect of this key, with what the text says behind its name and a colon."""
+    """The aspect with this key, defined by the text after its name and a colon."""
     key = re.sub(r"[^a-z0-9_-]+", "_", fold_label(name)).strip("_")[:60] or OVERALL_ASPECT.key
-    said = find_definition(name, text)
+    definition = find_definition(name, text)
     return AspectSpec(
         key,
         name.strip().replace("_", " ").capitalize()[:80],
-        said[1].strip() if said else "",
+        definition[1].strip() if definition else "",
         reply_key="" if name == key else name,
     )
 
@@ -437,6 +429,6 @@ def find_definition(name: str, text: str) -> re.Match[str] | None:
 
 
 def definition_position(aspect: AspectSpec, text: str) -> int:
-    """Where the text defines the aspect; what it does not define comes last."""
-    said = find_definition(aspect.reply_key or aspect.key, text)
-    return said.start() if said else len(text)
+    """Where the text defines the aspect; undefined aspects come last."""
+    definition = find_definition(aspect.reply_key or aspect.key, text)
+    return definition.start() if definition else len(text)

@@ -1,8 +1,7 @@
-"""Judged text that speaks to the judge, or imitates what only a judge or we write.
+"""Flags for judged texts that address the judge, or imitate what only a judge or the product writes.
 
-A flag is a reason to look, and no verdict on the text. Nearly all texts are let through by a few
-searches for fixed words; every repetition in a pattern is bounded, so that no text takes longer than
-its length.
+A flag is a reason to look, and no verdict on the text. Nearly all texts pass after a few searches for fixed words;
+all repetitions in patterns are bounded, so that the time is linear in the length.
 """
 
 import re
@@ -16,10 +15,9 @@ from evaluations.judge_prompts.delimiters import BROKEN_DELIMITER, FORGED_DELIMI
 
 EXCERPT_CONTEXT: Final = 60  # characters on either side of an excerpt
 NEARBY_LENGTH: Final = 80  # characters before a label that may say what it is for
-# Characters that nobody sees, and that ordinary texts hardly hold: they break up words that are to be hidden.
+# Invisible characters, rare in ordinary texts, that break up words to hide them.
 HIDDEN_CHARACTERS: Final = "\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
 HIDDEN_REMOVED: Final = dict.fromkeys(map(ord, HIDDEN_CHARACTERS))
-
 S: Final = r"\s{1,3}"
 JUDGE: Final = r"(?:judge|evaluator)s?"
 SIDE: Final = r"(?:response|assistant|output|candidate|summary)"
@@ -34,7 +32,7 @@ NUMBER: Final = r"(?:\w{1,30}_)?(?:score|rating|verdict|correctness)"
 
 @dataclass(frozen=True)
 class FlagPattern:
-    """What makes a text suspect. ``anchors``: parts in lower case, of which one always occurs in it."""
+    """A suspicious pattern. ``anchors``: lower-case words of which every match contains one."""
 
     flag: Flag
     anchors: tuple[str, ...]
@@ -46,7 +44,7 @@ def make_flag_pattern(flag: Flag, anchors: Sequence[str], *alternatives: str) ->
 
 
 FLAG_PATTERNS: Final = (
-    make_flag_pattern(  # what was said above is to count for nothing
+    make_flag_pattern(  # orders to ignore earlier instructions
         Flag.ADDRESSES_JUDGE,
         ("ignor", "disregard", "forget"),
         rf"\b(?:ignore|disregard|forget){S}(?:\w{{2,12}}{S}){{0,4}}?"
@@ -56,7 +54,7 @@ FLAG_PATTERNS: Final = (
         r"\bignore[rz]?\s(?:[\w']{1,12}\s){0,4}?(?:ci-dessus|précédente?s?|qui précède)\b",
         r"\bignor(?:a|e|ar|á|i)\s(?:\w{1,14}\s){0,4}?(?:anterior(?:es)?|de arriba|precedent[ei]|acima|qui sopra)\b",
     ),
-    make_flag_pattern(  # the judge is spoken to
+    make_flag_pattern(  # addresses to the judge
         Flag.ADDRESSES_JUDGE,
         ("judge", "evaluator"),
         rf"\bas{S}(?:(?:the|a|an|our|fair|impartial|llm|ai){S}){{0,3}}{JUDGE},?{S}you\b",
@@ -72,7 +70,7 @@ FLAG_PATTERNS: Final = (
         r"作为.{0,6}?(?:评委|裁判|评审).{0,6}?你",
         r"игнориру\w{1,4}\s(?:\w{1,14}\s){0,3}?(?:предыдущ|вышесказанн|вышеизложенн)",
     ),
-    make_flag_pattern(  # praise is asked for
+    make_flag_pattern(  # requests for praise
         Flag.ADDRESSES_JUDGE,
         ("this response", "this answer", "this summary"),
         rf"\b(?:rate|score|grade|declare|choose|select|pick|vote{S}for){S}this{S}{TEXT}\b",
@@ -104,7 +102,6 @@ FLAG_PATTERNS: Final = (
 )
 # Between texts that are looked at together: no pattern reaches across it, and to none is it unlike an end.
 TEXT_SEPARATOR: Final = "\n\x00\n"
-
 # A label as a word of its own that ends what is said, "A." but not "A colour" or "A, B or C", or that
 # a side is named by. Found first, since it is rare; what stands before it then decides.
 QUOTED_LABEL: Final = re.compile(
@@ -151,7 +148,7 @@ class SuspectPlace:
 
 @dataclass(frozen=True)
 class SuspectExcerpt:
-    """The suspect words, with what stands before and after them."""
+    """The suspect words with their surroundings."""
 
     flag: Flag
     before: str
@@ -160,9 +157,9 @@ class SuspectExcerpt:
 
 
 def find_group_flags(groups: Sequence[Sequence[str]]) -> list[tuple[Flag, ...]]:
-    """What is suspect in any text of each group, in the order of `Flag`.
+    """The flags of each group of texts, in the order of `Flag`.
 
-    All texts are looked at together first, which spares a closer look at nearly all.
+    All texts are first searched together, which spares nearly all a closer look.
     """
     together = TEXT_SEPARATOR.join(text for texts in groups for text in texts)
     if next(find_suspect_places(together), None) is None:
@@ -176,7 +173,7 @@ def find_flags(texts: Iterable[str]) -> tuple[Flag, ...]:
 
 
 def find_suspect_excerpts(text: str) -> tuple[SuspectExcerpt, ...]:
-    """The first suspect words of each kind, from the normalised text."""
+    """The first suspect words of each kind, in the normalised text."""
     first: dict[Flag, SuspectPlace] = {}
     for one in find_suspect_places(text):
         first.setdefault(one.flag, one)
@@ -191,7 +188,6 @@ def make_suspect_excerpt(found: SuspectPlace) -> SuspectExcerpt:
 
 
 def find_suspect_places(text: str) -> Iterator[SuspectPlace]:
-    """The first match of each pattern."""
     plain = normalise_text(text)
     lower = plain.lower()
     for one in FLAG_PATTERNS:
@@ -216,7 +212,7 @@ def find_label_instructions(plain: str) -> Iterator[SuspectPlace]:
 
 
 def normalise_text(text: str) -> str:
-    """The text as its letters read: compatibility forms plain, characters that nobody sees left out."""
+    """The text with compatibility forms plain and invisible characters removed."""
     if text.isascii():
         return text
     plain = text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)

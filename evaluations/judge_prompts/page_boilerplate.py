@@ -1,6 +1,7 @@
-"""Menus, buttons, line numbers, footers in a text that was copied from a web page.
+"""Menus, buttons, line numbers and footers in a text that was copied from a web page.
 
-Nothing is removed without a person's decision."""
+Nothing is removed without a person's decision.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,15 +15,13 @@ MAX_LINE_LENGTH: Final = 300
 MIN_NUMBERED_LINES: Final = 3
 MIN_WEAK_NUMBERED_LINES: Final = 5
 MIN_WEAK_LINES: Final = 3
-
 # 12 | text, 12→text and 12<tab>text are numbers of lines. 12 text and 12: text may be items of a list or a scale.
 GUTTER: Final = re.compile(r"[ \t]{0,8}(\d{1,4})(?:[ ]?[|│┃→][ ]?|\t)(.*)")
 WEAK_GUTTER: Final = re.compile(r"[ \t]{0,8}(\d{1,4})(?::(?=[ \t]|$))?((?:[ \t].*)?)")
 NUMBER: Final = re.compile(r"\s{0,8}(\d{1,4})\s{0,8}")
 FILE_NAME: Final = re.compile(r"[\w./-]{1,80}\.\w{1,5}")
-
 LANGUAGE: Final = r"(?:python|jsonc?|ya?ml|xml|html|markdown|plaintext|text|txt|bash|shell|javascript|typescript)"
-# A whole line of one of these is a button or a link of a page, wherever it is.
+# A line that is only one of these is a page's button or link, anywhere in the text.
 CERTAIN_LINE: Final = re.compile(
     "|".join(
         (
@@ -88,7 +87,7 @@ LINE_ORNAMENTS: Final = " \t.!…→←↑↓›»‹«|•·*-–—✓✕×☰
 
 @dataclass(frozen=True)
 class Boilerplate:
-    """A line that is not wholly of the prompt. ``number`` counts from 1; ``kept`` is None where the line goes."""
+    """A line that is not wholly part of the prompt. ``number`` counts from 1; ``kept``: None if the line is removed."""
 
     number: int
     line: str
@@ -96,11 +95,11 @@ class Boilerplate:
 
 
 def find_boilerplate(text: str) -> list[Boilerplate]:
-    """The lines of the text that seem to come from the page round the prompt, in their order."""
+    """The lines of the text that seem to come from the page around the prompt, in order."""
     lines = text.replace("\r\n", "\n").split("\n")
     contents = strip_line_numbers(lines)
     listed = find_listed_lines(contents)
-    gone = find_certain_lines(contents, listed)
+    gone = {place for place, line in enumerate(contents) if place not in listed and is_certain_line(line)}
     gone |= find_menu_lines(contents, gone, listed)
     gone |= find_number_lines(contents, gone)
     found = []
@@ -115,7 +114,7 @@ def find_boilerplate(text: str) -> list[Boilerplate]:
 
 
 def remove_boilerplate(text: str) -> str:
-    """The text without all of it, and without the blank lines that are then at its ends."""
+    """The text without its boilerplate, and without blank lines at its ends."""
     found = {one.number: one for one in find_boilerplate(text)}
     if not found:
         return text
@@ -126,21 +125,14 @@ def remove_boilerplate(text: str) -> str:
     return "\n".join(kept[written[0] : written[-1] + 1]) if written else ""
 
 
-# ---- buttons, menus and notices ------------------------------------------------------------
-
-
 def plain_words(line: str) -> str:
-    """The words of a line, in lower case and without what is drawn round them."""
+    """The words of a line in lower case, without ornaments."""
     return " ".join(line.strip(LINE_ORNAMENTS).casefold().split()).rstrip("?!: ")
 
 
 def is_prompt_line(line: str) -> bool:
-    """Whether a line is too long for a button, has a place for a text, or is an item of a numbered list."""
+    """Whether a line is too long for a button, has a placeholder, or is a numbered item."""
     return len(line) > MAX_LINE_LENGTH or bool(find_placeholders(line)) or bool(re.match(r"\s*\(?\d{1,3}[.)]\s", line))
-
-
-def find_certain_lines(contents: Sequence[str], listed: set[int]) -> set[int]:
-    return {place for place, line in enumerate(contents) if place not in listed and is_certain_line(line)}
 
 
 def is_certain_line(line: str) -> bool:
@@ -153,7 +145,7 @@ def is_menu_word(line: str) -> bool:
 
 
 def find_listed_lines(contents: Sequence[str]) -> set[int]:
-    """The lines that a prompt lists after a colon, such as the labels of a verdict, up to a blank line."""
+    """The lines that a prompt lists after a colon, such as labels, up to a blank line."""
     found, is_open = set(), False
     for place, line in enumerate(contents):
         if is_open and line.strip():
@@ -163,7 +155,7 @@ def find_listed_lines(contents: Sequence[str]) -> set[int]:
 
 
 def find_menu_lines(contents: Sequence[str], sure: set[int], listed: set[int]) -> set[int]:
-    """Words of menus in a row that holds a sure line, or that is long enough and at an end of the text."""
+    """Menu words in a row with a certain line, or in a long row at an end of the text."""
     found: set[int] = set()
     written = [place for place, line in enumerate(contents) if line.strip()]
     for row in find_menu_rows(contents, sure, listed):
@@ -175,7 +167,7 @@ def find_menu_lines(contents: Sequence[str], sure: set[int], listed: set[int]) -
 
 
 def find_menu_rows(contents: Sequence[str], sure: set[int], listed: set[int]) -> Iterator[list[int]]:
-    """The places of lines that follow each other, blank ones aside, and are each sure or a word of menus."""
+    """The rows of lines, blank ones aside, that are each certain or a menu word."""
     row: list[int] = []
     for place, line in enumerate(contents):
         if place in sure or (place not in listed and is_menu_word(line)):
@@ -187,11 +179,8 @@ def find_menu_rows(contents: Sequence[str], sure: set[int], listed: set[int]) ->
         yield row
 
 
-# ---- numbers of lines ----------------------------------------------------------------------
-
-
 def strip_line_numbers(lines: Sequence[str]) -> list[str]:
-    """The lines without the numbers before them, where most lines have them, one after the other."""
+    """The lines without consecutive line numbers, if most lines have them."""
     written = sum(bool(line.strip()) for line in lines)
     for pattern, share, accepts in ((GUTTER, 0.6, is_long_enough_menu), (WEAK_GUTTER, 0.8, is_numbered_text)):
         block = longest_numbered_block(lines, pattern)
@@ -208,14 +197,14 @@ def is_long_enough_menu(contents: Sequence[str]) -> bool:
 
 
 def is_numbered_text(contents: Sequence[str]) -> bool:
-    """Whether numbered lines are a text: some are blank or indented, which the items of a list are not."""
+    """Whether numbered lines are a text: unlike list items, some are blank or indented."""
     says = sum(bool(content.strip()) for content in contents)
     is_text = any(not content.strip() or content.startswith((" ", "\t")) for content in contents)
     return len(contents) >= MIN_WEAK_NUMBERED_LINES and is_text and says >= len(contents) / 3
 
 
 def longest_numbered_block(lines: Sequence[str], pattern: re.Pattern[str]) -> range:
-    """The most lines in a row whose numbers count up by one."""
+    """The longest run of lines with consecutive numbers."""
     best, start, before = range(0), 0, None
     for place, line in enumerate(lines):
         found = pattern.fullmatch(line)
@@ -229,7 +218,7 @@ def longest_numbered_block(lines: Sequence[str], pattern: re.Pattern[str]) -> ra
 
 
 def find_number_lines(contents: Sequence[str], gone: set[int]) -> set[int]:
-    """Numbers that were copied apart from their lines: before all of them, on one line or many, or each before its."""
+    """Line numbers that were copied apart from their lines: before all of them, or each before its own."""
     places = [place for place, line in enumerate(contents) if place not in gone and line.strip()]
     if places and FILE_NAME.fullmatch(contents[places[0]].strip()):
         places.pop(0)
@@ -240,7 +229,7 @@ def find_number_lines(contents: Sequence[str], gone: set[int]) -> set[int]:
 
 
 def find_leading_numbers(contents: Sequence[str], places: Sequence[int]) -> set[int]:
-    """1, 2, 3 and so on, for about as many lines as come after."""
+    """1, 2, 3 and so on, for about as many lines as follow."""
     count, taken = 0, []
     for place in places:
         words = contents[place].split()

@@ -1,8 +1,7 @@
-"""From a pasted document to the prompts in it, each a rubric to begin with.
+"""From a pasted document to its prompts, each the start of a rubric.
 
-What stands in the document as a prompt is kept word for word. What its placeholders mean, which
-kind of verdict it asks for and in which form is guessed from what it says; a person sees the guess
-and corrects it. A placeholder that says nothing to us is left without a field.
+Prompts are kept word for word. The meanings of their placeholders, the kind of verdict and its format are guessed; a
+person sees the guess and corrects it. Unknown placeholders get no field.
 """
 
 import re
@@ -19,7 +18,6 @@ from evaluations.replies.reply_format import JSON_FORMAT, answer_format, json_fo
 
 MAX_DOCUMENT_LENGTH: Final = 200_000
 UNNAMED_PROMPT: Final = "pasted prompt"
-
 # NAME = """…""", as prompts stand in Python.
 PYTHON_TEXT: Final = re.compile(
     r"^[ \t]*(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*\(?\s*[rRfFuU]{0,2}(\"\"\"|''')(.*?)\2", re.DOTALL | re.MULTILINE
@@ -30,7 +28,7 @@ NUMBERED_LINE: Final = re.compile(r"\|\s*(\d+)\s*\| ?(.*)")
 
 @dataclass(frozen=True)
 class PastedPrompt:
-    """One prompt of a document: ``after`` is what the document goes on to say, up to its next prompt."""
+    """One prompt of a document; ``after`` is the document up to the next prompt."""
 
     name: str
     text: str
@@ -38,7 +36,7 @@ class PastedPrompt:
 
 
 def find_pasted_prompts(document: str) -> list[PastedPrompt]:
-    """The texts that Python code names in it; without any, the whole, less the numbers of its lines."""
+    """The texts that Python code assigns; otherwise the whole document, without line numbers."""
     document = document.replace("\r\n", "\n")
     if not document.strip():
         raise InputRefused("There is nothing in the text: paste the prompt that a judge is to be sent.")
@@ -56,12 +54,12 @@ def find_pasted_prompts(document: str) -> list[PastedPrompt]:
 
 
 def find_python_prompts(document: str) -> list[re.Match[str]]:
-    """The texts with placeholders that Python code names, each with its name and its words as groups 1 and 3."""
+    """The texts with placeholders that Python code assigns, with name and text as groups 1 and 3."""
     return [one for one in PYTHON_TEXT.finditer(document) if find_placeholders(one[3])]
 
 
 def prompt_name(variable: str) -> str:
-    """SUMMARY_PROMPT is called summary."""
+    """The lower-case name without “prompt”: SUMMARY_PROMPT is called summary."""
     words = variable.casefold().replace("_", " ").strip()
     return words.removesuffix("prompt").removesuffix("template").strip() or words
 
@@ -83,7 +81,7 @@ def decode_python_text(text: str) -> str:
 
 
 def has_double_braced_name(text: str) -> bool:
-    """Whether doubled braces hold a name: in another style of placeholder, or a literal one."""
+    """Whether doubled braces contain a name: another style of placeholder, or a literal one."""
     return any(has_double_braces(one) and " " not in one.strip("{} ") for one in find_placeholders(text))
 
 
@@ -103,7 +101,7 @@ def decode_format_text(text: str) -> str:
 
 
 def strip_number_table(text: str) -> str:
-    """The lines without the table that numbers them; a text that is no such table as it stands."""
+    """The lines without the table that numbers them; other texts unchanged."""
     lines = [NUMBERED_LINE.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
     numbers = [int(line[1]) for line in lines if line]
     if len(numbers) < len(lines) or numbers != list(range(numbers[0], numbers[0] + len(numbers))):

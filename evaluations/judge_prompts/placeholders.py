@@ -10,7 +10,6 @@ SHARED_FIELDS: Final = ("query", "context", "reference", "examples", "verdict_ke
 PAIRWISE_FIELDS: Final[tuple[str, ...]] = ("response_a", "response_b")
 POINTWISE_FIELDS: Final[tuple[str, ...]] = ("response",)
 FIELDS: Final = (*SHARED_FIELDS, *PAIRWISE_FIELDS, *POINTWISE_FIELDS)
-
 FIELD_NAMES: Final = {
     "query": "query queries question questions instruction instructions prompt input inputs task request message "
     "problem user_input user_query user_prompt user_question user_message user_instruction input_text orig_instruction "

@@ -17,11 +17,12 @@ EVALUATION_PLACEHOLDER: Final = "(the evaluation that it wrote)"
 
 @dataclass(frozen=True)
 class PromptPreview:
-    """What is sent in one request: its messages, and the schema or shape asked for beside them.
+    """One request: its messages, and the schema or shape that is requested with them.
 
-    Of two steps, ``later`` is the second: what it adds to the conversation. Its verdict is asked
-    for as JSON by a schema until its server was found to take less. ``aspects``: the names of those that have a request
-    of their own, in the order in which they are asked for; this is the first of these requests.
+    Of two steps, ``later`` is the second one's addition to the conversation; its verdict is requested as JSON by a
+    schema
+    until its server turns out to take less. ``aspects``: the names of aspects with separate requests in order; this is
+    the first of these requests.
     """
 
     messages: Sequence[Message]
@@ -40,7 +41,7 @@ def preview_prompt(
     *,
     two_steps: bool,
 ) -> PromptPreview:
-    """The requests for a rubric that no judge needs to have yet."""
+    """The requests for a rubric that needs no judge yet."""
     first = build_messages(spec, texts, shown, fence_key, two_steps=two_steps)
     if not two_steps:
         return PromptPreview(first, format_schema(build_reply_schema(spec), shape), shape)
@@ -53,7 +54,7 @@ def format_schema(schema: Mapping[str, Any], shape: ReplyShape) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) if shape == ReplyShape.JSON_SCHEMA else ""
 
 
-# Where nothing was imported yet, and for whoever may not know which response of a comparison is A.
+# Shown before anything is imported, and to users who must not know which response of a comparison is A.
 SAMPLE_PAIR: Final = PairTexts(
     messages=[{"role": "user", "content": "When does the office open on Monday?"}],
     response_a=[{"role": "assistant", "content": "At nine."}],

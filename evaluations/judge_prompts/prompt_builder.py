@@ -35,23 +35,20 @@ from evaluations.replies.reply_format import (
 )
 
 SHARED_TITLES: Final = {"input": "Input", "context": "Context", "expected_output": "Expected output"}
-
 PAIR_TITLES: Final = {"output_a": "Output A", "output_b": "Output B"}
-
 RESPONSE_TITLE: Final = {"output": "Output"}
-
 VERDICT_FIELDS: Final = ("reasoning", "choice", "choices", "score", "scores")
 
 FrameText = Callable[[str, str], str]
 
 
 def example_titles(spec: RubricSpec) -> dict[str, str]:
-    """The texts that an example may hold, each with its title, in the order in which they are shown."""
+    """The texts that an example may have, with their titles in display order."""
     return {**SHARED_TITLES, **(RESPONSE_TITLE if is_pointwise(spec) else PAIR_TITLES)}
 
 
 def title_text(title: str, text: str) -> str:
-    """How a text of an example stands in a pasted prompt, which has no fences."""
+    """A text of an example in a pasted prompt, which has no fences."""
     return f"{title[0].upper()}{title[1:]}:\n{text}"
 
 
@@ -70,7 +67,7 @@ def render_example(
 
 
 def render_example_answer(spec: RubricSpec, example: Mapping[str, Any]) -> str:
-    """The answer in the form in which the judge is to give its own."""
+    """The answer in the format that the judge must use."""
     reasoning = example.get("reasoning", "")
     verdicts = {
         reply_key(aspect): example_verdict_text(spec, aspect, example) for aspect in aspects_in_reply_order(spec)
@@ -84,7 +81,7 @@ def render_example_answer(spec: RubricSpec, example: Mapping[str, Any]) -> str:
 
 
 def example_verdict_text(spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, Any]) -> str | float:
-    """The example's verdict on this aspect as a reply writes it."""
+    """The example's verdict on this aspect in the reply's notation."""
     given = example_verdict(spec, aspect, example)
     if not is_pointwise(spec):
         return example_label(aspect, str(given))
@@ -93,14 +90,14 @@ def example_verdict_text(spec: RubricSpec, aspect: AspectSpec, example: Mapping[
 
 
 def example_label(aspect: AspectSpec, given: str) -> str:
-    """The label as the reply writes it, of a choice that is named or labelled in any case."""
+    """The reply's label of a choice that is named or labelled in any case."""
     by_word = {aspect.label(choice).casefold(): aspect.label(choice) for choice in aspect.choices}
     by_word |= {choice.casefold(): aspect.label(choice) for choice in aspect.choices}
     return by_word.get(given.strip().casefold(), given)
 
 
 def example_verdict(spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, Any]) -> object:
-    """What the example says on this aspect; None where it says nothing."""
+    """The example's verdict on this aspect; None if it has none."""
     one, many = ("score", "scores") if is_pointwise(spec) else ("choice", "choices")
     by_key = example.get(many) or {}
     if aspect.key in by_key:
@@ -114,12 +111,9 @@ MATERIAL_RULE = (
 )
 
 NO_EXAMPLES = "(none)"
-
-# What blocks are called.
+# Titles of blocks.
 QUERY_TITLE = "user's query"
-
 CONTEXT_TITLE = "context"
-
 REFERENCE_TITLE = "reference answer"
 
 
@@ -134,9 +128,8 @@ def build_messages(
 ) -> list[Message]:
     """The first messages about this pair in this order, or about this response.
 
-    A rubric with placeholders is sent as it was pasted. ``two_steps``: the judge is asked for its
-    verdict in a second request even where the rubric does not say so. ``system``: the system text
-    of this judge, where it was built before.
+    A rubric with placeholders is sent as it was pasted. ``two_steps``: request the verdict in a second request even if
+    the rubric does not say so. ``system``: the judge's system text, if it was built before.
     """
     judged = order_judged_texts(texts, shown)
     if is_template(spec.placeholders):
@@ -157,8 +150,8 @@ def build_later_messages(
 ) -> list[Message]:
     """The conversation so far, then the turn that asks for ``step``.
 
-    ``before`` holds the model's replies so far, oldest first; ``unread`` says why the last of them
-    could not be read, where the step is to repair it.
+    ``before``: the model's replies so far, oldest first; ``unread``: why the last one was unreadable, if this repairs
+    it.
     """
     alone = asks_verdict_alone(step, before)
     conversation = [*first]
@@ -179,7 +172,7 @@ def build_score_request(spec: RubricSpec) -> str:
 
 
 def build_repair_request(spec: RubricSpec, unread: str, *, alone: bool) -> str:
-    """What was wrong, and the whole form once more, of a pasted prompt too."""
+    """The error, and the whole format again, for pasted prompts as well."""
     in_text = wants_text(spec) and not alone
     form = (
         f"Answer in plain text, and {last_line_instruction(spec)}" if in_text else json_format_text(spec, alone=alone)
@@ -187,11 +180,8 @@ def build_repair_request(spec: RubricSpec, unread: str, *, alone: bool) -> str:
     return f"Your answer could not be read. {unread}\n\nGive your whole answer once more.\n\n{form}"
 
 
-# ---- a pasted prompt -----------------------------------------------------------------------
-
-
 def template_values(spec: RubricSpec, texts: PairTexts | ResponseTexts, judged: Mapping[str, str]) -> Mapping[str, str]:
-    """What a pasted template may ask for. What was not supplied is empty."""
+    """The values of a pasted template's fields; missing ones are empty."""
     return {
         "query": messages_to_text(texts.messages),
         "context": texts.context or "",
@@ -204,7 +194,7 @@ def template_values(spec: RubricSpec, texts: PairTexts | ResponseTexts, judged: 
 
 
 def build_system_text(spec: RubricSpec, fence_key: str, *, two_steps: bool = False) -> str:
-    """What is the same in every call of a judge, so that a server may keep it."""
+    """The part of the prompt that is the same in every call of a judge, so that servers can cache it."""
     aspects = "\n".join(describe_aspect(aspect) for aspect in spec.aspects)
     form = format_instruction(spec, two_steps=two_steps)
     parts = [
@@ -218,7 +208,7 @@ def build_system_text(spec: RubricSpec, fence_key: str, *, two_steps: bool = Fal
 
 
 def describe_aspect(aspect: AspectSpec) -> str:
-    """An aspect under the key that the reply gives it, with what the values of its scale mean."""
+    """An aspect under its reply key, with the meanings of its scale's values."""
     line = f"- {reply_key(aspect)} ({aspect.name}): {aspect.definition}"
     if aspect.scale_min is None:
         return line
@@ -227,7 +217,7 @@ def describe_aspect(aspect: AspectSpec) -> str:
 
 
 def build_examples_section(spec: RubricSpec, fence_key: str) -> str:
-    """The examples between delimiters of their own, the same in every call."""
+    """The examples between their own delimiters, the same in every call."""
     if not spec.few_shot:
         return ""
     token = make_fence_token(fence_key, [json.dumps(spec.few_shot, sort_keys=True)])
@@ -236,13 +226,10 @@ def build_examples_section(spec: RubricSpec, fence_key: str) -> str:
     return f"Examples that were judged before, each with the answer it was given:\n\n{examples}"
 
 
-# ---- the first layout: judges that have it are sent the same bytes for good ----------------
-
-
 def build_first_layout(
     spec: RubricSpec, texts: PairTexts | ResponseTexts, judged: Mapping[str, str], token: str
 ) -> str:
-    """The judged texts, each in its fence: shared turns, then what they may rest on, then what is judged."""
+    """The judged texts, each fenced: shared turns, context and reference, then the responses."""
     blocks = [render_turn(number, message, token) for number, message in enumerate(texts.messages, start=1)]
     if texts.context is not None:
         blocks.append(fence_text(CONTEXT_TITLE, texts.context, token))
@@ -258,13 +245,10 @@ def render_turn(number: int, message: Message, token: str) -> str:
     return fence_text(f"turn {number}, {message['role']}", message["content"], token)
 
 
-# ---- the current layout --------------------------------------------------------------------
-
-
 def build_material(
     spec: RubricSpec, texts: PairTexts | ResponseTexts, judged: Mapping[str, str], token: str, *, two_steps: bool
 ) -> str:
-    """The judged texts, each in its fence, then what each block is for, and last the form of the answer."""
+    """The judged texts, each fenced, then what each block is for, then the answer's format."""
     parts = [(title, one["content"]) for title, one in zip(title_turns(texts.messages), texts.messages, strict=True)]
     if texts.context is not None:
         parts.append((CONTEXT_TITLE, texts.context))
@@ -276,13 +260,13 @@ def build_material(
 
 
 def title_turns(messages: Sequence[Message]) -> list[str]:
-    """A title for every turn. The last one is the user's query where the user wrote it."""
+    """A title per turn. The last one is the user's query if the user wrote it."""
     titles = [f"conversation, turn {number}, {message['role']}" for number, message in enumerate(messages, start=1)]
     return [*titles[:-1], QUERY_TITLE] if ends_with_user_turn(messages) else titles
 
 
 def example_field_titles(spec: RubricSpec) -> dict[str, str]:
-    """The texts of an example are called what the judged texts are called."""
+    """The texts of an example under the titles of the judged texts."""
     judged = {
         f"output{field.removeprefix('response')}": judged_text_title(spec, field) for field in judged_field_names(spec)
     }
@@ -298,7 +282,7 @@ def ends_with_user_turn(messages: Sequence[Message]) -> bool:
 
 
 def explain_blocks(texts: PairTexts | ResponseTexts) -> list[str]:
-    """What is answered and what the other blocks are for, of those that are there."""
+    """What is answered and what the other blocks are for, as far as they exist."""
     one = isinstance(texts, ResponseTexts)
     found = [explain_answered_query(texts.messages, one=one)]
     responses = [texts.response] if isinstance(texts, ResponseTexts) else [texts.response_a, texts.response_b]
@@ -343,9 +327,6 @@ def build_verdict_request(spec: RubricSpec, texts: PairTexts | ResponseTexts, *,
     if wants_text(spec) and verdict_pattern(spec) and not (two_steps or wants_two_steps(spec)):
         return f"Judge {what} now. Give your verdict in exactly the form that the instructions ask for."
     return f"Judge {what} now.\n\n{format_instruction(spec, two_steps=two_steps)}"
-
-
-# ---- both layouts --------------------------------------------------------------------------
 
 
 def judged_text_title(spec: RubricSpec, field: str) -> str:

@@ -41,7 +41,7 @@ MAX_NAMES_LISTED: Final = 8
 
 
 def refuse_unusable_rubric(spec: RubricSpec) -> None:
-    """Raise InputRefused with the first thing that stands in the way."""
+    """InputRefused with the first reason why judges cannot use the rubric."""
     refuse_missing_aspects(spec)
     for aspect in spec.aspects:
         if is_pointwise(spec):
@@ -64,9 +64,6 @@ def refuse_missing_aspects(spec: RubricSpec) -> None:
         raise InputRefused("This rubric asks about no aspect: write a version with at least one.")
     if sorted(spec.output_order) != sorted({aspect.key for aspect in spec.aspects}):
         raise InputRefused("The order of the reply must name every aspect of the rubric once.")
-
-
-# ---- what a verdict may be -----------------------------------------------------------------
 
 
 def refuse_invalid_labels(aspect: AspectSpec) -> None:
@@ -101,9 +98,6 @@ def divides_evenly(step: float, width: float) -> bool:
     return abs(width / step - round(width / step)) <= SCALE_TOLERANCE * max(1.0, width / step)
 
 
-# ---- the form of the reply -----------------------------------------------------------------
-
-
 def refuse_invalid_format(spec: RubricSpec) -> None:
     if answer_format(spec) is None:
         raise InputRefused(
@@ -114,7 +108,7 @@ def refuse_invalid_format(spec: RubricSpec) -> None:
 
 
 def refuse_invalid_keys(spec: RubricSpec) -> None:
-    """Every key of the reply stands for one thing."""
+    """Refuse reply keys with two meanings."""
     verdicts = [reply_key(aspect) for aspect in spec.aspects]
     beside = [spec.choices_key] if spec.choices_key else verdicts
     for keys in (verdicts, [spec.rationale_key, *beside]):
@@ -145,7 +139,7 @@ def refuse_unreadable_labels(spec: RubricSpec) -> None:
 
 
 def refuse_slow_pattern(spec: RubricSpec) -> None:
-    """InputRefused where a new rubric's pattern cannot be matched in linear time. Stored ones go on as they are."""
+    """InputRefused if a new rubric's pattern cannot be matched in linear time. Stored ones stay valid."""
     if not wants_text(spec) or not verdict_pattern(spec):
         return
     try:
@@ -154,11 +148,8 @@ def refuse_slow_pattern(spec: RubricSpec) -> None:
         raise InputRefused(f"The pattern of the verdict cannot be used: {refused}.") from None
 
 
-# ---- a pasted prompt -----------------------------------------------------------------------
-
-
 def refuse_unresolved_placeholders(spec: RubricSpec) -> None:
-    """Every placeholder has a field, in a rubric of plain instructions too: none is ever sent to a judge as it is."""
+    """Refuse placeholders without a field, in plain instructions too: none is ever sent to a judge."""
     unfillable = find_template_syntax(spec.instructions, spec.placeholders)
     if unfillable:
         raise InputRefused(
@@ -195,9 +186,6 @@ def refuse_incomplete_template(spec: RubricSpec) -> None:
         )
 
 
-# ---- examples ------------------------------------------------------------------------------
-
-
 def refuse_invalid_example(spec: RubricSpec, example: Mapping[str, Any], number: int) -> None:
     known = (*example_titles(spec), *VERDICT_FIELDS)
     odd = next((key for key in example if key not in known), None)
@@ -213,7 +201,7 @@ def refuse_invalid_example(spec: RubricSpec, example: Mapping[str, Any], number:
 def refuse_invalid_example_verdict(
     spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, Any], number: int
 ) -> None:
-    """Every aspect is judged, by a choice or a value that the rubric offers: an example teaches the form."""
+    """Refuse an example without a valid verdict on an aspect: examples teach the format."""
     given = example_verdict(spec, aspect, example)
     if not is_pointwise(spec) and given in aspect.choices:
         return

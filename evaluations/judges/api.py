@@ -10,14 +10,15 @@ from evaluations.api.form_validation import clean_form
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
-from evaluations.api.serializers import serialize_messages
+from evaluations.api.serializers import serialize_messages, serialize_row
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.judges import JudgeKind
 from evaluations.domain.roles import Scope
 from evaluations.judges import services as judges_services
 from evaluations.judges.calls.serializers import serialize_call_detail
+from evaluations.judges.calls.services import record_call_seen
 from evaluations.judges.forms import JudgeForm
-from evaluations.judges.runs.api import comparisons_of_api_call
+from evaluations.judges.guards import JUDGE_RELATIONS, get_judge_or_404
 from evaluations.judges.runs.schemas import RunOut
 from evaluations.judges.runs.serializers import serialize_run
 from evaluations.judges.runs.services import start_run
@@ -38,14 +39,11 @@ from evaluations.judges.schemas import (
 )
 from evaluations.judges.selectors import describe_request_adaptations, preview_judge_prompt, preview_judge_sample_prompt
 from evaluations.judges.services import create_judge
-from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Run
 from evaluations.tasks import send_task, work_run
-from evaluations.visibility import record_disclosure
 
 operations = OperationRouter(tags=["judges"])
-JUDGE_API_RELATIONS = ("endpoint", "rubric_version__rubric")
 
 
 class PromptQuery(Schema):
@@ -65,7 +63,7 @@ def list_judges(request: HttpRequest, slug: str, paging: Query[JudgePaging]) -> 
     evaluation = require_evaluation(token_user(request), slug)
     known = Judge.objects.filter(evaluation=evaluation)
     rows, more = paginate_by_cursor(
-        paging, (known.archived() if paging.archived else known.current()).select_related(*JUDGE_API_RELATIONS)
+        paging, (known.archived() if paging.archived else known.current()).select_related(*JUDGE_RELATIONS)
     )
     return JudgePage(items=[serialize_judge(row) for row in rows], next=more)
 
@@ -82,29 +80,21 @@ def make_judge(request: HttpRequest, slug: str, body: JudgeIn) -> JudgeDetailOut
 
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}", Scope.READ, JudgeDetailOut)
 def get_judge(request: HttpRequest, slug: str, pk: int) -> JudgeDetailOut:
-    return serialize_judge_detail(get_api_judge_or_404(require_evaluation(token_user(request), slug), pk))
+    return serialize_judge_detail(get_judge_or_404(request, slug, pk))
 
 
 @operations.do("/evaluations/{slug:slug}/judges/{int:pk}/archive", Scope.WRITE, JudgeDetailOut)
 def archive_judge(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> JudgeDetailOut:
     """Leave it out of reports, lists and new exports; its verdicts are kept. Not while a run of it is active."""
-    user = token_user(request)
-    return serialize_judge_detail(
-        judges_services.archive_judge(
-            get_api_judge_or_404(require_evaluation(user, slug, Action.MANAGE), pk), user=user
-        )
-    )
+    row = get_judge_or_404(request, slug, pk, Action.MANAGE)
+    return serialize_judge_detail(judges_services.archive_judge(row, user=token_user(request)))
 
 
 @operations.do("/evaluations/{slug:slug}/judges/{int:pk}/restore", Scope.WRITE, JudgeDetailOut)
 def restore_judge(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> JudgeDetailOut:
     """Bring an archived judge back."""
-    user = token_user(request)
-    return serialize_judge_detail(
-        judges_services.restore_judge(
-            get_api_judge_or_404(require_evaluation(user, slug, Action.MANAGE), pk), user=user
-        )
-    )
+    row = get_judge_or_404(request, slug, pk, Action.MANAGE)
+    return serialize_judge_detail(judges_services.restore_judge(row, user=token_user(request)))
 
 
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}/prompt", Scope.READ, JudgePromptOut)
@@ -114,7 +104,7 @@ def get_prompt(request: HttpRequest, slug: str, pk: int, asked: Query[PromptQuer
     A reviewer, who is not to know which response is A, is told them about made-up texts: `subject` is then null.
     """
     user = token_user(request)
-    judge = get_api_judge_or_404(require_evaluation(user, slug), pk)
+    judge = get_judge_or_404(request, slug, pk)
     if asked.subject is None and not is_allowed(user, Action.SEE_ALL, judge.evaluation):
         subject, seen = None, preview_judge_sample_prompt(judge, asked.shown)
     else:
@@ -136,9 +126,9 @@ def get_prompt(request: HttpRequest, slug: str, pk: int, asked: Query[PromptQuer
 @operations.make("/evaluations/{slug:slug}/judges/{int:pk}/try", Scope.WRITE, RunOut)
 def try_judge(request: HttpRequest, slug: str, pk: int, body: JudgeTestIn) -> RunOut:
     """A run of one call; where it was asked that in vain before, it is asked again. See what came of it as a trial."""
-    user = token_user(request)
-    judge = get_api_judge_or_404(require_evaluation(user, slug, Action.MANAGE), pk)
-    run = start_run(judge, user=user, **single_call_selection(get_api_subject_or_404(judge, body.subject), body.shown))
+    judge = get_judge_or_404(request, slug, pk, Action.MANAGE)
+    subject = get_api_subject_or_404(judge, body.subject)
+    run = start_run(judge, user=token_user(request), **single_call_selection(subject, body.shown))
     send_task(work_run, run.pk)
     return serialize_run(run)
 
@@ -146,18 +136,17 @@ def try_judge(request: HttpRequest, slug: str, pk: int, body: JudgeTestIn) -> Ru
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}/tries/{int:run}", Scope.READ, JudgeTestOut)
 def get_trial(request: HttpRequest, slug: str, pk: int, run: int) -> JudgeTestOut:
     """What came of a try."""
-    user = token_user(request)
-    judge = get_api_judge_or_404(require_evaluation(user, slug, Action.SEE_ALL), pk)
+    judge = get_judge_or_404(request, slug, pk, Action.SEE_ALL)
     runs = Run.objects.select_related("judge__rubric_version__rubric", "user")
-    tried = find_test_call(get_object_or_404(runs, judge=judge, pk=run))
-    if tried is None:
+    test_call = find_test_call(get_object_or_404(runs, judge=judge, pk=run))
+    if test_call is None:
         raise Http404
-    if tried.call is not None and is_allowed(user, Action.REVIEW, judge.evaluation):
-        record_disclosure(user, judge.evaluation, list(comparisons_of_api_call(tried.call)), tests=True)
+    if test_call.call is not None:
+        record_call_seen(test_call.call, user=token_user(request))
     return JudgeTestOut(
-        run=serialize_run(tried.run),
-        is_moving=tried.is_moving,
-        call=serialize_call_detail(tried.call, list(tried.attempts)) if tried.call else None,
+        run=serialize_run(test_call.run),
+        is_moving=test_call.is_moving,
+        call=serialize_call_detail(test_call.call, test_call.attempts) if test_call.call else None,
     )
 
 
@@ -168,30 +157,18 @@ def get_api_subject_or_404(judge: Judge, number: int | None) -> JudgeTestSubject
     return subject
 
 
-def get_api_judge_or_404(evaluation: Evaluation, pk: int) -> Judge:
-    row = get_object_or_404(Judge.objects.select_related(*JUDGE_API_RELATIONS), evaluation=evaluation, pk=pk)
-    row.evaluation = evaluation
-    return row
-
-
 def serialize_judge(row: Judge) -> JudgeOut:
     version = row.rubric_version
-    return JudgeOut(
-        id=row.pk,
-        name=row.name,
-        kind=JudgeKind(row.kind),
-        is_baseline=row.is_baseline,
-        model=row.model,
+    return serialize_row(
+        JudgeOut,
+        row,
         endpoint=row.endpoint.name if row.endpoint else None,
         rubric=version.rubric.name if version else None,
         rubric_version=version.number if version else None,
         archived=row.archived_at is not None,
-        created_at=row.created_at,
     )
 
 
 def serialize_judge_detail(row: Judge) -> JudgeDetailOut:
-    settings = ("mode", "temperature", "max_tokens", "seed", "reasoning_effort", "logprobs", "repairs")
-    extras = ("extra_headers", "extra_body", "one_aspect_per_call")
-    frozen = {name: getattr(row, name) for name in (*settings, *extras, "family", "fingerprint")}
-    return JudgeDetailOut(**serialize_judge(row).model_dump(), **frozen, sent_as=describe_request_adaptations(row))
+    listed = serialize_judge(row).model_dump()
+    return serialize_row(JudgeDetailOut, row, **listed, sent_as=describe_request_adaptations(row))

@@ -33,7 +33,7 @@ KIND_CHOICES: Final = [
     (RubricKind.PAIRWISE, "Pairwise: two responses, side by side"),
     (RubricKind.POINTWISE, "Pointwise: one response, on a scale"),
 ]
-# What only a model has.
+# Settings that only models have.
 MODEL_SETTINGS: Final = (
     *("mode", "temperature", "max_tokens", "reasoning_effort", "logprobs", "repairs"),
     *("extra_headers", "extra_body", "one_aspect_per_call"),
@@ -41,7 +41,7 @@ MODEL_SETTINGS: Final = (
 
 
 class GroupedVersionIterator(ModelChoiceIterator):  # type: ignore[type-arg]  # not subscriptable at run time
-    """The versions in two groups, by what a judge is asked to look at."""
+    """The versions in two groups, pairwise and pointwise."""
 
     def __iter__(self) -> Iterator[Any]:
         versions = list(self.queryset)
@@ -143,7 +143,7 @@ class JudgeForm(SecretFreeForm):
         return given
 
     def settings(self) -> Mapping[str, Any]:
-        """What makes the judge. A rule has none of a model's settings; it is named where no model is."""
+        """The arguments of ``create_judge``. A rule has no model settings and is named after itself by default."""
         given = dict(self.cleaned_data)
         rule = given.pop("rule") or RULE_CHOICES[0][0]
         if given["endpoint"] is None:
@@ -154,6 +154,6 @@ class JudgeForm(SecretFreeForm):
 
 
 def judgeable_versions(evaluation: Evaluation) -> "QuerySet[RubricVersion]":
-    """Every version. One that came with an import serves a rule, which reads no instructions."""
+    """All versions; imported ones serve rules only, which read no instructions."""
     versions = RubricVersion.objects.filter(rubric__evaluation=evaluation)
     return versions.select_related("rubric").order_by("rubric__name", "-number")

@@ -15,6 +15,8 @@ CALL_RELATIONS: Final = (
     *("judge__evaluation", "run", "copied_from__judge", "source_import", "confirmed_by"),
     *("comparison__query", "response__query", "response__candidate"),
 )
+JUDGE_RELATIONS: Final = ("endpoint", "rubric_version__rubric")
+RUN_RELATIONS: Final = ("judge__rubric_version__rubric", "judge__endpoint", "user", "evaluation")
 
 
 def get_call_or_404(request: HttpRequest, slug: str, pk: int, action: Action) -> Call:
@@ -22,15 +24,13 @@ def get_call_or_404(request: HttpRequest, slug: str, pk: int, action: Action) ->
     return get_object_or_404(Call.all_rows.select_related(*CALL_RELATIONS), judge__evaluation=evaluation, pk=pk)
 
 
-def get_endpoint_or_404(user: User, pk: int) -> Endpoint:
-    require_site_administrator(user)
+def get_endpoint_or_404(request: HttpRequest, pk: int) -> Endpoint:
+    require_site_administrator(cast(User, request.user))
     return get_object_or_404(Endpoint, pk=pk)
 
 
-JUDGE_RELATIONS = ("endpoint", "rubric_version__rubric")
-
-
-def get_judge_or_404(evaluation: Evaluation, pk: int) -> Judge:
+def get_judge_or_404(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Judge:
+    evaluation = require_evaluation(cast(User, request.user), slug, action)
     row = get_object_or_404(Judge.objects.select_related(*JUDGE_RELATIONS), evaluation=evaluation, pk=pk)
     row.evaluation = evaluation
     return row
@@ -38,10 +38,9 @@ def get_judge_or_404(evaluation: Evaluation, pk: int) -> Judge:
 
 def get_run_or_404(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Run:
     evaluation = require_evaluation(cast(User, request.user), slug, action)
-    runs = Run.objects.select_related("judge__rubric_version__rubric", "judge__endpoint", "user", "evaluation")
-    return get_object_or_404(runs, evaluation=evaluation, pk=pk)
+    return get_object_or_404(Run.objects.select_related(*RUN_RELATIONS), evaluation=evaluation, pk=pk)
 
 
 def may_see_calls(request: HttpRequest, evaluation: Evaluation) -> bool:
-    """Replies speak of choices: a reviewer sees how far a run is, and none of them."""
+    """Replies contain choices: reviewers see how far a run is, and no calls."""
     return is_allowed(cast(User, request.user), Action.SEE_ALL, evaluation)

@@ -12,8 +12,6 @@ from evaluations.judges.calls.schemas import CallDetailOut
 from evaluations.judges.endpoints.schemas import ExtraLines
 from evaluations.judges.runs.schemas import RunOut
 
-# ---- judges --------------------------------------------------------------------------------
-
 
 class JudgeOut(Schema):
     id: int

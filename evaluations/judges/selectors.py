@@ -1,4 +1,4 @@
-"""The settings of a judge, the prompts it sends, the warnings about it."""
+"""Questions about judges: their settings, the prompts they send, warnings."""
 
 import hashlib
 import json
@@ -18,9 +18,9 @@ from evaluations.rubrics.selectors import missing_placeholder_warnings
 
 
 def judge_settings(judge: Judge) -> dict[str, Any]:
-    """All that makes a judge what it is; a change of any of it makes another judge.
+    """All settings that make a judge what it is; changing one makes another judge.
 
-    What came later is left out where it is as it was for every judge before: their fingerprints stay.
+    Later settings are left out at their defaults, so that older fingerprints stay valid.
     """
     later = {"reasoning_effort": "", "logprobs": False, "repairs": True, "extra_headers": {}, "extra_body": {}}
     later |= {"one_aspect_per_call": False}
@@ -41,12 +41,12 @@ def judge_fingerprint(judge: Judge) -> str:
 
 
 def preview_judge_prompt(judge: Judge, subject: Comparison | Response, shown: ShownOrder) -> PromptPreview | None:
-    """The exact messages about this in this order; None for a judge that is sent nothing."""
+    """The exact messages about this subject in this order; None for a judge that sends nothing."""
     return preview_judge_prompt_for(judge, judged_texts(subject), shown)
 
 
 def preview_judge_prompt_for(judge: Judge, texts: PairTexts | ResponseTexts, shown: ShownOrder) -> PromptPreview | None:
-    """The same about any texts of the judge's kind."""
+    """The exact messages about these texts; None for a judge that sends nothing."""
     if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
         return None
     spec = judge.rubric_version.spec()
@@ -60,19 +60,19 @@ def preview_judge_prompt_for(judge: Judge, texts: PairTexts | ResponseTexts, sho
 
 
 def judge_warnings(judge: Judge) -> list[str]:
-    """What this judge will not see of the evaluation's data; nothing for a judge that is sent nothing."""
+    """What this judge will not see of the evaluation's data; empty for a judge that sends nothing."""
     if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
         return []
     return missing_placeholder_warnings(judge.evaluation, judge.rubric_version.spec())
 
 
 def is_two_step_judge(judge: Judge, spec: RubricSpec) -> bool:
-    """Whether an evaluation in free text comes first, and its verdict in a second request."""
+    """Whether a first request asks for an evaluation in free text, and a second one for the verdict."""
     return judge.mode == OutputMode.TWO_STEP or wants_two_steps(spec)
 
 
 def judge_reply_shape(judge: Judge, spec: RubricSpec) -> ReplyShape | None:
-    """What holds this judge's verdicts to their form; None until that was found out about its server."""
+    """The reply shape of this judge; None until the probe has found it."""
     if wants_text(spec):
         return ReplyShape.TEXT
     if judge.asked_as:
@@ -81,7 +81,7 @@ def judge_reply_shape(judge: Judge, spec: RubricSpec) -> ReplyShape | None:
 
 
 def describe_request_adaptations(judge: Judge) -> list[str]:
-    """How its requests are written so that the model takes them, as far as that is out of the ordinary."""
+    """How this judge's requests differ from the usual form, as sentences."""
     found = RequestShape.from_json(judge.sent_as)
     words = [OMISSION_DESCRIPTIONS.get(name, f"Without {name}: the model refuses it.") for name in found.left_out]
     if found.limit_name:
@@ -98,7 +98,7 @@ OMISSION_DESCRIPTIONS: Final = {
 
 
 def preview_judge_sample_prompt(judge: Judge, shown: ShownOrder) -> PromptPreview | None:
-    """What this judge would be sent about a made-up comparison; None for a judge that is sent nothing."""
+    """The exact messages about a made-up comparison; None for a judge that sends nothing."""
     return preview_judge_prompt_for(
         judge, first_response_texts(SAMPLE_PAIR) if judge.is_pointwise else SAMPLE_PAIR, shown
     )

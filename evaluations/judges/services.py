@@ -14,7 +14,7 @@ from evaluations.domain.rubrics import RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge_prompts.baseline_rules import BASELINE_RULES, DEFAULT_RULE_SEEDS, TIE_RULES
 from evaluations.judge_prompts.placeholders import is_template
 from evaluations.judge_prompts.rubric_checks import refuse_unusable_rubric
-from evaluations.judges.endpoints.prices import keep_list_price
+from evaluations.judges.endpoints.services import keep_list_price
 from evaluations.judges.selectors import is_two_step_judge, judge_fingerprint, judge_settings
 from evaluations.llm.request_extras import (
     SEPARATELY_PRICED_FIELDS,
@@ -32,10 +32,8 @@ from evaluations.net.addresses import refuse_pasted_key
 from evaluations.rubrics.services import freeze_version
 
 ASKING_MODES: Final = tuple(OutputMode)
-
-# As servers that know one call it; which of them a model takes, its server says.
+# The protocol's values; the server says which of them a model takes.
 REASONING_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
-
 MAX_SEED: Final = 2**62  # each sample adds one
 
 
@@ -59,7 +57,7 @@ def create_judge(
     one_aspect_per_call: bool = False,
     user: User | None,
 ) -> Judge:
-    """A judge and the rater that it is here. Without an endpoint it is a rule, not a model."""
+    """A judge with its rater. Without an endpoint it is a rule, not a model."""
     if version is None or version.rubric.evaluation_id != evaluation.pk:
         raise InputRefused("A judge needs a rubric version of this evaluation.")
     refuse_unusable_rubric(version.spec())
@@ -85,7 +83,7 @@ def create_judge(
     refuse_invalid_judge(judge)
     refuse_invalid_extras(judge)
     refuse_invalid_one_aspect_per_call(judge, version.spec())
-    # With a single aspect it changes nothing, and must not make another judge.
+    # With a single aspect the option changes nothing, and must not make a different judge.
     judge.one_aspect_per_call = one_aspect_per_call and len(version.spec().aspects) > 1
     judge.fingerprint = judge_fingerprint(judge)
     refuse_duplicate_judge(judge)
@@ -125,7 +123,7 @@ def refuse_invalid_judge(judge: Judge) -> None:
 
 
 def refuse_invalid_extras(judge: Judge) -> None:
-    """Site administrators decide which keys a server is sent, and what its tokens cost: both belong to the endpoint."""
+    """Refuse keys and pricing fields in a judge: only site administrators set these, on endpoints."""
     endpoint, extras = judge.endpoint, {"headers": judge.extra_headers, "body": judge.extra_body}
     if endpoint is None:
         if judge.extra_headers or judge.extra_body:
@@ -147,7 +145,7 @@ def refuse_invalid_extras(judge: Judge) -> None:
 
 
 def refuse_invalid_one_aspect_per_call(judge: Judge, spec: RubricSpec) -> None:
-    """What would still ask for all aspects at once, or for none."""
+    """Refuse rubrics and modes that cannot ask for one aspect alone."""
     if not judge.one_aspect_per_call:
         return
     if judge.kind == JudgeKind.RULE:
@@ -199,8 +197,7 @@ def refuse_duplicate_judge(judge: Judge) -> None:
 def choose_fence_key(evaluation: Evaluation) -> str:
     """One key for all judges of an evaluation, so that equal settings send equal prompts.
 
-    Each judge keeps it, frozen with what else it is. Drawn under the evaluation's lock: two first
-    judges that are made at once have the same.
+    Each judge keeps it. It is chosen under the evaluation's lock, so that two first judges get the same.
     """
     Evaluation.objects.select_for_update().get(pk=evaluation.pk)
     known = Judge.objects.filter(evaluation=evaluation).exclude(fence_key="").order_by("pk").first()

@@ -1,14 +1,145 @@
-"""SQL statements on the accounts of runs, on answers in store, on raters."""
+"""SQL on due calls, on the accounts of runs, on stored answers.
 
+It is raw because composing these statements took longer than running them.
+"""
+
+import uuid
 from collections.abc import Sequence
-from datetime import datetime
-from typing import NamedTuple
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
 
 from django.db import connection
+from django.utils import timezone
+
+from evaluations.domain.rubrics import RubricKind
+from evaluations.models.runs import Run
+
+
+def clock_sql() -> str:
+    """The SQL of the database's time; NULL on SQLite, which runs in this process and shares its clock."""
+    return "STATEMENT_TIMESTAMP()" if connection.vendor == "postgresql" else "NULL"
+
+
+class RunAtWork(NamedTuple):
+    """The database's time, and the seconds for which the run's endpoint is paused."""
+
+    now: datetime
+    pause: float
+
+
+def find_run_at_work(run: Run) -> RunAtWork | None:
+    """The run's present state; None unless it is running."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {clock_sql()}, e.paused_until "
+            "FROM evaluations_run r JOIN evaluations_judge j ON j.id = r.judge_id "
+            "LEFT JOIN evaluations_endpoint e ON e.id = j.endpoint_id WHERE r.id = %s AND r.state = 'running'",
+            [run.pk],
+        )
+        found = cursor.fetchone()
+    if found is None:
+        return None
+    now, paused_until = found[0] or timezone.now(), found[1]
+    if paused_until and paused_until.tzinfo is None:  # raw SQL on SQLite returns UTC without a time zone
+        paused_until = paused_until.replace(tzinfo=UTC)
+    return RunAtWork(now, (paused_until - now).total_seconds() if paused_until else 0.0)
+
+
+class LockedCallRow(NamedTuple):
+    """The columns of a locked call that decide about its outcome, and the number of its last attempt."""
+
+    call_id: int
+    state: str
+    lease: uuid.UUID | str | None
+    run_id: int
+    reserved: int
+    last_number: int | None
+
+
+def lock_call_rows(call_ids: Sequence[int]) -> tuple[list[LockedCallRow], datetime]:
+    """Lock these calls in the order of their ids; returns their rows and the database's time."""
+    marks = ", ".join(["%s"] * len(call_ids))
+    lock = " FOR UPDATE" if connection.vendor == "postgresql" else ""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, state, lease, run_id, reserved, "
+            "(SELECT MAX(number) FROM evaluations_attempt a WHERE a.call_id = evaluations_call.id), "
+            f"{clock_sql()} FROM evaluations_call WHERE id IN ({marks}) ORDER BY id{lock}",
+            call_ids,
+        )
+        found = cursor.fetchall()
+    return [LockedCallRow(*row[:-1]) for row in found], found[0][-1] or timezone.now()
+
+
+class DueCall(NamedTuple):
+    """A call that may be sent now, with the texts to judge as stored JSON."""
+
+    call_id: int
+    comparison_id: int | None
+    response_id: int | None
+    shown: str
+    sample: int
+    step: str
+    reuse_key: str
+    failed_requests: int
+    messages: str
+    context: str | None
+    reference: str | None
+    first: str
+    second: str
+
+
+DUE_CALLS: Final = """
+SELECT c.id, c.comparison_id, c.response_id, c.shown, c.sample, c.step, c.reuse_key,
+  (SELECT COUNT(*) FROM evaluations_attempt a
+   WHERE a.call_id = c.id AND +a.run_id = c.run_id AND a.outcome IN ('retry', 'lost')),
+  q.messages, q.context, q.reference, {texts}
+FROM evaluations_call c {joins} JOIN evaluations_query q ON q.id = {of}.query_id
+WHERE {{where}}
+"""
+WAITING_CALLS: Final = (
+    "c.run_id = %s AND c.state = 'pending' AND (c.not_before IS NULL OR c.not_before <= %s) ORDER BY c.id LIMIT %s"
+)
+CALLS_IN_BATCH: Final = "c.batch_id = %s AND c.state = 'running' AND c.id IN ({marks}) ORDER BY c.id"
+DUE_CALLS_BY_KIND: Final = {
+    RubricKind.PAIRWISE: DUE_CALLS.format(
+        texts="one.messages, two.messages",
+        of="pair",
+        joins="JOIN evaluations_comparison pair ON pair.id = c.comparison_id "
+        "JOIN evaluations_response one ON one.id = pair.response_a_id "
+        "JOIN evaluations_response two ON two.id = pair.response_b_id",
+    ),
+    RubricKind.POINTWISE: DUE_CALLS.format(
+        texts="one.messages, ''", of="one", joins="JOIN evaluations_response one ON one.id = c.response_id"
+    ),
+}
+
+
+def find_due_calls(run: Run, kind: RubricKind, room: int, now: datetime) -> list[DueCall]:
+    """Pending calls that may be sent now, oldest first, locked until the transaction ends.
+
+    Calls that another worker is claiming are skipped; on SQLite the transaction itself keeps others out.
+    """
+    where = WAITING_CALLS
+    if connection.features.has_select_for_update_skip_locked:
+        where += " FOR UPDATE OF c SKIP LOCKED"
+    return fetch_due_calls(kind, where, [run.pk, connection.ops.adapt_datetimefield_value(now), room])
+
+
+def find_batch_calls(batch_id: int, kind: RubricKind, call_ids: Sequence[int]) -> list[DueCall]:
+    """Those of these calls that are still in the batch."""
+    marks = ", ".join(["%s"] * len(call_ids))
+    return fetch_due_calls(kind, CALLS_IN_BATCH.format(marks=marks), [batch_id, *call_ids]) if call_ids else []
+
+
+def fetch_due_calls(kind: RubricKind, where: str, values: Sequence[str | int | None]) -> list[DueCall]:
+    with connection.cursor() as cursor:
+        cursor.execute(DUE_CALLS_BY_KIND[kind].format(where=where), values)
+        return [DueCall(*row) for row in cursor.fetchall()]
 
 
 def reserve_amount(run_id: int, amount: int) -> bool:
-    """The one statement that may let a request be bought: false where the budget does not hold it."""
+    """The only statement that allows a request to be bought: False if the budget does not cover it."""
     fits = "(budget IS NULL OR spent + reserved + %s <= budget)"
     with connection.cursor() as cursor:
         cursor.execute(
@@ -33,7 +164,7 @@ def touch_rater(rater_id: int, now: datetime) -> None:
 
 
 class KnownCall(NamedTuple):
-    """A call with a key that is asked for."""
+    """A call with a wanted key."""
 
     call_id: int
     copied_from_id: int | None
@@ -46,7 +177,7 @@ class KnownCall(NamedTuple):
 
 
 def find_known_calls(keys: Sequence[str], now: datetime) -> list[KnownCall]:
-    """The calls with these keys that are answered, or being asked. The condition on '' names the index."""
+    """The calls with these keys that are answered or in flight. The condition on '' selects the index."""
     if not keys:
         return []
     with connection.cursor() as cursor:

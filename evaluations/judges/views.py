@@ -18,7 +18,7 @@ from evaluations.domain.choices import ShownOrder
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import FAILURE_STATES, OPEN_CALL_STATES, JudgeKind
 from evaluations.domain.secrets import is_probable_key
-from evaluations.judges.calls.selectors import comparisons_of_call
+from evaluations.judges.calls.services import record_call_seen
 from evaluations.judges.endpoints.prices import find_judge_price, find_price
 from evaluations.judges.endpoints.selectors import known_models
 from evaluations.judges.forms import JudgeForm, judgeable_versions
@@ -49,29 +49,27 @@ from evaluations.models.runs import Run
 from evaluations.models.users import User
 from evaluations.rubrics.selectors import missing_placeholder_warnings
 from evaluations.tasks import send_task, work_run
-from evaluations.visibility import record_disclosure
+from evaluations.web.forms import submit_form
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
 
 ORDER_LABELS = ((ShownOrder.AS_STORED, "A first"), (ShownOrder.SWAPPED, "B first"))
-
 RUNS_SHOWN = 5
 
 
 @require_safe
 def judge(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The page; ``subject`` and ``shown`` say what its prompt is about."""
-    evaluation = require_evaluation(cast(User, request.user), slug)
-    return render_judge(request, get_judge_or_404(evaluation, pk))
+    """The page; ``subject`` and ``shown`` choose the prompt to show."""
+    return render_judge(request, get_judge_or_404(request, slug, pk))
 
 
-def render_judge(request: HttpRequest, row: Judge, tried: JudgeTestCall | None = None) -> HttpResponse:
+def render_judge(request: HttpRequest, row: Judge, test_call: JudgeTestCall | None = None) -> HttpResponse:
     context: dict[str, Any] = {
         "page": "judges",
         "evaluation": row.evaluation,
         "judge": row,
         "runs": latest_runs_of_judge(row),
-        "tried": tried,
+        "tried": test_call,
         "sent_as": describe_request_adaptations(row),
     }
     if row.kind == JudgeKind.LLM:
@@ -81,7 +79,7 @@ def render_judge(request: HttpRequest, row: Judge, tried: JudgeTestCall | None =
 
 
 def prompt_context(request: HttpRequest, row: Judge) -> dict[str, Any]:
-    """About what was asked for; about something made up for whoever is not to know which response is A."""
+    """The prompt about the chosen subject; about a made-up one for users who must not know which response is A."""
     shown = parse_order(request.GET)
     if not is_allowed(cast(User, request.user), Action.SEE_ALL, row.evaluation):
         return {
@@ -97,7 +95,7 @@ def prompt_context(request: HttpRequest, row: Judge) -> dict[str, Any]:
 def prompt_about_subject(
     request: HttpRequest, row: Judge, subject: JudgeTestSubject, shown: ShownOrder
 ) -> dict[str, Any]:
-    """The exact messages, the way to others, and what is known of an answer."""
+    """The exact messages, links to the neighbouring subjects, and the stored answer."""
     user, (before, after) = cast(User, request.user), neighbouring_subject_ids(row, subject)
     call = find_call_about(row, subject, shown)
     may_try = is_allowed(user, Action.MANAGE, row.evaluation)
@@ -126,11 +124,8 @@ def responses_in_order(comparison: Comparison, shown: ShownOrder) -> list[Respon
     return responses[::-1] if shown == ShownOrder.SWAPPED else responses
 
 
-# ---- what the prompt is about --------------------------------------------------------------
-
-
 def get_subject_or_404(given: Mapping[str, str], row: Judge) -> JudgeTestSubject | None:
-    """The comparison or response of that number, or the first; 404 for one that this judge cannot be asked about."""
+    """The comparison or response with this id, or the first; 404 if the judge cannot be asked about it."""
     wanted = given.get("subject", "")
     found = find_test_subject(row, parse_row_id(wanted) if wanted else None)
     if wanted and found is None:
@@ -139,7 +134,7 @@ def get_subject_or_404(given: Mapping[str, str], row: Judge) -> JudgeTestSubject
 
 
 def parse_row_id(text: str) -> int:
-    """The number of a row; 404 for what can be none."""
+    """The id of a row; 404 if the text is none."""
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise Http404
     return int(text) or -1
@@ -147,10 +142,6 @@ def parse_row_id(text: str) -> int:
 
 def parse_order(given: Mapping[str, str]) -> ShownOrder:
     return ShownOrder.SWAPPED if given.get("shown") == ShownOrder.SWAPPED else ShownOrder.AS_STORED
-
-
-def subject_query_string(subject: JudgeTestSubject, shown: ShownOrder) -> str:
-    return urlencode({"subject": subject.pk, "shown": str(shown)})
 
 
 @require_POST
@@ -166,35 +157,33 @@ def judge_restore(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def change_judge_archive(
     request: HttpRequest, slug: str, pk: int, change: Callable[..., Judge], done: str
 ) -> HttpResponse:
-    user = cast(User, request.user)
-    row = get_judge_or_404(require_evaluation(user, slug, Action.MANAGE), pk)
+    row = get_judge_or_404(request, slug, pk, Action.MANAGE)
     try:
-        change(row, user=user)
+        change(row, user=cast(User, request.user))
         messages.success(request, f"“{row.name}” is {done}.")
     except InputRefused as refused:
         messages.error(request, str(refused))
     return redirect("judge", slug, pk)
 
 
-MISSING_PLACEHOLDERS_ID: Final = "left-out"  # the part of the page that says what the rubric leaves out
+MISSING_PLACEHOLDERS_ID: Final = "left-out"  # the element with the rubric's warnings
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def judge_new(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form; fields in the address fill it in, and htmx is told the price of their model or what their rubric leaves
-    out alone."""
+    """The form; fields in the address fill it in. htmx gets only the model's price or the rubric's warnings."""
     user = cast(User, request.user)
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     if request.method != "POST":
         return render_judge_form(request, evaluation, JudgeForm(initial=request.GET.dict(), evaluation=evaluation))
     form = JudgeForm(request.POST, evaluation=evaluation)
-    if form.is_valid() and (judge := create_judge_from_form(form, evaluation, user)):
+    if form.is_valid() and (judge := submit_form(form, create_judge, evaluation, **form.settings(), user=user)):
         return redirect_to_new_judge(request, slug, judge)
     return render_judge_form(request, evaluation, form, status=422)
 
 
 def redirect_to_new_judge(request: HttpRequest, slug: str, judge: Judge) -> HttpResponse:
-    """A rule can run at once; what a model is sent is read, and tried, before."""
+    """Redirect to the new run of a rule; to the page of a model, whose prompt should be read and tested first."""
     if judge.is_baseline:
         messages.success(request, f"“{judge.name}” is ready. Say how it is to run.")
         return redirect(f"{reverse('run_new', args=[slug])}?judge={judge.pk}")
@@ -202,14 +191,6 @@ def redirect_to_new_judge(request: HttpRequest, slug: str, judge: Judge) -> Http
     for warning in judge_warnings(judge):
         messages.warning(request, warning)
     return redirect("judge", slug, judge.pk)
-
-
-def create_judge_from_form(form: JudgeForm, evaluation: Evaluation, user: User) -> Judge | None:
-    try:
-        return create_judge(evaluation, **form.settings(), user=user)
-    except InputRefused as refused:
-        form.add_error(None, str(refused))
-        return None
 
 
 def render_judge_form(request: HttpRequest, evaluation: Evaluation, form: JudgeForm, status: int = 200) -> HttpResponse:
@@ -239,7 +220,7 @@ def render_judge_form(request: HttpRequest, evaluation: Evaluation, form: JudgeF
 
 
 def form_warnings(form: JudgeForm, evaluation: Evaluation) -> list[str]:
-    """What a judge with the rubric version in the form, sent or not, would not see."""
+    """What a judge with the form's rubric version would not see."""
     chosen = form["version"].value()
     pk = chosen.pk if isinstance(chosen, RubricVersion) else str(chosen or "")
     version = judgeable_versions(evaluation).filter(pk=pk).first() if isinstance(pk, int) or is_row_id(pk) else None
@@ -251,22 +232,21 @@ def is_row_id(text: str) -> bool:
 
 
 def form_endpoint(form: JudgeForm) -> Endpoint | None:
-    """The endpoint that stands in the form, sent or not."""
+    """The endpoint in the form, submitted or not."""
     chosen = str(form["endpoint"].value() or "")
     return Endpoint.objects.filter(pk=chosen).first() if is_row_id(chosen) else None
 
 
 @require_POST
 def judge_try(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Start a run of one call; where it was asked that in vain before, it is asked again."""
-    user = cast(User, request.user)
-    row = get_judge_or_404(require_evaluation(user, slug, Action.MANAGE), pk)
+    """Start a test call; a failed one is repeated."""
+    row = get_judge_or_404(request, slug, pk, Action.MANAGE)
     subject, shown = get_subject_or_404(request.POST, row), parse_order(request.POST)
     if subject is None:
         raise Http404
-    about = subject_query_string(subject, shown)
+    about = urlencode({"subject": subject.pk, "shown": str(shown)})
     try:
-        run = start_run(row, user=user, **single_call_selection(subject, shown))
+        run = start_run(row, user=cast(User, request.user), **single_call_selection(subject, shown))
     except InputRefused as refused:
         messages.error(request, str(refused))
         return redirect(f"{reverse('judge', args=[slug, pk])}?{about}#try")
@@ -277,30 +257,29 @@ def judge_try(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @never_cache
 @require_safe
 def judge_tried(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The judge's page with what came of the try ``run``, or that alone for a page that asks again and again."""
-    user = cast(User, request.user)
-    row = get_judge_or_404(require_evaluation(user, slug, Action.SEE_ALL), pk)
-    tried = find_requested_test_call(request, row)
-    if tried is not None and tried.call is not None and is_allowed(user, Action.REVIEW, row.evaluation):
-        record_disclosure(user, row.evaluation, list(comparisons_of_call(tried.call)), tests=True)
-    if not request.htmx or tried is None:  # type: ignore[attr-defined]
-        return render_judge(request, row, tried)
-    context = {"evaluation": row.evaluation, "judge": row, "tried": tried}
-    if tried.is_moving:
+    """The judge's page with the test call ``run``, or only the test call for a page that polls."""
+    row = get_judge_or_404(request, slug, pk, Action.SEE_ALL)
+    test_call = find_requested_test_call(request, row)
+    if test_call is not None and test_call.call is not None:
+        record_call_seen(test_call.call, user=cast(User, request.user))
+    if not request.htmx or test_call is None:  # type: ignore[attr-defined]
+        return render_judge(request, row, test_call)
+    context = {"evaluation": row.evaluation, "judge": row, "tried": test_call}
+    if test_call.is_moving:
         return render(request, "judge/_tried.html", context)
     return render(request, "judge/_ended.html", context | {"runs": latest_runs_of_judge(row)}, status=STOP_POLLING)
 
 
 def find_requested_test_call(request: HttpRequest, row: Judge) -> JudgeTestCall | None:
-    """The try of that run; none where none is asked for."""
+    """The test call of the requested run; None if none was requested."""
     wanted = request.GET.get("run", "")
     if not wanted:
         return None
     runs = Run.objects.select_related("judge__rubric_version__rubric")
-    tried = find_test_call(get_object_or_404(runs, judge=row, pk=parse_row_id(wanted)))
-    if tried is None:
+    test_call = find_test_call(get_object_or_404(runs, judge=row, pk=parse_row_id(wanted)))
+    if test_call is None:
         raise Http404
-    return tried
+    return test_call
 
 
 @require_safe

@@ -32,13 +32,13 @@ from evaluations.llm.exchange import Answer, Request, Retry, Server, StopRun, me
 
 COMPLETION_WINDOW: Final = "24h"
 ENDED_STATES: Final = ("completed", "failed", "expired", "cancelled")
-BATCH_MARK_NAME: Final = "judgeweb_batch"  # in a batch's metadata: by it a batch is known again after a crash
-MAX_LISTED_BATCHES: Final = 200  # of the newest batches, for one that a killed worker sent
+BATCH_MARK_NAME: Final = "judgeweb_batch"  # in a batch's metadata: identifies the batch after a crash
+MAX_LISTED_BATCHES: Final = 200  # of the newest, searched for one that a killed worker sent
 
 
 @dataclass(frozen=True)
 class RemoteBatch:
-    """A batch as its server tells of it. ``error`` says why it was refused as a whole."""
+    """A batch as its server describes it. ``error`` says why it was refused as a whole."""
 
     id: str
     state: str
@@ -54,7 +54,7 @@ class RemoteBatch:
 
 @dataclass(frozen=True)
 class BatchLine:
-    """One request's answer: the HTTP answer that it would have had, or none, with the code that says why."""
+    """One answer of a batch: the status and body of a single request, or a code that says why there is none."""
 
     custom_id: str
     status: int | None
@@ -63,7 +63,7 @@ class BatchLine:
 
 
 def build_batch_line(custom_id: str, request: Request, server: Server | None = None) -> bytes:
-    """One request as a line of the file that is sent, in the dialect of its server."""
+    """One request as a line of the batch file, in the dialect of its server."""
     adapter = find_adapter(server) if server else GENERIC_ADAPTER
     body = merge_extra_fields(adapter.body(request), extra_body_fields(server, request))
     line = {"custom_id": custom_id, "method": "POST", "url": adapter.batch_path, "body": body}
@@ -72,49 +72,49 @@ def build_batch_line(custom_id: str, request: Request, server: Server | None = N
 
 @dataclass(frozen=True)
 class BatchServer:
-    """What may be asked of the server about batches. Every method may raise LLMError."""
+    """The Batch API of one server. Every method may raise LLMError."""
 
     client: OpenAI
     server: Server
     key: str
-    without: Mapping[str, Omit] = field(default_factory=dict)  # headers that the client is not to send
+    omitted_headers: Mapping[str, Omit] = field(default_factory=dict)  # headers that the client must not send
 
     def send(self, file: Path, mark: str) -> RemoteBatch:
-        """Upload the file and have it worked."""
+        """Upload the file and start a batch."""
         with self.errors():
-            uploaded = self.client.files.create(file=file, purpose="batch", extra_headers=self.without)
+            uploaded = self.client.files.create(file=file, purpose="batch", extra_headers=self.omitted_headers)
             made = self.client.batches.create(
                 input_file_id=uploaded.id,
                 endpoint=find_adapter(self.server).batch_path,  # type: ignore[arg-type]  # a list of OpenAI's own
                 completion_window=COMPLETION_WINDOW,
                 metadata={BATCH_MARK_NAME: mark},
-                extra_headers=self.without,
+                extra_headers=self.omitted_headers,
             )
         return parse_remote_batch(made)
 
     def find(self, mark: str) -> RemoteBatch | None:
-        """The batch that was sent under this mark, if there is one."""
+        """The batch with this mark, if there is one."""
         with self.errors():
-            for seen, made in enumerate(self.client.batches.list(limit=100, extra_headers=self.without)):
+            for seen, made in enumerate(self.client.batches.list(limit=100, extra_headers=self.omitted_headers)):
                 if (made.metadata or {}).get(BATCH_MARK_NAME) == mark:
                     return parse_remote_batch(made)
                 if seen >= MAX_LISTED_BATCHES:
                     break
         return None
 
-    def look(self, remote_id: str) -> RemoteBatch:
+    def retrieve(self, remote_id: str) -> RemoteBatch:
         with self.errors():
-            return parse_remote_batch(self.client.batches.retrieve(remote_id, extra_headers=self.without))
+            return parse_remote_batch(self.client.batches.retrieve(remote_id, extra_headers=self.omitted_headers))
 
     def cancel(self, remote_id: str) -> RemoteBatch:
         with self.errors():
-            return parse_remote_batch(self.client.batches.cancel(remote_id, extra_headers=self.without))
+            return parse_remote_batch(self.client.batches.cancel(remote_id, extra_headers=self.omitted_headers))
 
     def lines(self, file_id: str) -> Iterator[BatchLine]:
-        """The answers in a file, one at a time; a line that is no answer is left out."""
+        """The answers in a file, one at a time; invalid lines are skipped."""
         with (
             self.errors(),
-            self.client.files.with_streaming_response.content(file_id, extra_headers=self.without) as content,
+            self.client.files.with_streaming_response.content(file_id, extra_headers=self.omitted_headers) as content,
         ):
             for text in content.iter_lines():
                 if line := parse_batch_line(text):
@@ -141,7 +141,7 @@ EMPTY_REQUEST: Final = Request(messages=(), model="")
 
 @contextmanager
 def connect_batches(server: Server) -> Iterator[BatchServer]:
-    """The server's batches, over connections that close at the end."""
+    """The server's Batch API, over connections that close at the end."""
     key = server_key(server)
     if not find_adapter(server).batch_path:
         raise StopRun(
@@ -173,15 +173,15 @@ def parse_remote_batch(made: Batch) -> RemoteBatch:
 
 def parse_batch_line(text: str) -> BatchLine | None:
     try:
-        told = json.loads(text)
+        line = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(told, dict) or not isinstance(told.get("custom_id"), str):
+    if not isinstance(line, dict) or not isinstance(line.get("custom_id"), str):
         return None
-    response, error = told.get("response"), told.get("error")
+    response, error = line.get("response"), line.get("error")
     status = response.get("status_code") if isinstance(response, dict) else None
     return BatchLine(
-        custom_id=told["custom_id"],
+        custom_id=line["custom_id"],
         status=status if isinstance(status, int) else None,
         body=response.get("body") if isinstance(response, dict) else None,
         code=str(error.get("code") or "") if isinstance(error, Mapping) else "",
@@ -189,7 +189,7 @@ def parse_batch_line(text: str) -> BatchLine | None:
 
 
 def parse_line_answer(line: BatchLine, server: Server, request: Request, key: str = "") -> Answer:
-    """The answer that a line holds, by the same rules as one that came by itself; else LLMError."""
+    """The answer in a line, by the rules of single requests; else LLMError."""
     if line.status is None:
         raise Retry(f"The batch ended before this was asked ({line.code or 'no reason given'}).")
     text = json.dumps(line.body, ensure_ascii=False)

@@ -11,25 +11,22 @@ from evaluations.llm.concurrency_window import MAX_IN_FLIGHT, QUICK_ANSWER_SECON
 from evaluations.llm.rate_limits import AdaptiveRate, RateLimits, TokenBucket, change_bucket
 
 LOOKAHEAD_SECONDS: Final = 0.15  # longer than a claim takes, on a busy machine too
-EXPIRED_SHARE_SECONDS: Final = 0.25  # until a share that had run out is looked at again
-
-
-# ---- all together --------------------------------------------------------------------------
+EXPIRED_SHARE_SECONDS: Final = 0.25  # until an expired share is checked again
 
 
 @dataclass
 class Capacity:
-    """One endpoint as one process finds it. ``takers``: who asks there, and how many each has in flight.
+    """The capacity of one endpoint, as found by one process. ``users``: its work sessions.
 
-    ``valid_until``: from then on nothing is sent, for others may have taken this process's share of the limits.
+    ``valid_until``: after it nothing is sent, since others may have taken this process's share of the limits.
     """
 
     limits: RateLimits = field(default_factory=RateLimits)
     window: ConcurrencyWindow = field(default_factory=ConcurrencyWindow)
-    pace: AdaptiveRate = field(default_factory=AdaptiveRate)
+    rate: AdaptiveRate = field(default_factory=AdaptiveRate)
     requests: TokenBucket | None = None
     tokens: TokenBucket | None = None
-    takers: "list[CapacityUser]" = field(default_factory=list)
+    users: "list[CapacityUser]" = field(default_factory=list)
     in_flight: int = 0
     number: int = 0
     latency: float = 0.0
@@ -41,9 +38,9 @@ class Capacity:
     ) -> None:
         """Keep to these limits from now on.
 
-        A stated number of requests at once is where it begins, too: whoever set it knows the server. Of the slots
-        that the server told of, each of the ``workers`` begins with its part, and may have all where the others
-        have nothing in flight. ``busy`` are those that have, this one included.
+        A configured number of requests at once is also the starting size: whoever set it knows the server. Of the slots
+        that the server reported, each of the ``workers`` starts with its share, and may use all while the others have
+        nothing in flight. ``busy``: workers with requests in flight, this one included.
         """
         self.valid_until = valid_until
         most = MAX_IN_FLIGHT if limits.begin_with is None else limits.begin_with
@@ -54,17 +51,17 @@ class Capacity:
         self.tokens = change_bucket(self.tokens, limits.tokens_per_minute, now, 0)
 
     def join(self) -> "CapacityUser":
-        taker = CapacityUser(self)
-        self.takers.append(taker)
-        return taker
+        user = CapacityUser(self)
+        self.users.append(user)
+        return user
 
     @property
-    def at_once(self) -> int:
+    def max_in_flight_now(self) -> int:
         return int(min(self.window.size, self.window.most))
 
     def wait(self, now: float) -> float:
-        """Seconds until time alone allows one more request, or until that is to be asked again."""
-        waits = [self.pace.wait(now), EXPIRED_SHARE_SECONDS if now >= self.valid_until else 0.0]
+        """Seconds until time alone allows one more request, or until the next check."""
+        waits = [self.rate.wait(now), EXPIRED_SHARE_SECONDS if now >= self.valid_until else 0.0]
         if self.requests is not None:
             waits.append(self.requests.wait(now, 1))
         if self.tokens is not None:
@@ -74,9 +71,9 @@ class Capacity:
     def sent(self, now: float) -> RequestInFlight:
         self.in_flight += 1
         self.number += 1
-        if self.in_flight >= self.at_once:
+        if self.in_flight >= self.max_in_flight_now:
             self.window.full_at = now
-        self.pace.sent(now, self.number)
+        self.rate.sent(now, self.number)
         if self.requests is not None:
             self.requests.level -= 1
         if self.tokens is not None:
@@ -84,22 +81,24 @@ class Capacity:
         return RequestInFlight(now, self.number, self.in_flight, self.tokens_a_call)
 
     def may_send(self, now: float, seconds: float) -> int:
-        """How many the pace and the limits a minute allow by then."""
+        """How many requests the rate and the limits per minute allow within these seconds."""
         buckets = [self.requests] if self.requests is not None else []
-        if self.pace.limit is not None:
-            buckets.append(self.pace.bucket)
-        return int(min((bucket.level + bucket.rate * seconds for bucket in buckets), default=self.at_once) + 1e-6)
+        if self.rate.limit is not None:
+            buckets.append(self.rate.bucket)
+        return int(
+            min((bucket.level + bucket.rate * seconds for bucket in buckets), default=self.max_in_flight_now) + 1e-6
+        )
 
     def end(self) -> None:
         self.in_flight -= 1
         self.wake_all()
 
     def wake_all(self) -> None:
-        for taker in self.takers:
-            taker.wake()
+        for user in self.users:
+            user.wake()
 
     def answered(self, sent: RequestInFlight, now: float, tokens: int | None = None) -> None:
-        """The server kept up. What it counted corrects what was taken out for this request."""
+        """The server kept up; its token count corrects the tokens taken for this request."""
         took = now - sent.at
         if not self.latency and took <= QUICK_ANSWER_SECONDS and self.limits.begin_with is None:
             self.window.begin_quickly(took)
@@ -110,13 +109,13 @@ class Capacity:
                 self.tokens.level += sent.tokens - tokens
         self.window.grow(sent, now)
 
-    def turned_away(self, sent: RequestInFlight, now: float, after: float | None = None) -> None:
-        """429: too many, or too fast. One burst counts once; the time that the server named is kept."""
-        self.pace.refuse(sent)
+    def rejected(self, sent: RequestInFlight, now: float, after: float | None = None) -> None:
+        """Status 429: too many requests, or too fast. A burst counts once; the time that the server named is kept."""
+        self.rate.refuse(sent)
         if self.window.cut(sent, now, back_to=1):
-            self.pace.slow_down(sent, now, after)
+            self.rate.slow_down(sent, now, after)
         elif after is not None:
-            self.pace.silent_until = max(self.pace.silent_until, now + after)
+            self.rate.silent_until = max(self.rate.silent_until, now + after)
 
     def timed_out(self, sent: RequestInFlight, now: float) -> None:
         self.window.cut(sent, now, back_to=0.5)
@@ -124,25 +123,25 @@ class Capacity:
 
 @dataclass(eq=False)
 class CapacityUser:
-    """One work session at an endpoint that it may share with others; ``hungry`` while it has more to send."""
+    """One work session at an endpoint, which others may share; ``wants_more`` while it has more to send."""
 
     capacity: Capacity
     wake: Callable[[], None] = lambda: None
     in_flight: int = 0
-    hungry: bool = True
+    wants_more: bool = True
 
     def room(self, now: float) -> int:
-        """How many it may have more in flight, whatever the pace: its part, and what others leave."""
+        """How many more it may have in flight, whatever the rate: its share, and what others leave."""
         capacity = self.capacity
-        others = sum(taker.hungry for taker in capacity.takers if taker is not self)
-        part = math.ceil(capacity.at_once / (1 + others))
-        return max(min(capacity.at_once - capacity.in_flight, part - self.in_flight), 0)
+        others = sum(user.wants_more for user in capacity.users if user is not self)
+        part = math.ceil(capacity.max_in_flight_now / (1 + others))
+        return max(min(capacity.max_in_flight_now - capacity.in_flight, part - self.in_flight), 0)
 
     def wait(self, now: float) -> float:
         return self.capacity.wait(now)
 
-    def soon(self, now: float) -> int:
-        """Its free places, those that will become free in a moment, and no more than the pace allows by then."""
+    def expected_room(self, now: float) -> int:
+        """Its free slots and those soon to be free, as far as the rate allows."""
         capacity = self.capacity
         wait = capacity.wait(now)
         if wait > LOOKAHEAD_SECONDS:
@@ -151,17 +150,17 @@ class CapacityUser:
         return min(self.room(now) + ending, capacity.may_send(now, LOOKAHEAD_SECONDS))
 
     def want(self, more: bool) -> None:
-        self.hungry = more
+        self.wants_more = more
 
     def sent(self, now: float) -> RequestInFlight:
         self.in_flight += 1
         return self.capacity.sent(now)
 
     def ended(self) -> None:
-        """After what became of it was told to the capacity: its place is free for anybody."""
+        """Free the slot, after the result was reported to the capacity."""
         self.in_flight -= 1
         self.capacity.end()
 
     def leave(self) -> None:
-        self.capacity.takers.remove(self)
+        self.capacity.users.remove(self)
         self.capacity.wake_all()

@@ -59,21 +59,19 @@ from evaluations.llm.token_usage import parse_usage
 from evaluations.net.addresses import check_base_url, check_key_variable
 
 HTTP_ERRORS: Final = {str(status) for status in range(400, 600)}
-
-CONNECT_TIMEOUT_SECONDS: Final = 10.0  # a host that is there answers sooner, however long its model takes
-
+CONNECT_TIMEOUT_SECONDS: Final = 10.0  # a reachable host answers sooner, however slow its model
 NO_KEY: Final = "no-key"  # the SDK refuses an empty key; servers without keys ignore this one
 
 
 @cache
 def trusted_certificates() -> SSLContext:
-    """The certificates that are trusted: reading them takes a third of a second, so once."""
+    """The trusted certificates; reading them takes a third of a second, so once."""
     return create_ssl_context()
 
 
 @asynccontextmanager
 async def connect_llm(server: Server) -> AsyncIterator[SendRequest]:
-    """A function that asks this server, over one pool of connections that closes at the end."""
+    """A function that sends requests to this server, over a pool of connections that closes at the end."""
     key, adapter = server_key(server), find_adapter(server)
     headers = request_headers(server, key)
     without = omit_bearer_header(headers)
@@ -83,19 +81,19 @@ async def connect_llm(server: Server) -> AsyncIterator[SendRequest]:
             base_url=server_base_url(server),
             api_key=key,
             http_client=http,
-            max_retries=0,  # when to ask again is written on the call, where a killed worker cannot lose it
+            max_retries=0,  # retries are recorded on the call, where a killed worker cannot lose them
             timeout=Timeout(server.timeout_seconds, connect=min(CONNECT_TIMEOUT_SECONDS, server.timeout_seconds)),
             default_headers=headers,
             default_query=request_query(server),
         ) as client,
     ):
 
-        async def ask(request: Request) -> Answer:
+        async def send(request: Request) -> Answer:
             body = merge_extra_fields(adapter.body(request), extra_body_fields(server, request))
             options: Any = {"headers": {**without, **extras_from_environment(request.headers)}}
             try:
                 async with asyncio.timeout(server.timeout_seconds):
-                    # `chat.completions.create` looks through every message again and makes objects of the
+                    # `chat.completions.create` validates every message again and builds objects from the
                     # answer, which takes as long as all the rest.
                     raw = await client.post(adapter.path(server, request), body=body, cast_to=Response, options=options)
             except (OpenAIError, TimeoutError) as error:
@@ -104,11 +102,11 @@ async def connect_llm(server: Server) -> AsyncIterator[SendRequest]:
                 raise translate_sdk_error(error, server, request, key) from None
             return parse_answer(raw.status_code, raw.text, server, request, key, raw.headers)
 
-        yield ask
+        yield send
 
 
 def request_headers(server: Server, key: str) -> dict[str, str]:
-    """What every request to the server carries besides its body: of the dialect, the key, and what was set."""
+    """The headers of every request: the dialect's, the key, and the endpoint's extras."""
     adapter = find_adapter(server)
     return {**adapter.headers, **adapter.key_headers(key), **extras_from_environment(server.headers)}
 
@@ -118,12 +116,12 @@ def request_query(server: Server) -> dict[str, str]:
 
 
 def omit_bearer_header(headers: Headers) -> dict[str, Omit]:
-    """Keeps the SDK from sending the key as a bearer token where the provider wants it in another header."""
+    """Keep the SDK from sending a bearer token to providers that want the key in another header."""
     return {} if "authorization" in map(str.lower, headers) else {"Authorization": Omit()}
 
 
 def extras_from_environment(extras: Mapping[str, Any]) -> dict[str, Any]:
-    """Extras to be sent, with each variable replaced by its value in the worker's environment."""
+    """The extras with each variable replaced by its value in the worker's environment."""
     if not extras:
         return {}
     try:
@@ -133,12 +131,12 @@ def extras_from_environment(extras: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def extra_body_fields(server: Server | None, request: Request) -> dict[str, Any]:
-    """What the endpoint and the judge add to the body; the judge's fields override the endpoint's."""
+    """The body fields that endpoint and judge add; the judge's override the endpoint's."""
     return extras_from_environment({**(server.body if server else {}), **request.body})
 
 
 def server_base_url(server: Server) -> str:
-    """The address as requests need it: a provider's own may have been given without its path."""
+    """The address for requests, completed with the provider's path where it was left out."""
     try:
         return find_adapter(server).base_url(check_base_url(server.base_url))
     except InputRefused as error:
@@ -146,7 +144,7 @@ def server_base_url(server: Server) -> str:
 
 
 def server_key(server: Server) -> str:
-    """The key from the environment; the name is checked again, however it got here."""
+    """The key from the environment; its name is checked again."""
     try:
         name = check_key_variable(server.key_variable)
     except InputRefused as error:
@@ -161,15 +159,12 @@ def server_key(server: Server) -> str:
     return key
 
 
-# ---- answers -------------------------------------------------------------------------------
-
-
 def parse_answer(
     status: int, text: str, server: Server, request: Request, key: str = "", headers: Headers | None = None
 ) -> Answer:
-    """What a 200 holds: an answer, or an error that a server in between has passed on as one.
+    """The answer in a body of status 200, or the error that a gateway passed on as one.
 
-    Neither contains the key, even if the server repeats it. A short dummy such as EMPTY may be a word of the reply.
+    The key is redacted, unless it is short: a dummy such as EMPTY may be a word of the reply.
     """
     headers = headers or {}
     if len(key) >= MIN_KEY_FRAGMENT:
@@ -188,18 +183,18 @@ def parse_answer(
         )
     adapter = find_adapter(server)
     if error := adapter.fault(body):
-        said = replace(
+        error_body = replace(
             embedded_error_body(error, json.dumps({"error": error}), key),
             body=replace_unstorable(text[:MAX_BODY_LENGTH]),
         )
     elif error := embedded_error(body):
-        said = embedded_error_body(error, text, key)
+        error_body = embedded_error_body(error, text, key)
     if error:
-        if flawed := salvage_flawed_answer(said, parse_answer_usage(body, server, headers)):
+        if flawed := salvage_flawed_answer(error_body, parse_answer_usage(body, server, headers)):
             return flawed
-        told = classify_error(said, server, request, headers, adapter, ALL_ERROR_WORDS)
-        told.usage = parse_answer_usage(body, server, headers)
-        raise told
+        failure = classify_error(error_body, server, request, headers, adapter, ALL_ERROR_WORDS)
+        failure.usage = parse_answer_usage(body, server, headers)
+        raise failure
     answer = adapter.read(body, headers, request)
     if answer is not None:
         return answer
@@ -212,7 +207,7 @@ def parse_answer(
 
 
 def embedded_error(body: Mapping[str, Any]) -> Any:
-    """What a body of status 200 gives as an error: in its first choice, or at its top where it has no reply."""
+    """The error in a body of status 200: in its first choice, or at the top if it has no reply."""
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     message = first.get("message")
@@ -226,30 +221,27 @@ def parse_answer_usage(body: Mapping[str, Any], server: Server, headers: Headers
 
 
 def embedded_error_body(error: Any, text: str, key: str) -> ErrorBody:
-    """An error inside a 200, with the status that it names; one that names none may pass."""
+    """The error with the status that it names; one that names none may be transient."""
     code = error.get("code") if isinstance(error, Mapping) else None
     status = int(code) if isinstance(code, (int, str)) and str(code) in HTTP_ERRORS else None
     return parse_error_body(status or 502, text, key, is_known_status=status is not None)
 
 
 def salvage_flawed_error(error: Exception, key: str) -> Answer | None:
-    """What the model wrote where its server answers with an error because it did not keep to the form."""
+    """The reply that an error contains because the model did not keep to the format."""
     if not isinstance(error, APIStatusError):
         return None
     return salvage_flawed_answer(parse_error_body(error.status_code, error.response.text, key))
 
 
-def salvage_flawed_answer(said: ErrorBody, usage: Usage | None = None) -> Answer | None:
-    """The reply that an error holds: one that did not keep to the form, without a word, or cut off at the limit."""
+def salvage_flawed_answer(error: ErrorBody, usage: Usage | None = None) -> Answer | None:
+    """The reply in an error: one that broke the format, an empty one, or one cut off at the limit."""
     usage = usage or Usage()
-    if said.states(ALL_ERROR_WORDS.flawed) and (said.holds(ALL_ERROR_WORDS.cut_off)):
-        return Answer("", "length", "", "", said.status, usage)
-    if not said.wrote and not said.states(ALL_ERROR_WORDS.flawed):
+    if error.states(ALL_ERROR_WORDS.flawed) and (error.holds(ALL_ERROR_WORDS.cut_off)):
+        return Answer("", "length", "", "", error.status, usage)
+    if not error.flawed_reply and not error.states(ALL_ERROR_WORDS.flawed):
         return None
-    return Answer(said.wrote, "stop", "", "", said.status, usage, is_flawed=True)
-
-
-# ---- errors --------------------------------------------------------------------------------
+    return Answer(error.flawed_reply, "stop", "", "", error.status, usage, is_flawed=True)
 
 
 def translate_sdk_error(error: Exception, server: Server, request: Request, key: str) -> LLMError:
@@ -270,13 +262,12 @@ def translate_sdk_error(error: Exception, server: Server, request: Request, key:
 def parse_http_error(
     status: int, text: str, server: Server, request: Request, key: str = "", headers: Headers | None = None
 ) -> LLMError:
-    """What an answer with the status of an error means."""
-    said = parse_error_body(status, text, key)
-    return classify_error(said, server, request, headers or {}, find_adapter(server), ALL_ERROR_WORDS)
+    error = parse_error_body(status, text, key)
+    return classify_error(error, server, request, headers or {}, find_adapter(server), ALL_ERROR_WORDS)
 
 
 def describe_transport_error(error: Exception) -> BaseException | None:
-    """What the transport met. It calls a refused, an unknown and a lost connection alike a timeout of connecting."""
+    """The transport's own error: the SDK reports refused, unknown and lost connections all as connect timeouts."""
     return error.__cause__.__cause__ if error.__cause__ else None
 
 
@@ -284,7 +275,7 @@ PROBE_TIMEOUT_SECONDS: Final = 5.0
 
 
 def find_connection_problem(server: Server) -> str:
-    """Why calls to it would fail, as far as its list of models tells; "" where nothing speaks against it."""
+    """Why requests to the server would fail, by its list of models; "" if nothing shows it."""
     try:
         answer = fetch_server_answer(server, "GET", f"{server_base_url(server)}/models")
     except LLMError as error:
@@ -299,7 +290,7 @@ def find_connection_problem(server: Server) -> str:
 
 
 def server_getter(server: Server) -> GetPage:
-    """A function that asks the server for a path on its host; without a redirect."""
+    """A function that fetches a path on the server's host, without following redirects."""
     return lambda path: fetch_server_page(server, "GET", path)
 
 
@@ -321,7 +312,7 @@ def fetch_server_page(
 def fetch_server_answer(
     server: Server, method: str, address: str, body: Mapping[str, Any] | None = None
 ) -> httpx2.Response:
-    """What the server answers at this address, asked with the key and the extras of a judge's requests."""
+    """The server's answer at this address, requested with the key and extras of judges' requests."""
     headers = request_headers(server, server_key(server))
     if not server.key_variable:
         headers = {name: value for name, value in headers.items() if name not in find_adapter(server).key_headers("")}

@@ -1,7 +1,7 @@
 """The error that a server sent instead of an answer, wherever in the body it is.
 
-The protocol has one form of an error; those who serve it have many. A gateway wraps the error of the provider
-behind it, as JSON, as text that holds JSON, or as Python prints an object: the innermost sentence is the real one.
+Servers and gateways nest errors in many forms: as JSON, as text that contains JSON, or as a printed Python object.
+The innermost sentence is the real one.
 """
 
 import ast
@@ -15,20 +15,11 @@ from evaluations.domain.texts import replace_unstorable
 
 MAX_BODY_LENGTH: Final = 4000
 MAX_MESSAGE_LENGTH: Final = 500
-MIN_KEY_FRAGMENT: Final = 12  # characters of a key by which it is known
+MIN_KEY_FRAGMENT: Final = 12  # characters that identify a key
 MAX_DEPTH: Final = 6
-# Where an error may hold the one that it wraps.
+# Members in which an error may wrap another one.
 WRAPPER_NAMES: Final = (
-    "error",
-    "errors",
-    "metadata",
-    "raw",
-    "detail",
-    "innererror",
-    "inner_error",
-    "provider_error",
-    "body",
-    "fault",
+    *("error", "errors", "metadata", "raw", "detail", "innererror", "inner_error", "provider_error", "body", "fault"),
     "base_resp",
 )
 SENTENCE_NAMES: Final = (
@@ -36,16 +27,15 @@ SENTENCE_NAMES: Final = (
     *("error_description", "Message", "title"),
 )
 CODE_NAMES: Final = ("code", "type", "status", "error_code", "status_code", "errorcode", "errcode")
-# Where a gateway gives what the provider said, as it came.
+# Members in which a gateway passes on the provider's text.
 PLAIN_TEXT_NAMES: Final = ("raw", "body", "provider_error")
 ERROR_NAMES: Final = {*WRAPPER_NAMES, *SENTENCE_NAMES, *CODE_NAMES}
-# What a gateway says of any error that it passes on.
+# A gateway's generic messages.
 EMPTY_SENTENCES: Final = ("provider returned error", "error from provider", "upstream error", "internal server error")
 HTML_TITLE: Final = re.compile(r"<title[^>]*>([^<]{1,300})</title>", re.IGNORECASE)
-# How many ends of an object are tried in a text that goes on after it.
+# How many closing braces are tried in a text that continues after the object.
 MAX_OBJECT_ENDS: Final = 20
-
-# Each setting by the names that servers have for it.
+# Each setting with the servers' names for it.
 SETTING_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "temperature": ("temperature",),
     "max_tokens": ("max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens"),
@@ -67,8 +57,9 @@ SETTING_REFUSED: Final = re.compile(
 
 @dataclass(frozen=True)
 class ErrorBody:
-    """What a server said instead of an answer: ``body`` is kept, ``message`` is for people, ``code`` is
-    every name that it gave the fault, ``wrote`` what the model wrote where it failed to keep to the form."""
+    """A server's error: ``body`` is stored, ``message`` is for people, ``code`` has every name of the fault,
+    ``flawed_reply`` is the model's reply if it failed to keep to the format.
+    """
 
     status: int
     message: str
@@ -76,20 +67,25 @@ class ErrorBody:
     param: str
     body: str
     is_json: bool
-    wrote: str = ""
+    flawed_reply: str = ""
     is_known_status: bool = True
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What an LLMError keeps of it."""
+        return {"http_status": self.status, "body": self.body}
 
     def holds(self, fragments: Iterable[str]) -> bool:
         words = f"{self.code} {self.message} {self.body}".lower()
         return any(fragment in words for fragment in fragments)
 
     def states(self, fragments: Iterable[str]) -> bool:
-        """The same without the body, which may repeat what was sent: for what ends a run."""
+        """Like ``holds`` without the body, which may repeat what was sent: for errors that end a run."""
         words = f"{self.code} {self.message}".lower()
         return any(fragment in words for fragment in fragments)
 
     def refused_setting(self, sent: Iterable[str]) -> str | None:
-        """The first of the settings sent that the server says it does not take."""
+        """The first of the sent settings that the server refuses."""
         message = self.message.lower()
         for setting in sent:
             names = SETTING_NAMES[setting]
@@ -100,7 +96,7 @@ class ErrorBody:
 
 
 def parse_error_body(status: int, text: str, key: str, *, is_known_status: bool = True) -> ErrorBody:
-    """The error of this answer, the key left out of all of it."""
+    """The error of this answer, with the key redacted."""
     text = redact_key(replace_unstorable(text), key)
     given = parse_json_object(text)
     chain = list(unwrap_error_objects(given))
@@ -109,7 +105,9 @@ def parse_error_body(status: int, text: str, key: str, *, is_known_status: bool 
     ]
     names += ["validation_error"] if any("loc" in one for one in chain) else []
     params = [one["param"] for one in chain if isinstance(one.get("param"), str)]
-    wrote = next((one["failed_generation"] for one in chain if isinstance(one.get("failed_generation"), str)), "")
+    flawed_reply = next(
+        (one["failed_generation"] for one in chain if isinstance(one.get("failed_generation"), str)), ""
+    )
     return ErrorBody(
         status=status,
         message=(innermost_sentence(chain) or html_title(text) or text.strip() or f"status {status}")[
@@ -119,16 +117,13 @@ def parse_error_body(status: int, text: str, key: str, *, is_known_status: bool 
         param=params[-1] if params else "",
         body=text[:MAX_BODY_LENGTH],
         is_json=given is not None,
-        wrote=wrote,
+        flawed_reply=flawed_reply,
         is_known_status=is_known_status,
     )
 
 
-# ---- errors inside errors --------------------------------------------------------------------
-
-
 def unwrap_error_objects(given: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
-    """The objects that say what is wrong, from the outermost to the innermost."""
+    """The objects that describe the error, from the outermost to the innermost."""
     if isinstance(given, str):
         given = parse_embedded_object(given)
     if isinstance(given, list) and given and isinstance(given[0], str):
@@ -157,7 +152,7 @@ def unwrap_error_objects(given: Any, depth: int = 0) -> Iterator[Mapping[str, An
 
 
 def parse_embedded_object(text: str) -> Any:
-    """The object inside a text, as JSON or as Python prints it; None where there is none."""
+    """The object in a text, as JSON or printed by Python; None if there is none."""
     start = text.find("{")
     if start < 0 or len(text) > 4 * MAX_BODY_LENGTH:
         return None
@@ -168,7 +163,7 @@ def parse_embedded_object(text: str) -> Any:
 
 
 def parse_python_object(text: str, start: int) -> Any:
-    """The longest object that begins here as Python prints one; a gateway may add its own sentence after it."""
+    """The longest printed Python object that begins here; a gateway may append a sentence."""
     end = len(text)
     for _ in range(MAX_OBJECT_ENDS):
         end = text.rfind("}", start, end)
@@ -182,7 +177,7 @@ def parse_python_object(text: str, start: int) -> Any:
 
 
 def innermost_sentence(chain: Iterable[Mapping[str, Any]]) -> str:
-    """The innermost sentence that says something: a text without an object in it, and not a gateway's general word."""
+    """The innermost specific sentence: without an object in it, and not a gateway's generic one."""
     found = [sentence for one in chain if (sentence := error_sentence(one))]
     telling = [one for one in found if not one.lower().strip(" .").startswith(EMPTY_SENTENCES)]
     return (telling or found or [""])[-1]
@@ -201,7 +196,7 @@ def error_sentence(error: Mapping[str, Any]) -> str:
 
 
 def text_before_object(message: str) -> str:
-    """A sentence without the object that it wraps, which is read for itself."""
+    """A sentence without the object that it wraps."""
     inside = parse_embedded_object(message)
     if not isinstance(inside, dict) or not ERROR_NAMES & inside.keys():
         return message.strip()
@@ -209,7 +204,7 @@ def text_before_object(message: str) -> str:
 
 
 def fastapi_error_text(fault: Any) -> str:
-    """FastAPI gives a list of places and what is wrong there."""
+    """FastAPI lists locations with messages."""
     if not isinstance(fault, Mapping):
         return str(fault)
     place = fault.get("loc")
@@ -217,17 +212,14 @@ def fastapi_error_text(fault: Any) -> str:
     return f"{last}: {fault.get('msg', '')}"
 
 
-# ---- text ------------------------------------------------------------------------------------
-
-
 def html_title(text: str) -> str:
-    """The title of a web page, which is all that it says; "" where the text is none."""
+    """The title of a web page; "" if the text is none."""
     found = HTML_TITLE.search(text[:MAX_BODY_LENGTH]) if text.lstrip()[:1] == "<" else None
     return " ".join(found[1].split()) if found else ""
 
 
 def redact_key(text: str, key: str) -> str:
-    """The text without the key, and without any longer part that it begins or ends with, as a server cuts it."""
+    """The text without the key, and without longer prefixes and suffixes of it, as servers abbreviate keys."""
     if not key or (key[:MIN_KEY_FRAGMENT] not in text and key[-MIN_KEY_FRAGMENT:] not in text):
         return text
     for length in range(len(key), min(MIN_KEY_FRAGMENT, len(key)) - 1, -1):
@@ -235,7 +227,7 @@ def redact_key(text: str, key: str) -> str:
     return text
 
 
-def parse_json_object(text: str) -> Any:
+def parse_json_object(text: str | bytes) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

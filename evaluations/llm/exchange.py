@@ -1,4 +1,4 @@
-"""What goes to an LLM server, what comes back, with a tree of errors that say what the caller should do."""
+"""Requests to an LLM server, its answers, and a tree of errors that say what the caller should do."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -11,8 +11,9 @@ from evaluations.domain.texts import Message
 
 @dataclass(frozen=True)
 class Server:
-    """An endpoint as a request needs it. ``headers``, ``query`` and ``body`` are sent with every request;
-    a value of the form $NAME stands for that environment variable."""
+    """An endpoint as requests need it. ``headers``, ``query`` and ``body`` are sent with every request;
+    a value of the form $NAME stands for that environment variable.
+    """
 
     base_url: str
     key_variable: str = ""
@@ -25,10 +26,10 @@ class Server:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked. ``shape`` says what holds the reply to its form; a JSON schema needs a ``schema``.
+    """One request. ``shape``: how the reply's format is enforced; a JSON schema needs a ``schema``.
 
-    ``sent_as`` says how the settings are written for this model. ``context_tokens`` is how many tokens prompt and
-    reply need together, for servers that must be told.
+    ``sent_as``: how the settings are written for this model. ``context_tokens``: how many tokens prompt and reply need
+    together, for servers that need to be told.
     """
 
     messages: Sequence[Message]
@@ -53,9 +54,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Usage:
-    """What the server counted. ``tokens_in`` includes those that were cached or written to a cache.
+    """The server's token counts. ``tokens_in`` includes tokens read from or written to a cache.
 
-    ``tokens_out`` includes those of the reasoning, as they are billed. ``cost`` is in nano-USD, where told.
+    ``tokens_out`` includes reasoning, as billed. ``cost``: nano-USD, if reported.
     """
 
     tokens_in: int | None = None
@@ -68,7 +69,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Answer:
-    """``is_flawed``: the server says that the model failed to keep to the form, and gives what it wrote."""
+    """A reply. ``is_flawed``: the server reports that the model broke the format, and returns what it wrote."""
 
     text: str
     finish_reason: str
@@ -99,9 +100,9 @@ SendRequest = Callable[[Request], Awaitable[Answer]]
 def merge_extra_fields(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """The body with the fields that an endpoint or a judge adds.
 
-    An object in both has the members of both, unless the one that is added names a type of its own.
+    Objects in both are merged, unless the added one names a type of its own.
 
-    >>> with_extra({"model": "m", "options": {"seed": 1}}, {"options": {"num_gpu": 2}})
+    >>> merge_extra_fields({"model": "m", "options": {"seed": 1}}, {"options": {"num_gpu": 2}})
     {'model': 'm', 'options': {'seed': 1, 'num_gpu': 2}}
     """
     return {**body, **{name: merge_values(body.get(name), value) for name, value in extra.items()}}
@@ -112,11 +113,11 @@ def merge_values(given: Any, added: Any) -> Any:
     return {**given, **added} if are_objects and "type" not in added else added
 
 
-MAX_PAUSE_SECONDS: Final = 86_400.0 * 2  # that an endpoint is left alone for, whatever its provider says
+MAX_PAUSE_SECONDS: Final = 86_400.0 * 2  # the longest pause of an endpoint, whatever its provider says
 
 
 class LLMError(Exception):
-    """Why there is no answer, in one sentence; the server's text, without the key, and its token counts."""
+    """Why there is no answer, as a sentence; with the server's text, the key redacted, and its token counts."""
 
     def __init__(
         self, sentence: str, *, http_status: int | None = None, body: str = "", usage: Usage | None = None
@@ -128,30 +129,35 @@ class LLMError(Exception):
 
 
 class Retry(LLMError):
-    """Ask again later: after so many seconds where the server named a time.
+    """Ask again later, ``after`` seconds if the server named a time.
 
-    ``busy``: the server turned the request away because there were too many.
-    ``unreachable``: there was no answer at all, so that no call of the run can do better.
+    ``busy``: there were too many requests. ``unreachable``: nothing answered, so no call of the run can succeed.
     """
 
     def __init__(
-        self, sentence: str, *, after: float | None = None, busy: bool = False, unreachable: bool = False, **said: Any
+        self,
+        sentence: str,
+        *,
+        after: float | None = None,
+        busy: bool = False,
+        unreachable: bool = False,
+        **details: Any,
     ) -> None:
-        super().__init__(sentence, **said)
+        super().__init__(sentence, **details)
         self.after = after
         self.busy = busy
         self.unreachable = unreachable
 
 
 class RequestTimedOut(Retry):
-    """Nothing came in time: the server may have more to do than it can."""
+    """No answer came in time: the server may be overloaded."""
 
 
 class QuotaExhausted(Retry):
-    """A limit of a day or so is reached: no call can succeed before ``after`` seconds have passed."""
+    """A daily limit or the like is reached: no call can succeed before ``after`` seconds have passed."""
 
-    def __init__(self, sentence: str, *, after: float, **said: Any) -> None:
-        super().__init__(sentence, after=after, busy=True, **said)
+    def __init__(self, sentence: str, *, after: float, **details: Any) -> None:
+        super().__init__(sentence, after=after, busy=True, **details)
 
 
 class StopRun(LLMError):
@@ -161,50 +167,48 @@ class StopRun(LLMError):
 class RecordOnCall(LLMError):
     """This one call fails in this state; others may succeed."""
 
-    def __init__(self, state: CallState, sentence: str, **said: Any) -> None:
-        super().__init__(sentence, **said)
+    def __init__(self, state: CallState, sentence: str, **details: Any) -> None:
+        super().__init__(sentence, **details)
         self.state = state
 
 
 class FormatRefused(LLMError):
-    """The server does not take a reply of this shape: ask this judge's calls in another, or stop."""
+    """The server refuses this reply shape: try another one, or stop."""
 
-    def __init__(self, shape: ReplyShape, sentence: str, **said: Any) -> None:
-        super().__init__(sentence, **said)
+    def __init__(self, shape: ReplyShape, sentence: str, **details: Any) -> None:
+        super().__init__(sentence, **details)
         self.shape = shape
 
 
 class SettingRefused(StopRun):
-    """The model does not take this setting of the judge: write it another way or leave it out, or stop.
+    """The model refuses this setting of the judge: write it another way, omit it, or stop.
 
-    ``instead`` is the other name that the setting has, where it has one.
+    ``instead``: the setting's other name, if it has one.
     """
 
-    def __init__(self, setting: str, sentence: str, *, instead: str = "", **said: Any) -> None:
-        super().__init__(sentence, **said)
+    def __init__(self, setting: str, sentence: str, *, instead: str = "", **details: Any) -> None:
+        super().__init__(sentence, **details)
         self.setting = setting
         self.instead = instead
 
 
-# From what holds a reply to its form the most to what every server takes.
+# From the strictest shape to the one that every server takes.
 SHAPES_TO_TRY: Final = (ReplyShape.JSON_SCHEMA, ReplyShape.JSON_OBJECT, ReplyShape.TEXT)
-
-# The model refuses the number, and not its name.
+# The model refuses the number, not its name.
 NUMBER_OUT_OF_RANGE: Final = re.compile(
     r"less than|greater than|at most|at least|between|range of|<=|>=|too large|exceed", re.I
 )
 
 UNKNOWN_NAME: Final = re.compile(r"instead|unsupported|not supported|extra input|unrecogni[sz]ed", re.I)
-
-# Settings without which the judge is asked where its model refuses them; "native" is the protocol of the dialect's own.
+# Settings that are omitted if the model refuses them; "native" is the dialect's own protocol.
 REMOVABLE_SETTINGS: Final = (
     *("temperature", "seed", "reasoning_effort", "logprobs", "top_logprobs", "native"),
-    *("thinking", "reasoning_summary"),  # what a dialect sends together with an effort
+    *("thinking", "reasoning_summary"),  # sent together with an effort
 )
 
 
 def adapt_to_refusal(sent_as: RequestShape, error: SettingRefused) -> RequestShape | None:
-    """How a judge is sent after this refusal; None where that leaves nothing to try."""
+    """The request shape after this refusal; None if nothing is left to try."""
     setting = error.setting
     if setting == "system":
         return None if sent_as.system_folded else replace(sent_as, system_folded=True)

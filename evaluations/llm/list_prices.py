@@ -1,6 +1,4 @@
-"""Prices from providers' price lists: a dated file with the source of each line.
-
-A model that no line names has no list price."""
+"""Prices from providers' price lists: a dated file with the source of each line."""
 
 import csv
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ from evaluations.domain.money import NANO_PER_USD
 
 LIST_PRICE_FILE: Final = Path(__file__).with_name("list_prices.csv")
 WILDCARD: Final = "*"
-# How Google's list of models writes their names; both forms are taken.
+# Google's list of models adds it to their names; both forms are accepted.
 MODEL_NAME_PREFIX: Final = "models/"
 FULL_PERCENT: Final = 100  # percent
 
@@ -24,10 +22,10 @@ FULL_PERCENT: Final = 100  # percent
 class ListPrice:
     """A line of the file; prices are in nano-USD for a million tokens.
 
-    ``models``: exact names, or with an asterisk at their end all names that begin so. ``written_percent``: what
-    tokens that are written to a prompt cache cost, in percent of other tokens in. ``batch_percent``: of the price
-    through the Batch API; None where no discount is known. From ``long_from`` tokens in, all tokens of a request cost
-    ``long_in_percent`` and ``long_out_percent`` of the price. ``most_tokens_out``: of one reply, reasoning included.
+    ``models``: exact names, or prefixes that end in an asterisk. ``written_percent``: the cost of tokens written to a
+    prompt cache, in percent of other tokens in. ``batch_percent``: of the price through the Batch API; None if no
+    discount is known. From ``long_from`` tokens in, all tokens of a request cost ``long_in_percent`` and
+    ``long_out_percent`` of the price. ``most_tokens_out``: of one reply, reasoning included.
     """
 
     provider: str
@@ -51,14 +49,14 @@ class ListPrice:
         )
 
     def percents(self, tokens_in: int) -> tuple[int, int]:
-        """What a request with so many tokens in costs, in percent of the price of tokens in and out."""
+        """The percentages of the prices of tokens in and out for a request of this length."""
         if self.long_from is None or tokens_in < self.long_from:
             return FULL_PERCENT, FULL_PERCENT
         return self.long_in_percent, self.long_out_percent
 
 
 def find_list_price(base_url: str, model: str) -> ListPrice | None:
-    """The line for this model of the provider whose address this is; None where the file has none."""
+    """The line for this model at the provider with this address; None if the file has none."""
     provider, name = urlsplit(base_url).hostname or "", model.removeprefix(MODEL_NAME_PREFIX)
     return next((line for line in load_list_prices() if line.provider == provider and line.names(name)), None)
 

@@ -7,24 +7,24 @@ from typing import Final
 
 from evaluations.llm.concurrency_window import DEFAULT_START, RequestInFlight
 
-SAFE_SHARE: Final = 0.96  # of the rate at which the server began to refuse
+SAFE_SHARE: Final = 0.96  # of the rate at which the server refused
 BACK_OFF_SHARE: Final = 0.97
-LARGE_RISE: Final = 1.06  # a try that came so far has found a new limit
+LARGE_RISE: Final = 1.06  # a trial that rises so far has found a new limit
 CLIMB_SECONDS: Final = 3.0  # from half the rate back to all of it
-TRIAL_AFTER_SECONDS: Final = 15.0  # doubled after each vain try
+TRIAL_AFTER_SECONDS: Final = 15.0  # doubled after each failed trial
 MAX_TRIAL_AFTER_SECONDS: Final = 300.0
-EARLY_TRIAL_SECONDS: Final = 3.0  # where the rate was but half known
+EARLY_TRIAL_SECONDS: Final = 3.0  # while the rate is only half known
 TRIAL_GROWTH_PER_SECOND: Final = 0.03
-BACK_OFF_SECONDS: Final = 0.5  # of silence after a refusal that names no time; doubled while it does not help
+BACK_OFF_SECONDS: Final = 0.5  # of silence after a refusal without a time; doubled while it does not help
 MAX_BACK_OFF_SECONDS: Final = 32.0
 MEASURE_SECONDS: Final = 1.0  # a rate measured over less says nothing
-BURST_SECONDS: Final = 0.01  # of sending at once, where the loop was late
+BURST_SECONDS: Final = 0.01  # of requests sent at once if the loop was late
 LIMIT_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True)
 class RateLimits:
-    """What an administrator allows, or a process's share of it. None: as much as the server takes.
+    """What an administrator allows, or a process's share of it. None: no limit.
 
     ``slots``: how many requests the server says it works on at once, which no share divides.
     """
@@ -36,13 +36,13 @@ class RateLimits:
 
     @property
     def begin_with(self) -> int | None:
-        """How many requests at once are known to be right, by whoever set the limit or by the server itself."""
+        """How many requests at once are known to be right, by the configured limit or the server's report."""
         return self.slots if self.max_in_flight is None else self.max_in_flight
 
 
 @dataclass
 class TokenBucket:
-    """Fills by ``rate`` a second up to ``most``; what is sent is taken out, and may leave a debt."""
+    """A bucket that fills by ``rate`` a second up to ``most``; sending empties it, down to a debt."""
 
     rate: float
     most: float
@@ -55,7 +55,7 @@ class TokenBucket:
             self.level, self.filled_at = min(self.most, self.level + gained), now
 
     def wait(self, now: float, amount: float) -> float:
-        """Seconds until so much is there; more than it holds is there when it is full."""
+        """Seconds until the amount is available; a full bucket is enough for any amount."""
         self.fill(now)
         missing = min(amount, self.most) - self.level
         if missing <= 1e-9:
@@ -68,24 +68,23 @@ class TokenBucket:
         self.level = min(self.level, most)
 
 
-# ---- requests a second ---------------------------------------------------------------------
-
-
 @dataclass
 class AdaptiveRate:
-    """``limit`` is the rate at which the server was found to refuse; None until it did."""
+    """The rate of requests. ``limit``: the rate at which the server refused; None until it did."""
 
     limit: float | None = None
     bucket: TokenBucket = field(default_factory=lambda: TokenBucket(math.inf, math.inf))
     changed_at: float = 0.0
-    held_since: float = 0.0
-    try_after: float = EARLY_TRIAL_SECONDS
-    trying: bool = False
+    steady_since: float = 0.0
+    trial_after: float = EARLY_TRIAL_SECONDS
+    is_trial: bool = False
     silent_until: float = -math.inf
-    breath: float = BACK_OFF_SECONDS
-    lately: deque[tuple[float, int]] = field(default_factory=deque)  # when, and which
+    back_off_seconds: float = BACK_OFF_SECONDS
+    recent: deque[tuple[float, int]] = field(default_factory=deque)  # time and number of requests
     refused: int = 0
-    mark: tuple[float, int] | None = None  # when the server was last full, and how many it had taken by then
+    last_full: tuple[float, int] | None = (
+        None  # when the server was last full, and how many requests it had accepted by then
+    )
 
     @property
     def rate(self) -> float:
@@ -99,78 +98,78 @@ class AdaptiveRate:
         silence = max(self.silent_until - now, 0.0)
         if self.limit is None:
             return silence
-        self.climb(now)
+        self.raise_rate(now)
         return max(silence, self.bucket.wait(now, 1))
 
     def sent(self, now: float, number: int) -> None:
         if self.limit is None:
-            self.lately.append((now, number))
-            while self.lately[0][0] < now - 2 * MEASURE_SECONDS:
-                self.lately.popleft()
+            self.recent.append((now, number))
+            while self.recent[0][0] < now - 2 * MEASURE_SECONDS:
+                self.recent.popleft()
         else:
             self.bucket.level -= 1
 
-    def climb(self, now: float) -> None:
-        """Back to just under the limit; after a while there, and if it is what holds us back, a little beyond."""
+    def raise_rate(self, now: float) -> None:
+        """Return to just under the limit; after a steady time at it, try a little beyond."""
         assert self.limit is not None
         seconds, self.changed_at = max(now - self.changed_at, 0.0), max(now, self.changed_at)
         if now < self.silent_until:
-            self.held_since = now
+            self.steady_since = now
         elif self.rate < self.aim:
             self.set_rate(min(self.aim, self.rate + self.limit / 2 / CLIMB_SECONDS * seconds), now)
-            self.held_since = now
-        elif now - self.held_since >= self.try_after and self.bucket.level < 1:
-            self.trying = True
+            self.steady_since = now
+        elif now - self.steady_since >= self.trial_after and self.bucket.level < 1:
+            self.is_trial = True
             self.set_rate(self.rate * (1 + TRIAL_GROWTH_PER_SECOND * seconds), now)
 
     def set_rate(self, rate: float, now: float) -> None:
         self.bucket.change(rate, 1 + rate * BURST_SECONDS, now)
 
     def refuse(self, sent: RequestInFlight) -> None:
-        """Count one refusal, with those before the mark or after it."""
+        """Count one refusal, before or after the server was last full."""
         self.refused += 1
-        if self.mark is not None and sent.at <= self.mark[0]:
-            self.mark = (self.mark[0], self.mark[1] - 1)
+        if self.last_full is not None and sent.at <= self.last_full[0]:
+            self.last_full = (self.last_full[0], self.last_full[1] - 1)
 
     def slow_down(self, sent: RequestInFlight, now: float, after: float | None) -> None:
-        """A burst of refusals began with this request: learn the rate, and be silent for a moment."""
+        """Learn the rate from the first refusal of a burst, and pause for a moment."""
         helped = sent.at > self.silent_until + MEASURE_SECONDS
-        self.breath = BACK_OFF_SECONDS if helped else min(self.breath * 2, MAX_BACK_OFF_SECONDS)
-        self.silent_until = now + (self.breath if after is None else after)
+        self.back_off_seconds = BACK_OFF_SECONDS if helped else min(self.back_off_seconds * 2, MAX_BACK_OFF_SECONDS)
+        self.silent_until = now + (self.back_off_seconds if after is None else after)
         taken = sent.number - self.refused
-        if self.mark is None or self.limit is None:
+        if self.last_full is None or self.limit is None:
             self.limit = self.taken_before(sent)
             self.set_rate(self.limit / 2, now)
-        elif taken <= self.mark[1]:
-            self.set_rate(self.limit / 2, now)  # from nothing no rate is learned: the silence grows instead
-        elif sent.at - self.mark[0] >= MEASURE_SECONDS:
-            self.learn((taken - self.mark[1]) / (sent.at - self.mark[0]), now)
+        elif taken <= self.last_full[1]:
+            self.set_rate(self.limit / 2, now)  # no requests accepted, no rate learned: the silence grows instead
+        elif sent.at - self.last_full[0] >= MEASURE_SECONDS:
+            self.learn((taken - self.last_full[1]) / (sent.at - self.last_full[0]), now)
         else:
             self.set_rate(self.rate / 2, now)
-        self.mark = (self.silent_until, taken)
-        self.held_since = self.changed_at = self.silent_until
+        self.last_full = (self.silent_until, taken)
+        self.steady_since = self.changed_at = self.silent_until
 
     def taken_before(self, sent: RequestInFlight) -> float:
-        """How many were taken within the last second before this one: the first guess at the limit."""
-        lately = [number for at, number in self.lately if at >= sent.at - MEASURE_SECONDS and number < sent.number]
-        return max(len(lately) / MEASURE_SECONDS, DEFAULT_START)
+        """The requests accepted within the last second: the first guess at the limit."""
+        recent = [number for at, number in self.recent if at >= sent.at - MEASURE_SECONDS and number < sent.number]
+        return max(len(recent) / MEASURE_SECONDS, DEFAULT_START)
 
     def learn(self, sustained: float, now: float) -> None:
-        """What the server took from one burst to the next is what it can sustain, or less where it was left idle."""
+        """Learn from the rate between two bursts: the server can sustain it, or more if it was idle."""
         assert self.limit is not None
-        if not self.trying:
+        if not self.is_trial:
             between = (min(sustained, self.rate) + self.rate) / 2
-            self.limit, self.try_after = max(between * BACK_OFF_SHARE, 1 / LIMIT_SECONDS), EARLY_TRIAL_SECONDS
+            self.limit, self.trial_after = max(between * BACK_OFF_SHARE, 1 / LIMIT_SECONDS), EARLY_TRIAL_SECONDS
         elif self.rate > LARGE_RISE * self.limit:
-            self.limit, self.try_after = BACK_OFF_SHARE * self.rate, TRIAL_AFTER_SECONDS
+            self.limit, self.trial_after = BACK_OFF_SHARE * self.rate, TRIAL_AFTER_SECONDS
         else:
-            self.try_after = min(max(self.try_after * 2, TRIAL_AFTER_SECONDS), MAX_TRIAL_AFTER_SECONDS)
-        self.trying = False
+            self.trial_after = min(max(self.trial_after * 2, TRIAL_AFTER_SECONDS), MAX_TRIAL_AFTER_SECONDS)
+        self.is_trial = False
         self.set_rate(min(self.rate, self.aim), now)
 
 
 def change_bucket(bucket: TokenBucket | None, per_minute: float | None, now: float, least: float) -> TokenBucket | None:
-    """A bucket that in no minute lets through more than so many."""
+    """A bucket that lets at most so many through in any minute."""
     if per_minute is None:
         return None
     most = least + per_minute / LIMIT_SECONDS * BURST_SECONDS

@@ -21,12 +21,10 @@ MAX_NAME_LENGTH: Final = 100
 MAX_VALUE_LENGTH: Final = 1_000
 MAX_BODY_LENGTH: Final = 10_000
 MAX_BODY_DEPTH: Final = 20
-
 VARIABLE: Final = re.compile(r"((?:[A-Za-z][A-Za-z0-9]* )?)\$(\S+)")
 VARIABLE_IN_BODY: Final = re.compile(r"()\$([A-Z][A-Z0-9_]*)")
 HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 PRINTABLE_VALUE: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
-
 KEY_REASON: Final = "the endpoint sends its key itself. Name the key's environment variable in the endpoint's settings."
 FRAMING_REASON: Final = "it is written for each request."
 SETTING_REASON: Final = "it is a setting of the judge."
@@ -53,11 +51,8 @@ RESERVED_BODY: Final[Mapping[str, str]] = {
 }
 # The same settings by Ollama's names, inside its options.
 RESERVED_OPTIONS: Final[Mapping[str, str]] = dict.fromkeys(("num_predict", "temperature", "seed"), SETTING_REASON)
-# Fields that change what a token costs: a price of their own goes with them.
+# Fields that change what a token costs: endpoints with them need prices of their own.
 SEPARATELY_PRICED_FIELDS: Final = ("service_tier", "speed", "inference_geo")
-
-
-# ---- checking ------------------------------------------------------------------------------
 
 
 def check_extra_headers(given: ExtrasInput) -> dict[str, str]:
@@ -172,7 +167,7 @@ def refuse_repeated_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def nested_texts(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Every text inside with the name it is under, names of fields included."""
+    """Every text inside with the name that it is under, field names included."""
     if depth > MAX_BODY_DEPTH:
         raise InputRefused(f"Extra body fields: nest at most {MAX_BODY_DEPTH} levels.")
     if isinstance(value, str):
@@ -188,11 +183,8 @@ def nested_texts(value: object, name: str = "", depth: int = 0) -> Iterator[tupl
             yield from nested_texts(one, name, depth + 1)
 
 
-# ---- sending -------------------------------------------------------------------------------
-
-
 def extras_variables(extras: Mapping[str, Any]) -> set[str]:
-    """The environment variables that these name."""
+    """The environment variables that the extras name."""
     found = (VARIABLE.fullmatch(text) for _, text in nested_texts(extras))
     return {match[2] for match in found if match and KEY_VARIABLE.fullmatch(match[2])}
 

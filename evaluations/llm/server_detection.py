@@ -4,7 +4,6 @@
 """
 
 import http.client
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
@@ -15,10 +14,11 @@ from urllib.parse import urlsplit
 
 from evaluations.domain.judges import Dialect
 from evaluations.llm.dialects.registry import PROVIDER_ADAPTERS
+from evaluations.llm.error_body import parse_json_object
 from evaluations.llm.token_usage import object_member, parse_token_count
 from evaluations.net.addresses import local_server_root
 
-# Status, headers (in any case) and JSON of an answer, None for what is no JSON; None where nobody answers.
+# Status, headers (in any case) and JSON of an answer (None if it is no JSON); None if nothing answers.
 ServerPage = tuple[int, Mapping[str, str], Any]
 
 GetPage = Callable[[str], ServerPage | None]
@@ -26,8 +26,7 @@ GetPage = Callable[[str], ServerPage | None]
 PostPage = Callable[[str, Mapping[str, Any]], ServerPage | None]
 
 KEY_REQUIRED_STATUSES: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-
-# Who signs the entries of a list of models.
+# The owners named in lists of models.
 DIALECT_BY_OWNER: Final = {
     "llamacpp": Dialect.LLAMA_CPP,
     "vllm": Dialect.VLLM,
@@ -35,23 +34,21 @@ DIALECT_BY_OWNER: Final = {
     "library": Dialect.OLLAMA,
 }
 
-# Names that servers have for the tokens of a model's context: the one it was loaded with before the one it may have.
+# Servers' names for a model's context in tokens: the loaded one before the largest one.
 CONTEXT_NAMES: Final = (
     *("loaded_context_length", "max_model_len", "context_length", "context_window", "max_context_length"),
     *("n_ctx", "max_input_tokens"),
 )
 
-MAX_MODEL_NAMES: Final = 20  # models of an Ollama that are asked for one by one
-
+MAX_MODEL_NAMES: Final = 20  # Ollama's models that are queried one by one
 MAX_MODEL_NAME_LENGTH: Final = 200
 
 
 @dataclass(frozen=True)
 class DetectedServer:
-    """``base_url`` is the one that works: with /v1 where it was left out. ``model_names`` is None without a list.
+    """A server. ``base_url``: the working one, with /v1 if it was left out. ``model_names``: None without a list.
 
-    ``context_tokens`` has the context of each model of which it is known, ``slots`` how many requests the server
-    works on at a time; both as the server says, None or absent where it does not.
+    ``context_tokens``: context per model, as far as reported. ``slots``: requests at a time, None if not reported.
     """
 
     dialect: Dialect
@@ -65,7 +62,7 @@ class DetectedServer:
 
 @dataclass(frozen=True)
 class ModelList:
-    """A list of models, by the protocol of OpenAI, and the base URL below which it is."""
+    """A list of models in OpenAI's protocol, and the base URL that it is below."""
 
     base_url: str
     headers: Mapping[str, str]
@@ -78,7 +75,7 @@ class ModelList:
 
 @dataclass(frozen=True)
 class UnavailableModelList:
-    """An address that gives no list of models: a key is missing, a model is loading, or there is none."""
+    """An address without a list of models: a key is missing, a model is loading, or there is none."""
 
     base_url: str
     headers: Mapping[str, str]
@@ -86,7 +83,7 @@ class UnavailableModelList:
 
 
 def detect_server(base_url: str, get: GetPage, post: PostPage | None = None) -> DetectedServer | None:
-    """Who answers at this base URL; None where nobody does, or nobody who tells anything of models.
+    """The server at this base URL; None if nothing answers, or nothing that lists models.
 
     A hosted provider is known by its host, whether or not it answers.
     """
@@ -110,18 +107,15 @@ def hosted_dialect(base_url: str) -> Dialect | None:
     return next((dialect for dialect, end in ends if host == end or host.endswith(f".{end}")), None)
 
 
-# ---- lists of models -----------------------------------------------------------------------
-
-
 def find_model_list(given: str, get: GetPage) -> ModelList | UnavailableModelList | None:
-    """The list of models below the base URL or where it should be; None where nobody answers."""
+    """The list of models at the base URL or where it should be; None if nothing answers."""
     closed: list[UnavailableModelList] = []
     for base_url in dict.fromkeys(candidate_base_urls(given)):
         page = get(f"{address_path(base_url)}/models")
         if page is None:
             break
-        status, headers, told = page
-        entries = told.get("data") if isinstance(told, Mapping) else None
+        status, headers, answer = page
+        entries = answer.get("data") if isinstance(answer, Mapping) else None
         if status == HTTPStatus.OK and isinstance(entries, list):
             objects = tuple(one for one in entries if isinstance(one, Mapping))
             return ModelList(base_url, lowercase_headers(headers), objects)
@@ -130,7 +124,7 @@ def find_model_list(given: str, get: GetPage) -> ModelList | UnavailableModelLis
 
 
 def candidate_base_urls(given: str) -> Iterator[str]:
-    """Base URLs to be tried: /v1 first where it was left out, as a server may answer both ways to some questions."""
+    """Base URLs to try, /v1 first where it was left out: some servers answer both ways to some requests."""
     if not re.search(r"/v\d+(beta)?(/|$)", urlsplit(given).path):
         yield f"{given}/v1"
     yield given
@@ -160,16 +154,15 @@ def model_contexts(entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def model_context(entry: Mapping[str, Any]) -> int | None:
-    """How many tokens prompt and reply may have together; llama.cpp says it one level deeper."""
-    told = (parse_token_count(one.get(name)) for one in (entry, object_member(entry, "meta")) for name in CONTEXT_NAMES)
-    return next((context for context in told if context), None)
-
-
-# ---- servers of one's own ------------------------------------------------------------------
+    """How many tokens prompt and reply may have together; llama.cpp nests it one level deeper."""
+    answer = (
+        parse_token_count(one.get(name)) for one in (entry, object_member(entry, "meta")) for name in CONTEXT_NAMES
+    )
+    return next((context for context in answer if context), None)
 
 
 def detect_local_details(listed: ModelList, get: GetPage) -> DetectedServer:
-    """A server that has told its models, asked for what else its kind can tell."""
+    """A server with a list of models, asked for what else its kind reports."""
     dialect, root = dialect_of_model_list(listed), address_path(local_server_root(listed.base_url))
     if dialect == Dialect.LLAMA_CPP:
         return detect_llama_cpp(listed, root, get)
@@ -205,9 +198,9 @@ def detected_without_details(listed: ModelList, dialect: Dialect, version: str =
 
 
 def detect_llama_cpp(listed: ModelList, root: str, get: GetPage) -> DetectedServer:
-    """Its properties say how many slots it has, and how long the context of one is."""
-    told = fetch_json(f"{root}/props", get)
-    props = told if isinstance(told, Mapping) else {}
+    """llama.cpp reports its slots, and the context of one slot."""
+    answer = fetch_json(f"{root}/props", get)
+    props = answer if isinstance(answer, Mapping) else {}
     names = limit_model_names(listed.names)
     context = parse_token_count(object_member(props, "default_generation_settings").get("n_ctx"))
     contexts = dict.fromkeys(names, context) if context else model_contexts(listed.entries)
@@ -222,14 +215,14 @@ def detect_llama_cpp(listed: ModelList, root: str, get: GetPage) -> DetectedServ
 
 
 def llama_cpp_slots(path: str, get: GetPage) -> int | None:
-    told = fetch_json(path, get)
-    return len(told) if isinstance(told, list) and told else None
+    answer = fetch_json(path, get)
+    return len(answer) if isinstance(answer, list) and answer else None
 
 
 def detect_lm_studio(listed: ModelList, root: str, get: GetPage) -> DetectedServer | None:
-    """LM Studio has a list of its own, with the context of each model; it answers other paths with 200 as well."""
-    told = fetch_json(f"{root}/api/v0/models", get)
-    entries = told.get("data") if isinstance(told, Mapping) else None
+    """LM Studio has its own list with contexts; it also answers other paths with 200."""
+    answer = fetch_json(f"{root}/api/v0/models", get)
+    entries = answer.get("data") if isinstance(answer, Mapping) else None
     if not isinstance(entries, list):
         return None
     objects = [one for one in entries if isinstance(one, Mapping) and "state" in one]
@@ -240,15 +233,12 @@ def detect_lm_studio(listed: ModelList, root: str, get: GetPage) -> DetectedServ
     )
 
 
-# ---- Ollama --------------------------------------------------------------------------------
-
-
 def ollama_model_names(root: str, get: GetPage) -> list[str] | None:
-    """Ollama's own list, {"models": [{"name": …}]}. Others who answer there give it beside that of OpenAI."""
-    told = fetch_json(f"{address_path(root)}/api/tags", get)
-    if not isinstance(told, Mapping) or not isinstance(told.get("models"), list) or "data" in told:
+    """Ollama's own list, {"models": [{"name": …}]}. Other servers return it together with OpenAI's."""
+    answer = fetch_json(f"{address_path(root)}/api/tags", get)
+    if not isinstance(answer, Mapping) or not isinstance(answer.get("models"), list) or "data" in answer:
         return None
-    return model_names(told["models"], "name")
+    return model_names(answer["models"], "name")
 
 
 def detect_ollama(root: str, names: list[str], get: GetPage, post: PostPage | None) -> DetectedServer:
@@ -266,23 +256,20 @@ def detect_ollama(root: str, names: list[str], get: GetPage, post: PostPage | No
     )
 
 
-def ollama_loaded_contexts(told: object) -> dict[str, int]:
-    """The contexts with which models are loaded now."""
-    models = told.get("models") if isinstance(told, Mapping) else None
+def ollama_loaded_contexts(answer: object) -> dict[str, int]:
+    """The contexts of the models that are loaded now."""
+    models = answer.get("models") if isinstance(answer, Mapping) else None
     loaded = [one for one in models if isinstance(one, Mapping)] if isinstance(models, list) else []
     return model_contexts({"id": one.get("name"), **one} for one in loaded)
 
 
 def ollama_max_context(page: ServerPage | None) -> int | None:
-    """The longest context of a model, which a request may ask for."""
-    told = page[2] if page is not None and page[0] == HTTPStatus.OK else None
-    info = object_member(told, "model_info") if isinstance(told, Mapping) else {}
+    """The longest context that a request may ask for."""
+    answer = page[2] if page is not None and page[0] == HTTPStatus.OK else None
+    info = object_member(answer, "model_info") if isinstance(answer, Mapping) else {}
     return next(
         (parse_token_count(value) for name, value in info.items() if str(name).endswith(".context_length")), None
     )
-
-
-# ---- pages ---------------------------------------------------------------------------------
 
 
 def fetch_json(path: str, get: GetPage) -> Any:
@@ -291,8 +278,8 @@ def fetch_json(path: str, get: GetPage) -> Any:
 
 
 def fetch_version(path: str, get: GetPage) -> str:
-    told = fetch_json(path, get)
-    return text_or_empty(told.get("version")) if isinstance(told, Mapping) else ""
+    answer = fetch_json(path, get)
+    return text_or_empty(answer.get("version")) if isinstance(answer, Mapping) else ""
 
 
 def text_or_empty(given: object) -> str:
@@ -300,8 +287,7 @@ def text_or_empty(given: object) -> str:
 
 
 OTHER_SERVER_KIND: Final = "OpenAI-compatible"
-
-# What a page calls it.
+# Names on pages.
 SERVER_KINDS: Final = {
     Dialect.OLLAMA: "ollama",
     Dialect.LLAMA_CPP: "llama.cpp",
@@ -310,15 +296,14 @@ SERVER_KINDS: Final = {
     Dialect.LITELLM: "LiteLLM",
 }
 
-# Whoever answers does so from the same machine; a listener that says nothing is no server of models.
+# Servers on this machine answer at once; a silent listener is no LLM server.
 LOCAL_PROBE_TIMEOUT_SECONDS: Final = 2.0
-
 MAX_PAGE_BYTES: Final = 1_000_000
 
 
 @dataclass(frozen=True)
 class LocalServerFound:
-    """``base_url`` is that of its OpenAI-compatible API."""
+    """A local server. ``base_url`` is that of its OpenAI-compatible API."""
 
     base_url: str
     kind: str
@@ -326,24 +311,20 @@ class LocalServerFound:
 
 
 def probe_local_address(address: str) -> LocalServerFound | None:
-    """What answers at this address (scheme, host and port), asked for its models; None where nobody of use does."""
-    found = detect_server(address, local_getter(address))
+    """The server at this address (scheme, host and port) with its models; None if there is none."""
+    found = detect_server(address, lambda path: fetch_local_page(address, path))
     if found is None or found.model_names is None:
         return None
     return LocalServerFound(found.base_url, SERVER_KINDS.get(found.dialect, OTHER_SERVER_KIND), found.model_names)
 
 
 def dialect_of_server_kind(kind: str) -> Dialect | None:
-    """The dialect of a server that was found under this name; None where only the protocol is known."""
+    """The dialect of a server kind; None if only the protocol is known."""
     return next((dialect for dialect, name in SERVER_KINDS.items() if name == kind), None)
 
 
-def local_getter(address: str) -> GetPage:
-    return lambda path: fetch_local_page(address, path)
-
-
 def fetch_local_page(address: str, path: str) -> ServerPage | None:
-    """What is there, without a proxy or a redirect; None where nobody listens or keeps to HTTP."""
+    """The page, without a proxy or redirects; None if nothing speaks HTTP there."""
     parts = urlsplit(address)
     secure = parts.scheme == "https"
     connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
@@ -352,13 +333,6 @@ def fetch_local_page(address: str, path: str) -> ServerPage | None:
             connection.request("GET", path, headers={"Accept": "application/json"})
             answer = connection.getresponse()
             text = answer.read(MAX_PAGE_BYTES)
-            return answer.status, dict(answer.getheaders()), parse_page_json(text)
+            return answer.status, dict(answer.getheaders()), parse_json_object(text)
     except (OSError, http.client.HTTPException):
-        return None
-
-
-def parse_page_json(text: bytes) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
         return None

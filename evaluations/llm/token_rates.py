@@ -21,14 +21,14 @@ from typing import Final, NamedTuple
 
 from evaluations.domain.texts import Messages
 
-# No server is known to cut below this. A smaller count is of something else, such as what was not cached.
+# No server is known to cut below this. Smaller counts mean something else, such as uncached tokens only.
 MIN_CUT_TOKENS: Final = 500
 MIN_PROMPT_TOKENS: Final = 300
 MIN_SAMPLES: Final = 4  # prompts
 MAX_SAMPLES: Final = 64  # prompts
 # A text differs from others of its script: prose, code and tables stay above this share of their common rate.
 FAR_BELOW: Final = 0.74
-DEVIATIONS: Final = 1.25  # of what is not yet known of the rates
+DEVIATIONS: Final = 1.25  # of the uncertainty of the rates
 # A server may count the tokens of its template, or add them after the cut.
 CEILING_TOLERANCE: Final = 2
 MIN_SIZES_AT_CEILING: Final = 3
@@ -36,7 +36,6 @@ CLEARLY_LONGER: Final = 0.08
 # Test servers report round numbers for every prompt; a small context is a multiple of this.
 CONTEXT_STEP: Final = 256
 MIN_ODD_CEILING: Final = 1_000
-
 MIN_CONTEXT: Final = 2_048
 TEMPLATE_TOKENS: Final = 64
 
@@ -81,9 +80,6 @@ RATES: Final = {
 ADDED_RATE: Final = TokenRate(0, 40, 1_200, 0)
 ALL_RATES: Final = (*RATES.values(), ADDED_RATE)
 MESSAGE_OVERHEAD_TOKENS: Final = 4
-
-
-# ---- what a prompt holds -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -234,9 +230,6 @@ def find_repeat_gaps(data: bytes, same: bytes, period: int) -> Iterator[bytes]:
     yield data[begin:]
 
 
-# ---- what a model was seen to count --------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class CountedPrompt:
     profile: TextProfile
@@ -278,8 +271,8 @@ class RateFit:
                 ]
 
     def weighted(self, amounts: Sequence[float]) -> list[float]:
-        held = [(place, amount) for place, amount in enumerate(amounts) if amount]
-        return [sum(row[place] * amount for place, amount in held) for row in self.covariance]
+        kept = [(place, amount) for place, amount in enumerate(amounts) if amount]
+        return [sum(row[place] * amount for place, amount in kept) for row in self.covariance]
 
     def mean(self, amounts: Sequence[float]) -> float:
         return sum(
@@ -402,9 +395,6 @@ def round_to_two_digits(tokens: float) -> int:
     """The number to two digits."""
     digits = max(0, math.floor(math.log10(max(tokens, 1))) - 1)
     return int(round(tokens, -digits))
-
-
-# ---- a context that fits -------------------------------------------------------------------
 
 
 def required_context(profile: TextProfile, max_tokens: int, rates: TokenRates | None = None) -> int:

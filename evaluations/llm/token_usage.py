@@ -1,7 +1,7 @@
 """The token counts of a server, in whichever form it gives them.
 
-Reasoning tokens are billed as output. Some servers count them inside the completion (OpenAI, DeepSeek, Groq), some
-beside it (xAI, Google): the total tells, and where there is none, more reasoning than completion stands beside it.
+Reasoning tokens are billed as output. Some servers count them within the completion (OpenAI, DeepSeek, Groq), some
+in addition to it (xAI, Google): the total shows which; without a total, more reasoning than completion does.
 """
 
 import re
@@ -23,7 +23,7 @@ CACHED_TOKEN_NAMES: Final = ("cached_tokens", "prompt_cache_hit_tokens", "cached
 
 
 def parse_usage(usage: Mapping[str, Any], cost: int | None = None) -> Usage:
-    """The counts of a ``usage`` object of the OpenAI protocol or like it; ``cost`` in nano-USD is passed on."""
+    """The counts of an OpenAI-like ``usage`` object; ``cost`` in nano-USD is passed on."""
     tokens_in, out, total = (
         first_token_count(usage, INPUT_TOKEN_NAMES),
         first_token_count(usage, OUTPUT_TOKEN_NAMES),
@@ -50,17 +50,17 @@ def billed_output_tokens(
 ) -> int | None:
     """The largest of the counts that the total allows: completion, total − prompt, completion + reasoning.
 
-    >>> billed_out(20, 700, 100, 820)
+    >>> billed_output_tokens(20, 700, 100, 820)
     720
-    >>> billed_out(720, 700, 100, 820)
+    >>> billed_output_tokens(720, 700, 100, 820)
     720
-    >>> billed_out(20, 700, 100, None)
+    >>> billed_output_tokens(20, 700, 100, None)
     720
     """
     known = [] if out is None else [out]
     if total is not None and tokens_in is not None and total > tokens_in:
         known.append(total - tokens_in)
-    # More reasoning than output cannot stand inside it.
+    # More reasoning than output cannot be included in it.
     if reasoning is not None and (out is None or reasoning > out):
         known.append((out or 0) + reasoning)
     return min(max(known), MAX_TOKEN_COUNT) if known else None
@@ -82,13 +82,13 @@ def parse_cached_tokens(usage: Mapping[str, Any]) -> int | None:
 
 
 def parse_nano_usd(given: Any) -> int | None:
-    """Nano-USD from an amount of USD as a server writes it; None where it is none."""
+    """Nano-USD from a server's amount in USD; None if it is none."""
     amount = parse_amount(given)
     return None if amount is None else round(amount * NANO_PER_USD)
 
 
 def parse_amount(given: Any) -> float | None:
-    """An amount that is no less than nothing, from a number or from its text."""
+    """A non-negative amount, from a number or from text."""
     if isinstance(given, bool) or not isinstance(given, (int, float, str)):
         return None
     try:

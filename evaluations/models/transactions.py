@@ -20,6 +20,11 @@ def is_time_up(until: float | None) -> bool:
     return PROCESS_STOPPING.is_set() or (until is not None and time.monotonic() >= until)
 
 
+def has_single_writer() -> bool:
+    """Whether the database takes one write at a time, as SQLite does."""
+    return connection.vendor == "sqlite"
+
+
 def write_pause_seconds(seconds: float) -> float:
     """Seconds to leave the database alone after a write that took `seconds`."""
     return seconds if connection.vendor == "sqlite" else 0.0

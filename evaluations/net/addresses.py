@@ -1,4 +1,4 @@
-"""Which servers may be reached, which secrets may be sent to them."""
+"""Which servers may be reached, and which secrets may be sent to them."""
 
 import ipaddress
 import queue
@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.secrets import is_probable_key
 
-# A name of any other form could hand the server's own secrets to whoever names the address.
+# Any other name could send the server's own secrets to an address that a user chose.
 KEY_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY|JUDGEWEB_KEY_[A-Z0-9_]+")
 
 
 def check_base_url(given: str) -> str:
-    """The address without a slash at its end; InputRefused where it is not a plain http(s) one."""
+    """The address without a trailing slash; InputRefused if it is not a plain http(s) one."""
     try:
         parts = urlsplit(given.strip())
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -31,22 +31,22 @@ def check_base_url(given: str) -> str:
 
 
 def local_server_root(base_url: str) -> str:
-    """The address of a local server itself: its base URL without the path of an API.
+    """The address of a local server: its base URL without the path of an API.
 
-    >>> root_of("http://127.0.0.1:11434/v1")
+    >>> local_server_root("http://127.0.0.1:11434/v1")
     'http://127.0.0.1:11434'
     """
     return re.sub(r"(/api)?(/v\d+)?/*$|/api/*$", "", base_url.strip(), count=1)
 
 
 def refuse_pasted_key(text: str, field: str) -> None:
-    """InputRefused where an API key was pasted into a field that is stored and shown."""
+    """InputRefused if an API key was pasted into a field that is stored and shown."""
     if is_probable_key(text):
         raise InputRefused(f"{field} looks like an API key. Keys belong in an environment variable, never here.")
 
 
 def check_key_variable(given: str) -> str:
-    """The name of an environment variable that may be sent as a key; empty for a keyless server."""
+    """The name of an environment variable that may be sent as a key; "" for a server without keys."""
     name = given.strip()
     if name and not KEY_VARIABLE.fullmatch(name):
         raise InputRefused(
@@ -56,14 +56,14 @@ def check_key_variable(given: str) -> str:
     return name
 
 
-# No name server of the public internet answers for these.
+# Names that the public DNS does not resolve.
 LOCAL_NAMES: Final = (".localhost", ".local", ".lan", ".internal", ".home.arpa")
 
 
 def is_local_address(base_url: str) -> bool:
     """Whether a server is on this machine or network, by its address alone: no name is looked up.
 
-    A name without a dot, as containers and machines of one network have them, is local.
+    Names without a dot, as containers and local machines have them, are local.
     """
     try:
         host = (urlsplit(base_url).hostname or "").rstrip(".")
@@ -78,20 +78,20 @@ def is_local_address(base_url: str) -> bool:
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-# All of IPv6 that was ever given out; what lies beside it leads into networks of one's own, if anywhere.
+# All of IPv6 that was ever assigned; other addresses lead into private networks, if anywhere.
 GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
-# Addresses of the other family inside: what they lead to is not to be seen from them.
+# Addresses that embed one of the other family, which hides where they lead.
 TRANSITION_NETWORKS: Final = (ipaddress.ip_network("2002::/16"), ipaddress.ip_network("2001::/32"))
-# The system's own patience with a name server that is silent can be minutes.
+# The system itself may wait minutes for a silent name server.
 LOOK_UP_SECONDS: Final = 5.0
 
 
 class AddressNotReachable(ValueError):
-    """Nothing is sent there; the sentence says why."""
+    """The address may not be reached; the message says why."""
 
 
 def check_webhook_url(given: str) -> str:
-    """The address of a webhook as it was given; InputRefused where it is not a plain http(s) one."""
+    """The address of a webhook; InputRefused if it is not a plain http(s) one."""
     try:
         parts = urlsplit(given.strip())
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -105,16 +105,15 @@ def check_webhook_url(given: str) -> str:
 
 
 def url_without_path(url: str) -> str:
-    """The server of a webhook's address: its path often holds a secret, so that records name no more."""
+    """The server of a webhook's address: its path often holds a secret, so records leave it out."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}/…"
 
 
 def resolve_reachable_address(url: str, allowed: Sequence[Network]) -> str:
-    """The number under which the server of this address may be asked.
+    """The IP address at which this server may be reached.
 
-    Raises NotReachable where its name leads to nothing, or to nothing in time, or anywhere into a private network
-    that is not allowed.
+    AddressNotReachable if the name resolves to nothing, not in time, or to a private network that is not allowed.
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -134,9 +133,9 @@ def resolve_reachable_address(url: str, allowed: Sequence[Network]) -> str:
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """What the name leads to. TimeoutError where that takes too long, OSError or UnicodeError where it is nothing.
+    """The IP addresses of the name. TimeoutError if that takes too long, OSError or UnicodeError if there are none.
 
-    Looked up in a thread of its own: nothing but leaving it behind ends a look-up before the system gives up.
+    Looked up in a thread of its own, since the system's look-up cannot be cancelled.
     """
     found: queue.SimpleQueue[list[str] | OSError | UnicodeError] = queue.SimpleQueue()
 
@@ -159,7 +158,7 @@ def resolve_host(host: str, port: int) -> list[str]:
 
 
 def is_reachable_address(address: Address, allowed: Sequence[Network]) -> bool:
-    """Whether it belongs to the public internet, or to a network that the site allows."""
+    """Whether the address is public, or in a network that the site allows."""
     inner = getattr(address, "ipv4_mapped", None) or address
     if any(inner in network for network in allowed):
         return True

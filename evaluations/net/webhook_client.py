@@ -1,7 +1,8 @@
-"""Messages to other programs, signed by the Standard Webhooks specification (standardwebhooks.com).
+"""Signed webhook messages, by the Standard Webhooks specification (standardwebhooks.com).
 
-An address is resolved once, then asked by its number, so that it cannot lead elsewhere between the check and
-the request. Redirects are not followed; proxies of the environment are not used."""
+An address is resolved once and reached by its IP address, so that it cannot change between the check and the
+request. Redirects are not followed; proxies of the environment are not used.
+"""
 
 import asyncio
 import base64
@@ -29,7 +30,7 @@ MAX_BODY_BYTES: Final = 1_000
 
 @dataclass(frozen=True)
 class WebhookAnswer:
-    """What came back: a status and the beginning of the body, or the sentence that says why nothing did."""
+    """The status and the beginning of the body, or the sentence that says why there is none."""
 
     http_status: int | None
     text: str
@@ -43,7 +44,7 @@ class WebhookAnswer:
 
 @dataclass(frozen=True)
 class WebhookMessage:
-    """``key`` names the message over all its tries; ``moment`` is that of this one, in seconds since 1970 UTC."""
+    """A message. ``key`` identifies it over all tries; ``moment`` is this try's, in seconds since 1970 UTC."""
 
     url: str
     secret: str
@@ -66,14 +67,14 @@ def create_webhook_secret() -> str:
 
 
 def sign_webhook_message(secret: str, key: str, moment: int, body: str) -> str:
-    """HMAC-SHA256 of id, time and body with points between, in base64 after the version."""
+    """HMAC-SHA256 of id, time and body joined by dots, in base64 after the version."""
     shared = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
     digest = hmac.new(shared, f"{key}.{moment}.{body}".encode(), hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"
 
 
 def send_webhook_message(message: WebhookMessage, allowed: Sequence[Network] = ()) -> WebhookAnswer:
-    """One try. ``allowed``: the networks besides the public internet that may be reached. Never raises."""
+    """One try. ``allowed``: networks besides the public internet that may be reached. Never raises."""
     began = time.monotonic()
 
     def answer(status: int | None, text: str = "", error: str = "") -> WebhookAnswer:
@@ -113,7 +114,7 @@ def build_webhook_request(client: httpx2.AsyncClient, message: WebhookMessage, a
 
 
 async def read_body_start(response: httpx2.Response) -> str:
-    """As much of the body as is worth keeping and comes soon: what became of the message the status has said."""
+    """The beginning of the body, as much as comes soon; the status alone decides about the message."""
     read = b""
     with suppress(TimeoutError, httpx2.HTTPError):
         async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
@@ -125,5 +126,5 @@ async def read_body_start(response: httpx2.Response) -> str:
 
 
 def describe_connection_error(error: Exception) -> str:
-    told = " ".join(str(error).split()) or type(error).__name__
-    return told[:300]
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return reason[:300]

@@ -1,8 +1,8 @@
-"""The JSON objects in a reply, also where their form has a harmless flaw.
+"""The JSON objects in a reply, including those with harmless flaws.
 
-Read are raw line breaks, backslashes that escape nothing, trailing and missing commas, comments, quotes of other kinds
-or none, quotes inside a string, and braces that are missing at the very end. Nothing is added, and no key or value is
-taken from anywhere but its own place. The time is linear in the length of the reply: what takes more is broken.
+Accepted are raw line breaks, backslashes that escape nothing, trailing and missing commas, comments, other quotes or
+none, quotes inside a string, and braces missing at the very end. Nothing is added, and every key and value is read in
+its own place. The time is linear in the length of the reply; what would take more counts as broken.
 """
 
 import json
@@ -15,9 +15,8 @@ from typing import Any, Final
 OPENING: Final = re.compile(r"\{(?=\s*(?:,?\s?[\"'“”„«‘″＂}]|//|/\*|#|[^\W\d]\w{0,60}\s*:))")
 MAX_ATTEMPTS: Final = 50
 MAX_OBJECTS: Final = 1000
-MAX_QUOTES: Final = 20_000  # of all that are looked at for the end of a string
+MAX_QUOTES: Final = 20_000  # of all that are checked as the end of a string
 MAX_DEPTH: Final = 12
-
 SPACE: Final = re.compile(r"(?:\s|//[^\n]{0,300}(?=\n|\Z)|#[^\n]{0,300}(?=\n|\Z)|/\*[^*]{0,300}\*/)*")
 COMMENT: Final = re.compile(r"\s(?://|#|/\*).*", re.DOTALL)
 CLOSERS: Final = {'"': '"', "'": "'", "“": "”“", "”": "”", "„": "“”", "«": "»", "‘": "’", "″": "″", "＂": "＂"}
@@ -51,7 +50,7 @@ ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/
 
 
 class JsonMembers(dict[str, Any]):
-    """The members of an object, and the first key that it gives more than once."""
+    """The members of an object, and the first key that occurs more than once."""
 
     repeated: str = ""
 
@@ -69,7 +68,7 @@ DECODER: Final = json.JSONDecoder(object_pairs_hook=JsonMembers.of, strict=False
 
 @dataclass(frozen=True)
 class JsonObject:
-    """An object, where the text holds it, and whether it had to be read around a flaw."""
+    """An object, its place in the text, and whether it has a flaw."""
 
     members: JsonMembers
     start: int
@@ -83,9 +82,9 @@ class BrokenJson(Exception):
 
 
 def parse_sole_object(text: str) -> JsonMembers | None:
-    """The object that the whole text is, read strictly but for raw line breaks; None where it is anything else.
+    """The object that makes up the whole text, read strictly but for raw line breaks; None for anything else.
 
-    An object that was written as JSON twice, or whose quotes are all escaped, is read as well.
+    Objects that were encoded as JSON twice, or whose quotes are all escaped, are accepted.
     """
     if text.startswith('{\\"'):
         text = f'"{text}"'
@@ -101,9 +100,9 @@ def parse_sole_object(text: str) -> JsonMembers | None:
 
 
 def find_json_objects(text: str, *, may_end_open: bool = True) -> tuple[list[JsonObject], bool]:
-    """Every object that is inside no other that can be read, in order, and whether any begins that cannot.
+    """All readable top-level objects in order, and whether there are broken ones.
 
-    ``may_end_open``: whether braces may be missing at the very end, as they may not where the reply was cut off.
+    ``may_end_open``: whether braces may be missing at the very end; not if the reply was cut off.
     """
     found: list[JsonObject] = []
     flawed, position, attempts = FlawedJsonReader(text, may_end_open), 0, 0
@@ -129,7 +128,7 @@ def decode_strictly(text: str, start: int) -> JsonObject | None:
 
 @dataclass
 class FlawedJsonReader:
-    """A reader of objects with a flaw; ``quotes`` counts the work that all of them have taken."""
+    """A reader of flawed objects; ``quotes`` counts the work that all of them took."""
 
     text: str
     may_end_open: bool
@@ -172,7 +171,7 @@ class FlawedJsonReader:
         return JsonMembers.of(pairs), at
 
     def behind_comma(self, at: int, closing: str) -> int:
-        """Where the next member begins; a comma may be missing before it, and be one too many at the end."""
+        """The start of the next member; the comma before it may be missing, and one at the end superfluous."""
         after = self.skip(at)
         if self.text[after : after + 1] in COMMAS:
             after = self.skip(after + 1)
@@ -221,7 +220,7 @@ class FlawedJsonReader:
         return items, at + 1
 
     def string(self, start: int, after: re.Pattern[str]) -> tuple[str, int]:
-        """The string that begins here: it ends at the first quote that is followed by what follows a string."""
+        """The string that begins here: it ends at the first quote followed by what may follow a string."""
         for end in ENDS[self.text[start]].finditer(self.text, start + 1):
             self.quotes += 1
             if self.quotes > MAX_QUOTES:
@@ -232,7 +231,7 @@ class FlawedJsonReader:
 
 
 def decode_escape(escape: re.Match[str]) -> str:
-    """What an escape means; a backslash that escapes nothing stays."""
+    """The escaped character; a backslash that escapes nothing stays."""
     if len(escape[1]) > 1:
         return chr(int(escape[1][1:], 16))
     return ESCAPED.get(escape[1], escape[0])

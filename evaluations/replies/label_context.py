@@ -7,14 +7,14 @@ from typing import Final
 from evaluations.domain.choices import Choice
 from evaluations.domain.rubrics import AspectSpec
 
-# Marks that some models write around a label although nobody asked for them.
+# Marks that some models write around a label unasked.
 IGNORED_MARKS: Final = " \t*_`\"'“”‘’«»[](){}<>$\\.!,:;#•。！，：；、【】「」"
 SIDE_WORDS: Final = (
     r"(?:the\s)?(?:response|answer|assistant|output|candidate|model|option|choice|summary|system|antwort|réponse"
     r"|respuesta|risposta|resposta|ответ|回答|回复|答案|답변|응답)"
 )
 
-# Words that may turn a verdict round, or doubt it, in the languages that models answer in.
+# Words that may reverse a verdict, or doubt it, in the languages that models answer in.
 DOUBTS: Final = re.compile(
     r"\b(?:not|no|nor|neither|never|none|nothing|cannot|wrong\w*|incorrect\w*|false|worse|worst|inferior|weaker"
     r"|poor\w*|bad\w*|ignor\w+|disregard\w*|wait|actually|however|but|although|though|unless|instead|rather|correction"
@@ -62,7 +62,7 @@ DENIAL_MARKS: Final = tuple("❌❎✗✘✖✕×👎🚫⛔☒☐")
 # Before a label that ends a quotation with other words in it.
 QUOTED: Final = re.compile(r"[\"“„«]\s{0,3}[^\W_][^\"“„«\n]{0,200}\Z")
 CLOSING_QUOTES: Final = tuple('"”“»')
-# Before a label in its sentence: it was thought of first only, or is another's.
+# Before a label in its sentence: it was only a first thought, or somebody else's.
 AT_FIRST: Final = re.compile(
     r"\b(?:(?:at first(?: \w+)?|initially|at a glance)\s?,\W{0,9}"
     r"|according to (?:the )?(?:response|assistant|answer|output)\b[^.!?\n]{0,40}"
@@ -80,7 +80,7 @@ REFUTATION: Final = re.compile(
     r"|or\b|only\b|than nothing|ist nicht|wäre|n['’]est pas|no es|não é|не\b|不)",
     re.IGNORECASE,
 )
-# Behind a verdict in JSON: it is taken back.
+# After a verdict in JSON: it is retracted.
 TAKEN_BACK: Final = re.compile(
     r"\b(?:wait|actually|correction|(?:scratch|strike) that|on second thoughts?|on re(?:flection|reading)|reconsider\w*"
     r"|oops|sorry|apolog\w+|hmm+|(?:ignore|disregard) (?:that|this|it|the above|my)"
@@ -172,7 +172,7 @@ MAX_REMARK_LENGTH: Final = 1500
 
 
 def is_label_stated(before: str, behind: str) -> bool:
-    """Whether nothing in a label's own clause denies it or gives it to somebody else."""
+    """Whether nothing in the label's clause denies it or gives it to another side."""
     led, near = before.rstrip(LEAD_MARKS), before[-80:]
     if (
         AGAINST.search(CLAUSE_END.split(led)[-1])
@@ -189,12 +189,12 @@ def is_label_stated(before: str, behind: str) -> bool:
 
 
 def is_label_listed(before: str) -> bool:
-    """Whether a label in brackets precedes directly, so that this one is one of several."""
+    """Whether a bracketed label comes directly before, so that this one is one of several."""
     return bool(LISTED_LABEL.search(before[-20:]))
 
 
 def is_harmless_remark(aspect: AspectSpec, label: str, remark: str) -> bool:
-    """Whether what follows a label leaves it standing: each sentence is a courtesy, or speaks for the label."""
+    """Whether a remark leaves the label valid: each sentence is a courtesy or supports the label."""
     sentences = [one.strip(IGNORED_MARKS + "-–—=") for one in SENTENCE_END.split(remark) if re.search(r"\w", one)]
     return not sentences or (
         is_neutral_remark(aspect, label, remark) and all(supports_label(aspect, label, one) for one in sentences)
@@ -217,9 +217,9 @@ def supports_label(aspect: AspectSpec, label: str, sentence: str) -> bool:
 
 
 def is_neutral_remark(aspect: AspectSpec, label: str, remark: str) -> bool:
-    """Whether words doubt nothing and name no other side.
+    """Whether the words express no doubt and name no other side.
 
-    Words in a script whose doubts are not known here may doubt anything.
+    Words in a script whose doubts are not known here may express any.
     """
     if label == aspect.label(Choice.TIE):
         remark = TIE_WORDS.sub("", remark)
@@ -234,7 +234,7 @@ def is_neutral_remark(aspect: AspectSpec, label: str, remark: str) -> bool:
 
 
 def contradicts_label(aspect: AspectSpec, label: str, words: str) -> bool:
-    """Whether a clause says of another side what is said of the better one, or is its label alone."""
+    """Whether a clause favours another side, or is another label alone."""
     if aspect.scale_min is not None:
         return False
     others = other_side_names(aspect, label)
@@ -256,7 +256,7 @@ def remove_side_words(words: str) -> str:
 
 
 def other_side_names(aspect: AspectSpec, label: str) -> re.Pattern[str]:
-    """Every label but this one, and every word for another side."""
+    """All other labels, and all words for other sides."""
     others = [aspect.label(choice) for choice in aspect.choices if aspect.label(choice) != label]
     chosen = choice_by_label(aspect, label)
     cores = [core for core in (other.strip(IGNORED_MARKS) for other in others) if core]

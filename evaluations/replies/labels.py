@@ -77,22 +77,19 @@ MAX_LEAD_LENGTH: Final = 150
 
 
 def fold_label(label: str) -> str:
-    """A label as it is compared: trimmed, in one case."""
+    """The label trimmed and case-folded, for comparisons."""
     return label.strip().casefold()
 
 
 def strip_ornaments(text: str) -> str:
-    """The reply without the closing marks, points and fences at its end, which say nothing."""
+    """The reply without closing marks, points and fences at its end."""
     return text.rstrip(CLOSING_ORNAMENTS)
 
 
-# ---- one label -----------------------------------------------------------------------------
-
-
 def bare_words(words: str) -> str:
-    """Words as they read without any mark: in one case, full-width letters plain, LaTeX and tags left out.
+    """The words without marks: case-folded, full-width letters plain, LaTeX and tags removed.
 
-    Words with a mark that crosses them out stay as they are, which is no label.
+    Words that are crossed out stay as they are, which is no label.
     """
     if not words.isascii():
         if (
@@ -116,7 +113,7 @@ def bare_words(words: str) -> str:
 
 
 def has_superscript(words: str) -> bool:
-    """Whether any character is written above or below the line: “²” is no 2."""
+    """Whether any character is super- or subscript: “²” is no 2."""
     return any(unicodedata.decomposition(one).startswith(("<super>", "<sub>")) for one in words)
 
 
@@ -126,7 +123,7 @@ def bare_labels(aspect: AspectSpec) -> Mapping[str, str]:
 
 @lru_cache(maxsize=256)
 def index_by_bare(labels: tuple[str, ...]) -> Mapping[str, str]:
-    """Every label by how it reads without marks; none that reads as another does, or as nothing."""
+    """The labels by their bare words; without ambiguous or empty ones."""
     # Of “A>” the sign is part of the label.
     read = [(bare_words(label), label) for label in labels if label.count("<") == label.count(">")]
     read += [(spaced, label) for one, label in read if (spaced := one.replace("_", " ")) != one]
@@ -136,31 +133,31 @@ def index_by_bare(labels: tuple[str, ...]) -> Mapping[str, str]:
 
 
 def strip_side_word(words: str) -> str:
-    """“A” of “response A”, of words that are bare."""
+    """“A” of the bare words “response A”."""
     return SIDE_PREFIX.sub("", words, count=1).rstrip(IGNORED_MARKS).lstrip(LEADING_MARKS)
 
 
 def match_sole_label(aspect: AspectSpec, words: str) -> str | None:
-    """The label that these words are and nothing else, in marks that say nothing, or after “Response”."""
+    """The label that makes up these words, apart from marks and a word such as “Response”."""
     if len(words) > MAX_LABEL_LENGTH:
         return None
-    known, said = bare_labels(aspect), bare_words(words)
-    if said in known:
-        return known[said]
-    if (named := strip_side_word(said)) in known:
+    known, bare = bare_labels(aspect), bare_words(words)
+    if bare in known:
+        return known[bare]
+    if (named := strip_side_word(bare)) in known:
         return known[named]
-    tie = re.sub(r"^(?:it['’]?s\s|it is\s)?an?\s", "", said, count=1)
-    return known.get(tie) if tie != said and aspect.label(Choice.TIE) == known.get(tie) else None
+    tie = re.sub(r"^(?:it['’]?s\s|it is\s)?an?\s", "", bare, count=1)
+    return known.get(tie) if tie != bare and aspect.label(Choice.TIE) == known.get(tie) else None
 
 
 def match_json_label(aspect: AspectSpec, words: str) -> str | None:
-    """The label that a value in JSON is, also with an aside or a remark behind it that leaves it standing."""
+    """The label in a JSON value, which may have an aside or a remark after it that leaves it valid."""
     for choice in aspect.choices:
         if aspect.label(choice) == words:
             return words
-    said = fold_label(words)
+    folded = fold_label(words)
     for choice in aspect.choices:
-        if fold_label(aspect.label(choice)) == said:
+        if fold_label(aspect.label(choice)) == folded:
             return aspect.label(choice)
     led = strip_lead(words)
     if alone := match_sole_label(aspect, words) or (match_sole_label(aspect, led) if led else None):
@@ -172,17 +169,17 @@ def match_json_label(aspect: AspectSpec, words: str) -> str | None:
 
 
 def match_leading_labels(aspect: AspectSpec, words: str) -> Iterator[tuple[str, str]]:
-    """Each label that the words begin with, as a word of its own, and what follows it."""
+    """Each label at the start of the words, with what follows it."""
     whole = words.lstrip(LEADING_MARKS)
-    for said in dict.fromkeys((whole, SIDE_PREFIX.sub("", whole, count=1).lstrip(LEADING_MARKS))):
+    for start in dict.fromkeys((whole, SIDE_PREFIX.sub("", whole, count=1).lstrip(LEADING_MARKS))):
         for choice in aspect.choices:
             core = aspect.label(choice).strip(IGNORED_MARKS)
             if (
                 core
-                and fold_label(said[: len(core)]) == core.casefold()
-                and not said[len(core) : len(core) + 1].isalnum()
+                and fold_label(start[: len(core)]) == core.casefold()
+                and not start[len(core) : len(core) + 1].isalnum()
             ):
-                yield aspect.label(choice), said[len(core) :].lstrip("*_`\"'”’)]")
+                yield aspect.label(choice), start[len(core) :].lstrip("*_`\"'”’)]")
 
 
 def is_label_unaffected(aspect: AspectSpec, label: str, rest: str) -> bool:
@@ -206,11 +203,8 @@ def is_label_unaffected(aspect: AspectSpec, label: str, rest: str) -> bool:
     )
 
 
-# ---- a line --------------------------------------------------------------------------------
-
-
 def match_line_label(aspect: AspectSpec, line: str) -> str | None:
-    """The label, or the value of a scale, that a line states and nothing else; None where it says anything else."""
+    """The label, or the value of a scale, that makes up a line; None if it says anything else."""
     if aspect.scale_min is not None:
         return match_line_value(aspect, line)
     if UNTICKED_BOX.match(line):
@@ -228,7 +222,7 @@ def match_line_value(aspect: AspectSpec, line: str) -> str | None:
 
 
 def bare_number(aspect: AspectSpec, words: str) -> str:
-    """A number without marks, and without the end of its scale behind it."""
+    """The number without marks, and without the end of its scale after it."""
     number = words.replace("**", "").lstrip(NUMBER_ORNAMENTS).rstrip(LABEL_ORNAMENTS + "!")
     number = LATEX.sub(r"\1", number.strip("$ ")) if "\\" in number else number
     number = number.strip("[](){}")
@@ -239,7 +233,7 @@ def bare_number(aspect: AspectSpec, words: str) -> str:
 
 
 def strip_lead(line: str, leads: re.Pattern[str] = CHOICE_LEAD) -> str | None:
-    """What a line says behind “Final verdict:” and the like; None where it does not begin so."""
+    """The rest of a line after “Final verdict:” and the like; None if it does not begin so."""
     begin = line[:MAX_LEAD_LENGTH].replace("**", "").replace("`", "").lstrip(" \t#>*_-•$\\")
     lead = leads.match(begin)
     return begin[lead.end() :] + line[MAX_LEAD_LENGTH:] if lead and lead.end() < len(begin) else None

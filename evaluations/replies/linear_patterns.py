@@ -41,13 +41,13 @@ FLAGS: Final = re.MULTILINE
 
 
 class PatternTimedOut(Exception):
-    """The pattern took too long on this text, or found too much; the sentence is for people."""
+    """The pattern took too long on this text, or matched too often; the message is for people."""
 
 
 class PatternMatch(NamedTuple):
-    """One match: its text and where it is, and the label in it: the one group, or all of the match.
+    """One match with its place, and its label: the only group, or the whole match.
 
-    ``label`` is empty where the group took no part, and ``span``, its place, (0, 0).
+    If the group took no part, ``label`` is "" and ``span``, its place, (0, 0).
     """
 
     text: str
@@ -58,7 +58,7 @@ class PatternMatch(NamedTuple):
 
 
 def refuse_pattern(pattern: str) -> None:
-    """PatternRefused where the pattern cannot be matched in linear time."""
+    """PatternRefused if the pattern cannot be matched in linear time."""
     try:
         compile_pattern(pattern, False)
         compile_pattern(pattern, True)
@@ -67,9 +67,9 @@ def refuse_pattern(pattern: str) -> None:
 
 
 def find_matches(pattern: str, text: str) -> list[PatternMatch]:
-    """All matches of Python's pattern in the text, ``^`` and ``$`` at every line, as ``re.finditer`` has them.
+    """All matches of a Python pattern in the text, as ``re.finditer`` finds them with MULTILINE.
 
-    PatternTimedOut where it takes too long or finds more than 1,000.
+    PatternTimedOut if it takes too long or matches more than 1,000 times.
     """
     try:
         linear = compile_pattern(pattern, not text.isascii())
@@ -78,12 +78,9 @@ def find_matches(pattern: str, text: str) -> list[PatternMatch]:
     return linear.matches(text)
 
 
-# ---- RE2 -----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class LinearPattern:
-    """A pattern for RE2. ``marks``: whether texts get a mark at each word boundary first."""
+    """A compiled RE2 pattern. ``marks``: whether texts first get a mark at each word boundary."""
 
     expression: Any
     marks: bool
@@ -105,7 +102,7 @@ class LinearPattern:
         return found
 
     def spans(self, text: str) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
-        """Start, end and the group's span of each match, in characters of the prepared text."""
+        """Start, end and group span of each match, in characters of the prepared text."""
         groups = self.expression.groups
         if not self.marks:
             for one in self.expression.finditer(text):
@@ -149,12 +146,12 @@ def character_offsets(encoded: bytes) -> list[int]:
 
 
 def replace_unencodable(text: str) -> str:
-    """The text without lone surrogates and marks, each replaced by one character that is no letter either."""
+    """The text with lone surrogates and marks replaced by a character that is no letter."""
     return re.sub(f"[\ud800-\udfff{BOUNDARY_MARK}]", REPLACEMENT, text)
 
 
 def mark_boundaries(text: str) -> tuple[str, Callable[[int], int]]:
-    """The text with a mark at each word boundary, and what turns a place in it into one in the text."""
+    """The text with a mark at each word boundary, and a function from its offsets to those of the text."""
     before, parts, marks = False, [], []
     for character in text:
         is_word = character.isalnum() or character == "_"
@@ -173,7 +170,7 @@ def mark_boundaries(text: str) -> tuple[str, Callable[[int], int]]:
 
 @lru_cache(maxsize=64)
 def compile_pattern(pattern: str, is_unicode: bool) -> LinearPattern:
-    """The pattern for RE2, for texts of ASCII alone or for any. PatternRefused or re2.error where there is none."""
+    """The RE2 pattern for ASCII texts or for any. PatternRefused or re2.error if there is none."""
     try:
         tree = parser.parse(pattern, FLAGS)
     except (re.error, OverflowError, RecursionError) as error:
@@ -194,8 +191,6 @@ def compile_pattern(pattern: str, is_unicode: bool) -> LinearPattern:
     return LinearPattern(expression, marks)
 
 
-# ---- the child -----------------------------------------------------------------------------
-
 # The limit is the child's own, of processor time: a busy machine shortens it for nobody, and where the worker is killed
 # the child still ends.
 SUBPROCESS_SOURCE: Final = """
@@ -212,7 +207,7 @@ json.dump(found, sys.stdout)
 
 
 def match_in_subprocess(pattern: str, text: str) -> list[PatternMatch]:
-    """The same by Python's own engine, in a process that is killed when it takes too long."""
+    """All matches by Python's own engine, in a process that is killed if it takes too long."""
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", SUBPROCESS_SOURCE],

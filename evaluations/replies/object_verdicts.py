@@ -38,57 +38,49 @@ NOT_SECOND_KEY: Final = re.compile(
     r"reject|los[et]|wors|second|alternat|other|runner|before|initial|first|draft|not_|max|min"
 )
 WRAPPER_KEYS: Final = {
-    "result",
-    "output",
-    "answer",
-    "final_answer",
-    "evaluation",
-    "verdict",
-    "judgment",
-    "judgement",
-    "json",
+    *("result", "output", "answer", "final_answer", "evaluation", "verdict", "judgment", "judgement", "json"),
 }
 
 
-def parse_whole_object(asked: ReplyContext, text: str) -> ParsedVerdicts | None:
-    members = None if wants_text(asked.spec) and not asked.alone else parse_sole_object(strip_fence(text))
+def parse_whole_object(context: ReplyContext, text: str) -> ParsedVerdicts | None:
+    members = None if wants_text(context.spec) and not context.alone else parse_sole_object(strip_fence(text))
     if members is None:
         return None
     members = unwrap_members(members)
     try:
-        return validate_verdicts(asked, members)
+        return validate_verdicts(context, members)
     except UnreadableReply:
-        if is_verdict_object(asked.spec, members):
+        if is_verdict_object(context.spec, members):
             raise
         return None
 
 
-def parse_json_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
-    """The verdict of the objects in a reply, where all that could be its own give the same.
+def parse_json_verdicts(context: ReplyContext, text: str) -> ParsedVerdicts:
+    """The verdict of the objects in a reply, if all that may be the judge's own agree.
 
-    What a verdict is made of must be in an object that can be read: any of its keys elsewhere may be part of one that
-    the judge only quotes, or takes back.
+    All parts of a verdict must be in a readable object: a key elsewhere may belong to one that the judge only quotes or
+    retracts.
     """
     text = strip_end_marks(text).rstrip("`~ \n")
-    objects, is_broken = find_json_objects(text, may_end_open=not asked.is_cut_off)
+    objects, is_broken = find_json_objects(text, may_end_open=not context.is_cut_off)
     readings: list[ParsedVerdicts] = []
     problem: UnreadableReply | None = None
     is_last, end = False, 0
     for one in objects:
         one = replace(one, members=unwrap_members(one.members))
         try:
-            readings.append(parse_object_verdicts(asked, one, text, text[end : one.start]))
+            readings.append(parse_object_verdicts(context, one, text, text[end : one.start]))
             is_last = True
         except QuotedVerdict as error:
             problem = problem or error
         except UnreadableReply as error:
-            problem, is_last = error, is_last and not is_verdict_object(asked.spec, one.members)
+            problem, is_last = error, is_last and not is_verdict_object(context.spec, one.members)
         end = one.end
     starts, ends = [one.start for one in objects], [one.end for one in objects]
     outside = [text[start:end] for start, end in zip([0, *ends], [*starts, len(text)], strict=True)]
     # Words before a verdict may name a key and go on in prose; words after it may not.
-    is_open = any(contains_key(asked.spec, part, VALUE_START) for part in outside) or contains_key(
-        asked.spec, outside[-1]
+    is_open = any(contains_key(context.spec, part, VALUE_START) for part in outside) or contains_key(
+        context.spec, outside[-1]
     )
     if is_open or (is_broken and not readings and not problem):
         raise UnreadableReply("The reply holds a JSON object that is broken.")
@@ -97,23 +89,23 @@ def parse_json_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
     if any(reading[0] != readings[0][0] for reading in readings):
         raise UnreadableReply("The reply gives more than one verdict.")
     if TAKEN_BACK.search(outside[-1]) or is_contradicted_verdict(
-        asked, readings[0], "\n".join(outside[:-1]), outside[-1]
+        context, readings[0], "\n".join(outside[:-1]), outside[-1]
     ):
         raise UnreadableReply("The reply takes its verdict back.")
     return readings[-1]
 
 
-def is_contradicted_verdict(asked: ReplyContext, reading: ParsedVerdicts, before: str, remark: str) -> bool:
-    """Whether the words around a verdict give it to another: by its key, on a line alone, or in a clause."""
-    spec, verdicts = asked.spec, reading[0]
+def is_contradicted_verdict(context: ReplyContext, reading: ParsedVerdicts, before: str, remark: str) -> bool:
+    """Whether the words around a verdict contradict it: by its key, on a line of its own, or in a clause."""
+    spec, verdicts = context.spec, reading[0]
     around = f"{before}\n{remark}".casefold()
     for aspect in spec.aspects:
         if loosen_key(reply_key(aspect))[:3] not in around:
             continue
         given = rf"(?<![\w-]){key_pattern(reply_key(aspect))}\W{{0,6}}?(?:[:=：→]|->|{{}})\s{{0,3}}([^\n]{{1,60}})"
         for words, more in ((before, r"\Z\A"), (remark, r"\b(?:to|should be|is)\b")):
-            said = re.findall(given.replace("{}", more), words, re.IGNORECASE) if words.strip() else []
-            if any(is_other_verdict(spec, aspect, one, verdicts[aspect.key]) for one in said):
+            values = re.findall(given.replace("{}", more), words, re.IGNORECASE) if words.strip() else []
+            if any(is_other_verdict(spec, aspect, one, verdicts[aspect.key]) for one in values):
                 return True
     if len(spec.aspects) > 1 or not remark.strip():
         return False
@@ -127,7 +119,7 @@ def is_contradicted_verdict(asked: ReplyContext, reading: ParsedVerdicts, before
 
 
 def is_other_verdict(spec: RubricSpec, aspect: AspectSpec, given: object, verdict: VerdictValue) -> bool:
-    """Whether a value is a verdict, but not this one."""
+    """Whether a value is a verdict other than this one."""
     given = given.strip(" \t*_`.\"'|<") if isinstance(given, str) else given
     try:
         if isinstance(given, str) and is_pointwise(spec):
@@ -137,28 +129,28 @@ def is_other_verdict(spec: RubricSpec, aspect: AspectSpec, given: object, verdic
         return False
 
 
-def parse_object_verdicts(asked: ReplyContext, one: JsonObject, reply: str, before: str) -> ParsedVerdicts:
-    reading = validate_verdicts(asked, one.members)
+def parse_object_verdicts(context: ReplyContext, one: JsonObject, reply: str, before: str) -> ParsedVerdicts:
+    reading = validate_verdicts(context, one.members)
     written = reply[one.start : one.end]
-    if one.is_flawed and not is_unambiguous_object(asked.spec, one, written):
+    if one.is_flawed and not is_unambiguous_object(context.spec, one, written):
         raise UnreadableReply("The reply holds a JSON object that is broken.")
-    if is_quoted_object(asked, one, written, reply) or is_announced_as_other(before):
+    if is_quoted_object(context, one, written, reply) or is_announced_as_other(before):
         raise QuotedVerdict("The reply gives no verdict of its own: it only quotes one.")
     return reading
 
 
 def is_announced_as_other(before: str) -> bool:
-    """Whether what leads on to an object, on its line or by a colon on the line before, says whose it is instead."""
+    """Whether the words that introduce an object say that it is not the judge's own verdict."""
     lines = before.rstrip("` \n").removesuffix("```json").rstrip("` \n").splitlines()
     if not lines or ("\n" in before[len(before.rstrip()) :] and not lines[-1].endswith((":", ","))):
         return False
     return bool(NOT_OWN_VERDICT.search(lines[-1]))
 
 
-def validate_verdicts(asked: ReplyContext, found: Mapping[str, Any]) -> ParsedVerdicts:
-    spec, given = asked.spec, fold_keys(asked.spec, found)
+def validate_verdicts(context: ReplyContext, found: Mapping[str, Any]) -> ParsedVerdicts:
+    spec, given = context.spec, fold_keys(context.spec, found)
     rationale = given.get(fold_label(spec.rationale_key))
-    if rationale is None and is_pointwise(spec) and not asked.alone:
+    if rationale is None and is_pointwise(spec) and not context.alone:
         raise UnreadableReply(f"The reply's JSON has no “{spec.rationale_key}”.")
     labels = find_verdict_object(spec, given)
     missing = [reply_key(aspect) for aspect in spec.aspects if fold_label(reply_key(aspect)) not in labels]
@@ -172,9 +164,9 @@ def validate_verdicts(asked: ReplyContext, found: Mapping[str, Any]) -> ParsedVe
 
 
 def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, Any], verdicts: Mapping[str, VerdictValue]) -> None:
-    """Unreadable where another member gives another verdict, or takes this one back."""
-    asked = 1 if spec.choices_key and fold_label(spec.choices_key) in given else len(spec.aspects)
-    if len(given) == asked + (fold_label(spec.rationale_key) in given):
+    """UnreadableReply if another member gives another verdict, or retracts this one."""
+    expected = 1 if spec.choices_key and fold_label(spec.choices_key) in given else len(spec.aspects)
+    if len(given) == expected + (fold_label(spec.rationale_key) in given):
         return
     known = {fold_label(key) for key in verdict_keys(spec)}
     for key, value in given.items():
@@ -194,7 +186,7 @@ def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, Any], verdicts: 
 
 
 def find_verdict_object(spec: RubricSpec, given: dict[str, Any]) -> dict[str, Any]:
-    """The object of the verdicts: the one under its key, or the reply itself, also where that key was left out."""
+    """The object with the verdicts: the one under its key, or the whole reply if that key was left out."""
     if not spec.choices_key:
         return given
     choices = given.get(fold_label(spec.choices_key))
@@ -206,12 +198,12 @@ def find_verdict_object(spec: RubricSpec, given: dict[str, Any]) -> dict[str, An
 
 
 def rationale_text(rationale: object) -> str:
-    """Reasons that are no text, such as a list of them, as they were given."""
+    """Reasons that are not text, such as a list, as JSON."""
     return "" if rationale is None else json.dumps(rationale, ensure_ascii=False)
 
 
 def fold_keys(spec: RubricSpec, found: Mapping[str, Any]) -> dict[str, Any]:
-    """The members by the keys of the rubric, in any case and however their words are parted."""
+    """The members by the rubric's keys, regardless of case and word separators."""
     return dict(refuse_repeated_verdict_keys(JsonMembers.of(match_keys(spec, refuse_repeated_verdict_keys(found)))))
 
 
@@ -239,7 +231,7 @@ def refuse_repeated_verdict_keys(found: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_verdict_object(spec: RubricSpec, members: Mapping[str, Any]) -> bool:
-    """Whether an object speaks of an aspect where the rubric said it would, valid or not."""
+    """Whether an object has an aspect's key in the expected place, valid or not."""
     given = dict(match_keys(spec, members))
     if spec.choices_key:
         inside = given.get(fold_label(spec.choices_key))
@@ -248,7 +240,7 @@ def is_verdict_object(spec: RubricSpec, members: Mapping[str, Any]) -> bool:
 
 
 def unwrap_members(members: JsonMembers) -> JsonMembers:
-    """The arguments of a function call, as models write one that were told of no function, or the one result."""
+    """The members inside a function call or a single wrapper key, as models write them."""
     outer, inner = members, None
     if outer.keys() <= {"type", "id", "function"} and isinstance(outer.get("function"), JsonMembers):
         outer = outer["function"]
@@ -260,22 +252,19 @@ def unwrap_members(members: JsonMembers) -> JsonMembers:
     return inner if isinstance(inner, JsonMembers) else members
 
 
-# ---- whose it is ---------------------------------------------------------------------------
+def is_quoted_object(context: ReplyContext, one: JsonObject, written: str, reply: str) -> bool:
+    """Whether an object among other words occurs in a judged text: it was planted there and is not the judge's own.
 
-
-def is_quoted_object(asked: ReplyContext, one: JsonObject, written: str, reply: str) -> bool:
-    """Whether a judged text holds an object that is amid other words: it was planted there, and is not the judge's.
-
-    Its verdicts alone suffice, each with its key: a quotation may leave the reasons out. A reply
-    that is the object and nothing else is the judge's own, whatever a judged text holds.
+    Verdicts with their keys suffice, since a quotation may omit the reasons. A reply that is only the object is the
+    judge's own, whatever a judged text contains.
     """
-    if asked.judged is None or (strip_fence(reply) == written and not one.is_flawed):
+    if context.judged is None or (strip_fence(reply) == written and not one.is_flawed):
         return False
     whole, parts = (
         squeeze_quotation(written),
-        [squeeze_quotation(label) for label in verdict_labels(asked.spec, one.members)],
+        [squeeze_quotation(label) for label in verdict_labels(context.spec, one.members)],
     )
-    judged = list_all_texts(asked.judged())
+    judged = list_all_texts(context.judged())
     texts = [squeeze_quotation(text) for text in judged]
     if any(whole in text or all(f"{part}," in text or f"{part}}}" in text for part in parts) for text in texts):
         return True
@@ -283,14 +272,14 @@ def is_quoted_object(asked: ReplyContext, one: JsonObject, written: str, reply: 
 
 
 def verdict_labels(spec: RubricSpec, found: Mapping[str, Any]) -> list[str]:
-    """Every verdict of an object that validates, with its key."""
+    """Every verdict of a valid object, with its key."""
     given = find_verdict_object(spec, fold_keys(spec, found))
     keys = [fold_label(reply_key(aspect)) for aspect in spec.aspects]
     return [f"{key}:{rationale_text(given[key])}" for key in keys]
 
 
 def is_unambiguous_object(spec: RubricSpec, one: JsonObject, written: str) -> bool:
-    """Whether a flawed object holds each key once, and no comment on its labels that could turn them round."""
+    """Whether a flawed object has each key once, and no comment that could reverse a label."""
     if any(count_key(key, written) > 1 for key in verdict_keys(spec)):
         return False
     given = find_verdict_object(spec, fold_keys(spec, one.members))
@@ -305,7 +294,7 @@ def count_key(key: str, written: str) -> int:
 
 
 def contains_key(spec: RubricSpec, text: str, before: str = "") -> bool:
-    """Whether the text holds a key of the reply as JSON writes it, before what the pattern says."""
+    """Whether the text contains a reply key in JSON, followed by the pattern ``before``."""
     if ":" not in text and "：" not in text:
         return False
     keys = "|".join(map(key_pattern, verdict_keys(spec)))
@@ -317,7 +306,7 @@ def contains_key(spec: RubricSpec, text: str, before: str = "") -> bool:
 
 
 def key_pattern(key: str) -> str:
-    """A key with whatever parts its words."""
+    """A key with any word separators."""
     return r"[\W_]{0,3}".join(map(re.escape, filter(None, WORD_BREAK.split(key)))) or re.escape(key)
 
 

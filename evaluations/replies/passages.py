@@ -1,7 +1,7 @@
 """Comparison of a text with passages of another.
 
-White space, case, punctuation, escapes, invisible characters, look-alike letters are ignored, since models
-change them when they copy.
+White space, case, punctuation, escapes, invisible characters and look-alike letters are ignored, since models change
+them when they copy.
 """
 
 import html
@@ -33,7 +33,7 @@ UNSEEN: Final = (
 
 
 def order_judged_texts(texts: PairTexts | ResponseTexts, shown: ShownOrder) -> dict[str, str]:
-    """The judged texts by the field that each fills: of a pair, A is the one shown first."""
+    """The judged texts by the field that each fills; A of a pair is the one shown first."""
     if isinstance(texts, ResponseTexts):
         return {"response": messages_to_text(texts.response)}
     first, second = messages_to_text(texts.response_a), messages_to_text(texts.response_b)
@@ -42,11 +42,8 @@ def order_judged_texts(texts: PairTexts | ResponseTexts, shown: ShownOrder) -> d
     return {"response_a": first, "response_b": second}
 
 
-# ---- the built-in layout -------------------------------------------------------------------
-
-
 def list_all_texts(texts: PairTexts | ResponseTexts) -> list[str]:
-    """What the fence is keyed on: as stored, so that both orders differ in their order alone."""
+    """The texts that the fence depends on, as stored, so that both orders differ in their order only."""
     asked = [part for message in texts.messages for part in (message["role"], message["content"])]
     judged = order_judged_texts(texts, ShownOrder.AS_STORED)
     return [*asked, texts.context or "", texts.reference or "", *judged.values()]
@@ -54,13 +51,9 @@ def list_all_texts(texts: PairTexts | ResponseTexts) -> list[str]:
 
 # So many letters and digits identify a passage without its punctuation.
 MIN_PASSAGE_LETTERS: Final = 24
-
 ESCAPED_CODE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
-
 ESCAPED_SPACE: Final = re.compile(r"\\[nrt]")
-
 ENTITY: Final = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|#\d{1,7}|#[xX][\da-fA-F]{1,6});")
-
 # Letters of other scripts that look like these of the Latin one: a model that copies them may write its own.
 LOOKALIKE_LETTERS: Final = str.maketrans(
     "аеорсухіјѕһԁԛԝкмнтвοαειικνρτυχѵıσ",
@@ -68,7 +61,6 @@ LOOKALIKE_LETTERS: Final = str.maketrans(
 )
 
 INVISIBLE_RUN: Final = re.compile(f"[{UNSEEN}]+")
-
 STYLED_OR_MARKED_LETTER: Final = re.compile(
     f"[{UNSEEN}{''.join(f'{chr(first)}-{chr(last)}' for first, last in STYLED)}]"
     rf"|(?<=[a-z])[{''.join(map(chr, LOOKALIKE_LETTERS))}]|[{''.join(map(chr, LOOKALIKE_LETTERS))}](?=[a-z])",
@@ -79,7 +71,7 @@ NON_LETTER_BYTES: Final = bytes(code for code in range(128) if not chr(code).isa
 
 
 def repeats_passage(reply: str, texts: Sequence[str], parts: Iterable[str] = ()) -> bool:
-    """Whether one of the texts, unescaped, holds the reply, or each of its parts."""
+    """Whether one of the texts contains the reply, or each of its parts, all unescaped."""
     parts = [unescape_text(part) for part in parts]
     reply = unescape_text(reply)
     if len(letters_and_digits(reply)) < MIN_PASSAGE_LETTERS:
@@ -92,22 +84,19 @@ def repeats_passage(reply: str, texts: Sequence[str], parts: Iterable[str] = ())
 
 
 def contains_parts(text: str, parts: Sequence[str]) -> bool:
-    """Whether every part is in the text, by letters and digits: first by those of ASCII, the faster look."""
+    """Whether the text contains every part, by letters and digits; the fast comparison in ASCII comes first."""
     if has_styled_letters(text):
-        held = plain_letters(text)
-        return all(plain_letters(part) in held for part in parts)
-    held = ascii_letters_and_digits(text)
-    if any(ascii_letters_and_digits(part) not in held for part in parts):
+        letters = plain_letters(text)
+        return all(plain_letters(part) in letters for part in parts)
+    letters = ascii_letters_and_digits(text)
+    if any(ascii_letters_and_digits(part) not in letters for part in parts):
         return False
-    held = letters_and_digits(text)
-    return all(letters_and_digits(part) in held for part in parts)
-
-
-# ---- texts as they are compared ------------------------------------------------------------
+    letters = letters_and_digits(text)
+    return all(letters_and_digits(part) in letters for part in parts)
 
 
 def letters_and_digits(text: str) -> str:
-    """The letters and digits of the text, in one case."""
+    """The letters and digits of the text, case-folded."""
     return ascii_letters_and_digits(text) if text.isascii() else "".join(filter(str.isalnum, text.casefold()))
 
 
@@ -116,23 +105,23 @@ def ascii_letters_and_digits(text: str) -> str:
 
 
 def plain_letters(text: str) -> str:
-    """The same in their usual form, without marks."""
+    """The letters and digits in their usual form, without marks."""
     plain = INVISIBLE_RUN.sub("", unicodedata.normalize("NFKD", text)).casefold()
     return "".join(filter(str.isalnum, plain.translate(LOOKALIKE_LETTERS)))
 
 
 def squeeze_text(text: str) -> str:
-    """The text without white space and what is invisible, in one case."""
+    """The text without white space and invisible characters, case-folded."""
     return "".join(INVISIBLE_RUN.sub("", unicodedata.normalize("NFKC", text)).split()).lower()
 
 
 def has_styled_letters(text: str) -> bool:
-    """Whether letters of the text are in another form or script than their word, or with marks over or between them."""
+    """Whether letters differ in form or script from their word, or carry marks."""
     return not text.isascii() and STYLED_OR_MARKED_LETTER.search(text) is not None
 
 
 def unescape_text(text: str) -> str:
-    """The text without escapes of line breaks, and with the characters that JSON and HTML write as codes."""
+    """The text without escaped line breaks, with JSON and HTML escapes decoded."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     if "&" in text:

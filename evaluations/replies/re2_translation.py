@@ -38,7 +38,7 @@ TOO_LARGE: Final = (
 
 
 class PatternRefused(ValueError):
-    """The pattern is no regular expression, or RE2 cannot express it; the sentence says why and what to write."""
+    """The pattern is no regular expression, or RE2 cannot express it; the message says why and what to write."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class BoundaryPlaces:
 
 
 def find_boundary_places(nodes: Any) -> BoundaryPlaces:
-    """PatternRefused where two boundaries may meet, which have one mark in a text, or a repetition may be empty."""
+    """PatternRefused if two boundaries may meet (a text has one mark there), or a repetition may be empty."""
     so_far, at_start = BoundaryPlaces(), True
     for op, given in nodes:
         here = boundary_places_of(op, given)
@@ -90,7 +90,7 @@ def boundary_places_of(op: Any, given: Any) -> BoundaryPlaces:
 
 
 def min_width(op: Any, given: Any) -> int:
-    """The fewest characters that this part of a pattern takes."""
+    """The minimum length of a match of this part."""
     if op is ops.BRANCH:
         return min(int(branch.getwidth()[0]) for branch in given[1])
     if op is ops.SUBPATTERN:
@@ -121,7 +121,7 @@ class RE2Writer:
     # -- single characters
 
     def one_of(self, characters: str) -> str:
-        """A character, after the mark that may be before it."""
+        """A character, after an optional boundary mark."""
         return f"(?:{escape_code_point(ord(BOUNDARY_MARK))}?{characters})" if self.marks else characters
 
     def asked_of_python(self, source: str) -> str:
@@ -203,8 +203,6 @@ def format_class_ranges(ranges: Ranges) -> str:
     )
 
 
-# ---- classes -------------------------------------------------------------------------------
-
 EMPTY_CLASS: Final = r"[^\x{0}-\x{10ffff}]"
 CATEGORIES: Final = {
     "CATEGORY_WORD": r"\w",
@@ -234,7 +232,7 @@ def format_class_item(op: Any, given: Any) -> str:
 
 @lru_cache(maxsize=1024)
 def matching_ranges(source: str, flags: int, is_unicode: bool) -> Ranges:
-    """The code points that Python's engine counts as this single character, of ASCII alone or of all."""
+    """The code points that Python's engine matches with this single character."""
     run = re.compile(f"(?:{source})+", flags)
     parts = SCALAR_RANGES if is_unicode else ((0, 127),)
     found = ((low, run.finditer(character_range(low, high))) for low, high in parts)

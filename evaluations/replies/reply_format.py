@@ -1,4 +1,4 @@
-"""The format of a reply: the fields from which schema, format instruction are built, the values of scales."""
+"""The format of a reply: its fields, schema and format instruction, the values of scales."""
 
 import json
 import re
@@ -10,25 +10,23 @@ from typing import Any, Final
 from evaluations.domain.judges import AttemptStep
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
 
-# A scale with more values than this is asked for as a number between its ends.
+# Scales with more values are requested as a number between their ends.
 MAX_SCALE_VALUES: Final = 101
-
-# How far a number may lie from a step: 0.1 + 0.2 is a value of a scale in tenths.
+# The tolerance around a step: 0.1 + 0.2 is a value of a scale in tenths.
 SCALE_TOLERANCE: Final = 1e-9
-
 # A number in the name of a band, such as both of "0.1 - 0.3".
 BAND_NUMBER: Final = re.compile(r"(?<![\d.])-?\d+(?:\.\d+)?")
 
 
 def scale_ends(aspect: AspectSpec) -> tuple[float, float]:
-    """The lowest and the highest value; both are there for every aspect of a rubric that was checked."""
+    """The lowest and highest value; every aspect of a valid pointwise rubric has both."""
     assert aspect.scale_min is not None
     assert aspect.scale_max is not None
     return aspect.scale_min, aspect.scale_max
 
 
 def scale_values(aspect: AspectSpec) -> tuple[float, ...]:
-    """Every value of a scale in steps, lowest first; empty where any number between the ends may be given."""
+    """The values of a stepped scale, lowest first; empty if any number between the ends is valid."""
     low, high = scale_ends(aspect)
     if not aspect.scale_step:
         return ()
@@ -39,7 +37,7 @@ def scale_values(aspect: AspectSpec) -> tuple[float, ...]:
 
 
 def snap_to_scale(aspect: AspectSpec, number: float) -> float | None:
-    """The number as a value of the scale; None outside its ends, off its steps, and for what is no number."""
+    """The number as a value of the scale; None if it is off the scale or no number."""
     low, high = scale_ends(aspect)
     if not low <= number <= high:  # NaN is never between
         return None
@@ -67,17 +65,14 @@ def parse_band_numbers(band: str) -> list[float]:
 
 
 def scale_meanings(aspect: AspectSpec) -> list[tuple[str, str]]:
-    """What values and bands of the scale mean, lowest first: a database need not keep the order they came in."""
+    """The meanings of values and bands, lowest first: databases need not keep their order."""
     return sorted(aspect.scale_labels.items(), key=lambda one: (next(iter(parse_band_numbers(one[0])), inf), one[0]))
 
 
 JSON_FORMAT: Final = "json"
-
 TEXT_FORMAT: Final = "text"
-
 TWO_STEP_FORMAT: Final = "two_step"
-
-# What the first of two requests asks for; the verdict follows in the second.
+# The instruction of the first of two requests; the verdict follows in the second.
 EVALUATION_INSTRUCTION: Final = (
     "Write your evaluation now, in plain text and step by step. You will be asked for the verdict itself afterwards."
 )
@@ -85,7 +80,7 @@ EVALUATION_INSTRUCTION: Final = (
 
 @dataclass(frozen=True)
 class ReplyField:
-    """One verdict of a reply: its key, what the schema allows there, and what the prompt shows in its place."""
+    """One verdict of a reply: its key, its schema, and its placeholder in the prompt."""
 
     key: str
     schema: Mapping[str, Any]
@@ -93,13 +88,12 @@ class ReplyField:
 
 
 def aspects_in_reply_order(spec: RubricSpec) -> list[AspectSpec]:
-    """The aspects as the reply is to give them, after the rationale."""
     by_key = {aspect.key: aspect for aspect in spec.aspects}
     return [by_key[key] for key in spec.output_order]
 
 
 def only_aspect(spec: RubricSpec, key: str) -> RubricSpec:
-    """The rubric with this one of its aspects alone, its instructions unchanged."""
+    """The rubric with only this aspect, its instructions unchanged."""
     return replace(spec, aspects=tuple(one for one in spec.aspects if one.key == key), output_order=(key,))
 
 
@@ -112,56 +106,47 @@ def is_pointwise(spec: RubricSpec) -> bool:
 
 
 def reply_labels(aspect: AspectSpec) -> list[str]:
-    """What the judge may call each choice, or each value of a scale in steps."""
+    """The labels of the choices, or of the values of a stepped scale."""
     if aspect.scale_min is not None:
         return [format_value(value) for value in scale_values(aspect)]
     return [aspect.label(choice) for choice in aspect.choices]
 
 
 def answer_format(spec: RubricSpec) -> str | None:
-    """How the rubric wants to be answered: json, two_step or text; None for what is none of them."""
+    """The rubric's answer format: json, two_step or text; None if it is unknown."""
     kind, _, pattern = spec.answer_format.partition(":")
     known = (TEXT_FORMAT,) if pattern else (JSON_FORMAT, TWO_STEP_FORMAT, TEXT_FORMAT)
     return kind if kind in known else None
 
 
 def wants_text(spec: RubricSpec) -> bool:
-    """Whether the verdict stands in plain text rather than in a JSON object."""
     return answer_format(spec) == TEXT_FORMAT
 
 
 def wants_two_steps(spec: RubricSpec) -> bool:
-    """Whether the rubric itself asks for an evaluation first and for its verdict in a second request."""
     return answer_format(spec) == TWO_STEP_FORMAT
 
 
 def verdict_pattern(spec: RubricSpec) -> str:
-    """The regular expression of a verdict in text; empty where the last line is one label alone."""
+    """The regular expression of a verdict in text; "" if the last line is the label alone."""
     return spec.answer_format.partition(":")[2]
 
 
 def asks_verdict_alone(step: AttemptStep, before: Sequence[str]) -> bool:
-    """Whether this request asks for the verdict of an evaluation that was given before it.
+    """Whether this request asks for the verdict of an earlier evaluation.
 
-    A repair has one reply before it where the judge answers in one step, and two where in two.
+    A repair follows one reply in one-step judging, and two in two-step judging.
     """
     return step == AttemptStep.SCORE or (step == AttemptStep.REPAIR and len(before) > 1)
 
 
-# ---- the list ------------------------------------------------------------------------------
-
-
 def verdict_fields(spec: RubricSpec) -> list[ReplyField]:
-    field = score_reply_field if is_pointwise(spec) else choice_reply_field
+    field = score_reply_field if is_pointwise(spec) else string_enum
     return [field(aspect) for aspect in aspects_in_reply_order(spec)]
 
 
-def choice_reply_field(aspect: AspectSpec) -> ReplyField:
-    return string_enum(aspect)
-
-
 def score_reply_field(aspect: AspectSpec) -> ReplyField:
-    """A scale in steps is a list of words, as servers that hold a reply to a list take only words everywhere."""
+    """A stepped scale is a list of words, because constrained decoding everywhere supports only words in lists."""
     if scale_values(aspect):
         return string_enum(aspect)
     low, high = scale_ends(aspect)
@@ -175,21 +160,18 @@ def string_enum(aspect: AspectSpec) -> ReplyField:
     return ReplyField(reply_key(aspect), {"type": "string", "enum": labels}, shown)
 
 
-# ---- the schema ----------------------------------------------------------------------------
-
-
 def build_reply_schema(spec: RubricSpec) -> dict[str, Any]:
-    """The JSON schema, strict: the rationale first, so that the model reasons before it decides."""
+    """The strict JSON schema, with the rationale first so that the model reasons before it decides."""
     return strict_object({spec.rationale_key: {"type": "string"}, **verdict_properties(spec)})
 
 
 def build_score_schema(spec: RubricSpec) -> dict[str, Any]:
-    """The schema of the second of two steps: the verdict alone, since the reasons stand in the first."""
+    """The schema of the second of two steps: the verdict alone."""
     return strict_object(verdict_properties(spec))
 
 
 def verdict_properties(spec: RubricSpec) -> dict[str, Any]:
-    """The verdicts under their key, or beside the rationale where the rubric names none."""
+    """The verdicts under their key, or next to the rationale if the rubric has none."""
     verdicts = {field.key: dict(field.schema) for field in verdict_fields(spec)}
     return {spec.choices_key: strict_object(verdicts)} if spec.choices_key else verdicts
 
@@ -203,11 +185,8 @@ def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# ---- the format in the prompt --------------------------------------------------------------
-
-
 def format_instruction(spec: RubricSpec, *, two_steps: bool = False) -> str:
-    """What the prompt says about the form of the answer to its first request."""
+    """The part of the first request that describes the answer's format."""
     if two_steps or wants_two_steps(spec):
         return EVALUATION_INSTRUCTION
     if wants_text(spec):
@@ -216,7 +195,7 @@ def format_instruction(spec: RubricSpec, *, two_steps: bool = False) -> str:
 
 
 def json_format_text(spec: RubricSpec, *, alone: bool = False) -> str:
-    """The JSON object that is wanted; ``alone``: of the verdict without its reasons."""
+    """The JSON object to answer with; ``alone``: of the verdict without its reasons."""
     rationale = [] if alone else [(spec.rationale_key, '"<your reasons>"')]
     return (
         "Answer with one JSON object of this form, and with nothing after it:\n"
@@ -230,20 +209,20 @@ def verdict_placeholders(spec: RubricSpec) -> list[tuple[str, str]]:
 
 
 def format_json_object(members: Sequence[tuple[str, str]], indent: str = "") -> str:
-    """An object as JSON writes it; what stands in for a number stands without quotes, as the number would."""
+    """An object in JSON; placeholders of numbers have no quotes."""
     lines = ",\n".join(f"{indent}  {json.dumps(key, ensure_ascii=False)}: {shown}" for key, shown in members)
     return f"{{\n{lines}\n{indent}}}"
 
 
 def text_format_instruction(spec: RubricSpec) -> str:
-    """A rubric with a pattern of its own says in its instructions what it wants to read."""
+    """The instruction for text answers; rubrics with their own pattern describe it themselves."""
     if verdict_pattern(spec):
         return ""
     return f"First write your reasons. Then {last_line_instruction(spec)}"
 
 
 def last_line_instruction(spec: RubricSpec) -> str:
-    """What the reader takes in any plain text, whatever the pattern."""
+    """The instruction for a last line, which the parser accepts with any pattern."""
     (aspect,) = spec.aspects
     labels = reply_labels(aspect)
     wanted = f"one of these and nothing else: {', '.join(labels)}" if labels else f"{format_range(aspect)}, alone"

@@ -1,4 +1,4 @@
-"""A reply becomes choices in terms of A and B, scores, or the state that says why there are none.
+"""The parser of replies: choices in terms of A and B, scores, or the state that says why there are none.
 
 A label counts only where the rubric declared it; a reply that repeats a judged text is suspect.
 """
@@ -33,7 +33,7 @@ from evaluations.replies.verdict_values import (
 
 @dataclass(frozen=True)
 class RawReply:
-    """What came back: the text, why the model stopped, and its refusal where it made one."""
+    """A reply: its text, why the model stopped, and its refusal if there is one."""
 
     text: str
     finish_reason: str = "stop"
@@ -42,10 +42,10 @@ class RawReply:
 
 @dataclass(frozen=True)
 class ParsedReply:
-    """What was read, whatever order was shown.
+    """The verdicts of a reply, independent of the order shown.
 
-    ``choices``: aspect key → choice in terms of A and B as stored, of a pairwise rubric;
-    ``scores``: aspect key → value, of a pointwise one.
+    ``choices``: aspect key → choice in terms of A and B as stored, for pairwise rubrics;
+    ``scores``: aspect key → value, for pointwise ones.
     """
 
     choices: Mapping[str, Choice]
@@ -61,8 +61,7 @@ class UnparsedReply:
     error: str
 
 
-TEXT_SEPARATOR: Final = "\x00"  # of texts that are looked at together: no mark reaches across it
-
+TEXT_SEPARATOR: Final = "\x00"  # between texts that are searched together: no mark crosses it
 TRUNCATED_REPLY: Final = UnparsedReply(CallState.TRUNCATED, "The reply was cut off at the token limit.")
 
 
@@ -75,11 +74,12 @@ def parse_reply(
     before: Sequence[str] = (),
     judged: JudgedTexts | None = None,
 ) -> ParsedReply | UnparsedReply:
-    """A verdict for every aspect that the rubric asks, or a failure: never some of them.
+    """A verdict for every aspect of the rubric, or a failure; never some of them.
 
-    ``before`` holds the replies given earlier in this conversation, oldest first. The reply to a
-    second of two steps is read for its verdict alone; its rationale is the evaluation before it.
-    ``judged`` gives the texts that were judged, asked for only where the reply may quote them.
+    ``before``: earlier replies in this conversation, oldest first. The second of two steps is read for its verdict
+    only;
+    its rationale is the evaluation before it. ``judged`` loads the judged texts, called only if the reply may quote
+    them.
     """
     if refused := find_refusal(reply):
         return refused
@@ -100,9 +100,9 @@ def parse_reply(
 
 
 def check_evaluation(reply: RawReply) -> UnparsedReply | None:
-    """Why the first of two steps cannot be gone on with; None where there is an evaluation to go on from.
+    """Why the first of two steps is unusable; None if it is an evaluation.
 
-    An evaluation has no form, so that there is nothing to repair in one.
+    An evaluation has no format, so there is nothing to repair.
     """
     if refused := find_refusal(reply):
         return refused
@@ -112,7 +112,7 @@ def check_evaluation(reply: RawReply) -> UnparsedReply | None:
 
 
 def find_refusal(reply: RawReply) -> UnparsedReply | None:
-    """A refusal counts before what the model wrote."""
+    """A refusal counts before the text of the reply."""
     if reply.refusal or reply.finish_reason in ("content_filter", "refusal"):
         return UnparsedReply(
             CallState.REFUSED, replace_unstorable(f"The model refused to judge. {reply.refusal}".strip())
@@ -129,17 +129,14 @@ def verdict_scores(verdicts: Mapping[str, VerdictValue]) -> dict[str, float]:
     return {key: one for key, one in verdicts.items() if isinstance(one, float)}
 
 
-# ---- thoughts ------------------------------------------------------------------------------
-
-
 def evaluation_text(text: str) -> str:
-    """An evaluation without the thoughts before it; where they do not end, what precedes them."""
+    """An evaluation without the reasoning before it; if that never ends, the text before it."""
     parts = split_reasoning(text)
     return (parts.spoken or parts.before).strip()
 
 
 def parse_strict_or_spoken(asked: ReplyContext, text: str) -> ParsedVerdicts:
-    """As the reply is where it is one JSON object as a whole, whatever its strings hold; else what follows thoughts."""
+    """The whole reply if it is one JSON object, whatever its strings contain; else the text after the reasoning."""
     if whole := parse_whole_object(asked, strip_end_marks(text)):
         return whole
     parts = split_reasoning(text)
@@ -159,7 +156,7 @@ def parse_strict_or_spoken(asked: ReplyContext, text: str) -> ParsedVerdicts:
 
 
 def parse_before_reasoning(asked: ReplyContext, parts: SplitReply) -> ParsedVerdicts | None:
-    """A reply before the thoughts: any verdict before a mark that opens them, else one that is all there is."""
+    """A verdict before the reasoning: any before an opening mark, else one that makes up the whole text."""
     before = parts.before
     try:
         if parts.is_opened:
@@ -179,11 +176,11 @@ def parse_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
 
 
 def parse_verdict_alone(asked: ReplyContext, text: str) -> ParsedVerdicts:
-    """The verdict without its reasons: an object, or of a single aspect the one label that is the whole reply."""
-    said = strip_fence(strip_end_marks(text))
-    if len(asked.spec.aspects) == 1 and len(said.splitlines()) == 1 and not asked.in_line:
+    """The verdict without reasons: an object, or for a single aspect a label that makes up the whole reply."""
+    spoken = strip_fence(strip_end_marks(text))
+    if len(asked.spec.aspects) == 1 and len(spoken.splitlines()) == 1 and not asked.in_line:
         (aspect,) = asked.spec.aspects
-        if label := match_line_label(aspect, said):
+        if label := match_line_label(aspect, spoken):
             return {aspect.key: parse_text_verdict(asked.spec, aspect, label)}, ""
     return parse_json_verdicts(asked, text)
 
@@ -194,14 +191,13 @@ DICTATED_ERROR: Final = (
 )
 
 MIN_DICTATED_LENGTH: Final = 40  # characters; a shorter reply may be a label that a text happens to hold
-
 OPENING_TOKENS: Final = re.compile(r"\A(?:\s*<\|\w{1,40}\|>)+")
 
 
 def reply_state(read: ParsedReply | UnparsedReply, replies: Sequence[str], judged: JudgedTexts) -> CallState:
-    """The state of a call whose last reply was read so; ``replies`` is its conversation, oldest first.
+    """The state of a call with this last reply; ``replies`` is its conversation, oldest first.
 
-    An earlier reply counts too: a verdict that follows from dictated reasons is no more the judge's own.
+    Earlier replies count too: a verdict that follows from dictated reasons is not the judge's own.
     """
     if isinstance(read, UnparsedReply):
         return read.state
@@ -209,10 +205,10 @@ def reply_state(read: ParsedReply | UnparsedReply, replies: Sequence[str], judge
 
 
 def is_dictated_reply(replies: Iterable[str], judged: JudgedTexts) -> bool:
-    """Whether one of the replies, of 40 characters or more, is a passage of a judged text and nothing else."""
-    said = {strip_reply_marks(text) for reply in replies for text in (reply, evaluation_text(reply))}
-    said |= {strip_last_lead(text) for text in said}
-    whole = [text for text in said if len(" ".join(text.split())) >= MIN_DICTATED_LENGTH]
+    """Whether one of the replies, of 40 characters or more, is only a passage of a judged text."""
+    stripped = {strip_reply_marks(text) for reply in replies for text in (reply, evaluation_text(reply))}
+    stripped |= {strip_last_lead(text) for text in stripped}
+    whole = [text for text in stripped if len(" ".join(text.split())) >= MIN_DICTATED_LENGTH]
     if not whole:
         return False
     texts = [unescape_text(text) for text in list_all_texts(judged()) if len(text) >= MIN_DICTATED_LENGTH / 2]
@@ -225,13 +221,13 @@ def strip_reply_marks(text: str) -> str:
 
 
 def strip_last_lead(text: str) -> str:
-    """The text without “Final verdict:” before the label on its last line, which a judge may have added."""
+    """The text without “Final verdict:” before the label on its last line."""
     before, parted, last = text.rpartition("\n")
     return f"{before}{parted}{strip_lead(last) or last}"
 
 
 def reply_members(reply: str) -> Iterator[str]:
-    """The members of a reply that is one JSON object, each with its key: their order may have been changed."""
+    """The members of a reply that is one JSON object, each with its key: their order may differ."""
     found = parse_sole_object(reply) if reply.startswith("{") else None
     if found is not None:
         yield from leaf_texts(unwrap_members(found))

@@ -1,4 +1,4 @@
-"""Verdicts in plain text: a label or a number in the form that the rubric declares, or alone on the last line."""
+"""Verdicts in plain text: a label or a number in the declared form, or alone on the last line."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -42,8 +42,8 @@ REMARK_START: Final = re.compile(
     r"[.!:;,–—(\n-]|(?:because|since|as|due)\b|[A-Z]|[^\x00-\x7f]"
     r"|is (?:my|the) (?:final |own )?(?:verdict|answer|choice|judge?ment|decision|winner)\b"
 )
-MAX_PATTERN_MATCHES: Final = 100  # more are a model that repeats itself
-NEARBY_LENGTH: Final = 300  # characters around a label that are looked at
+MAX_PATTERN_MATCHES: Final = 100  # more mean that the model repeats itself
+NEARBY_LENGTH: Final = 300  # characters around a label that are examined
 SENTENCE_ENDINGS: Final = (".", "!", "?", "。", "！", "？")
 # How a line ends whose sentence goes on in the next, or that asks for a value which is no verdict.
 LABEL_CONTINUES: Final = re.compile(
@@ -65,29 +65,29 @@ NUMBER_SIGN: Final = re.compile(r"(?:[-−–+.,~∼≈<≤≥±¬!≠?$€£/^]
 MAX_LAST_LINES: Final = 6
 
 
-def parse_text_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
+def parse_text_verdicts(context: ReplyContext, text: str) -> ParsedVerdicts:
     """The label in the declared form, or alone on the last line. Labels inside prose never count."""
-    (aspect,) = asked.spec.aspects
+    (aspect,) = context.spec.aspects
     text = text.strip()
-    labels = find_labels_at_end(asked, text) or find_labels_before_remark(asked, text)
+    labels = find_labels_at_end(context, text) or find_labels_before_remark(context, text)
     if not labels:
         raise UnreadableReply("The reply does not end in a verdict of the form that the rubric declares.")
     labels += find_other_statements(aspect, strip_end_marks(text))
-    verdicts = {parse_text_verdict(asked.spec, aspect, label) for label in labels}
+    verdicts = {parse_text_verdict(context.spec, aspect, label) for label in labels}
     if len(verdicts) > 1:
         raise UnreadableReply(f"The reply gives more than one verdict: {', '.join(dict.fromkeys(labels))}.")
     return {aspect.key: verdicts.pop()}, text
 
 
-def find_labels_at_end(asked: ReplyContext, text: str) -> list[str]:
-    """The labels in the declared form, also where marks that say nothing follow them; else that of the last line."""
-    (aspect,) = asked.spec.aspects
-    pattern = verdict_pattern(asked.spec)
-    if asked.in_line and not text.endswith(tuple(bracketed_label_pattern(aspect))):
+def find_labels_at_end(context: ReplyContext, text: str) -> list[str]:
+    """The labels in the declared form, also before closing marks; else the label of the last line."""
+    (aspect,) = context.spec.aspects
+    pattern = verdict_pattern(context.spec)
+    if context.in_line and not text.endswith(tuple(bracketed_label_pattern(aspect))):
         return []
     plain = strip_end_marks(text)
     found = (
-        next(filter(None, (find_pattern_labels(asked, pattern, form) for form in reply_variants(text, plain))), [])
+        next(filter(None, (find_pattern_labels(context, pattern, form) for form in reply_variants(text, plain))), [])
         if pattern
         else []
     )
@@ -95,7 +95,7 @@ def find_labels_at_end(asked: ReplyContext, text: str) -> list[str]:
 
 
 def reply_variants(text: str, plain: str) -> Iterator[str]:
-    """The reply as it is, and without what is around its verdict or in it and says nothing; each only once."""
+    """The reply, and its variants without decoration around or inside the verdict; each only once."""
     yield text
     if plain != text:
         yield plain
@@ -107,10 +107,10 @@ def reply_variants(text: str, plain: str) -> Iterator[str]:
         yield LATEX.sub(r"\1", plain)
 
 
-def find_pattern_labels(asked: ReplyContext, pattern: str, text: str) -> list[str]:
-    """Every label that the rubric's pattern finds and nothing beside it denies: its one group, or the whole match.
+def find_pattern_labels(context: ReplyContext, pattern: str, text: str) -> list[str]:
+    """The labels that the rubric's pattern finds and no words around them deny.
 
-    Words that a judged text holds too may be quoted from it: they count as the whole last line alone.
+    Words that also occur in a judged text may be quoted: they count only as the whole last line.
     """
     found = find_stored_pattern(pattern, text)
     befores = [text[max(one.start - NEARBY_LENGTH, 0) : one.start] for one in found]
@@ -124,8 +124,8 @@ def find_pattern_labels(asked: ReplyContext, pattern: str, text: str) -> list[st
     ]
     if found and not own and found[-1].end > len(text.rstrip().rpartition("\n")[0]):
         raise UnreadableReply("The reply denies the verdict that it ends in, or gives it as another's.")
-    found, judged = own, asked.judged
-    if found and is_label_retracted(asked, found[-1].label, text[found[-1].end :]):
+    found, judged = own, context.judged
+    if found and is_label_retracted(context, found[-1].label, text[found[-1].end :]):
         raise UnreadableReply("The reply takes its verdict back.")
     if not found or judged is None:
         return [one.label for one in found]
@@ -142,14 +142,14 @@ def find_pattern_labels(asked: ReplyContext, pattern: str, text: str) -> list[st
 
 
 def text_after_match(one: PatternMatch, text: str) -> str:
-    """What follows a match, or the label in it where no more words belong to the match."""
+    """The text after a match, or after its label if the match has no more words."""
     tail = text[one.span[1] : one.end]
     end = one.span[1] if one.label and not re.search(r"[^\W_]{2}", tail) else one.end
     return text[end : one.end + NEARBY_LENGTH].lstrip("])")
 
 
 def is_own_label(one: PatternMatch, text: str) -> bool:
-    """Whether a label is whole, with the sign before it, and the word that leads on to it says no more of itself.
+    """Whether a label is complete, with its sign, and the word before it does not restrict it.
 
     “Clarity score: 4” is not the score, and “Score: -4” is not 4.
     """
@@ -163,18 +163,18 @@ def is_own_label(one: PatternMatch, text: str) -> bool:
     )
 
 
-def is_label_retracted(asked: ReplyContext, label: str, remark: str) -> bool:
-    """Whether the words behind a label that a pattern found take it back, or give the verdict to another."""
+def is_label_retracted(context: ReplyContext, label: str, remark: str) -> bool:
+    """Whether the words after a label retract it, or give the verdict to another side."""
     if not re.search(r"\w", remark):
         return False
-    (aspect,) = asked.spec.aspects
+    (aspect,) = context.spec.aspects
     if aspect.scale_min is None:
         label = next((one for one in map(aspect.label, aspect.choices) if one.casefold() == label.casefold()), "")
     return bool(label and (TAKEN_BACK.search(remark) or contradicts_label(aspect, label, remark)))
 
 
 def find_stored_pattern(pattern: str, text: str) -> list[PatternMatch]:
-    """Where the pattern of a stored rubric matches. Unreadable where that takes too long."""
+    """The matches of a stored rubric's pattern; UnreadableReply if that takes too long."""
     try:
         return find_matches(pattern, text) if pattern else []
     except PatternTimedOut as error:
@@ -182,7 +182,7 @@ def find_stored_pattern(pattern: str, text: str) -> list[PatternMatch]:
 
 
 def parse_last_line(aspect: AspectSpec, text: str) -> list[str]:
-    """The last line that is not empty, where it states one label and nothing else."""
+    """The last non-empty line, if it is one label alone."""
     lines = [line for line in strip_fence(text).splitlines() if line.strip(" \t`")]
     label = match_line_label(aspect, OPENING_TAG.sub("", lines[-1])) if lines else None
     if label and len(lines) > 1:
@@ -196,7 +196,7 @@ def parse_last_line(aspect: AspectSpec, text: str) -> list[str]:
 
 
 def is_foreign_number(aspect: AspectSpec, lines: Sequence[str], before: str) -> bool:
-    """Whether a number on the last line goes on with a list, or is the value of something else."""
+    """Whether a number on the last line continues a list, or is the value of something else."""
     number = int(lines[-1].strip(LABEL_ORNAMENTS))
     if re.match(rf"\W{{0,9}}{number - 1}[.)]", lines[-2]):
         return True
@@ -207,46 +207,45 @@ def is_foreign_number(aspect: AspectSpec, lines: Sequence[str], before: str) -> 
 
 
 def find_other_statements(aspect: AspectSpec, text: str) -> list[str]:
-    """The labels of lines that say “Verdict:” or the like, that are one in brackets, or that precede the last line.
+    """The labels of lines like “Verdict: A”, of bracketed labels, and of the line before the last.
 
-    Where labels are in brackets, a letter without them names anything: the answer to a question, for one.
+    If labels are bracketed, a bare letter may be anything, such as the answer to a question.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     leads = CHOICE_LEAD if aspect.scale_min is None else SCORE_LEAD
     if marked := bracketed_label_pattern(aspect):
-        said = [strip_lead(line) or line for line in lines if "[" in line]
-        return [label for label in marked for line in said if line.strip(LABEL_ORNAMENTS) == label]
+        bracketed = [strip_lead(line) or line for line in lines if "[" in line]
+        return [label for label in marked for line in bracketed if line.strip(LABEL_ORNAMENTS) == label]
     found = [label for line in lines if strip_lead(line, leads) and (label := match_line_label(aspect, line))]
     if len(lines) > 1 and match_line_label(aspect, lines[-1]):
         found += [label for label in [match_line_label(aspect, lines[-2])] if label]
     return found
 
 
-# ---- a remark after the label --------------------------------------------------------------
-
-
-def find_labels_before_remark(asked: ReplyContext, text: str) -> list[str]:
-    """The label that a remark follows which leaves it standing, on its own line or behind a label in brackets."""
-    (aspect,) = asked.spec.aspects
-    for head, remark in chain(split_after_lines(text), () if asked.is_cut_off else split_after_brackets(aspect, text)):
-        labels = find_labels_at_end(replace(asked, in_line=False), head)
+def find_labels_before_remark(context: ReplyContext, text: str) -> list[str]:
+    """The label before a remark that leaves it valid, on its own line or bracketed."""
+    (aspect,) = context.spec.aspects
+    for head, remark in chain(
+        split_after_lines(text), () if context.is_cut_off else split_after_brackets(aspect, text)
+    ):
+        labels = find_labels_at_end(replace(context, in_line=False), head)
         if labels:
             one = labels[0]
-            is_own = len({*labels, *find_all_labels(aspect, text)}) == 1 and not is_planted_label(asked, one)
-            is_closed = not asked.is_cut_off or one in bracketed_label_pattern(aspect)
+            is_own = len({*labels, *find_all_labels(aspect, text)}) == 1 and not is_planted_label(context, one)
+            is_closed = not context.is_cut_off or one in bracketed_label_pattern(aspect)
             return labels if is_own and is_closed and is_harmless_remark(aspect, one, remark) else []
     return []
 
 
 def split_after_lines(text: str) -> Iterator[tuple[str, str]]:
-    """The reply in two, at the end of each of its last lines."""
+    """The reply in two, split after each of its last lines."""
     lines = text.splitlines(keepends=True)
     for count in range(1, min(MAX_LAST_LINES, len(lines))):
         yield "".join(lines[:-count]), "".join(lines[-count:])
 
 
 def split_after_brackets(aspect: AspectSpec, text: str) -> Iterator[tuple[str, str]]:
-    """The reply in two, behind the last of each label in brackets, where a remark of its own begins there."""
+    """The reply in two, split after the last of each bracketed label, if a remark begins there."""
     for label in bracketed_label_pattern(aspect):
         head, found, remark = text.rpartition(label)
         remark = remark.lstrip("*_`\"'”’ ")
@@ -259,14 +258,14 @@ def bracketed_label_pattern(aspect: AspectSpec) -> list[str]:
 
 
 def find_all_labels(aspect: AspectSpec, text: str) -> set[str]:
-    """Labels in brackets wherever they stand, and those that are a whole line."""
+    """Bracketed labels anywhere, and labels that are a whole line."""
     lines = {label for line in text.splitlines() if (label := match_line_label(aspect, line))}
     return lines | {label for label in bracketed_label_pattern(aspect) if label in text}
 
 
-def is_planted_label(asked: ReplyContext, label: str) -> bool:
-    """Whether a judged text holds the label in brackets, or as a whole line."""
-    if asked.judged is None:
+def is_planted_label(context: ReplyContext, label: str) -> bool:
+    """Whether a judged text contains the label in brackets, or as a whole line."""
+    if context.judged is None:
         return False
-    (aspect,) = asked.spec.aspects
-    return any(label in find_all_labels(aspect, text) for text in list_all_texts(asked.judged()))
+    (aspect,) = context.spec.aspects
+    return any(label in find_all_labels(aspect, text) for text in list_all_texts(context.judged()))

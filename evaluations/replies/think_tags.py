@@ -1,6 +1,6 @@
-"""The marks that chat templates leave in a reply: of what the model thought before it spoke, and of the reply's end.
+"""The marks that chat templates leave in a reply: around the model's reasoning, and at the reply's end.
 
-Known are those in the chat templates and model cards of reasoning models and in the parsers of inference servers.
+They are those of the chat templates and model cards of reasoning models and of the parsers of inference servers.
 A mark counts in any case, with spaces or attributes in it, escaped for HTML or JSON.
 """
 
@@ -70,7 +70,7 @@ DETAILS: Final = "details"
 
 @dataclass(frozen=True)
 class ReasoningMark:
-    """Where thoughts begin or end, and the name that an opening and its closing mark share."""
+    """The start or end of reasoning, and the name that both marks share."""
 
     start: int
     end: int
@@ -80,11 +80,12 @@ class ReasoningMark:
 
 @dataclass(frozen=True)
 class SplitReply:
-    """A reply taken apart at its marks.
+    """A reply split at its marks.
 
-    ``before`` is what precedes the first mark, and ``is_opened`` whether that mark opens thoughts; ``spoken`` is the
-    text behind the last closing mark, empty where thoughts never end; ``rests`` is what follows each mark that ends
-    all thoughts, the longest first.
+    ``before``: the text before the first mark; ``is_opened``: whether that mark opens reasoning; ``spoken``: the text
+    after
+    the last closing mark, "" if reasoning never ends; ``rests``: the text after each mark that ends all reasoning, the
+    longest first.
     """
 
     spoken: str
@@ -95,7 +96,7 @@ class SplitReply:
 
 
 def split_reasoning(text: str) -> SplitReply:
-    """A mark that closes what was never opened ends all thoughts: a server may begin them in its prompt."""
+    """A closing mark without an opening one ends all reasoning: a server may open it in its prompt."""
     marks = find_marks(text)
     if not marks:
         return SplitReply(text)
@@ -118,7 +119,7 @@ def split_reasoning(text: str) -> SplitReply:
 
 
 def extract_reasoning(text: str) -> str:
-    """What the model thought in its reply before it spoke, without the last mark's reply; "" where it has no marks."""
+    """The model's reasoning in its reply; "" if there are no marks."""
     parts = split_reasoning(text)
     return text[: len(text) - len(parts.spoken)].strip() if parts.is_cut else ""
 
@@ -139,7 +140,7 @@ def find_marks(text: str) -> list[ReasoningMark]:
 
 
 def parse_mark(match: re.Match[str]) -> ReasoningMark | None:
-    """The mark that was found; None for the head of a message that says nothing of thoughts."""
+    """The mark that was found; None for a message header without reasoning."""
     kind = (match.lastgroup or "").rstrip("2")
     words = match[match.lastgroup or 0].casefold()
     name, closes = kind, kind in ("closes", "answers", "summary")
@@ -169,15 +170,12 @@ def mark_parts(words: str) -> list[str]:
 
 
 def is_mark_mention(text: str, mark: ReasoningMark) -> bool:
-    """Whether an opening mark is only named, between quotes."""
+    """Whether an opening mark is only mentioned, between quotes."""
     return not mark.closes and text[mark.start - 1 : mark.start] in QUOTES and text[mark.end : mark.end + 1] in QUOTES
 
 
-# ---- the end -------------------------------------------------------------------------------
-
-
 def strip_end_marks(text: str) -> str:
-    """The reply without the tokens and tags that may end it, and without a byte order mark before it."""
+    """The reply without end tokens and tags, and without a byte order mark."""
     text = text.strip("\ufeff\u200b").strip()
     end = len(text)
     while mark := find_end_mark(text, end):
@@ -188,7 +186,7 @@ def strip_end_marks(text: str) -> str:
 
 
 def find_end_mark(text: str, end: int) -> re.Match[str] | None:
-    """The mark that ends the text at ``end``; one that ends thoughts is none, since a reply may have ended with it."""
+    """The mark that ends the text at ``end``; marks that end reasoning do not count, since a reply may end so."""
     if text[end - 1 : end] not in (">", "]", "t", "l"):
         return None
     mark = END_MARK.search(text, max(end - MAX_MARK_LENGTH, 0), end)

@@ -56,21 +56,18 @@ class ReplyContext:
     in_line: bool = False
 
 
-# ---- one verdict ---------------------------------------------------------------------------
-
-
 def parse_verdict_value(spec: RubricSpec, aspect: AspectSpec, given: object) -> VerdictValue:
     return parse_score(aspect, given) if is_pointwise(spec) else parse_choice(aspect, given)
 
 
 def parse_text_verdict(spec: RubricSpec, aspect: AspectSpec, label: str) -> VerdictValue:
-    """In plain text a number is written as a word, on every scale."""
+    """The verdict of a label in plain text, where numbers are words."""
     is_number = is_pointwise(spec) and NUMBER.fullmatch(label.strip())
     return parse_verdict_value(spec, aspect, float(label) if is_number else label)
 
 
 def parse_choice(aspect: AspectSpec, label: object) -> Choice:
-    """The choice that the label stands for; Unreadable where it was not offered."""
+    """The choice of this label; UnreadableReply if it was not offered."""
     if isinstance(label, list) and len(label) == 1:
         (label,) = label
     if isinstance(label, int) and not isinstance(label, bool):
@@ -82,9 +79,9 @@ def parse_choice(aspect: AspectSpec, label: object) -> Choice:
 
 
 def parse_score(aspect: AspectSpec, given: object) -> float:
-    """The value that was given; Unreadable off the scale: it is never moved onto it.
+    """The value on the scale; UnreadableReply if it is off the scale: it is never moved onto it.
 
-    A number in quotes counts where the schema offers it so: on a scale in steps.
+    Quoted numbers count on stepped scales only, where the schema offers them so.
     """
     by_word = {format_value(value): value for value in scale_values(aspect)}
     if isinstance(given, str) and (word := bare_number(aspect, given)) in by_word:
@@ -106,11 +103,8 @@ def excerpt_value(given: object) -> str:
     return json.dumps(given, ensure_ascii=False)[:80]
 
 
-# ---- the words of a reply ------------------------------------------------------------------
-
-
 def strip_fence(reply: str) -> str:
-    """The reply, without a code fence or a tag around all of it."""
+    """The reply without a code fence or a tag around it."""
     text = OPENING_TAG.sub("", reply.strip(), count=1)
     if text.startswith("```"):
         text = text.removesuffix("```")[3:].lstrip(ascii_letters)
@@ -118,7 +112,7 @@ def strip_fence(reply: str) -> str:
 
 
 def squeeze_quotation(text: str) -> str:
-    """The text as it is compared with a quotation of it: without white space and quotes, in one case."""
+    """The text without white space and quotes, case-folded, for comparison with quotations."""
     text = "".join(text.split()).casefold()
     for quote in QUOTE_MARKS:
         text = text.replace(quote, "")

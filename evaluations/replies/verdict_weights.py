@@ -24,9 +24,9 @@ from evaluations.replies.reply_format import (
 )
 from evaluations.replies.reply_parser import ParsedReply
 
-# What a choice is worth, to the side that it names first.
+# The worth of a choice, from the view of A.
 CHOICE_WORTH: Final[Mapping[Choice, float]] = {Choice.A: 1.0, Choice.TIE: 0.5, Choice.BOTH_BAD: 0.5, Choice.B: 0.0}
-# Of the probability: so much must lie on labels that were offered, and so little on tokens that begin several.
+# Shares of the probability: the least on offered labels, and the most on tokens that begin several of them.
 MIN_LABEL_MASS: Final = 0.5
 MAX_AMBIGUOUS_MASS: Final = 0.05
 # A token may hold the mark before a label and the one after it.
@@ -39,9 +39,9 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class WeighedReply:
-    """Aspect key → weight where it is known, and the verdict's tokens with their likeliest alternatives.
+    """Aspect key → weight where known, and the verdict's tokens with their likeliest alternatives.
 
-    Pairwise: how far towards A, from 1 to 0, in terms of A and B as stored. Pointwise: the mean value.
+    Pairwise: preference for A from 0 to 1, in terms of A and B as stored. Pointwise: the mean value.
     """
 
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class WeighedReply:
 
 
 def weigh_verdicts(
-    spec: RubricSpec, shown: ShownOrder, told: ParsedReply, text: str, tokens: Sequence[ReplyToken]
+    spec: RubricSpec, shown: ShownOrder, parsed: ParsedReply, text: str, tokens: Sequence[ReplyToken]
 ) -> WeighedReply:
     """Weigh what was read from ``text`` by the probabilities of its tokens."""
     begins = token_offsets(text, tokens)
@@ -59,7 +59,7 @@ def weigh_verdicts(
     for aspect in spec.aspects:
         span = locate_verdict(spec, aspect, text)
         offered = offered_labels(spec, aspect, text[slice(*span)]) if span else {}
-        if span is None or offered.get(text[slice(*span)].casefold()) != verdict_worth(aspect, shown, told):
+        if span is None or offered.get(text[slice(*span)].casefold()) != verdict_worth(aspect, shown, parsed):
             continue
         at = [
             place
@@ -74,23 +74,20 @@ def weigh_verdicts(
     return WeighedReply(weights, kept)
 
 
-def verdict_worth(aspect: AspectSpec, shown: ShownOrder, told: ParsedReply) -> float | None:
-    """What was read, as the number that it is worth in the order shown."""
-    if aspect.key in told.scores:
-        return told.scores[aspect.key]
-    choice = told.choices.get(aspect.key)
+def verdict_worth(aspect: AspectSpec, shown: ShownOrder, parsed: ParsedReply) -> float | None:
+    """The parsed verdict as a number, in the order shown."""
+    if aspect.key in parsed.scores:
+        return parsed.scores[aspect.key]
+    choice = parsed.choices.get(aspect.key)
     if choice is None:
         return None
     return CHOICE_WORTH[FLIPPED_CHOICES[choice] if shown == ShownOrder.SWAPPED else choice]
 
 
-# ---- places --------------------------------------------------------------------------------
-
-
 def token_offsets(text: str, tokens: Sequence[ReplyToken]) -> list[int] | None:
-    """Where each token begins, in bytes of the reply; None where they do not spell it out.
+    """The byte offset of each token in the reply; None if the tokens do not spell it.
 
-    Servers may tell of tokens before it (reasoning that they cut off) and after it (an end mark).
+    Servers may report tokens before it (removed reasoning) and after it (an end mark).
     """
     if not tokens:
         return None
@@ -111,7 +108,7 @@ def token_overlaps(begin: int, token: ReplyToken, span: Span) -> bool:
 
 
 def locate_verdict(spec: RubricSpec, aspect: AspectSpec, text: str) -> Span | None:
-    """Where the verdict stands: the last value under its key, else the last of the declared form, else a last line."""
+    """The span of the verdict: the last value under its key, else the last declared form, else the last line."""
     in_json = [*re.finditer(JSON_VALUE.format(key=re.escape(reply_key(aspect))), text, re.IGNORECASE)]
     if in_json:
         return trim_span(text, in_json[-1].span(in_json[-1].lastindex or 0), " ")
@@ -127,17 +124,14 @@ def locate_verdict(spec: RubricSpec, aspect: AspectSpec, text: str) -> Span | No
 
 
 def trim_span(text: str, span: Span, marks: str) -> Span | None:
-    """The span without what stands round its label; None where nothing is left."""
+    """The span without marks around the label; None if nothing is left."""
     inside = text[slice(*span)]
     begin, end = span[0] + len(inside) - len(inside.lstrip(marks)), span[1] - len(inside) + len(inside.rstrip(marks))
     return (begin, end) if begin < end else None
 
 
-# ---- labels --------------------------------------------------------------------------------
-
-
 def offered_labels(spec: RubricSpec, aspect: AspectSpec, written: str) -> dict[str, float]:
-    """Every label that could have stood there, in one case → what it is worth."""
+    """Every possible label, case-folded → its worth."""
     if not is_pointwise(spec):
         labels = [(aspect.label(choice).casefold(), CHOICE_WORTH[choice]) for choice in aspect.choices]
         return dict(labels) | {label.strip(LABEL_ORNAMENTS): worth for label, worth in labels}
@@ -147,25 +141,22 @@ def offered_labels(spec: RubricSpec, aspect: AspectSpec, written: str) -> dict[s
 
 
 def scale_grid(aspect: AspectSpec, decimals: int) -> list[float]:
-    """A scale without steps, in numbers as long as the one written; none where they are too many."""
+    """A continuous scale as numbers with these decimals; empty if they are too many."""
     low, high = scale_ends(aspect)
     count = round((high - low) * 10**decimals) + 1
     return [round(low + place / 10**decimals, decimals) for place in range(count)] if count <= MAX_SCALE_VALUES else []
 
 
 def matching_worths(offered: Mapping[str, float], begun: str, *, ended: bool) -> set[float]:
-    """What the labels are worth that this is, or that begin so: one value, several, or none."""
+    """The worths of the labels that begin so, or that are this if it has ``ended``: one, several, or none."""
     if ended:
         return {offered[begun]} if begun in offered else set()
     return {value for label, value in offered.items() if label.startswith(begun)}
 
 
-# ---- probabilities -------------------------------------------------------------------------
-
-
 @dataclass
 class ProbabilityTally:
-    """How much of the probability lies on each value, and on tokens that begin labels of several."""
+    """The probability of each value, and of tokens that begin labels of several."""
 
     on_values: dict[float, float] = field(default_factory=dict)
     ambiguous: float = 0.0
@@ -178,17 +169,18 @@ class ProbabilityTally:
             self.ambiguous += chance
 
     def mean(self) -> float | None:
-        told = sum(self.on_values.values())
-        if told < MIN_LABEL_MASS or self.ambiguous > MAX_AMBIGUOUS_MASS * told:
+        total = sum(self.on_values.values())
+        if total < MIN_LABEL_MASS or self.ambiguous > MAX_AMBIGUOUS_MASS * total:
             return None
-        return sum(value * chance for value, chance in self.on_values.items()) / told
+        return sum(value * chance for value, chance in self.on_values.items()) / total
 
 
 def weighted_mean(offered: Mapping[str, float], span: Span, tokens: Sequence[tuple[int, ReplyToken]]) -> float | None:
-    """The mean worth of the labels by their probability; None where it is unknown.
+    """The mean worth of the labels by probability; None if it is unknown.
 
-    Token by token: what could have stood in the place of one is counted there, and what did stand
-    is carried on until it can mean one value alone.
+    Token by token: alternatives are counted at each position, and the actual text is followed until it can only mean
+    one
+    value.
     """
     tally, chance, begun = ProbabilityTally(), 1.0, ""
     for place, (begin, token) in enumerate(tokens):
@@ -215,7 +207,7 @@ def alternative_worth(offered: Mapping[str, float], begun: str, other: bytes, *,
 
 
 def compact_token(token: ReplyToken) -> list[Any]:
-    """What is kept of a token: its text, its log probability, and those of the likeliest others."""
+    """A token for storage: its text, its log probability, and those of the likeliest alternatives."""
     others = [[readable_bytes(other), round(logprob, 4)] for other, logprob in token.likeliest]
     return [readable_bytes(token.text), round(token.logprob, 4), others]
 

@@ -13,7 +13,7 @@ from evaluations.api.authentication import token_user
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.problems import FieldError, Problem
-from evaluations.api.serializers import serialize_messages
+from evaluations.api.serializers import serialize_messages, serialize_row
 from evaluations.domain.choices import Choice
 from evaluations.domain.roles import Scope
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, RubricSpec
@@ -53,18 +53,7 @@ def list_rubrics(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> R
         newest=Max("versions__number"), judges=Count("versions__judges", distinct=True)
     )
     rows, more = paginate_by_cursor(paging, counted)
-    items = [
-        RubricOut(
-            id=row.pk,
-            name=row.name,
-            kind=RubricKind(row.kind),
-            origin=RubricOrigin(row.origin),
-            newest=row.newest,
-            judges=row.judges,
-        )
-        for row in rows
-    ]
-    return RubricPage(items=items, next=more)
+    return RubricPage(items=[serialize_row(RubricOut, row) for row in rows], next=more)
 
 
 @operations.get_one("/evaluations/{slug:slug}/rubrics/{int:pk}", Scope.READ, RubricDetailOut)
@@ -138,19 +127,11 @@ def serialize_rubric(rubric: Rubric, number: int | None) -> RubricDetailOut:
     shown = next((one for one in versions if number in (None, one.number)), None)
     if shown is None:
         raise Http404
-    return RubricDetailOut(
-        id=rubric.pk,
-        name=rubric.name,
-        kind=RubricKind(rubric.kind),
-        origin=RubricOrigin(rubric.origin),
+    return serialize_row(
+        RubricDetailOut,
+        rubric,
         versions=[
-            RubricVersionOut(
-                id=one.pk,
-                number=one.number,
-                is_frozen=one.frozen_at is not None,
-                judges=one.judges_made,
-                created_at=one.created_at,
-            )
+            serialize_row(RubricVersionOut, one, is_frozen=one.frozen_at is not None, judges=one.judges_made)
             for one in versions
         ],
         version=shown.number,
@@ -159,37 +140,7 @@ def serialize_rubric(rubric: Rubric, number: int | None) -> RubricDetailOut:
 
 
 def serialize_spec(spec: RubricSpec) -> RubricSpecOut:
-    return RubricSpecOut(
-        kind=spec.kind,
-        instructions=spec.instructions,
-        aspects=[serialize_aspect(one) for one in spec.aspects],
-        output_order=list(spec.output_order),
-        placeholders=dict(spec.placeholders),
-        answer_format=spec.answer_format,
-        few_shot=[dict(one) for one in spec.few_shot],
-        rationale_key=spec.rationale_key,
-        choices_key=spec.choices_key,
-    )
-
-
-def serialize_aspect(one: AspectSpec) -> AspectOut:
-    return AspectOut(
-        key=one.key,
-        name=one.name,
-        definition=one.definition,
-        offers_tie=one.offers_tie,
-        offers_both_bad=one.offers_both_bad,
-        labels=dict(one.labels),
-        scale_min=one.scale_min,
-        scale_max=one.scale_max,
-        scale_step=one.scale_step,
-        scale_labels=dict(one.scale_labels),
-        tie_margin=one.tie_margin,
-        reply_key=one.reply_key,
-    )
-
-
-# ---- what a program wrote ------------------------------------------------------------------
+    return serialize_row(RubricSpecOut, spec, aspects=[serialize_row(AspectOut, one) for one in spec.aspects])
 
 
 def parse_spec(sent: RubricSpecIn) -> RubricSpec:
@@ -202,9 +153,9 @@ def parse_spec(sent: RubricSpecIn) -> RubricSpec:
         refuse_spec("output_order", "The order of the reply names every aspect once, and no other.")
     for place, aspect in enumerate(sent.aspects):
         refuse_aspect_of_other_kind(place, aspect, sent.kind)
-    told = sent.model_dump(exclude={"aspects", "output_order", "few_shot"})
+    fields = sent.model_dump(exclude={"aspects", "output_order", "few_shot"})
     return RubricSpec(
-        **told,
+        **fields,
         aspects=tuple(AspectSpec(**one.model_dump()) for one in sent.aspects),
         output_order=tuple(order),
         few_shot=tuple(sent.few_shot),

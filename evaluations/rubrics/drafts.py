@@ -1,4 +1,4 @@
-"""A rubric in the making, with a preview of the prompt that it would send."""
+"""The draft of a rubric, with a preview of its prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from evaluations.rubrics.selectors import missing_placeholder_warnings, use_know
 
 @dataclass(frozen=True)
 class RubricPreview:
-    """What would be sent about ``comparison``, None for a made-up one; or why nothing can be.
+    """The prompt about ``comparison`` (None: a made-up one), or the ``problem`` that prevents it.
 
     ``warnings`` name what the evaluation's data has and the prompt leaves out.
     """
@@ -40,7 +40,7 @@ class RubricPreview:
 
 @dataclass(frozen=True)
 class PromptDraft:
-    """A prompt of a pasted document, the rubric that it seems to be, and every placeholder that stands in it."""
+    """A prompt of a pasted document, its guessed rubric, and all its placeholders."""
 
     prompt: PastedPrompt
     spec: RubricSpec
@@ -48,7 +48,7 @@ class PromptDraft:
 
     @property
     def unknown(self) -> list[str]:
-        """The placeholders whose name does not say what they stand for."""
+        """The placeholders whose meaning could not be guessed."""
         return find_unmapped_placeholders(self.spec.instructions, self.spec.placeholders)
 
     @property
@@ -62,22 +62,22 @@ def find_prompt_drafts(document: str) -> list[PromptDraft]:
 
 
 def document_boilerplate(document: str) -> list[Boilerplate]:
-    """What seems to come from the page round a prompt; nothing where prompts are taken out of Python code anyway."""
+    """The text around the prompt that seems to come from a web page; none if the document is Python code."""
     return [] if find_python_prompts(document) else find_boilerplate(document)
 
 
 def clean_document(document: str) -> str:
-    """The document without what ``document_boilerplate`` finds in it."""
+    """The document without its boilerplate."""
     return document if find_python_prompts(document) else remove_boilerplate(document)
 
 
 def apply_placeholder_fields(evaluation: Evaluation, draft: PromptDraft, fields: Mapping[str, str]) -> RubricSpec:
-    """The rubric with what a person says its placeholders stand for, its aspects called as they are here."""
+    """The rubric with the chosen placeholder fields, and with the evaluation's aspect names."""
     return use_known_aspect_names(evaluation, guess_rubric(draft.prompt, fields))
 
 
 def preview_rubric(evaluation: Evaluation, spec: RubricSpec) -> RubricPreview:
-    """The prompt that this wording makes of the comparison that people meet first."""
+    """The prompt that this rubric makes of the first comparison in review order."""
     try:
         refuse_unusable_rubric(spec)
         refuse_slow_pattern(spec)
@@ -95,6 +95,6 @@ def preview_rubric(evaluation: Evaluation, spec: RubricSpec) -> RubricPreview:
 
 
 def fence_key_in_use(evaluation: Evaluation) -> str:
-    """The fence key of the evaluation's judges; before there is one its delimiters are only like theirs."""
+    """The fence key of the evaluation's judges; a dummy before there are any."""
     judges = Judge.objects.filter(evaluation=evaluation).exclude(fence_key="")
     return judges.order_by("pk").values_list("fence_key", flat=True).first() or "draft"

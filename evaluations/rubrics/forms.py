@@ -29,7 +29,6 @@ from evaluations.rubrics.formsets import (
 from evaluations.web.forms import KeyValueField, MultilineField
 
 REFERENCE_METRIC: Final = "reference-metric"
-
 BUILTIN_CHOICES: Final = [
     (
         "six-aspect",
@@ -82,11 +81,8 @@ class RubricNameForm(forms.Form):
 
 
 ASPECT_PREFIX: Final = "form"
-
 PREVIEW_STEP: Final = "look"  # the step that changes nothing and shows the prompt
-
 TEXT_ANSWER: Final = "text"
-
 ANSWER_CHOICES = [
     ("json", "A JSON object, its reasons before its verdict"),
     ("two_step", "Two steps: a free text first, and then, asked once more, the verdict alone"),
@@ -153,7 +149,7 @@ class RubricVersionForm(forms.Form):
 
 @dataclass
 class RubricEditor:
-    """The three forms together."""
+    """The three forms of the editor."""
 
     kind: RubricKind
     version: RubricVersionForm
@@ -166,7 +162,7 @@ class RubricEditor:
 
     @property
     def opens_answer(self) -> bool:
-        """Whether the form of the answer is out of the ordinary, or wrong: then it stands open."""
+        """Whether the answer section is unfolded: it has unusual values, or errors."""
         form = self.version
         wrong = any(form[name].errors for name in ANSWER_FIELDS)
         return wrong or bool(form["placeholders"].value()) or form["answer"].value() != "json"
@@ -194,7 +190,7 @@ class RubricEditor:
 
 
 def make_editor(kind: RubricKind, values: dict[str, Any], aspects: FormRows, examples: FormRows) -> RubricEditor:
-    """The forms with these values, not sent yet."""
+    """The unbound forms with these values."""
     return RubricEditor(
         kind,
         RubricVersionForm(initial=values),
@@ -219,7 +215,7 @@ def bind_editor(kind: RubricKind, data: QueryDict) -> RubricEditor:
 
 
 def rearrange_editor(kind: RubricKind, data: QueryDict, step: str) -> RubricEditor:
-    """What was typed, unchecked, after a step such as ``add``, ``up 3`` or ``example remove 0``."""
+    """The typed values, unchecked, after a step such as ``add``, ``up 3`` or ``example remove 0``."""
     aspects = read_typed_rows(data, ASPECT_FORMS[kind], ASPECT_PREFIX, MAX_ASPECTS)
     examples = read_typed_rows(data, EXAMPLE_FORMS[kind], EXAMPLE_PREFIX, MAX_EXAMPLES)
     if step.startswith(f"{EXAMPLE_PREFIX} "):
@@ -270,7 +266,7 @@ class PasteForm(forms.Form):
 
 
 class PlaceholderForm(forms.Form):
-    """A select for every placeholder of a prompt; those that were guessed are filled in."""
+    """A select per placeholder of a prompt, with the guesses filled in."""
 
     def __init__(self, data: QueryDict | None, placeholders: Sequence[str], guessed: Mapping[str, str]) -> None:
         super().__init__(data)

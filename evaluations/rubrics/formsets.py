@@ -17,7 +17,7 @@ FormRows = list[dict[str, Any]]
 
 
 def rearrange_rows(rows: FormRows, step: str, *, new: Mapping[str, Any], most: int) -> FormRows:
-    """The rows after ``add``, ``remove 3``, ``up 3`` or ``down 3``; an odd step changes nothing."""
+    """The rows after ``add``, ``remove 3``, ``up 3`` or ``down 3``; other steps change nothing."""
     word, _, given = step.partition(" ")
     place = int(given) if given.isdecimal() else -1
     if word == "add" and len(rows) < most:
@@ -38,7 +38,6 @@ def read_typed_rows(data: Mapping[str, Any], form: type[forms.Form], prefix: str
 
 
 MAX_ASPECTS: Final = 40
-
 CODE_ATTRS: Final = {"class": "mono", "spellcheck": "false", "autocapitalize": "none", "autocomplete": "off"}
 
 
@@ -127,7 +126,7 @@ class AspectFormSet(forms.BaseFormSet):  # type: ignore[type-arg]  # Django's ow
             raise forms.ValidationError("A rubric asks about one aspect at least: add one.")
 
     def output_order(self) -> tuple[str, ...]:
-        """Keys as the answer has them. Equal or missing places keep the order of the page."""
+        """The keys in the order of the answer. Equal or missing places keep the order of the page."""
         in_reply = sorted(self.forms, key=lambda form: form.cleaned_data["reply_place"] or MAX_ASPECTS)
         return tuple(form.cleaned_data["key"] for form in in_reply)
 
@@ -162,17 +161,15 @@ def initial_aspect_values(spec: RubricSpec) -> FormRows:
 
 
 def trim_decimal(value: Any) -> Any:
-    """Whole numbers without “.0”."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 MAX_EXAMPLES: Final = 20
-
 EXAMPLE_PREFIX: Final = "example"
 
 
 class ExampleForm(forms.Form):
-    """``one`` and ``many`` are what an example calls its verdict: on a single aspect, and by the keys of several."""
+    """A worked example. ``one`` and ``many`` are its keys for a single verdict and for verdicts by aspect."""
 
     one: str
     many: str
@@ -182,24 +179,22 @@ class ExampleForm(forms.Form):
     expected_output = MultilineField(label="Reference answer", rows=2, required=False)
 
     def given(self) -> dict[str, Any]:
-        """What was filled in, as the version keeps it."""
         filled = {name: value for name, value in self.cleaned_data.items() if value and name != "verdict"}
-        verdicts: dict[str, Any] = {key: self.value_of(said) for key, said in self.cleaned_data["verdict"].items()}
+        verdicts: dict[str, Any] = {key: self.value_of(typed) for key, typed in self.cleaned_data["verdict"].items()}
         return filled | ({self.one: verdicts[""]} if "" in verdicts else {self.many: verdicts})
 
     def clean_verdict(self) -> dict[str, str]:
         verdicts: dict[str, str] = self.cleaned_data["verdict"]
-        for said in verdicts.values():
-            self.value_of(said)
+        for typed in verdicts.values():
+            self.value_of(typed)
         return verdicts
 
-    def value_of(self, said: str) -> Any:
-        """The verdict as the version keeps it, from what was typed."""
-        return said
+    def value_of(self, typed: str) -> Any:
+        return typed
 
 
 class VerdictField(KeyValueField):
-    """A verdict alone, under an empty key, or one for each aspect: “clarity = A”, a line each."""
+    """One verdict, under an empty key, or one per aspect: “clarity = A”, a line each."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(widget=forms.Textarea(attrs={"rows": 2, "class": "mono", "spellcheck": "false"}), **options)
@@ -235,13 +230,13 @@ class ScoreExampleForm(ExampleForm):
         help_text="A number. Where several aspects are asked, one a line, such as “clarity = 4”.",
     )
 
-    def value_of(self, said: str) -> float:
+    def value_of(self, typed: str) -> float:
         try:
-            score = float(said)
+            score = float(typed)
         except ValueError:
             score = nan
         if not isfinite(score):
-            raise forms.ValidationError(f"“{said}” is no number: write the score as one.")
+            raise forms.ValidationError(f"“{typed}” is no number: write the score as one.")
         return score
 
 
@@ -271,7 +266,7 @@ def initial_example_values(spec: RubricSpec) -> FormRows:
 
 
 def initial_example_verdicts(example: Mapping[str, Any], spec: RubricSpec) -> dict[str, Any]:
-    """As it is typed: alone under an empty key, or by the aspects in the order in which they are asked."""
+    """The verdicts as typed: under an empty key, or by aspect in the rubric's order."""
     form = EXAMPLE_FORMS[spec.kind]
     if form.many not in example:
         return {"": format_example_number(example.get(form.one, ""))}
@@ -285,7 +280,7 @@ def format_example_number(value: Any) -> Any:
 
 
 def describe_examples(spec: RubricSpec) -> list[list[tuple[str, str]]]:
-    """What each example holds, under the names that its form has for it."""
+    """The contents of each example with the labels of its form."""
     form = EXAMPLE_FORMS[spec.kind]()
     return [
         [

@@ -11,9 +11,6 @@ from evaluations.domain.rubrics import RubricKind, RubricOrigin
 BoundedNumber = Annotated[float, Field(ge=-1e12, le=1e12)]
 
 
-# ---- rubrics -------------------------------------------------------------------------------
-
-
 class AspectOut(Schema):
     """What is asked about one aspect. The scale is null for pairwise aspects."""
 

@@ -35,7 +35,7 @@ def get_builtin_rubric(name: str, *, metric: str = "", reason_key: str = "") -> 
 
 
 def get_current_builtin(version: RubricVersion) -> RubricSpec | None:
-    """The current words of a built-in rubric, where this version has earlier ones. Its own examples stay."""
+    """The current text of a built-in rubric, if this version has an earlier one. Its own examples are kept."""
     if version.rubric.origin != RubricOrigin.BUILTIN or version.layout == CURRENT_LAYOUT:
         return None
     spec = version.spec()
@@ -48,13 +48,13 @@ def get_current_builtin(version: RubricVersion) -> RubricSpec | None:
 
 
 def use_known_aspect_names(evaluation: Evaluation, spec: RubricSpec) -> RubricSpec:
-    """The rubric with its aspects called as they are called in this evaluation."""
+    """The rubric with the evaluation's names of its aspects."""
     known = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "name"))
     aspects = tuple(replace(aspect, name=known.get(aspect.key, aspect.name)) for aspect in spec.aspects)
     return replace(spec, aspects=aspects)
 
 
-# What a judge does not see, by the field that a pasted prompt has no placeholder for.
+# What a judge does not see, by the field without a placeholder in a pasted prompt.
 NOT_SEEN_WARNINGS: Final = {
     "query": "The prompt has no placeholder for the query. The judge will not see the conversation that the responses "
     "answer.",
@@ -66,7 +66,7 @@ NOT_SEEN_WARNINGS: Final = {
 
 
 def missing_placeholder_warnings(evaluation: Evaluation, spec: RubricSpec) -> list[str]:
-    """A sentence for every text that the evaluation's queries have and a pasted prompt has no placeholder for."""
+    """A sentence per text that the evaluation's queries have and the prompt has no placeholder for."""
     queries = Query.objects.filter(evaluation=evaluation).order_by()
     holding = {
         "query": queries.exclude(messages=[]),

@@ -22,7 +22,7 @@ from evaluations.rubrics.selectors import get_builtin_rubric, use_known_aspect_n
 
 FewShotExamples = Sequence[Mapping[str, Any]]
 
-# What rubrics could not say at first. Unsaid it stays out of the sum: versions of that time keep theirs.
+# Fields that were added later. At their defaults they stay out of the hash, so that older hashes stay valid.
 SPEC_DEFAULTS: Final = {"rationale_key": "rationale", "choices_key": "choices", "layout": FIRST_LAYOUT}
 ASPECT_DEFAULTS: Final = {"scale_labels": {}, "tie_margin": 0.0, "reply_key": "", "lower_is_better": False}
 
@@ -31,7 +31,7 @@ ASPECT_DEFAULTS: Final = {"scale_labels": {}, "tie_margin": 0.0, "reply_key": ""
 def add_rubric(
     evaluation: Evaluation, *, name: str, spec: RubricSpec, origin: RubricOrigin, user: User | None
 ) -> RubricVersion:
-    """A rubric with its first version. Aspects of a known key are shared, not made again."""
+    """A rubric with its first version. Aspects with known keys are shared."""
     rubric = Rubric.objects.create(evaluation=evaluation, name=name, kind=spec.kind, origin=origin)
     version = add_rubric_version(rubric, spec, number=1)
     record_event("created", rubric, user=user, evaluation=evaluation, after={"name": name, "version": 1})
@@ -41,7 +41,7 @@ def add_rubric(
 def create_rubric(
     evaluation: Evaluation, *, name: str, spec: RubricSpec, origin: RubricOrigin, user: User | None
 ) -> RubricVersion:
-    """A rubric that a person asks for: a name of its own, and words that a judge can be asked with."""
+    """A rubric that a person writes: it needs a unique name, and a text that judges can use."""
     name = name.strip()
     if not 1 <= len(name) <= 120:
         raise InputRefused("A rubric needs a name of at most 120 characters.")
@@ -63,10 +63,10 @@ def create_builtin_rubric(
     few_shot: FewShotExamples = (),
     user: User | None,
 ) -> RubricVersion:
-    """A rubric in our own words. A metric and its reason can have other names where there is a metric.
+    """A built-in rubric. Only the reference metric takes names for its metric and reason.
 
-    Without a name it is called as its metric, or as what it is. An aspect keeps the name that it
-    has in the evaluation. ``few_shot`` takes the place of the rubric's own examples.
+    Without a name it is named after its metric or after itself. Aspects keep their names in the evaluation.
+    ``few_shot`` replaces the rubric's own examples.
     """
     metric, reason_key = metric.strip(), reason_key.strip()
     spec = get_builtin_rubric(builtin, metric=metric, reason_key=reason_key)
@@ -80,13 +80,13 @@ def create_builtin_rubric(
 def create_next_version(
     rubric: Rubric, spec: RubricSpec, *, user: User | None, for_reviews: bool = False
 ) -> RubricVersion:
-    """An edit makes the next version; what was judged by the earlier ones stays theirs.
+    """The next version of a rubric; earlier ones keep what was judged by them.
 
-    ``for_reviews``: people are asked by it from now on.
+    ``for_reviews``: reviewers use it from now on.
     """
     if spec.kind != rubric.kind:
         raise InputRefused(f"“{rubric.name}” is a {rubric.kind} rubric and stays one: make another rubric for this.")
-    if rubric.origin != RubricOrigin.IMPORTED:  # that one is never put to a judge
+    if rubric.origin != RubricOrigin.IMPORTED:  # imported ones never reach a judge
         refuse_unusable_rubric(spec)
         refuse_slow_pattern(spec)
     refuse_renamed_aspects(rubric.evaluation, spec)
@@ -103,7 +103,7 @@ def create_next_version(
 
 
 def refuse_renamed_aspects(evaluation: Evaluation, spec: RubricSpec) -> None:
-    """An aspect is one row for all rubrics and raters: a new name would rename what others were asked."""
+    """Refuse new names for known aspects: an aspect is one row for all rubrics and raters."""
     known = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "name"))
     for aspect in spec.aspects:
         name = known.get(aspect.key, aspect.name)
@@ -155,13 +155,13 @@ def add_rubric_version(rubric: Rubric, spec: RubricSpec, *, number: int) -> Rubr
 
 def lock_aspects(evaluation_id: int) -> None:
     """Lock the evaluation's aspect slots until the transaction ends."""
-    # Not as a key: rows that belong to the evaluation are still written meanwhile, and one of them by whoever waits.
+    # Without the key: others still write rows of the evaluation meanwhile, among them those who wait for this lock.
     evaluation = Evaluation.objects.select_for_update(no_key=True).filter(pk=evaluation_id)
     list(evaluation.values_list("pk"))
 
 
 def freeze_version(version: RubricVersion) -> None:
-    """A version that was used never changes again."""
+    """Freeze a version that is used, so that it never changes again."""
     if version.frozen_at is not None:
         return
     RubricVersion.objects.filter(pk=version.pk, frozen_at__isnull=True).update(frozen_at=timezone.now())
@@ -170,11 +170,11 @@ def freeze_version(version: RubricVersion) -> None:
 def hash_rubric(spec: RubricSpec) -> str:
     """The SHA-256 of a rubric's content; equal content gives an equal hash."""
     if is_template(spec.placeholders):
-        spec = replace(spec, layout=FIRST_LAYOUT)  # a pasted prompt is in no layout
-    said = drop_defaults(asdict(spec), SPEC_DEFAULTS)
-    said["aspects"] = [drop_defaults(aspect, ASPECT_DEFAULTS) for aspect in said["aspects"]]
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        spec = replace(spec, layout=FIRST_LAYOUT)  # a pasted prompt has no layout
+    fields = drop_defaults(asdict(spec), SPEC_DEFAULTS)
+    fields["aspects"] = [drop_defaults(aspect, ASPECT_DEFAULTS) for aspect in fields["aspects"]]
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
-def drop_defaults(said: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in said.items() if name not in defaults or value != defaults[name]}
+def drop_defaults(fields: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in defaults or value != defaults[name]}

@@ -1,4 +1,4 @@
-"""Pages on which rubrics are read and written."""
+"""The pages of rubrics."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -42,6 +42,7 @@ from evaluations.rubrics.forms import (
 from evaluations.rubrics.formsets import describe_examples
 from evaluations.rubrics.selectors import get_current_builtin, missing_placeholder_warnings
 from evaluations.rubrics.services import create_builtin_rubric, create_next_version, create_rubric
+from evaluations.web.forms import submit_form
 from evaluations.web.pagination import paginate
 
 
@@ -53,7 +54,7 @@ def render_editor(
     seen: RubricPreview | None,
     status: int = 200,
 ) -> HttpResponse:
-    """The page, or the prompt alone where htmx asks what it looks like by now."""
+    """The page, or the prompt alone if htmx asks for the preview."""
     asks_for_look = request.htmx and request.POST.get("step") == PREVIEW_STEP  # type: ignore[attr-defined]
     template = "rubric_next/_look.html" if asks_for_look else template
     return render(request, template, {**context, "page": "rubrics", "editor": editor, "look": seen}, status=status)
@@ -75,7 +76,7 @@ def answer_editor(
 ) -> HttpResponse:
     """Answer a POST of the editor: preview the prompt, rearrange a list, or save; ``write`` returns the next address.
 
-    ``about``: a form beside the editor that must be filled in as well.
+    ``about``: a second form that must be valid as well.
     """
     step = request.POST.get("step")
     if step is None:
@@ -138,7 +139,7 @@ def list_versions(rubric: Rubric) -> QuerySet[RubricVersion]:
 
 
 def choose_version(versions: list[RubricVersion], number: str) -> RubricVersion:
-    """The version of that number; without one the newest."""
+    """The version with this number; the newest by default."""
     for version in versions:
         if not number or str(version.number) == number:
             return version
@@ -146,7 +147,6 @@ def choose_version(versions: list[RubricVersion], number: str) -> RubricVersion:
 
 
 def can_have_next_version(rubric: Rubric) -> bool:
-    """An imported rubric only names what a file held."""
     return rubric.origin != RubricOrigin.IMPORTED
 
 
@@ -160,23 +160,17 @@ def get_continuable_rubric_or_404(user: User, slug: str, pk: int) -> Rubric:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rubric_new(request: HttpRequest, slug: str) -> HttpResponse:
-    """The three ways; a POST takes the first."""
+    """The three ways to a rubric; a POST creates a built-in one."""
     user = cast(User, request.user)
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     form = BuiltinForm(request.POST if request.method == "POST" else None)
-    if form.is_valid() and (version := create_builtin_from_form(form, evaluation, user)):
+    if form.is_valid() and (
+        version := submit_form(form, create_builtin_rubric, evaluation, **form.cleaned_data, user=user)
+    ):
         messages.success(request, f"“{version.rubric}” is here. Make a judge with it, or write a version of your own.")
         return redirect("rubric", slug, version.rubric_id)
     context = {"page": "rubrics", "evaluation": evaluation, "form": form, "paste": PasteForm()}
     return render(request, "rubric_new/rubric_new.html", context, status=422 if form.is_bound else 200)
-
-
-def create_builtin_from_form(form: BuiltinForm, evaluation: Evaluation, user: User) -> RubricVersion | None:
-    try:
-        return create_builtin_rubric(evaluation, **form.cleaned_data, user=user)
-    except InputRefused as refused:
-        form.add_error(None, str(refused))
-        return None
 
 
 NEXT_VERSION_TEMPLATE = "rubric_next/rubric_next.html"
@@ -184,9 +178,9 @@ NEXT_VERSION_TEMPLATE = "rubric_next/rubric_next.html"
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rubric_next(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The form; a POST with a ``step`` changes its lists or looks at the prompt, any other writes the version.
+    """The editor; a POST with a ``step`` rearranges its lists or previews, any other writes the version.
 
-    ``?text=builtin`` begins with the current words of a built-in rubric instead of those of the latest version.
+    ``?text=builtin`` starts from the current text of a built-in rubric instead of the latest version's.
     """
     user = cast(User, request.user)
     rubric = get_continuable_rubric_or_404(user, slug, pk)
@@ -217,13 +211,13 @@ FIRST_VERSION_TEMPLATE = "rubric_write/rubric_write.html"
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rubric_write(request: HttpRequest, slug: str) -> HttpResponse:
-    """The editor of a first version; ``kind`` says whether it compares or scores."""
+    """The editor of a first version; ``kind`` is pairwise or pointwise."""
     user = cast(User, request.user)
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     kind = parse_rubric_kind((request.POST if request.method == "POST" else request.GET).get("kind", ""))
     if request.method != "POST":
         return open_first_version(request, evaluation, make_blank_rubric(kind))
-    # A step of the editor is no time to ask for the name.
+    # Steps of the editor do not require the name.
     about = RubricNameForm(initial=request.POST.dict()) if "step" in request.POST else RubricNameForm(request.POST)
 
     def write(spec: RubricSpec, editor: RubricEditor) -> str:
@@ -239,7 +233,6 @@ def rubric_write(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def parse_rubric_kind(word: str) -> RubricKind:
-    """The rubric kind; pairwise by default."""
     word = word or RubricKind.PAIRWISE
     if word not in set(RubricKind):
         raise Http404
@@ -257,7 +250,6 @@ def first_version_context(evaluation: Evaluation, kind: RubricKind, about: Rubri
 
 
 def make_blank_rubric(kind: RubricKind) -> RubricSpec:
-    """One aspect to begin with."""
     aspect = AspectSpec("overall", "Overall", "")
     if kind == RubricKind.POINTWISE:
         aspect = replace(aspect, scale_min=1.0, scale_max=5.0, scale_step=1.0)
@@ -266,9 +258,9 @@ def make_blank_rubric(kind: RubricKind) -> RubricSpec:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rubric_paste(request: HttpRequest, slug: str) -> HttpResponse:
-    """The text; then, one after the other, its prompts, their placeholders and the editor filled in with all of it.
+    """The pasted text, then its prompts, their placeholders, and the editor filled in with them.
 
-    ``clean`` in a POST removes what was recognized as the page round the prompt, and changes nothing else.
+    ``clean`` in a POST removes the recognised boilerplate and changes nothing else.
     """
     user = cast(User, request.user)
     evaluation = require_evaluation(user, slug, Action.MANAGE)
@@ -302,7 +294,7 @@ def rubric_paste(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def make_placeholder_form(draft: PromptDraft, data: QueryDict, *, is_sent: bool) -> PlaceholderForm:
-    """The fields of the draft's placeholders; one that is not sent yet keeps what was chosen so far."""
+    """The form of the draft's placeholders; before it is submitted it keeps earlier choices."""
     if is_sent:
         return PlaceholderForm(data, draft.placeholders, draft.spec.placeholders)
     names = {one: data.get(f"placeholder_{place}", "") for place, one in enumerate(draft.placeholders)}
@@ -314,11 +306,7 @@ def find_drafts(form: PasteForm) -> Sequence[PromptDraft]:
     """The prompts of the pasted text; none if it is refused, with the error on the form."""
     if not form.is_valid():
         return ()
-    try:
-        return find_prompt_drafts(form.cleaned_data["text"])
-    except InputRefused as refused:
-        form.add_error(None, str(refused))
-        return ()
+    return submit_form(form, find_prompt_drafts, form.cleaned_data["text"]) or ()
 
 
 def choose_draft(drafts: Sequence[PromptDraft], place: str) -> PromptDraft | None:

@@ -2,13 +2,25 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 from django import forms
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.secrets import can_show_lines
 from evaluations.models.users import User
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def submit_form(form: forms.Form, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """The result of the action; None if it was refused, with the reason on the form."""
+    try:
+        return action(*args, **kwargs)
+    except InputRefused as refused:
+        form.add_error(None, str(refused))
+        return None
 
 
 class ReviewersForm(forms.Form):

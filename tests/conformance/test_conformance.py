@@ -78,7 +78,7 @@ def run_against(replay: ReplayServer, dialect: str, case: Mapping[str, Any]) -> 
         evaluation, name="judge", model="model", version=version, endpoint=endpoint, user=None, **settings
     )
     options = {} if judge.is_pointwise else {"orders": "as-stored"}
-    run = work_run_here(start_run(judge, user=None, limit=1, **options), patience=IMPATIENT, seconds=20)  # type: ignore[arg-type]
+    run = work_run_here(start_run(judge, user=None, limit=1, **options), retry_policy=IMPATIENT, seconds=20)  # type: ignore[arg-type]
     judge.refresh_from_db()
     return run, judge
 

@@ -69,9 +69,9 @@ def make_rubric_without_query(evaluation: Evaluation) -> RubricVersion:
     return make_pasted_rubric(evaluation, "Which is better, {x} or {y}?", places, AspectSpec("overall", "Overall", ""))
 
 
-def work_run_here(run: Run, *, seconds: float = 30.0, patience: RetryPolicy = FAST_RETRIES) -> Run:
+def work_run_here(run: Run, *, seconds: float = 30.0, retry_policy: RetryPolicy = FAST_RETRIES) -> Run:
     """Plan and work the run here, as one task of a worker does; the run as it stands afterwards."""
-    work_run_calls(run.pk, hand_over=lambda: None, seconds=seconds, patience=patience)
+    work_run_calls(run.pk, hand_over=lambda: None, seconds=seconds, retry_policy=retry_policy)
     return Run.objects.get(pk=run.pk)
 
 

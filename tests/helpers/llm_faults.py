@@ -66,7 +66,7 @@ def work_run_through_faults(run: Run) -> Run:
     A claim whose confirmation was lost with its connection is nobody's until its lease lapses, which is not waited for.
     """
     for stretch in range(40):
-        run = work_run_here(run, patience=PERSISTENT_RETRIES)
+        run = work_run_here(run, retry_policy=PERSISTENT_RETRIES)
         if run.state not in (RunState.PLANNING, RunState.RUNNING):
             return run
         if stretch >= 20:

@@ -1,7 +1,7 @@
 """Work sessions in tests: calls are claimed, resolved without a network or a worker."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Unpack
 
 from django.db.models.functions import Now
 
@@ -11,6 +11,7 @@ from evaluations.domain.rubrics import RubricKind
 from evaluations.judges.calls.claims import claim_calls
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, begin_work_session
 from evaluations.judges.runs.planner import plan_run_calls
+from evaluations.judges.runs.selection import ExpectedCalls, SelectionOptions, count_expected_calls, make_selection
 from evaluations.judges.runs.services import start_run
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.evaluations import Evaluation
@@ -32,9 +33,9 @@ PRICE_COLUMNS = {"tokens_in": 1_000_000, "tokens_cached": 1_000_000, "tokens_out
 
 
 def start_work_session(run: Run) -> WorkSession:
-    bout = begin_work_session(run.pk, RetryPolicy())
-    assert bout is not None
-    return bout
+    session = begin_work_session(run.pk, RetryPolicy())
+    assert session is not None
+    return session
 
 
 def start_run_session(judge: Judge, **options: Any) -> WorkSession:
@@ -43,39 +44,39 @@ def start_run_session(judge: Judge, **options: Any) -> WorkSession:
     return start_work_session(run)
 
 
-def claim_session_calls(bout: WorkSession, room: int = 64) -> list[ClaimedCall]:
-    return list(claim_calls(bout, room).questions)
+def claim_session_calls(session: WorkSession, room: int = 64) -> list[ClaimedCall]:
+    return list(claim_calls(session, room).calls)
 
 
-def answered_outcome(bout: WorkSession, held: ClaimedCall, choice: Choice = Choice.A, **said: Any) -> CallOutcome:
+def answered_outcome(session: WorkSession, claimed: ClaimedCall, choice: Choice = Choice.A, **said: Any) -> CallOutcome:
     """Every aspect answered by that choice, or by the lowest score."""
-    outcome = {"rationale": "Because.", "prompt_sha256": held.prompt_sha256}
-    if bout.spec.kind == RubricKind.POINTWISE:
-        scores = {aspect.key: aspect.scale_min or 0.0 for aspect in bout.spec.aspects}
-        return CallOutcome(held, CallState.ANSWERED, ANSWERED_ATTEMPT | said, scores=scores, **outcome)  # type: ignore[arg-type]
-    choices = {aspect.key: choice for aspect in bout.spec.aspects}
-    return CallOutcome(held, CallState.ANSWERED, ANSWERED_ATTEMPT | said, choices=choices, **outcome)  # type: ignore[arg-type]
+    outcome = {"rationale": "Because.", "prompt_sha256": claimed.prompt_sha256}
+    if session.spec.kind == RubricKind.POINTWISE:
+        scores = {aspect.key: aspect.scale_min or 0.0 for aspect in session.spec.aspects}
+        return CallOutcome(claimed, CallState.ANSWERED, ANSWERED_ATTEMPT | said, scores=scores, **outcome)  # type: ignore[arg-type]
+    choices = {aspect.key: choice for aspect in session.spec.aspects}
+    return CallOutcome(claimed, CallState.ANSWERED, ANSWERED_ATTEMPT | said, choices=choices, **outcome)  # type: ignore[arg-type]
 
 
-def unreadable_outcome(held: ClaimedCall, **said: Any) -> CallOutcome:
+def unreadable_outcome(claimed: ClaimedCall, **said: Any) -> CallOutcome:
     attempt = (
         ANSWERED_ATTEMPT | {"outcome": AttemptOutcome.UNREADABLE, "raw": "Hm.", "error": "There is no verdict."} | said
     )
-    return CallOutcome(held, CallState.UNREADABLE, attempt, error="There is no verdict.")
+    return CallOutcome(claimed, CallState.UNREADABLE, attempt, error="There is no verdict.")
 
 
-def waiting_outcome(held: ClaimedCall, seconds: float, *, busy: bool = False, **said: Any) -> CallOutcome:
+def waiting_outcome(claimed: ClaimedCall, seconds: float, *, busy: bool = False, **said: Any) -> CallOutcome:
     attempt = ANSWERED_ATTEMPT | {"outcome": AttemptOutcome.RETRY, "http_status": 500} | said
-    return CallOutcome(held, CallState.PENDING, attempt, error="later", wait_seconds=seconds, busy=busy)
+    return CallOutcome(claimed, CallState.PENDING, attempt, error="later", wait_seconds=seconds, busy=busy)
 
 
-def evaluated_outcome(held: ClaimedCall, text: str = "It is concise.") -> CallOutcome:
+def evaluated_outcome(claimed: ClaimedCall, text: str = "It is concise.") -> CallOutcome:
     """The first of two steps: an evaluation in free text, its score still to be asked for."""
-    return CallOutcome(held, CallState.PENDING, ANSWERED_ATTEMPT | {"raw": text}, next_step=AttemptStep.SCORE)
+    return CallOutcome(claimed, CallState.PENDING, ANSWERED_ATTEMPT | {"raw": text}, next_step=AttemptStep.SCORE)
 
 
-def expire_leases(*held: ClaimedCall) -> None:
-    ids = [one.call_id for one in held]
+def expire_leases(*claimed: ClaimedCall) -> None:
+    ids = [one.call_id for one in claimed]
     Call.objects.filter(pk__in=ids).update(lease_until=Now() - timedelta(seconds=1))
 
 
@@ -97,3 +98,8 @@ def make_rating_judge(evaluation: Evaluation, **settings: Any) -> Judge:
 def make_rating_rubric(evaluation: Evaluation) -> RubricVersion:
     known = RubricVersion.objects.filter(rubric__evaluation=evaluation, rubric__name="summary-rating").first()
     return known or create_builtin_rubric(evaluation, builtin="summary-rating", user=None)
+
+
+def expect_calls(judge: Judge, **options: Unpack[SelectionOptions]) -> ExpectedCalls:
+    """What a run with these options would do now."""
+    return count_expected_calls(make_selection(judge, **options))

@@ -57,10 +57,14 @@ def evaluation_with(*candidates: str) -> Evaluation:
     return evaluation
 
 
-def answer_all(bout: WorkSession, choice: Choice = Choice.A) -> None:
-    held = claim_session_calls(bout)
+def answer_all(session: WorkSession, choice: Choice = Choice.A) -> None:
+    claimed = claim_session_calls(session)
     store_outcomes(
-        bout, [answered_outcome(bout, one, choice if one.shown == ShownOrder.AS_STORED else Choice.TIE) for one in held]
+        session,
+        [
+            answered_outcome(session, one, choice if one.shown == ShownOrder.AS_STORED else Choice.TIE)
+            for one in claimed
+        ],
     )
 
 
@@ -71,29 +75,29 @@ def choices_of(run: Run) -> set[tuple[str, str]]:
 def test_another_evaluation_that_asks_the_same_gets_the_answers_at_no_cost() -> None:
     first = start_run_session(judge_of(evaluation_with()))
     answer_all(first)
-    bout = start_run_session(judge_of(evaluation_with()))
-    assert not claim_calls(bout, 64).questions
-    calls = Call.objects.filter(run=bout.run)
+    session = start_run_session(judge_of(evaluation_with()))
+    assert not claim_calls(session, 64).calls
+    calls = Call.objects.filter(run=session.run)
     assert [call.state for call in calls] == ["answered", "answered"]
     sources = {call.copied_from_id for call in calls}
     assert sources == set(Call.objects.filter(run=first.run).values_list("pk", flat=True))
     assert {call.rationale for call in calls} == {"Because."}
-    assert choices_of(bout.run) == choices_of(first.run) == {("as_stored", "A"), ("swapped", "tie")}
-    assert Verdict.objects.filter(call__run=bout.run).count() == 12
-    bout.run.refresh_from_db()
-    assert (bout.run.reused, bout.run.spent) == (2, 0)
-    assert not Attempt.objects.filter(run=bout.run).exists()
-    assert bout.judge.raters.get().verdicts_changed_at is not None
+    assert choices_of(session.run) == choices_of(first.run) == {("as_stored", "A"), ("swapped", "tie")}
+    assert Verdict.objects.filter(call__run=session.run).count() == 12
+    session.run.refresh_from_db()
+    assert (session.run.reused, session.run.spent) == (2, 0)
+    assert not Attempt.objects.filter(run=session.run).exists()
+    assert session.judge.raters.get().verdicts_changed_at is not None
 
 
 def test_a_copy_of_a_copy_names_the_call_that_was_asked() -> None:
     first = start_run_session(judge_of(evaluation_with()))
     answer_all(first)
     for _ in range(2):
-        bout = start_run_session(judge_of(evaluation_with()))
-        claim_calls(bout, 64)
+        session = start_run_session(judge_of(evaluation_with()))
+        claim_calls(session, 64)
         asked = set(Call.objects.filter(run=first.run).values_list("pk", flat=True))
-        assert set(Call.objects.filter(run=bout.run).values_list("copied_from", flat=True)) == asked
+        assert set(Call.objects.filter(run=session.run).values_list("copied_from", flat=True)) == asked
 
 
 def test_where_the_text_shown_first_is_b_the_copied_choice_is_turned() -> None:
@@ -103,20 +107,20 @@ def test_where_the_text_shown_first_is_b_the_copied_choice_is_turned() -> None:
     evaluation = make_evaluation()
     turned = {"query": "Which?", "response_a": "That.", "response_b": "This."}
     make_comparison(evaluation, **turned)  # type: ignore[arg-type]
-    bout = start_run_session(judge_of(evaluation))
-    assert not claim_session_calls(bout)
-    assert choices_of(bout.run) == {("swapped", "B"), ("as_stored", "tie")}
+    session = start_run_session(judge_of(evaluation))
+    assert not claim_session_calls(session)
+    assert choices_of(session.run) == {("swapped", "B"), ("as_stored", "tie")}
 
 
 def test_probabilities_are_turned_with_the_choice() -> None:
     first = start_run_session(judge_of(evaluation_with()))
-    one = next(held for held in claim_session_calls(first) if held.shown == ShownOrder.AS_STORED)
+    one = next(claimed for claimed in claim_session_calls(first) if claimed.shown == ShownOrder.AS_STORED)
     store_outcomes(first, [replace(answered_outcome(first, one), weighted={"clarity": 0.75})])
     evaluation = make_evaluation()
     make_comparison(evaluation, query="Which?", response_a="That.", response_b="This.")
-    bout = start_run_session(judge_of(evaluation))
-    claim_calls(bout, 64)
-    copied = Verdict.objects.filter(call__run=bout.run, aspect__key="clarity").values_list("choice", "weighted")
+    session = start_run_session(judge_of(evaluation))
+    claim_calls(session, 64)
+    copied = Verdict.objects.filter(call__run=session.run, aspect__key="clarity").values_list("choice", "weighted")
     assert list(copied) == [("B", 0.25)]
 
 
@@ -127,8 +131,8 @@ def test_scores_are_copied_too() -> None:
     store_outcomes(first, [evaluated_outcome(one) for one in claim_session_calls(first)])
     store_outcomes(first, [answered_outcome(first, one) for one in claim_session_calls(first)])
     again = make_rating_judge(evaluation, mode="auto", name="again")
-    bout = start_run_session(again)
-    assert not claim_session_calls(bout)
+    session = start_run_session(again)
+    assert not claim_session_calls(session)
     assert Score.objects.filter(rater__judge=again).count() == 2
     assert Call.objects.filter(judge=again, state="answered", copied_from__judge=first.judge).count() == 2
 
@@ -146,8 +150,8 @@ def test_another_question_is_asked(settings: dict[str, object]) -> None:
 def test_another_sample_is_another_question() -> None:
     evaluation = evaluation_with()
     answer_all(start_run_session(judge_of(evaluation)))
-    bout = start_run_session(Judge.objects.get(evaluation=evaluation), samples=2)
-    assert [one.sample for one in claim_session_calls(bout)] == [1, 1]
+    session = start_run_session(Judge.objects.get(evaluation=evaluation), samples=2)
+    assert [one.sample for one in claim_session_calls(session)] == [1, 1]
 
 
 def test_what_could_not_be_read_is_no_answer() -> None:
@@ -160,9 +164,9 @@ def test_a_repaired_answer_is_none_for_a_judge_without_repairs() -> None:
     first = start_run_session(judge_of(evaluation_with()))
     store_outcomes(first, [replace(answered_outcome(first, one), repaired=True) for one in claim_session_calls(first)])
     assert len(claim_session_calls(start_run_session(judge_of(evaluation_with(), repairs=False)))) == 2
-    bout = start_run_session(judge_of(evaluation_with()))
-    assert not claim_session_calls(bout)
-    assert set(Call.objects.filter(run=bout.run).values_list("repaired", flat=True)) == {True}
+    session = start_run_session(judge_of(evaluation_with()))
+    assert not claim_session_calls(session)
+    assert set(Call.objects.filter(run=session.run).values_list("repaired", flat=True)) == {True}
 
 
 def test_before_it_is_known_what_a_server_takes_answers_in_every_shape_count() -> None:
@@ -180,34 +184,34 @@ def twins() -> WorkSession:
 
 
 def test_of_two_equal_questions_one_is_asked_and_the_other_waits_for_its_answer() -> None:
-    bout = twins()
-    (asked,) = claim_session_calls(bout)
+    session = twins()
+    (asked,) = claim_session_calls(session)
     make_calls_due()
-    assert not claim_session_calls(bout)
-    assert claim_calls(bout, 64).wait is not None
-    store_outcomes(bout, [answered_outcome(bout, asked)])
+    assert not claim_session_calls(session)
+    assert claim_calls(session, 64).wait is not None
+    store_outcomes(session, [answered_outcome(session, asked)])
     make_calls_due()
-    assert not claim_session_calls(bout)
-    assert set(Call.objects.filter(run=bout.run).values_list("state", flat=True)) == {CallState.ANSWERED}
+    assert not claim_session_calls(session)
+    assert set(Call.objects.filter(run=session.run).values_list("state", flat=True)) == {CallState.ANSWERED}
     assert Attempt.objects.count() == 1
 
 
 def test_the_other_is_asked_where_the_first_got_no_answer() -> None:
-    bout = twins()
-    (asked,) = claim_session_calls(bout)
-    store_outcomes(bout, [unreadable_outcome(asked)])
+    session = twins()
+    (asked,) = claim_session_calls(session)
+    store_outcomes(session, [unreadable_outcome(asked)])
     make_calls_due()
-    (other,) = claim_session_calls(bout)
+    (other,) = claim_session_calls(session)
     assert other.call_id != asked.call_id
 
 
 def test_extras_of_an_endpoint_or_a_judge_make_other_keys_and_none_leave_keys_as_they_were() -> None:
     plain = judge_of(evaluation_with())
-    bout, shape = start_run_session(plain), ReplyShape.JSON_SCHEMA
+    session, shape = start_run_session(plain), ReplyShape.JSON_SCHEMA
     assert plain.rubric_version is not None
     settings = [CLOSED_ADDRESS, "test-model", False, "json_schema", None, None, "", False, plain.rubric_version.sha256]
     before = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
-    assert hash_judge_settings(bout, shape) == before
+    assert hash_judge_settings(session, shape) == before
 
     with_body = start_run_session(judge_of(evaluation_with(), extra_body={"top_p": 0.5}))
     of_judge = hash_judge_settings(with_body, shape)

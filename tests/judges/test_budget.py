@@ -66,11 +66,11 @@ def recount(run: Run) -> int:
 
 def worst_of_one(judge: Judge) -> int:
     """Every prompt here has the same length."""
-    bout = start_run_session(judge)
-    (held,) = claim_session_calls(bout, 1)
-    return_calls([held])
-    cancel_run(bout.run, user=None)
-    return held.reserved
+    session = start_run_session(judge)
+    (claimed,) = claim_session_calls(session, 1)
+    return_calls([claimed])
+    cancel_run(session.run, user=None)
+    return claimed.reserved
 
 
 def account(run: Run) -> tuple[int, int]:
@@ -79,61 +79,61 @@ def account(run: Run) -> tuple[int, int]:
 
 
 def test_what_requests_may_cost_is_kept_back_and_given_back_for_what_they_did(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    held = claim_session_calls(bout, 2)
-    assert account(bout.run) == (0, sum(one.reserved for one in held))
-    assert all(one.reserved > MAX_TOKENS * 10 for one in held)
-    store_outcomes(bout, [answered_outcome(bout, held[0], **TOKENS)])
-    assert account(bout.run) == (COST, held[1].reserved)
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 2)
+    assert account(session.run) == (0, sum(one.reserved for one in claimed))
+    assert all(one.reserved > MAX_TOKENS * 10 for one in claimed)
+    store_outcomes(session, [answered_outcome(session, claimed[0], **TOKENS)])
+    assert account(session.run) == (COST, claimed[1].reserved)
     assert Attempt.objects.values_list("cost", "cost_at_most").get() == (COST, None)
-    assert Call.objects.get(pk=held[0].call_id).reserved == 0
+    assert Call.objects.get(pk=claimed[0].call_id).reserved == 0
 
 
 def test_of_the_calls_that_wait_as_many_are_claimed_as_the_budget_holds(judge: Judge) -> None:
     worst = worst_of_one(judge)
-    bout = start_run_session(judge, budget=worst * 2 + 1)
-    held = claim_session_calls(bout)
-    assert len(held) == 2
-    again = claim_calls(bout, 64)
-    assert (again.questions, again.wait) == ((), CHECK_AGAIN_SECONDS)
-    assert Run.objects.get(pk=bout.run.pk).state == RunState.RUNNING
+    session = start_run_session(judge, budget=worst * 2 + 1)
+    claimed = claim_session_calls(session)
+    assert len(claimed) == 2
+    again = claim_calls(session, 64)
+    assert (again.calls, again.wait) == ((), CHECK_AGAIN_SECONDS)
+    assert Run.objects.get(pk=session.run.pk).state == RunState.RUNNING
 
 
 def test_a_run_whose_next_request_does_not_fit_stops_once_nothing_is_in_flight(judge: Judge) -> None:
     worst = worst_of_one(judge)
-    bout = start_run_session(judge, budget=worst + COST - 1)
-    store_outcomes(bout, [answered_outcome(bout, one, **TOKENS) for one in claim_session_calls(bout)])
-    assert claim_calls(bout, 64) == ClaimResult()
-    bout.run.refresh_from_db()
-    assert bout.run.state == RunState.STOPPED
-    assert bout.run.stop_reason == (
+    session = start_run_session(judge, budget=worst + COST - 1)
+    store_outcomes(session, [answered_outcome(session, one, **TOKENS) for one in claim_session_calls(session)])
+    assert claim_calls(session, 64) == ClaimResult()
+    session.run.refresh_from_db()
+    assert session.run.state == RunState.STOPPED
+    assert session.run.stop_reason == (
         f"The budget is used up: USD {format_exact_usd(COST)} of {format_exact_usd(worst + COST - 1)} are spent, "
         f"and the next request may cost {format_exact_usd(worst)}. Give the run a larger budget and resume it."
     )
-    resume_run(bout.run, user=None, budget=worst * 10)
-    assert len(claim_session_calls(start_work_session(bout.run))) == 5
+    resume_run(session.run, user=None, budget=worst * 10)
+    assert len(claim_session_calls(start_work_session(session.run))) == 5
 
 
-def lost(bout: WorkSession, held: ClaimedCall) -> None:
-    expire_leases(held)
+def lost(session: WorkSession, claimed: ClaimedCall) -> None:
+    expire_leases(claimed)
     return_expired_calls()
 
 
-def found_after_all(bout: WorkSession, held: ClaimedCall) -> None:
-    lost(bout, held)
-    store_outcomes(bout, [answered_outcome(bout, held, **TOKENS)])
+def found_after_all(session: WorkSession, claimed: ClaimedCall) -> None:
+    lost(session, claimed)
+    store_outcomes(session, [answered_outcome(session, claimed, **TOKENS)])
 
 
 def stored(**said: Any) -> Callable[[WorkSession, ClaimedCall], None]:
-    return lambda bout, held: store_outcomes(bout, [answered_outcome(bout, held, **said)])
+    return lambda session, claimed: store_outcomes(session, [answered_outcome(session, claimed, **said)])
 
 
 def fault(**said: Any) -> Callable[[WorkSession, ClaimedCall], None]:
-    return lambda bout, held: store_outcomes(bout, [waiting_outcome(held, 0, **said)])
+    return lambda session, claimed: store_outcomes(session, [waiting_outcome(claimed, 0, **said)])
 
 
-def nobody_there(bout: WorkSession, held: ClaimedCall) -> None:
-    store_outcomes(bout, [replace(waiting_outcome(held, 0, http_status=None), unsent=True)])
+def nobody_there(session: WorkSession, claimed: ClaimedCall) -> None:
+    store_outcomes(session, [replace(waiting_outcome(claimed, 0, http_status=None), unsent=True)])
 
 
 @pytest.mark.parametrize(
@@ -147,18 +147,18 @@ def nobody_there(bout: WorkSession, held: ClaimedCall) -> None:
         (fault(http_status=429), "nothing"),
         (fault(http_status=None), "worst"),  # sent, and never heard of again
         (nobody_there, "nothing"),
-        (lambda _, held: return_calls([held]), "nothing"),
+        (lambda _, claimed: return_calls([claimed]), "nothing"),
     ],
     ids=["answered", "no-tokens", "lost", "late", "500", "429", "timeout", "nobody", "not-sent"],
 )
 def test_what_a_request_counts_as_spent(
     judge: Judge, what: Callable[[WorkSession, ClaimedCall], None], spent: str
 ) -> None:
-    bout = start_run_session(judge)
-    held = claim_session_calls(bout, 1)[0]
-    what(bout, held)
-    assert account(bout.run) == ({"cost": COST, "worst": held.reserved, "nothing": 0}[spent], 0)
-    assert recount(bout.run) == bout.run.spent
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 1)[0]
+    what(session, claimed)
+    assert account(session.run) == ({"cost": COST, "worst": claimed.reserved, "nothing": 0}[spent], 0)
+    assert recount(session.run) == session.run.spent
 
 
 def test_without_a_bound_on_replies_what_is_known_is_spent_and_the_rest_stays_unknown() -> None:
@@ -166,31 +166,31 @@ def test_without_a_bound_on_replies_what_is_known_is_spent_and_the_rest_stays_un
     make_comparison(evaluation)
     judge = make_llm_judge(evaluation, CLOSED_ADDRESS, mode="json_schema")
     set_judge_price(judge)
-    bout = start_run_session(judge)
-    one, other = claim_session_calls(bout)
+    session = start_run_session(judge)
+    one, other = claim_session_calls(session)
     assert (one.reserved, other.reserved) == (0, 0)
-    store_outcomes(bout, [answered_outcome(bout, one, **TOKENS), answered_outcome(bout, other)])
-    assert account(bout.run) == (COST, 0)
+    store_outcomes(session, [answered_outcome(session, one, **TOKENS), answered_outcome(session, other)])
+    assert account(session.run) == (COST, 0)
     assert set(Attempt.objects.values_list("cost", "cost_at_most")) == {(COST, None), (None, None)}
 
 
 def test_without_a_price_nothing_is_known_of_a_cost() -> None:
     evaluation = make_evaluation()
     make_comparison(evaluation)
-    bout = start_run_session(make_llm_judge(evaluation, CLOSED_ADDRESS, mode="json_schema", max_tokens=MAX_TOKENS))
-    store_outcomes(bout, [answered_outcome(bout, one, **TOKENS) for one in claim_session_calls(bout)])
-    assert account(bout.run) == (0, 0)
+    session = start_run_session(make_llm_judge(evaluation, CLOSED_ADDRESS, mode="json_schema", max_tokens=MAX_TOKENS))
+    store_outcomes(session, [answered_outcome(session, one, **TOKENS) for one in claim_session_calls(session)])
+    assert account(session.run) == (0, 0)
     assert set(Attempt.objects.values_list("cost", flat=True)) == {None}
 
 
 def test_many_that_claim_at_once_keep_to_the_budget_together() -> None:
     judge = judge_with(comparisons=10)
     worst = worst_of_one(judge)
-    bout = start_run_session(judge, budget=worst * 5 + 1)
+    session = start_run_session(judge, budget=worst * 5 + 1)
     with ThreadPoolExecutor(4) as pool:
-        taken = sum(pool.map(claim_elsewhere, [bout.run] * 8))
+        taken = sum(pool.map(claim_elsewhere, [session.run] * 8))
     assert taken == 5
-    assert account(bout.run) == (0, worst * 5)
+    assert account(session.run) == (0, worst * 5)
 
 
 def claim_elsewhere(run: Run) -> int:
@@ -220,18 +220,18 @@ def test_a_call_in_flight_is_paid_for_by_the_run_that_takes_it_over(judge: Judge
 
 def test_a_call_in_flight_stays_where_it_is_if_the_new_budget_does_not_hold_it(judge: Judge) -> None:
     first = start_run_session(judge)
-    held = claim_session_calls(first, 2)
+    claimed = claim_session_calls(first, 2)
     cancel_run(first.run, user=None)
-    second = start_run_session(judge, budget=held[0].reserved)
-    assert account(first.run) == (0, held[1].reserved)
-    assert account(second.run) == (0, held[0].reserved)
+    second = start_run_session(judge, budget=claimed[0].reserved)
+    assert account(first.run) == (0, claimed[1].reserved)
+    assert account(second.run) == (0, claimed[0].reserved)
 
 
 # ---- whatever happens ------------------------------------------------------------------------
 
 HAPPENINGS: dict[str, Callable[[WorkSession, ClaimedCall], None]] = {
     "answered": stored(**TOKENS),
-    "as dear as can be": lambda bout, held: store_outcomes(bout, [dearest(bout, held)]),
+    "as dear as can be": lambda session, claimed: store_outcomes(session, [most_expensive(session, claimed)]),
     "without tokens": stored(),
     "server error": fault(http_status=503),
     "busy": fault(http_status=429),
@@ -239,21 +239,21 @@ HAPPENINGS: dict[str, Callable[[WorkSession, ClaimedCall], None]] = {
     "nobody there": nobody_there,
     "lost": lost,
     "late": found_after_all,
-    "given back": lambda _, held: return_calls([held]),
-    "failed": lambda bout, held: store_outcomes(bout, [failed(held)]),
-    "left in flight": lambda bout, held: None,
+    "given back": lambda _, claimed: return_calls([claimed]),
+    "failed": lambda session, claimed: store_outcomes(session, [failed(claimed)]),
+    "left in flight": lambda session, claimed: None,
 }
 
 
-def dearest(bout: WorkSession, held: ClaimedCall) -> CallOutcome:
+def most_expensive(session: WorkSession, claimed: ClaimedCall) -> CallOutcome:
     """As many tokens in as the prompt has bytes, and as many out as the judge allows."""
-    tokens_in = held.reserved - MAX_TOKENS * 10
-    return answered_outcome(bout, held, tokens_in=tokens_in, tokens_out=MAX_TOKENS)
+    tokens_in = claimed.reserved - MAX_TOKENS * 10
+    return answered_outcome(session, claimed, tokens_in=tokens_in, tokens_out=MAX_TOKENS)
 
 
-def failed(held: ClaimedCall) -> CallOutcome:
+def failed(claimed: ClaimedCall) -> CallOutcome:
     return CallOutcome(
-        held, CallState.FAILED, ANSWERED_ATTEMPT | {"outcome": AttemptOutcome.FAILED, "http_status": 400}
+        claimed, CallState.FAILED, ANSWERED_ATTEMPT | {"outcome": AttemptOutcome.FAILED, "http_status": 400}
     )
 
 
@@ -263,15 +263,15 @@ def failed(held: ClaimedCall) -> CallOutcome:
     budget=st.integers(2_000, 60_000),
 )
 def test_spent_and_kept_back_are_never_more_than_the_budget(script: list[list[str]], budget: int) -> None:
-    bout = start_run_session(judge_with(comparisons=4), budget=budget)
+    session = start_run_session(judge_with(comparisons=4), budget=budget)
     for claim in script:
-        for what, held in zip(claim, claim_session_calls(bout, len(claim)), strict=False):
-            HAPPENINGS[what](bout, held)
-            spent, reserved = account(bout.run)
+        for what, claimed in zip(claim, claim_session_calls(session, len(claim)), strict=False):
+            HAPPENINGS[what](session, claimed)
+            spent, reserved = account(session.run)
             assert spent + reserved <= budget
         make_calls_due()
-    in_flight = Call.objects.filter(run=bout.run, state=CallState.RUNNING).values_list("reserved", flat=True)
-    assert account(bout.run) == (recount(bout.run), sum(in_flight))
+    in_flight = Call.objects.filter(run=session.run, state=CallState.RUNNING).values_list("reserved", flat=True)
+    assert account(session.run) == (recount(session.run), sum(in_flight))
 
 
 def test_a_budget_rests_on_the_longest_reply_of_the_model_where_the_judge_sets_no_limit() -> None:
@@ -283,15 +283,15 @@ def test_a_budget_rests_on_the_longest_reply_of_the_model_where_the_judge_sets_n
     Price.objects.update(most_tokens_out=1_000)
     one = worst_of_one(judge)
     assert one > 1_000 * 10
-    bout = start_run_session(judge, budget=2 * one - 1)
-    assert len(claim_session_calls(bout)) == 1
-    assert account(bout.run) == (0, one)
+    session = start_run_session(judge, budget=2 * one - 1)
+    assert len(claim_session_calls(session)) == 1
+    assert account(session.run) == (0, one)
 
 
 def test_a_run_stops_where_its_budget_rested_on_a_limit_that_the_model_does_not_take(judge: Judge) -> None:
-    bout = start_run_session(judge, budget=10**9)
-    bout.judge.sent_as = RequestShape(left_out=("max_tokens",)).as_json()
-    assert claim_session_calls(bout) == []
-    bout.run.refresh_from_db()
-    assert (bout.run.state, bout.run.reserved) == (RunState.STOPPED, 0)
-    assert "The budget cannot be guaranteed: “test-model” takes no limit of tokens" in bout.run.stop_reason
+    session = start_run_session(judge, budget=10**9)
+    session.judge.sent_as = RequestShape(left_out=("max_tokens",)).as_json()
+    assert claim_session_calls(session) == []
+    session.run.refresh_from_db()
+    assert (session.run.state, session.run.reserved) == (RunState.STOPPED, 0)
+    assert "The budget cannot be guaranteed: “test-model” takes no limit of tokens" in session.run.stop_reason

@@ -43,7 +43,7 @@ def comparisons(evaluation: Evaluation) -> None:
 def run_against(script: Script, evaluation: Evaluation, **settings: Any) -> tuple[Run, LLMServer]:
     with llm_server(script) as server:
         judge = make_llm_judge(evaluation, server.base_url, **settings)
-        return work_run_here(start_run(judge, user=None, orders="as-stored"), patience=STUBBORN), server
+        return work_run_here(start_run(judge, user=None, orders="as-stored"), retry_policy=STUBBORN), server
 
 
 def test_twelve_equal_failures_without_a_success_pause_the_run_with_the_reason(evaluation: Evaluation) -> None:
@@ -111,12 +111,12 @@ def test_failures_of_different_kinds_are_counted_apart(evaluation: Evaluation) -
 def test_a_paused_run_goes_on_and_earlier_failures_are_forgotten(evaluation: Evaluation) -> None:
     with llm_server(CRASHED) as server:
         run = work_run_here(
-            start_run(make_llm_judge(evaluation, server.base_url), user=None, orders="as-stored"), patience=STUBBORN
+            start_run(make_llm_judge(evaluation, server.base_url), user=None, orders="as-stored"), retry_policy=STUBBORN
         )
         assert run.state == RunState.PAUSED
         server.script = answer_in_turn([CRASHED], answer_well)
         resume_run(run, user=None)
-        run = work_run_here(run, patience=STUBBORN)
+        run = work_run_here(run, retry_policy=STUBBORN)
     assert (run.state, run.stop_reason) == (RunState.DONE, "")
     assert Call.objects.filter(state=CallState.ANSWERED).count() == STUDY
 

@@ -16,10 +16,10 @@ from evaluations.judge_prompts.prompt_builder import build_later_messages, build
 from evaluations.judges.calls.claims import claim_calls, refresh_leases, return_calls
 from evaluations.judges.calls.lease_sweeper import find_idle_runs, return_expired_calls
 from evaluations.judges.calls.outcome_store import store_outcomes
-from evaluations.judges.calls.sql import DueCall, find_due_calls
 from evaluations.judges.calls.work_session import LEASE_TIME, CallOutcome, ClaimedCall, WorkSession, begin_work_session
 from evaluations.judges.runs.planner import cancel_waiting_calls
 from evaluations.judges.runs.services import cancel_run, pause_run, resume_run
+from evaluations.judges.sql import DueCall, find_due_calls
 from evaluations.llm.request_loop import ClaimResult
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.judges import Endpoint, Judge
@@ -63,69 +63,71 @@ def rating() -> Judge:
 
 
 def test_no_call_is_claimed_twice(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    first, second = claim_session_calls(bout, 4), claim_session_calls(bout, 4)
+    session = start_run_session(judge)
+    first, second = claim_session_calls(session, 4), claim_session_calls(session, 4)
     assert (len(first), len(second)) == (4, 2)
     assert len({one.call_id for one in first + second}) == 6
-    assert claim_calls(bout, 4).wait is None
+    assert claim_calls(session, 4).wait is None
 
 
 def test_a_call_that_is_to_wait_is_not_claimed_before_its_time(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    held = claim_session_calls(bout)
-    store_outcomes(bout, [waiting_outcome(held[0], 3.0), *(answered_outcome(bout, one) for one in held[1:])])
-    again = claim_calls(bout, 4)
-    assert not again.questions
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session)
+    store_outcomes(
+        session, [waiting_outcome(claimed[0], 3.0), *(answered_outcome(session, one) for one in claimed[1:])]
+    )
+    again = claim_calls(session, 4)
+    assert not again.calls
     assert again.wait is not None
     assert 2 < again.wait <= 3
     make_calls_due()
-    (retried,) = claim_session_calls(bout)
-    assert (retried.call_id, retried.tried) == (held[0].call_id, 1)
+    (retried,) = claim_session_calls(session)
+    assert (retried.call_id, retried.failed_requests) == (claimed[0].call_id, 1)
 
 
 def test_a_long_wait_is_left_to_the_sweep(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    store_outcomes(bout, [waiting_outcome(one, 60.0) for one in claim_session_calls(bout)])
-    assert claim_calls(bout, 4).wait is None
+    session = start_run_session(judge)
+    store_outcomes(session, [waiting_outcome(one, 60.0) for one in claim_session_calls(session)])
+    assert claim_calls(session, 4).wait is None
     assert find_idle_runs() == []
     Call.objects.update(not_before=Now())
-    assert find_idle_runs() == [bout.run.pk]
+    assert find_idle_runs() == [session.run.pk]
 
 
 def test_a_busy_server_is_left_alone_by_every_run_until_it_is_ready(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    store_outcomes(bout, [waiting_outcome(claim_session_calls(bout, 1)[0], 2.0, busy=True)])
-    assert not claim_calls(bout, 4).questions
+    session = start_run_session(judge)
+    store_outcomes(session, [waiting_outcome(claim_session_calls(session, 1)[0], 2.0, busy=True)])
+    assert not claim_calls(session, 4).calls
     assert find_idle_runs() == []
     Endpoint.objects.update(paused_until=Now())
-    assert len(claim_session_calls(bout)) == 5
+    assert len(claim_session_calls(session)) == 5
 
 
 def test_a_run_that_is_paused_is_not_claimed_from_until_it_goes_on(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    pause_run(bout.run, user=None)
-    assert claim_calls(bout, 4) == ClaimResult()
-    resume_run(bout.run, user=None)
-    assert len(claim_session_calls(bout)) == 6
+    session = start_run_session(judge)
+    pause_run(session.run, user=None)
+    assert claim_calls(session, 4) == ClaimResult()
+    resume_run(session.run, user=None)
+    assert len(claim_session_calls(session)) == 6
 
 
 def test_two_that_claim_at_once_share_what_waits_and_neither_comes_back_empty(judge: Judge) -> None:
     """This worker's claim is not committed yet while the other one claims."""
     if connection.vendor != "postgresql":
         pytest.skip("SQLite lets one write at a time: nobody sees a claim half made")
-    bout = start_run_session(judge)
+    session = start_run_session(judge)
     with transaction.atomic():
-        mine = {row.call_id for row in find_due_calls(bout, 4, timezone.now())}
+        mine = {row.call_id for row in find_due_calls(session.run, session.spec.kind, 4, timezone.now())}
         with ThreadPoolExecutor(1) as elsewhere:
-            theirs = {row.call_id for row in elsewhere.submit(due_elsewhere, bout).result()}
+            theirs = {row.call_id for row in elsewhere.submit(due_elsewhere, session).result()}
     assert (len(mine), len(theirs)) == (4, 2)
     assert not mine & theirs
 
 
-def due_elsewhere(bout: WorkSession) -> list[DueCall]:
+def due_elsewhere(session: WorkSession) -> list[DueCall]:
     try:
         with transaction.atomic():
-            return find_due_calls(bout, 4, timezone.now())
+            return find_due_calls(session.run, session.spec.kind, 4, timezone.now())
     finally:
         connections.close_all()
 
@@ -134,17 +136,17 @@ def test_many_that_claim_at_once_take_every_call_once() -> None:
     evaluation = make_evaluation()
     for _ in range(20):
         make_comparison(evaluation)
-    bout = start_run_session(make_llm_judge(evaluation, CLOSED_ADDRESS, max_in_flight=1000))
+    session = start_run_session(make_llm_judge(evaluation, CLOSED_ADDRESS, max_in_flight=1000))
     with ThreadPoolExecutor(4) as pool:
-        taken = [pk for found in pool.map(claim_until_none_is_left, [bout.run] * 4) for pk in found]
-    assert sorted(taken) == sorted(Call.objects.filter(run=bout.run).values_list("pk", flat=True))
+        taken = [pk for found in pool.map(claim_until_none_is_left, [session.run] * 4) for pk in found]
+    assert sorted(taken) == sorted(Call.objects.filter(run=session.run).values_list("pk", flat=True))
 
 
 def claim_until_none_is_left(run: Run) -> list[int]:
     taken: list[int] = []
     try:
-        bout = start_work_session(run)
-        while found := claim_session_calls(bout, 5):
+        session = start_work_session(run)
+        while found := claim_session_calls(session, 5):
             taken += [one.call_id for one in found]
     finally:
         connections.close_all()
@@ -155,24 +157,24 @@ def claim_until_none_is_left(run: Run) -> list[int]:
 
 
 def test_a_claim_brings_the_messages_in_the_order_shown_and_their_sum(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    one, other = claim_session_calls(bout, 2)
+    session = start_run_session(judge)
+    one, other = claim_session_calls(session, 2)
     assert isinstance(one.texts, PairTexts)
     assert one.texts.response_a[0]["content"] == "Paris."
-    for held in (one, other):
-        assert isinstance(held.texts, PairTexts)
-        messages = build_messages(bout.spec, held.texts, held.shown, judge.fence_key)
-        assert held.messages == messages
-        assert held.prompt_sha256 == hash_prompt(messages, bout.schema(alone=False))
+    for claimed in (one, other):
+        assert isinstance(claimed.texts, PairTexts)
+        messages = build_messages(session.spec, claimed.texts, claimed.shown, judge.fence_key)
+        assert claimed.messages == messages
+        assert claimed.prompt_sha256 == hash_prompt(messages, session.schema(alone=False))
     assert one.messages != other.messages
 
 
 def test_before_it_is_known_what_a_server_takes_a_prompt_has_no_sum() -> None:
     evaluation = make_evaluation()
     make_comparison(evaluation)
-    (held, _) = claim_session_calls(start_run_session(make_llm_judge(evaluation, CLOSED_ADDRESS)))
-    assert held.messages
-    assert (held.prompt_sha256, held.reuse_key) == ("", "")
+    (claimed, _) = claim_session_calls(start_run_session(make_llm_judge(evaluation, CLOSED_ADDRESS)))
+    assert claimed.messages
+    assert (claimed.prompt_sha256, claimed.reuse_key) == ("", "")
 
 
 def test_a_response_comes_with_its_own_texts(rating: Judge) -> None:
@@ -183,7 +185,7 @@ def test_a_response_comes_with_its_own_texts(rating: Judge) -> None:
         "Paris.",
         "The capital of France is Lyon.",
     }
-    assert (one.comparison_id, one.step, one.before) == (None, AttemptStep.ASK, ())
+    assert (one.comparison_id, one.step, one.earlier_replies) == (None, AttemptStep.ASK, ())
     assert one.response_id != other.response_id
 
 
@@ -191,82 +193,93 @@ def test_a_response_comes_with_its_own_texts(rating: Judge) -> None:
 
 
 def test_the_second_step_carries_on_what_the_first_said(rating: Judge) -> None:
-    bout = start_run_session(rating)
-    first = claim_session_calls(bout, 1)[0]
-    store_outcomes(bout, [evaluated_outcome(first)])
-    second = claim_session_calls(bout, 1)[0]
-    assert (second.call_id, second.step, second.before) == (first.call_id, AttemptStep.SCORE, ("It is concise.",))
-    assert second.messages == build_later_messages(bout.spec, first.messages, second.before, AttemptStep.SCORE)
-    assert second.prompt_sha256 == hash_prompt(second.messages, bout.schema(alone=True))
+    session = start_run_session(rating)
+    first = claim_session_calls(session, 1)[0]
+    store_outcomes(session, [evaluated_outcome(first)])
+    second = claim_session_calls(session, 1)[0]
+    assert (second.call_id, second.step, second.earlier_replies) == (
+        first.call_id,
+        AttemptStep.SCORE,
+        ("It is concise.",),
+    )
+    assert second.messages == build_later_messages(
+        session.spec, first.messages, second.earlier_replies, AttemptStep.SCORE
+    )
+    assert second.prompt_sha256 == hash_prompt(second.messages, session.schema(alone=True))
     assert second.reuse_key == first.reuse_key
 
 
 def test_a_repair_says_what_was_wrong_with_the_reply_before_it(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    first = claim_session_calls(bout, 1)[0]
-    store_outcomes(bout, [to_repair(first)])
-    repair = claim_session_calls(bout, 1)[0]
-    assert (repair.step, repair.before, repair.unread) == (AttemptStep.REPAIR, ("Hm.",), "There is no verdict.")
+    session = start_run_session(judge)
+    first = claim_session_calls(session, 1)[0]
+    store_outcomes(session, [to_repair(first)])
+    repair = claim_session_calls(session, 1)[0]
+    assert (repair.step, repair.earlier_replies, repair.unread) == (
+        AttemptStep.REPAIR,
+        ("Hm.",),
+        "There is no verdict.",
+    )
     assert repair.messages[-2] == {"role": "assistant", "content": "Hm."}
     assert "There is no verdict." in repair.messages[-1]["content"]
 
 
 def test_the_repair_of_a_second_step_stands_after_both(rating: Judge) -> None:
-    bout = start_run_session(rating)
-    store_outcomes(bout, [evaluated_outcome(claim_session_calls(bout, 1)[0])])
-    store_outcomes(bout, [to_repair(claim_session_calls(bout, 1)[0])])
-    repair = claim_session_calls(bout, 1)[0]
-    assert (repair.step, repair.before) == (AttemptStep.REPAIR, ("It is concise.", "Hm."))
+    session = start_run_session(rating)
+    store_outcomes(session, [evaluated_outcome(claim_session_calls(session, 1)[0])])
+    store_outcomes(session, [to_repair(claim_session_calls(session, 1)[0])])
+    repair = claim_session_calls(session, 1)[0]
+    assert (repair.step, repair.earlier_replies) == (AttemptStep.REPAIR, ("It is concise.", "Hm."))
 
 
 Interruption = Callable[[WorkSession, ClaimedCall], WorkSession]
 
 
-def to_repair(held: ClaimedCall) -> CallOutcome:
+def to_repair(claimed: ClaimedCall) -> CallOutcome:
     attempt = ANSWERED_ATTEMPT | {"outcome": "unreadable", "raw": "Hm.", "error": "There is no verdict."}
-    return CallOutcome(held, CallState.PENDING, attempt, next_step=AttemptStep.REPAIR)
+    return CallOutcome(claimed, CallState.PENDING, attempt, next_step=AttemptStep.REPAIR)
 
 
-def after_a_fault(bout: WorkSession, held: ClaimedCall) -> WorkSession:
-    store_outcomes(bout, [waiting_outcome(held, 1.0)])
+def after_a_fault(session: WorkSession, claimed: ClaimedCall) -> WorkSession:
+    store_outcomes(session, [waiting_outcome(claimed, 1.0)])
     make_calls_due()
-    return bout
+    return session
 
 
-def after_a_kill(bout: WorkSession, held: ClaimedCall) -> WorkSession:
-    expire_leases(held)
+def after_a_kill(session: WorkSession, claimed: ClaimedCall) -> WorkSession:
+    expire_leases(claimed)
     return_expired_calls()
-    return bout
+    return session
 
 
-def after_a_pause(bout: WorkSession, held: ClaimedCall) -> WorkSession:
-    pause_run(bout.run, user=None)
-    return_calls([held])
-    resume_run(bout.run, user=None)
-    return bout
+def after_a_pause(session: WorkSession, claimed: ClaimedCall) -> WorkSession:
+    pause_run(session.run, user=None)
+    return_calls([claimed])
+    resume_run(session.run, user=None)
+    return session
 
 
-def after_a_cancelled_run(bout: WorkSession, held: ClaimedCall) -> WorkSession:
-    return_calls([held])
-    cancel_run(bout.run, user=None)
+def after_a_cancelled_run(session: WorkSession, claimed: ClaimedCall) -> WorkSession:
+    return_calls([claimed])
+    cancel_run(session.run, user=None)
     cancel_waiting_calls()
-    return start_run_session(bout.judge)
+    return start_run_session(session.judge)
 
 
-def after_all_tries(bout: WorkSession, held: ClaimedCall) -> WorkSession:
+def after_all_tries(session: WorkSession, claimed: ClaimedCall) -> WorkSession:
     store_outcomes(
-        bout, [CallOutcome(held, CallState.FAILED, ANSWERED_ATTEMPT | {"outcome": "failed"}, error="Asked 8 times.")]
+        session,
+        [CallOutcome(claimed, CallState.FAILED, ANSWERED_ATTEMPT | {"outcome": "failed"}, error="Asked 8 times.")],
     )
-    cancel_run(bout.run, user=None)
+    cancel_run(session.run, user=None)
     cancel_waiting_calls()
-    return start_run_session(bout.judge)
+    return start_run_session(session.judge)
 
 
-def after_asking_failures_again(bout: WorkSession, held: ClaimedCall) -> WorkSession:
-    store_outcomes(bout, [unreadable_outcome(held)])
-    cancel_run(bout.run, user=None)
+def after_asking_failures_again(session: WorkSession, claimed: ClaimedCall) -> WorkSession:
+    store_outcomes(session, [unreadable_outcome(claimed)])
+    cancel_run(session.run, user=None)
     cancel_waiting_calls()
-    return start_run_session(bout.judge, ask_failures_again=True)
+    return start_run_session(session.judge, ask_failures_again=True)
 
 
 @pytest.mark.parametrize(
@@ -277,28 +290,28 @@ def after_asking_failures_again(bout: WorkSession, held: ClaimedCall) -> WorkSes
     ],
 )
 def test_a_first_step_is_bought_once_whatever_becomes_of_the_second(rating: Judge, interrupted: Interruption) -> None:
-    bout = start_run_session(rating)
-    store_outcomes(bout, [evaluated_outcome(claim_session_calls(bout, 1)[0])])
-    second = claim_session_calls(bout, 1)[0]
-    bout = interrupted(bout, second)
-    again = next(one for one in claim_session_calls(bout) if one.call_id == second.call_id)
-    assert (again.step, again.before) == (AttemptStep.SCORE, ("It is concise.",))
+    session = start_run_session(rating)
+    store_outcomes(session, [evaluated_outcome(claim_session_calls(session, 1)[0])])
+    second = claim_session_calls(session, 1)[0]
+    session = interrupted(session, second)
+    again = next(one for one in claim_session_calls(session) if one.call_id == second.call_id)
+    assert (again.step, again.earlier_replies) == (AttemptStep.SCORE, ("It is concise.",))
     assert again.messages == second.messages
     assert Attempt.objects.filter(call=second.call_id, step=AttemptStep.ASK).count() == 1
 
 
 def test_what_stayed_unreadable_is_asked_from_the_start_where_that_is_wanted(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    store_outcomes(bout, [to_repair(claim_session_calls(bout, 1)[0])])
-    repair = claim_session_calls(bout, 1)[0]
-    store_outcomes(bout, [unreadable_outcome(repair)])
-    cancel_run(bout.run, user=None)
+    session = start_run_session(judge)
+    store_outcomes(session, [to_repair(claim_session_calls(session, 1)[0])])
+    repair = claim_session_calls(session, 1)[0]
+    store_outcomes(session, [unreadable_outcome(repair)])
+    cancel_run(session.run, user=None)
     again = next(
         one
         for one in claim_session_calls(start_run_session(judge, ask_failures_again=True))
         if one.call_id == repair.call_id
     )
-    assert (again.step, again.before, len(again.messages)) == (AttemptStep.ASK, (), 2)
+    assert (again.step, again.earlier_replies, len(again.messages)) == (AttemptStep.ASK, (), 2)
 
 
 # ---- leases ----------------------------------------------------------------------------------
@@ -314,12 +327,12 @@ def test_workers_together_keep_to_the_limit_of_the_endpoint() -> None:
     assert len(claim_session_calls(mine, 2)) == 2
     assert len(claim_session_calls(other, 3)) == 1
     full = claim_calls(other, 2)
-    assert (full.questions, full.wait) == ((), 0.2)
+    assert (full.calls, full.wait) == ((), 0.2)
 
 
 def test_a_lease_that_is_refreshed_does_not_run_out(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    kept, left = claim_session_calls(bout, 2)
+    session = start_run_session(judge)
+    kept, left = claim_session_calls(session, 2)
     expire_leases(kept, left)
     refresh_leases({kept.call_id: kept.lease})
     return_expired_calls()
@@ -328,18 +341,18 @@ def test_a_lease_that_is_refreshed_does_not_run_out(judge: Judge) -> None:
 
 
 def test_what_was_claimed_and_not_sent_waits_again_at_once_and_is_not_lost(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    held = claim_session_calls(bout, 3)
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 3)
     stolen = uuid.uuid4()
-    Call.objects.filter(pk=held[0].call_id).update(lease=stolen)
-    return_calls(held)
-    states = dict(Call.objects.filter(pk__in=[one.call_id for one in held]).values_list("pk", "state"))
-    assert [states[one.call_id] for one in held] == [CallState.RUNNING, CallState.PENDING, CallState.PENDING]
+    Call.objects.filter(pk=claimed[0].call_id).update(lease=stolen)
+    return_calls(claimed)
+    states = dict(Call.objects.filter(pk__in=[one.call_id for one in claimed]).values_list("pk", "state"))
+    assert [states[one.call_id] for one in claimed] == [CallState.RUNNING, CallState.PENDING, CallState.PENDING]
     assert not Attempt.objects.exists()
-    assert len(claim_session_calls(bout)) == 5
+    assert len(claim_session_calls(session)) == 5
 
 
 def test_leases_last_by_the_clock_of_the_database(judge: Judge) -> None:
-    held = claim_session_calls(start_run_session(judge), 1)[0]
+    claimed = claim_session_calls(start_run_session(judge), 1)[0]
     soon, late = LEASE_TIME - timedelta(seconds=5), LEASE_TIME + timedelta(seconds=1)
-    assert Call.objects.filter(pk=held.call_id, lease_until__gt=Now() + soon, lease_until__lt=Now() + late).exists()
+    assert Call.objects.filter(pk=claimed.call_id, lease_until__gt=Now() + soon, lease_until__lt=Now() + late).exists()

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from evaluations.domain.judges import CallState, RunState
 from evaluations.domain.roles import Role
-from evaluations.judges.endpoints.prices import set_price
+from evaluations.judges.endpoints.services import set_price
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge

@@ -13,7 +13,7 @@ from evaluations.domain.judges import CallState, RunOrders
 from evaluations.domain.reports import ReportRules
 from evaluations.judges.calls.outcome_store import store_outcomes
 from evaluations.judges.runs.planner import plan_run_calls
-from evaluations.judges.runs.selection import count_retryable_calls, expect_calls
+from evaluations.judges.runs.selection import count_retryable_calls
 from evaluations.judges.runs.services import cancel_run, start_run
 from evaluations.judges.runs.single_call import find_test_call, single_call_selection
 from evaluations.models.comparisons import Comparison
@@ -34,6 +34,7 @@ from tests.factories.verdicts import ALL_A, make_review
 from tests.helpers.work_sessions import (
     answered_outcome,
     claim_session_calls,
+    expect_calls,
     make_rating_judge,
     start_run_session,
     unreadable_outcome,
@@ -113,8 +114,8 @@ def test_a_test_call_is_in_no_export_label_page_or_filter(evaluation: Evaluation
 
 def test_a_failed_test_call_is_no_failure_of_the_evaluation(evaluation: Evaluation) -> None:
     judge = make_llm_judge(evaluation, NOWHERE)
-    bout = start_run_session(judge, **single_call_selection(first_of(evaluation), ShownOrder.AS_STORED))
-    store_outcomes(bout, [unreadable_outcome(held) for held in claim_session_calls(bout)])
+    session = start_run_session(judge, **single_call_selection(first_of(evaluation), ShownOrder.AS_STORED))
+    store_outcomes(session, [unreadable_outcome(claimed) for claimed in claim_session_calls(session)])
     assert Call.all_rows.get().state == CallState.UNREADABLE
     owner = evaluation.memberships.get().user
     assert count_evaluation_progress([evaluation], owner)[evaluation.pk].failed_calls == 0
@@ -125,8 +126,8 @@ def test_a_failed_test_call_is_no_failure_of_the_evaluation(evaluation: Evaluati
 def test_a_score_of_a_test_call_counts_nowhere(evaluation: Evaluation) -> None:
     judge = make_rating_judge(evaluation)
     response = first_of(evaluation).response_a
-    bout = start_run_session(judge, **single_call_selection(response, ShownOrder.AS_STORED))
-    store_outcomes(bout, [answered_outcome(bout, held) for held in claim_session_calls(bout)])
+    session = start_run_session(judge, **single_call_selection(response, ShownOrder.AS_STORED))
+    store_outcomes(session, [answered_outcome(session, claimed) for claimed in claim_session_calls(session)])
     assert Score.all_rows.exists()
     assert not Score.objects.exists()
     assert reported(evaluation).scores == {}
@@ -172,12 +173,12 @@ def test_a_test_call_that_is_in_flight_when_a_run_takes_it_over_counts_when_it_i
     evaluation: Evaluation,
 ) -> None:
     judge = make_llm_judge(evaluation, NOWHERE, mode="json_schema")
-    bout = start_run_session(judge, **single_call_selection(first_of(evaluation), ShownOrder.AS_STORED))
-    (held,) = claim_session_calls(bout)
-    cancel_run(bout.run, user=None)
+    session = start_run_session(judge, **single_call_selection(first_of(evaluation), ShownOrder.AS_STORED))
+    (claimed,) = claim_session_calls(session)
+    cancel_run(session.run, user=None)
     plan_run_calls(start_run(judge, user=None, orders=RunOrders.AS_STORED).pk, until=float("inf"))
-    store_outcomes(bout, [answered_outcome(bout, held)])
-    assert Ballot.all_rows.filter(call=held.call_id).count() == 1
+    store_outcomes(session, [answered_outcome(session, claimed)])
+    assert Ballot.all_rows.filter(call=claimed.call_id).count() == 1
 
 
 @pytest.mark.parametrize("of_response", [False, True])
@@ -186,10 +187,10 @@ def test_whoever_sees_what_came_of_a_test_is_on_record_and_a_page_without_it_not
 ) -> None:
     comparison, owner = first_of(evaluation), evaluation.memberships.get().user
     judge = make_rating_judge(evaluation) if of_response else make_llm_judge(evaluation, NOWHERE, mode="json_schema")
-    bout = start_run_session(
+    session = start_run_session(
         judge, **single_call_selection(comparison.response_a if of_response else comparison, ShownOrder.AS_STORED)
     )
-    store_outcomes(bout, [answered_outcome(bout, held) for held in claim_session_calls(bout)])
+    store_outcomes(session, [answered_outcome(session, claimed) for claimed in claim_session_calls(session)])
     record_disclosure(owner, evaluation, [comparison])
     assert not has_seen_verdicts(owner, comparison)
     record_disclosure(owner, evaluation, [comparison], tests=True)

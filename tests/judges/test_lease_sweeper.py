@@ -38,23 +38,23 @@ def judge() -> Judge:
 
 
 def test_what_a_killed_worker_held_waits_again_and_each_request_is_counted_as_lost(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    held = claim_session_calls(bout, 4)
-    store_outcomes(bout, [answered_outcome(bout, held[0])])
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 4)
+    store_outcomes(session, [answered_outcome(session, claimed[0])])
     assert return_expired_calls() == 0
-    expire_leases(*held)
+    expire_leases(*claimed)
     assert return_expired_calls() == 3
-    lost = Attempt.objects.filter(run=bout.run, outcome=AttemptOutcome.LOST).values_list("call_id", "lease")
-    assert set(lost) == {(one.call_id, one.lease) for one in held[1:]}
-    assert len(claim_session_calls(bout)) == 3  # two that are fresh, and of the three one at a time
+    lost = Attempt.objects.filter(run=session.run, outcome=AttemptOutcome.LOST).values_list("call_id", "lease")
+    assert set(lost) == {(one.call_id, one.lease) for one in claimed[1:]}
+    assert len(claim_session_calls(session)) == 3  # two that are fresh, and of the three one at a time
 
 
 def test_of_a_killed_conversation_only_the_step_in_flight_is_lost() -> None:
     evaluation = make_evaluation()
     make_comparison(evaluation)
-    bout = start_run_session(make_rating_judge(evaluation))
-    store_outcomes(bout, [evaluated_outcome(one) for one in claim_session_calls(bout, 1)])
-    second = claim_session_calls(bout, 1)[0]
+    session = start_run_session(make_rating_judge(evaluation))
+    store_outcomes(session, [evaluated_outcome(one) for one in claim_session_calls(session, 1)])
+    second = claim_session_calls(session, 1)[0]
     expire_leases(second)
     return_expired_calls()
     attempts = Attempt.objects.filter(call=second.call_id).order_by("number").values_list("step", "outcome")
@@ -65,20 +65,20 @@ def test_of_a_killed_conversation_only_the_step_in_flight_is_lost() -> None:
 def test_a_rule_has_no_requests_to_lose() -> None:
     evaluation = make_evaluation()
     make_comparison(evaluation)
-    bout = start_run_session(make_baseline_judge(evaluation))
-    expire_leases(*claim_session_calls(bout))
+    session = start_run_session(make_baseline_judge(evaluation))
+    expire_leases(*claim_session_calls(session))
     assert return_expired_calls() == 2
     assert not Attempt.objects.exists()
 
 
 def test_a_call_that_takes_its_worker_down_twice_is_set_aside_with_the_reason(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    held = claim_session_calls(bout, 1)
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 1)
     for _ in range(MAX_LOST_ATTEMPTS):
-        expire_leases(*held)
+        expire_leases(*claimed)
         return_expired_calls()
-        held = [one for one in claim_session_calls(bout) if one.call_id == held[0].call_id] or held
-    call = Call.objects.get(pk=held[0].call_id)
+        claimed = [one for one in claim_session_calls(session) if one.call_id == claimed[0].call_id] or claimed
+    call = Call.objects.get(pk=claimed[0].call_id)
     assert call.state == CallState.FAILED
     assert call.error.startswith("Set aside: the worker died 2 times while this call was in flight.")
 
@@ -87,49 +87,49 @@ def test_calls_that_were_in_flight_at_a_death_go_out_one_at_a_time_so_that_only_
     judge: Judge,
 ) -> None:
     """Six calls, of which the third kills its worker whenever it is in flight."""
-    bout = start_run_session(judge)
-    held = claim_session_calls(bout, 6)
-    guilty = held[2].call_id
-    expire_leases(*held)
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 6)
+    guilty = claimed[2].call_id
+    expire_leases(*claimed)
     return_expired_calls()
     for _ in range(20):
         make_calls_due()
-        together = claim_session_calls(bout)
+        together = claim_session_calls(session)
         if guilty in {one.call_id for one in together}:
             assert len(together) == 1
             expire_leases(*together)
             return_expired_calls()
         elif together:
-            store_outcomes(bout, [answered_outcome(bout, one) for one in together])
-    states = {call.pk: call.state for call in Call.objects.filter(run=bout.run)}
+            store_outcomes(session, [answered_outcome(session, one) for one in together])
+    states = {call.pk: call.state for call in Call.objects.filter(run=session.run)}
     assert {pk for pk, state in states.items() if state == CallState.FAILED} == {guilty}
     assert set(states.values()) == {CallState.FAILED, CallState.ANSWERED}
 
 
 def test_fresh_calls_do_not_wait_for_one_that_is_tried_again(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    first = claim_session_calls(bout, 2)
+    session = start_run_session(judge)
+    first = claim_session_calls(session, 2)
     expire_leases(*first)
     return_expired_calls()
-    again = claim_session_calls(bout, 4)
+    again = claim_session_calls(session, 4)
     assert len({one.call_id for one in again} & {one.call_id for one in first}) == 1
     assert len(again) == 3
 
 
 def test_an_ended_run_is_found_and_closed(judge: Judge) -> None:
-    bout = start_run_session(judge)
+    session = start_run_session(judge)
     finish_ended_runs()
-    assert Run.objects.get(pk=bout.run.pk).state == RunState.RUNNING
-    store_outcomes(bout, [answered_outcome(bout, one) for one in claim_session_calls(bout)])
+    assert Run.objects.get(pk=session.run.pk).state == RunState.RUNNING
+    store_outcomes(session, [answered_outcome(session, one) for one in claim_session_calls(session)])
     finish_ended_runs()
-    assert Run.objects.get(pk=bout.run.pk).state == RunState.DONE
+    assert Run.objects.get(pk=session.run.pk).state == RunState.DONE
 
 
 def test_runs_that_wait_are_nudged_and_those_at_work_are_left_alone(judge: Judge) -> None:
     planning = start_run(make_baseline_judge(judge.evaluation), user=None)
-    bout = start_run_session(judge)
-    assert find_idle_runs() == [planning.pk, bout.run.pk]
-    held = claim_session_calls(bout, 1)
+    session = start_run_session(judge)
+    assert find_idle_runs() == [planning.pk, session.run.pk]
+    claimed = claim_session_calls(session, 1)
     assert find_idle_runs() == [planning.pk]
-    expire_leases(*held)
-    assert find_idle_runs() == [planning.pk, bout.run.pk]
+    expire_leases(*claimed)
+    assert find_idle_runs() == [planning.pk, session.run.pk]

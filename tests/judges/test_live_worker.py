@@ -155,8 +155,8 @@ def test_a_call_that_times_out_at_a_slow_server_fails_after_few_tries_and_says_w
     with llm_server(hang) as server:
         judge = make_llm_judge(evaluation, server.base_url, mode="json_schema")
         Endpoint.objects.update(timeout_seconds=1)
-        patience = RetryPolicy(first_seconds=0.01, tries=9, tries_timed_out=2, most_seconds_timed_out=0.01)
-        run = work_run_here(start_run(judge, user=None, orders="as-stored"), patience=patience)
+        retry_policy = RetryPolicy(first_seconds=0.01, tries=9, tries_timed_out=2, most_seconds_timed_out=0.01)
+        run = work_run_here(start_run(judge, user=None, orders="as-stored"), retry_policy=retry_policy)
     assert (run.state, counts(run), outcomes(run)) == (RunState.DONE, {"failed": 1}, ["failed", "retry"])
     assert Call.objects.get().error == (
         "Asked 2 times, and no answer came within 1 seconds. "
@@ -170,10 +170,10 @@ def test_timeouts_and_other_faults_are_counted_apart() -> None:
     with llm_server(answer_first([hang, fail_with(500), hang, fail_with(500)])) as server:
         judge = make_llm_judge(evaluation, server.base_url, mode="json_schema")
         Endpoint.objects.update(timeout_seconds=1)
-        patience = RetryPolicy(
+        retry_policy = RetryPolicy(
             first_seconds=0.01, most_seconds=0.01, tries=3, tries_timed_out=3, most_seconds_timed_out=0.01
         )
-        run = work_run_here(start_run(judge, user=None, orders="as-stored"), patience=patience)
+        run = work_run_here(start_run(judge, user=None, orders="as-stored"), retry_policy=retry_policy)
     assert (run.state, counts(run)) == (RunState.DONE, {"answered": 1})
     assert outcomes(run) == ["answered", *["retry"] * 4]
 
@@ -184,7 +184,7 @@ def test_a_call_that_timed_out_is_left_alone_as_long_as_its_server_may_be_at_wor
         judge = make_llm_judge(evaluation, server.base_url, mode="json_schema")
         Endpoint.objects.update(timeout_seconds=1)
         run = start_run(judge, user=None, orders="as-stored")
-        work_run_here(run, seconds=2, patience=RetryPolicy(most_seconds_timed_out=3600))
+        work_run_here(run, seconds=2, retry_policy=RetryPolicy(most_seconds_timed_out=3600))
         attempt, call = Attempt.objects.get(), Call.objects.get()
     assert (call.state, attempt.outcome) == (CallState.PENDING, AttemptOutcome.RETRY)
     assert call.not_before is not None
@@ -194,13 +194,13 @@ def test_a_call_that_timed_out_is_left_alone_as_long_as_its_server_may_be_at_wor
 def test_a_bout_at_a_slow_server_lasts_for_two_of_its_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     run = start_run(make_llm_judge(study_of(1), "http://127.0.0.1:9/v1"), user=None)
     plan_run_calls(run.pk, until=time.monotonic() + 60)
-    bout = begin_work_session(run.pk, FAST_RETRIES)
-    assert bout is not None
+    session = begin_work_session(run.pk, FAST_RETRIES)
+    assert session is not None
     began = time.monotonic()
     monkeypatch.setattr(worker_registry, "endpoint_latency", lambda endpoint: 50.0)
-    assert 100 <= slow_session_end(bout) - began < 150
+    assert 100 <= slow_session_end(session) - began < 150
     monkeypatch.setattr(worker_registry, "endpoint_latency", lambda endpoint: 5000.0)
-    assert slow_session_end(bout) - began < 650
+    assert slow_session_end(session) - began < 650
 
 
 def test_a_fault_that_stays_fails_the_call_after_a_bounded_number_of_tries(
@@ -353,7 +353,7 @@ def test_time_that_is_up_hands_the_rest_to_a_successor() -> None:
     with llm_server(latency=0.4) as server:  # all 80 take 8 seconds on the fastest machine
         run = start_run(make_llm_judge(evaluation, server.base_url, max_in_flight=4), user=None)
         plan_run_calls(run.pk, until=float("inf"))
-        work_run_calls(run.pk, hand_over=lambda: handed.append(1), seconds=4, patience=FAST_RETRIES)
+        work_run_calls(run.pk, hand_over=lambda: handed.append(1), seconds=4, retry_policy=FAST_RETRIES)
         assert handed == [1]
         middle = counts(run)
         assert set(middle) == {"answered", "pending"}

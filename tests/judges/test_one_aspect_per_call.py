@@ -280,11 +280,11 @@ def test_a_run_whose_calls_all_fail_on_one_aspect_is_paused_though_the_others_ar
 
 def test_a_flawed_reply_that_can_be_read_answers_its_aspect(evaluation: Evaluation) -> None:
     """While it is still being found what the server takes."""
-    bout = start_run_session(one_at_a_time(evaluation), orders="as-stored")
-    (held,) = claim_session_calls(bout)
-    asker, text = CallRequester(bout), json.dumps({"rationale": "It is.", "choices": {"engagement": "A"}})
+    session = start_run_session(one_at_a_time(evaluation), orders="as-stored")
+    (claimed,) = claim_session_calls(session)
+    asker, text = CallRequester(session), json.dumps({"rationale": "It is.", "choices": {"engagement": "A"}})
     answer = Answer(text, "stop", "", "m", 400, is_flawed=True)
-    outcome = outcome_from_answer(asker, held, asker.request_for(held), answer, 5)
+    outcome = outcome_from_answer(asker, claimed, asker.build_request(claimed), answer, 5)
     assert (outcome.state, outcome.next_step) == (CallState.PENDING, AttemptStep.ASK)
     assert outcome.attempt is not None
     assert outcome.attempt["outcome"] == AttemptOutcome.ANSWERED
@@ -293,114 +293,116 @@ def test_a_flawed_reply_that_can_be_read_answers_its_aspect(evaluation: Evaluati
 # ---- nothing is bought twice ---------------------------------------------------------------
 
 
-def said_of(bout: WorkSession, held: ClaimedCall, label: str = "A") -> CallOutcome:
+def said_of(session: WorkSession, claimed: ClaimedCall, label: str = "A") -> CallOutcome:
     """What the model's answer makes of a call that is asked without a network."""
-    text = json.dumps({"rationale": f"On {held.aspect}.", "choices": {held.aspect: label}})
+    text = json.dumps({"rationale": f"On {claimed.aspect}.", "choices": {claimed.aspect: label}})
     tokens = {"tokens_in": 500, "tokens_out": 50}
     attempt = {"raw": text, "finish_reason": "stop", "http_status": 200, "latency_ms": 5, **tokens}
     answer = Answer(text, "stop", "", "m", 200)
-    return add_aspect_to_outcome(bout, held, outcome_of_verdict(bout, held, RawReply(text), answer, attempt))
+    return add_aspect_to_outcome(
+        session, claimed, outcome_of_verdict(session, claimed, RawReply(text), answer, attempt)
+    )
 
 
-def answer_next(bout: WorkSession, count: int = 1) -> list[str]:
+def answer_next(session: WorkSession, count: int = 1) -> list[str]:
     """The next requests of the one call, answered one after the other; the aspects that they asked for."""
     found = []
     for _ in range(count):
-        (held,) = claim_session_calls(bout)
-        found.append(held.aspect)
-        store_outcomes(bout, [said_of(bout, held)])
+        (claimed,) = claim_session_calls(session)
+        found.append(claimed.aspect)
+        store_outcomes(session, [said_of(session, claimed)])
     return found
 
 
 @pytest.fixture
-def bout(evaluation: Evaluation) -> WorkSession:
+def session(evaluation: Evaluation) -> WorkSession:
     return start_run_session(one_at_a_time(evaluation, mode="json_schema"), orders="as-stored")
 
 
-def test_a_killed_worker_loses_the_aspect_in_flight_and_no_other(bout: WorkSession) -> None:
-    assert answer_next(bout, 3) == ["engagement", "clarity", "helpfulness"]
-    (lost,) = claim_session_calls(bout)
+def test_a_killed_worker_loses_the_aspect_in_flight_and_no_other(session: WorkSession) -> None:
+    assert answer_next(session, 3) == ["engagement", "clarity", "helpfulness"]
+    (lost,) = claim_session_calls(session)
     assert lost.aspect == "factuality"
     expire_leases(lost)
     return_expired_calls()
-    (again,) = claim_session_calls(bout)
-    assert (again.aspect, again.tried) == ("factuality", 1)
-    assert [one.aspect for one in again.earlier] == ["engagement", "clarity", "helpfulness"]
-    store_outcomes(bout, [said_of(bout, again)])
-    assert answer_next(bout, 2) == ["depth", "safety"]
+    (again,) = claim_session_calls(session)
+    assert (again.aspect, again.failed_requests) == ("factuality", 1)
+    assert [one.aspect for one in again.earlier_answers] == ["engagement", "clarity", "helpfulness"]
+    store_outcomes(session, [said_of(session, again)])
+    assert answer_next(session, 2) == ["depth", "safety"]
     assert Call.objects.get().state == CallState.ANSWERED
     assert choices() == dict.fromkeys(SIX, "A")
     assert Counter(Attempt.objects.values_list("outcome", flat=True)) == {"answered": 6, "lost": 1}
 
 
-def test_an_answer_that_comes_after_its_lease_ran_out_is_not_bought_again(bout: WorkSession) -> None:
-    answer_next(bout, 1)
-    (late,) = claim_session_calls(bout)
+def test_an_answer_that_comes_after_its_lease_ran_out_is_not_bought_again(session: WorkSession) -> None:
+    answer_next(session, 1)
+    (late,) = claim_session_calls(session)
     expire_leases(late)
     return_expired_calls()
-    store_outcomes(bout, [said_of(bout, late)])
+    store_outcomes(session, [said_of(session, late)])
     assert Call.objects.get().state == CallState.PENDING
-    assert answer_next(bout, 4) == ["helpfulness", "factuality", "depth", "safety"]
+    assert answer_next(session, 4) == ["helpfulness", "factuality", "depth", "safety"]
     assert Call.objects.get().state == CallState.ANSWERED
 
 
-def test_a_repair_that_comes_late_is_not_asked_for_again(bout: WorkSession) -> None:
-    (first,) = claim_session_calls(bout)
+def test_a_repair_that_comes_late_is_not_asked_for_again(session: WorkSession) -> None:
+    (first,) = claim_session_calls(session)
     attempt = {"raw": "Hm.", "outcome": AttemptOutcome.UNREADABLE, "error": "No verdict.", "aspect": first.aspect}
-    store_outcomes(bout, [CallOutcome(first, CallState.PENDING, attempt, next_step=AttemptStep.REPAIR)])
-    (repair,) = claim_session_calls(bout)
-    assert (repair.step, repair.before, repair.unread) == (AttemptStep.REPAIR, ("Hm.",), "No verdict.")
+    store_outcomes(session, [CallOutcome(first, CallState.PENDING, attempt, next_step=AttemptStep.REPAIR)])
+    (repair,) = claim_session_calls(session)
+    assert (repair.step, repair.earlier_replies, repair.unread) == (AttemptStep.REPAIR, ("Hm.",), "No verdict.")
     expire_leases(repair)
     return_expired_calls()
-    store_outcomes(bout, [said_of(bout, repair)])
+    store_outcomes(session, [said_of(session, repair)])
     assert Call.objects.get().step == AttemptStep.REPAIR
-    (held,) = claim_session_calls(bout)
-    assert (held.aspect, held.step, held.before) == ("clarity", AttemptStep.ASK, ())
-    assert [one.repaired for one in held.earlier] == [True]
+    (claimed,) = claim_session_calls(session)
+    assert (claimed.aspect, claimed.step, claimed.earlier_replies) == ("clarity", AttemptStep.ASK, ())
+    assert [one.repaired for one in claimed.earlier_answers] == [True]
 
 
 async def never(request: object) -> Any:
     raise AssertionError("nothing is to be asked")
 
 
-def test_a_call_whose_aspects_are_all_answered_is_settled_without_a_request(bout: WorkSession) -> None:
+def test_a_call_whose_aspects_are_all_answered_is_settled_without_a_request(session: WorkSession) -> None:
     """The last answer came late, while the same was asked again, and that request then failed."""
-    answer_next(bout, 5)
-    (late,) = claim_session_calls(bout)
+    answer_next(session, 5)
+    (late,) = claim_session_calls(session)
     expire_leases(late)
     return_expired_calls()
-    (again,) = claim_session_calls(bout)
-    store_outcomes(bout, [said_of(bout, late)])
-    store_outcomes(bout, [waiting_outcome(again, 0)])
-    (held,) = claim_session_calls(bout)
-    assert (held.aspect, len(held.earlier), held.reserved) == ("", 6, 0)
-    outcome = asyncio.run(request_verdict(CallRequester(bout), never, held))
+    (again,) = claim_session_calls(session)
+    store_outcomes(session, [said_of(session, late)])
+    store_outcomes(session, [waiting_outcome(again, 0)])
+    (claimed,) = claim_session_calls(session)
+    assert (claimed.aspect, len(claimed.earlier_answers), claimed.reserved) == ("", 6, 0)
+    outcome = asyncio.run(request_verdict(CallRequester(session), never, claimed))
     assert outcome.attempt is None
-    store_outcomes(bout, [outcome])
+    store_outcomes(session, [outcome])
     assert Call.objects.get().state == CallState.ANSWERED
     assert choices() == dict.fromkeys(SIX, "A")
 
 
-def test_a_paused_run_goes_on_with_the_next_aspect(bout: WorkSession) -> None:
-    answer_next(bout, 2)
-    pause_run(bout.run, user=None)
-    assert claim_session_calls(bout) == []
-    resume_run(bout.run, user=None)
-    assert answer_next(bout, 4) == ["helpfulness", "factuality", "depth", "safety"]
+def test_a_paused_run_goes_on_with_the_next_aspect(session: WorkSession) -> None:
+    answer_next(session, 2)
+    pause_run(session.run, user=None)
+    assert claim_session_calls(session) == []
+    resume_run(session.run, user=None)
+    assert answer_next(session, 4) == ["helpfulness", "factuality", "depth", "safety"]
 
 
-def test_a_new_run_that_takes_a_call_over_asks_only_for_the_rest(bout: WorkSession) -> None:
-    answer_next(bout, 4)
-    cancel_run(bout.run, user=None)
-    later = start_run_session(bout.judge, orders="as-stored")
+def test_a_new_run_that_takes_a_call_over_asks_only_for_the_rest(session: WorkSession) -> None:
+    answer_next(session, 4)
+    cancel_run(session.run, user=None)
+    later = start_run_session(session.judge, orders="as-stored")
     assert answer_next(later, 2) == ["depth", "safety"]
     assert choices() == dict.fromkeys(SIX, "A")
 
 
 def test_a_stored_reply_that_cannot_be_read_any_more_is_asked_for_again(
-    bout: WorkSession, monkeypatch: pytest.MonkeyPatch
+    session: WorkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer_next(bout, 3)
+    answer_next(session, 3)
     read_reply = parse_reply
 
     def harsher(spec: RubricSpec, *args: Any, **rest: Any) -> ParsedReply | UnparsedReply:
@@ -409,15 +411,15 @@ def test_a_stored_reply_that_cannot_be_read_any_more_is_asked_for_again(
         return read_reply(spec, *args, **rest)
 
     monkeypatch.setattr(conversations, "parse_reply", harsher)
-    (held,) = claim_session_calls(bout)
-    assert held.aspect == "clarity"
-    assert [one.aspect for one in held.earlier] == ["engagement", "helpfulness"]
+    (claimed,) = claim_session_calls(session)
+    assert claimed.aspect == "clarity"
+    assert [one.aspect for one in claimed.earlier_answers] == ["engagement", "helpfulness"]
 
 
-def test_the_key_by_which_equal_questions_are_known_is_that_of_the_first_request(bout: WorkSession) -> None:
-    (first,) = claim_session_calls(bout)
-    store_outcomes(bout, [said_of(bout, first)])
-    (second,) = claim_session_calls(bout)
+def test_the_key_by_which_equal_questions_are_known_is_that_of_the_first_request(session: WorkSession) -> None:
+    (first,) = claim_session_calls(session)
+    store_outcomes(session, [said_of(session, first)])
+    (second,) = claim_session_calls(session)
     assert first.reuse_key == second.reuse_key != ""
     assert first.prompt_sha256 != second.prompt_sha256
 
@@ -429,8 +431,8 @@ def test_an_equal_judge_has_the_answer_at_no_cost_and_one_that_asks_for_all_at_o
     equal = make_llm_judge(
         evaluation, server.base_url, name="equal", one_aspect_per_call=True, repairs=False, mode="json_schema"
     )
-    bout = start_run_session(equal, orders="as-stored")
-    assert claim_session_calls(bout) == []
+    session = start_run_session(equal, orders="as-stored")
+    assert claim_session_calls(session) == []
     copied = Call.objects.get(judge=equal)
     assert (copied.state, copied.copied_from) == (CallState.ANSWERED, Call.objects.exclude(judge=equal).get())
     assert Verdict.objects.filter(rater__judge=equal).count() == 6
@@ -494,14 +496,14 @@ def test_a_call_that_was_suspect_is_asked_anew_even_where_todays_reader_finds_no
 def test_a_budget_keeps_back_one_request_at_a_time_and_every_aspect_is_paid_for(evaluation: Evaluation) -> None:
     judge = one_at_a_time(evaluation, mode="json_schema", max_tokens=100)
     set_judge_price(judge)
-    bout = start_run_session(judge, orders="as-stored", budget=10**9)
-    (held,) = claim_session_calls(bout)
-    text = "".join(message["content"] for message in held.messages) + json.dumps(only_schema(held.aspect))
+    session = start_run_session(judge, orders="as-stored", budget=10**9)
+    (claimed,) = claim_session_calls(session)
+    text = "".join(message["content"] for message in claimed.messages) + json.dumps(only_schema(claimed.aspect))
     # One nano-USD for each byte at most and 16 for each message, ten for each of 100 tokens out.
-    assert held.reserved == pytest.approx(len(text.encode()) + 2 * 16 + 1000, abs=40)
-    store_outcomes(bout, [said_of(bout, held)])
-    answer_next(bout, 5)
-    run = Run.objects.get(pk=bout.run.pk)
+    assert claimed.reserved == pytest.approx(len(text.encode()) + 2 * 16 + 1000, abs=40)
+    store_outcomes(session, [said_of(session, claimed)])
+    answer_next(session, 5)
+    run = Run.objects.get(pk=session.run.pk)
     # Six requests of 500 tokens in and 50 out, at one and ten nano-USD.
     assert (run.spent, run.reserved) == (6 * (500 + 50 * 10), 0)
     assert list(Attempt.objects.values_list("cost", flat=True)) == [1000] * 6
@@ -529,12 +531,12 @@ def test_a_run_whose_budget_is_used_up_between_two_aspects_goes_on_with_a_larger
 
 def claimed_reserve(judge: Judge) -> int:
     """The most that the first request may cost."""
-    bout = start_run_session(judge, orders="as-stored")
-    (held,) = claim_session_calls(bout)
-    return_calls([held])
-    cancel_run(bout.run, user=None)
+    session = start_run_session(judge, orders="as-stored")
+    (claimed,) = claim_session_calls(session)
+    return_calls([claimed])
+    cancel_run(session.run, user=None)
     cancel_waiting_calls()
-    return held.reserved
+    return claimed.reserved
 
 
 def test_an_estimate_counts_a_request_and_a_reply_for_each_aspect(evaluation: Evaluation) -> None:
@@ -686,9 +688,9 @@ def test_the_batch_api_is_refused(evaluation: Evaluation) -> None:
 
 def test_the_preview_shows_the_first_request_and_names_all_aspects(evaluation: Evaluation) -> None:
     judge = one_at_a_time(evaluation, mode="json_schema")
-    (held,) = claim_session_calls(start_run_session(judge, orders="as-stored"))
-    seen = preview_judge_prompt(judge, evaluation.comparisons.get(), held.shown)
+    (claimed,) = claim_session_calls(start_run_session(judge, orders="as-stored"))
+    seen = preview_judge_prompt(judge, evaluation.comparisons.get(), claimed.shown)
     assert seen is not None
-    assert list(seen.messages) == list(held.messages)
+    assert list(seen.messages) == list(claimed.messages)
     assert list(json.loads(seen.schema)["properties"]["choices"]["properties"]) == ["engagement"]
     assert list(seen.aspects) == ["Engagement", "Clarity", "Helpfulness", "Factuality", "Depth", "Safety"]

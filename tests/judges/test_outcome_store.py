@@ -48,22 +48,22 @@ def judge() -> Judge:
 
 
 def test_an_answer_becomes_an_attempt_and_a_verdict_for_every_aspect(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    held = claim_session_calls(bout, 1)[0]
-    store_outcomes(bout, [answered_outcome(bout, held)])
-    call = Call.objects.get(pk=held.call_id)
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 1)[0]
+    store_outcomes(session, [answered_outcome(session, claimed)])
+    call = Call.objects.get(pk=claimed.call_id)
     assert (call.state, call.lease, call.rationale) == (CallState.ANSWERED, None, "Because.")
-    assert (call.prompt_sha256, call.reuse_key) == (held.prompt_sha256, held.reuse_key)
+    assert (call.prompt_sha256, call.reuse_key) == (claimed.prompt_sha256, claimed.reuse_key)
     verdicts = Verdict.objects.filter(call=call).values_list("aspect__key", "choice", "stage", "shown", "rater__judge")
     assert set(verdicts) == {(key, "A", "first", call.shown, judge.pk) for key in ASPECTS}
     attempt = Attempt.objects.get(call=call)
-    assert (attempt.number, attempt.step, attempt.lease) == (1, AttemptStep.ASK, held.lease)
+    assert (attempt.number, attempt.step, attempt.lease) == (1, AttemptStep.ASK, claimed.lease)
     assert judge.raters.get().verdicts_changed_at is not None
 
 
 def test_an_attempt_holds_all_that_was_said(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    held = claim_session_calls(bout, 1)[0]
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 1)[0]
     said: dict[str, Any] = {
         "raw": "“Tab\there”,\nnew line \\. and {braces} ✓",
         "finish_reason": "stop",
@@ -76,26 +76,26 @@ def test_an_attempt_holds_all_that_was_said(judge: Judge) -> None:
         "logprobs": [{"token": "A", "logprob": -0.1}],
         "error": "none",
     }
-    store_outcomes(bout, [answered_outcome(bout, held, **said)])
-    assert Attempt.objects.filter(call=held.call_id).values(*said).get() == said
+    store_outcomes(session, [answered_outcome(session, claimed, **said)])
+    assert Attempt.objects.filter(call=claimed.call_id).values(*said).get() == said
 
 
 def test_a_score_is_written_for_every_aspect_of_a_response() -> None:
     evaluation = make_evaluation()
     make_comparison(evaluation)
     judge = make_rating_judge(evaluation)
-    bout = start_run_session(judge)
-    store_outcomes(bout, [evaluated_outcome(one) for one in claim_session_calls(bout)])
-    held = claim_session_calls(bout)
+    session = start_run_session(judge)
+    store_outcomes(session, [evaluated_outcome(one) for one in claim_session_calls(session)])
+    claimed = claim_session_calls(session)
     outcomes = [
-        replace(answered_outcome(bout, one), scores={"overall": value}, weighted={"overall": value - 0.25})
-        for one, value in zip(held, (4.0, 2.0), strict=True)
+        replace(answered_outcome(session, one), scores={"overall": value}, weighted={"overall": value - 0.25})
+        for one, value in zip(claimed, (4.0, 2.0), strict=True)
     ]
-    store_outcomes(bout, outcomes)
+    store_outcomes(session, outcomes)
     scores = Score.objects.order_by("response_id").values_list("response", "aspect__key", "value", "weighted", "call")
     assert list(scores) == [
-        (held[0].response_id, "overall", 4.0, 3.75, held[0].call_id),
-        (held[1].response_id, "overall", 2.0, 1.75, held[1].call_id),
+        (claimed[0].response_id, "overall", 4.0, 3.75, claimed[0].call_id),
+        (claimed[1].response_id, "overall", 2.0, 1.75, claimed[1].call_id),
     ]
     assert not Verdict.objects.exists()
     assert judge.raters.get().verdicts_changed_at is not None
@@ -104,16 +104,16 @@ def test_a_score_is_written_for_every_aspect_of_a_response() -> None:
 def test_a_step_is_written_with_its_attempt_and_the_call_waits_for_the_next() -> None:
     evaluation = make_evaluation()
     make_comparison(evaluation)
-    bout = start_run_session(make_rating_judge(evaluation))
-    first = claim_session_calls(bout, 1)[0]
-    store_outcomes(bout, [evaluated_outcome(first)])
+    session = start_run_session(make_rating_judge(evaluation))
+    first = claim_session_calls(session, 1)[0]
+    store_outcomes(session, [evaluated_outcome(first)])
     call = Call.objects.get(pk=first.call_id)
     assert (call.state, call.step, call.lease) == (CallState.PENDING, AttemptStep.SCORE, None)
-    second = claim_session_calls(bout, 1)[0]
-    store_outcomes(bout, [waiting_outcome(second, 0)])
+    second = claim_session_calls(session, 1)[0]
+    store_outcomes(session, [waiting_outcome(second, 0)])
     assert Call.objects.get(pk=first.call_id).step == AttemptStep.SCORE
-    third = claim_session_calls(bout, 1)[0]
-    store_outcomes(bout, [replace(answered_outcome(bout, third), repaired=True)])
+    third = claim_session_calls(session, 1)[0]
+    store_outcomes(session, [replace(answered_outcome(session, third), repaired=True)])
     call.refresh_from_db()
     assert (call.state, call.step, call.repaired) == (CallState.ANSWERED, AttemptStep.SCORE, True)
     attempts = Attempt.objects.filter(call=call).order_by("number").values_list("number", "step", "outcome")
@@ -121,10 +121,10 @@ def test_a_step_is_written_with_its_attempt_and_the_call_waits_for_the_next() ->
 
 
 def test_probabilities_stand_beside_the_choices(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    held = claim_session_calls(bout, 1)[0]
-    store_outcomes(bout, [replace(answered_outcome(bout, held), weighted={"clarity": 0.75})])
-    kept = dict(Verdict.objects.filter(call=held.call_id).values_list("aspect__key", "weighted"))
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 1)[0]
+    store_outcomes(session, [replace(answered_outcome(session, claimed), weighted={"clarity": 0.75})])
+    kept = dict(Verdict.objects.filter(call=claimed.call_id).values_list("aspect__key", "weighted"))
     assert kept == {key: 0.75 if key == "clarity" else None for key in ASPECTS}
 
 
@@ -132,50 +132,50 @@ def test_probabilities_stand_beside_the_choices(judge: Judge) -> None:
 
 
 def test_an_answer_whose_lease_another_worker_took_is_paid_for_but_decides_nothing(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    held = claim_session_calls(bout, 1)[0]
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 1)[0]
     thief = uuid.uuid4()
-    Call.objects.filter(pk=held.call_id).update(lease=thief)
-    store_outcomes(bout, [answered_outcome(bout, held)])
-    call = Call.objects.get(pk=held.call_id)
+    Call.objects.filter(pk=claimed.call_id).update(lease=thief)
+    store_outcomes(session, [answered_outcome(session, claimed)])
+    call = Call.objects.get(pk=claimed.call_id)
     assert (call.state, call.lease) == (CallState.RUNNING, thief)
     assert Attempt.objects.filter(call=call, outcome="answered").count() == 1
     assert not Verdict.objects.filter(call=call).exists()
     # The thief's own answer is numbered after it, and counts.
-    store_outcomes(bout, [answered_outcome(bout, replace(held, lease=thief), Choice.B)])
+    store_outcomes(session, [answered_outcome(session, replace(claimed, lease=thief), Choice.B)])
     assert list(Attempt.objects.filter(call=call).order_by("number").values_list("number", flat=True)) == [1, 2]
     assert set(Verdict.objects.filter(call=call).values_list("choice", flat=True)) == {"B"}
 
 
 def test_an_answer_that_comes_late_is_not_bought_again_while_nobody_else_asks(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    held = claim_session_calls(bout, 1)[0]
-    expire_leases(held)
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 1)[0]
+    expire_leases(claimed)
     assert return_expired_calls() == 1
-    store_outcomes(bout, [answered_outcome(bout, held)])
-    assert Call.objects.get(pk=held.call_id).state == CallState.ANSWERED
-    assert held.call_id not in {one.call_id for one in claim_session_calls(bout)}
+    store_outcomes(session, [answered_outcome(session, claimed)])
+    assert Call.objects.get(pk=claimed.call_id).state == CallState.ANSWERED
+    assert claimed.call_id not in {one.call_id for one in claim_session_calls(session)}
 
 
 def test_an_answer_that_is_offered_twice_is_stored_once(judge: Judge) -> None:
     """The connection broke while the first commit ended, so that nobody knew whether it had."""
-    bout = start_run_session(judge)
-    held = claim_session_calls(bout, 1)[0]
-    store_outcomes(bout, [answered_outcome(bout, held)])
-    store_outcomes(bout, [answered_outcome(bout, held, Choice.B)])
-    assert Attempt.objects.filter(call=held.call_id).count() == 1
-    assert set(Verdict.objects.filter(call=held.call_id).values_list("choice", flat=True)) == {"A"}
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 1)[0]
+    store_outcomes(session, [answered_outcome(session, claimed)])
+    store_outcomes(session, [answered_outcome(session, claimed, Choice.B)])
+    assert Attempt.objects.filter(call=claimed.call_id).count() == 1
+    assert set(Verdict.objects.filter(call=claimed.call_id).values_list("choice", flat=True)) == {"A"}
 
 
 def test_an_answer_for_a_run_that_was_cancelled_or_paused_meanwhile_is_stored(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    first, second, third = claim_session_calls(bout, 3)
-    pause_run(bout.run, user=None)
-    store_outcomes(bout, [answered_outcome(bout, first)])
-    resume_run(bout.run, user=None)
-    cancel_run(bout.run, user=None)
-    store_outcomes(bout, [answered_outcome(bout, second), waiting_outcome(third, 1.0)])
-    states = dict(Call.objects.filter(run=bout.run).values_list("pk", "state"))
+    session = start_run_session(judge)
+    first, second, third = claim_session_calls(session, 3)
+    pause_run(session.run, user=None)
+    store_outcomes(session, [answered_outcome(session, first)])
+    resume_run(session.run, user=None)
+    cancel_run(session.run, user=None)
+    store_outcomes(session, [answered_outcome(session, second), waiting_outcome(third, 1.0)])
+    states = dict(Call.objects.filter(run=session.run).values_list("pk", "state"))
     assert [states[one.call_id] for one in (first, second, third)] == ["answered", "answered", "pending"]
     assert Attempt.objects.count() == 3
     cancel_waiting_calls()
@@ -186,24 +186,24 @@ def test_an_answer_for_a_run_that_was_cancelled_or_paused_meanwhile_is_stored(ju
 
 
 def test_a_fault_that_only_a_person_can_mend_stops_the_run_once(judge: Judge) -> None:
-    bout = start_run_session(judge)
+    session = start_run_session(judge)
     said = ANSWERED_ATTEMPT | {"outcome": AttemptOutcome.STOPPED}
     outcomes = [
-        CallOutcome(one, CallState.PENDING, said, stop_reason="No key.") for one in claim_session_calls(bout, 2)
+        CallOutcome(one, CallState.PENDING, said, stop_reason="No key.") for one in claim_session_calls(session, 2)
     ]
-    store_outcomes(bout, outcomes)
-    run = Run.objects.get(pk=bout.run.pk)
+    store_outcomes(session, outcomes)
+    run = Run.objects.get(pk=session.run.pk)
     assert (run.state, run.stop_reason) == (RunState.STOPPED, "No key.")
     assert count_calls_by_state(run)["pending"] == 6
     assert Event.objects.filter(verb="stopped").count() == 1
-    assert not claim_session_calls(bout)
+    assert not claim_session_calls(session)
 
 
 def test_a_choice_that_the_rubric_does_not_offer_is_never_written(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    held = claim_session_calls(bout, 1)[0]
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 1)[0]
     with pytest.raises(ValueError, match="not offered"):
-        store_outcomes(bout, [answered_outcome(bout, held, Choice.BOTH_BAD)])
+        store_outcomes(session, [answered_outcome(session, claimed, Choice.BOTH_BAD)])
     assert not Verdict.objects.exists()
     assert not Attempt.objects.exists()
 
@@ -211,11 +211,11 @@ def test_a_choice_that_the_rubric_does_not_offer_is_never_written(judge: Judge) 
 def test_a_score_that_is_not_on_the_scale_is_never_written() -> None:
     evaluation = make_evaluation()
     make_comparison(evaluation)
-    bout = start_run_session(make_rating_judge(evaluation))
-    held = claim_session_calls(bout, 1)[0]
+    session = start_run_session(make_rating_judge(evaluation))
+    claimed = claim_session_calls(session, 1)[0]
     for value in (0.0, 5.5, float("nan")):
         with pytest.raises(ValueError, match="not on the scale"):
-            store_outcomes(bout, [replace(answered_outcome(bout, held), scores={"overall": value})])
+            store_outcomes(session, [replace(answered_outcome(session, claimed), scores={"overall": value})])
     assert not Score.objects.exists()
 
 
@@ -223,21 +223,21 @@ def test_what_was_found_out_about_a_server_is_kept_with_the_judge_once() -> None
     evaluation = make_evaluation()
     make_comparison(evaluation)
     judge = make_llm_judge(evaluation, CLOSED_ADDRESS)
-    bout = start_run_session(judge)
-    first, second = claim_session_calls(bout, 2)
-    store_outcomes(bout, [replace(answered_outcome(bout, first), shape_found=ReplyShape.JSON_OBJECT)])
-    store_outcomes(bout, [replace(answered_outcome(bout, second), shape_found=ReplyShape.TEXT)])
+    session = start_run_session(judge)
+    first, second = claim_session_calls(session, 2)
+    store_outcomes(session, [replace(answered_outcome(session, first), shape_found=ReplyShape.JSON_OBJECT)])
+    store_outcomes(session, [replace(answered_outcome(session, second), shape_found=ReplyShape.TEXT)])
     judge.refresh_from_db()
-    assert (judge.asked_as, bout.shape) == (ReplyShape.JSON_OBJECT, ReplyShape.JSON_OBJECT)
+    assert (judge.asked_as, session.shape) == (ReplyShape.JSON_OBJECT, ReplyShape.JSON_OBJECT)
     assert Event.objects.filter(verb="found out").count() == 1
     assert len(Call.objects.get(pk=first.call_id).reuse_key) == 64
 
 
 def test_however_many_answers_a_batch_has_the_statements_are_as_many(judge: Judge) -> None:
-    bout = start_run_session(judge)
-    few, many = claim_session_calls(bout, 1), claim_session_calls(bout, 5)
+    session = start_run_session(judge)
+    few, many = claim_session_calls(session, 1), claim_session_calls(session, 5)
     with CaptureQueriesContext(connection) as one:
-        store_outcomes(bout, [answered_outcome(bout, held) for held in few])
+        store_outcomes(session, [answered_outcome(session, claimed) for claimed in few])
     with CaptureQueriesContext(connection) as more:
-        store_outcomes(bout, [answered_outcome(bout, held) for held in many])
+        store_outcomes(session, [answered_outcome(session, claimed) for claimed in many])
     assert len(one) == len(more)

@@ -9,15 +9,12 @@ from evaluations.domain.judges import RequestShape
 from evaluations.domain.texts import Message
 from evaluations.judges.endpoints.prices import (
     find_price,
-    keep_list_price,
     max_reply_tokens,
     max_request_cost,
     pair_with_list_prices,
     request_cost,
-    set_price,
-    use_list_price,
 )
-from evaluations.judges.endpoints.services import create_endpoint
+from evaluations.judges.endpoints.services import create_endpoint, keep_list_price, set_price, use_list_price
 from evaluations.judges.runs.services import change_budget, start_run
 from evaluations.models.evaluations import Event
 from evaluations.models.judges import Endpoint, Price

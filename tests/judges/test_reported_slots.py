@@ -21,7 +21,7 @@ SLOTS = 3
 class LlamaServer(ReplayServer):
     """One with three slots, which tells them at /props as llama.cpp does."""
 
-    flying = most = 0
+    in_flight = most = 0
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         if request.path == "/v1/models":
@@ -31,10 +31,10 @@ class LlamaServer(ReplayServer):
         if request.method != "POST":
             return web.json_response({"error": "not here"}, status=404)
         asked = RecordedRequest(request.path, dict(request.headers), dict(request.query), await request.json())
-        self.flying += 1
-        self.most = max(self.most, self.flying)
+        self.in_flight += 1
+        self.most = max(self.most, self.in_flight)
         await asyncio.sleep(0.05)
-        self.flying -= 1
+        self.in_flight -= 1
         message = {"role": "assistant", "content": replay_verdict(asked)}
         return web.json_response({"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]})
 

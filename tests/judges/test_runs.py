@@ -12,13 +12,21 @@ from evaluations.domain.judges import AttemptStep, CallState, RunOrders, RunStat
 from evaluations.judge_prompts.builtin_rubrics import SUMMARY_RATING_NAME
 from evaluations.judges.calls.claims import claim_calls
 from evaluations.judges.calls.work_session import begin_work_session
-from evaluations.judges.endpoints.prices import set_price
+from evaluations.judges.endpoints.services import set_price
 from evaluations.judges.runs import planner
 from evaluations.judges.runs.planner import cancel_waiting_calls, plan_next_calls, plan_run_calls
-from evaluations.judges.runs.run_states import finish_run, stop_run
-from evaluations.judges.runs.selection import draw_orders, expect_calls
+from evaluations.judges.runs.selection import draw_orders
 from evaluations.judges.runs.selectors import count_calls_by_state
-from evaluations.judges.runs.services import cancel_run, change_budget, pause_run, resume_run, start_panel, start_run
+from evaluations.judges.runs.services import (
+    cancel_run,
+    change_budget,
+    finish_run,
+    pause_run,
+    resume_run,
+    start_panel,
+    start_run,
+    stop_run,
+)
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.comparisons import Query, Response
 from evaluations.models.evaluations import Evaluation, Event
@@ -28,6 +36,7 @@ from evaluations.rubrics.services import create_builtin_rubric
 from tests.factories.evaluations import make_comparison, make_evaluation, make_response, make_user
 from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here, work_run_here
 from tests.helpers.llm_server import answer_well, fail_with, llm_server
+from tests.helpers.work_sessions import expect_calls
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -245,7 +254,7 @@ def test_a_pointwise_run_is_limited_planned_in_parts_counted_and_reused(
     second = planned(pointwise)
     assert (second.planned, second.reused) == (5, 5)
     one = Response.objects.filter(query__evaluation=evaluation).latest("pk")
-    assert expect_calls(pointwise, response=one).held == 1
+    assert expect_calls(pointwise, response=one).in_other_runs == 1
     with pytest.raises(InputRefused, match="choose a response of its evaluation"):
         start_run(pointwise, user=None, comparison=evaluation.comparisons.all()[0])
 
@@ -267,7 +276,7 @@ def test_a_panel_shares_a_batch_and_starts_whole_or_not_at_all(evaluation: Evalu
 def test_calls_of_another_active_run_are_neither_asked_nor_counted_as_to_be_asked(judge: Judge) -> None:
     planned(judge, limit=2)
     expected = expect_calls(judge)
-    assert (expected.to_ask, expected.held) == (6, 4)
+    assert (expected.to_ask, expected.in_other_runs) == (6, 4)
     assert planned(judge).planned == 6
 
 
@@ -276,26 +285,26 @@ def test_calls_of_another_active_run_are_neither_asked_nor_counted_as_to_be_aske
 
 def test_a_paused_run_is_asked_nothing_until_it_is_resumed(judge: Judge) -> None:
     run = planned(judge)
-    bout = begin_work_session(run.pk, RetryPolicy())
-    assert bout is not None
+    session = begin_work_session(run.pk, RetryPolicy())
+    assert session is not None
     pause_run(run, user=None)
     assert run.state == RunState.PAUSED
-    assert not claim_calls(bout, 5).questions
+    assert not claim_calls(session, 5).calls
     assert begin_work_session(run.pk, RetryPolicy()) is None
     resume_run(run, user=None)
-    assert len(claim_calls(bout, 5).questions) == 5
+    assert len(claim_calls(session, 5).calls) == 5
 
 
 def test_as_long_as_answers_are_on_their_way_a_paused_run_is_looked_at_again_soon(judge: Judge) -> None:
     run = planned(judge)
-    bout = begin_work_session(run.pk, RetryPolicy())
-    assert bout is not None
-    held = len(claim_calls(bout, 4, 0).questions)
+    session = begin_work_session(run.pk, RetryPolicy())
+    assert session is not None
+    claimed = len(claim_calls(session, 4, 0).calls)
     pause_run(run, user=None)
-    assert claim_calls(bout, 4, held).wait == 1
-    assert claim_calls(bout, 4, 0).wait is None
+    assert claim_calls(session, 4, claimed).wait == 1
+    assert claim_calls(session, 4, 0).wait is None
     cancel_run(run, user=None)
-    assert claim_calls(bout, 4, held).wait is None
+    assert claim_calls(session, 4, claimed).wait is None
 
 
 def test_a_run_paused_while_it_is_planned_goes_on_being_planned(judge: Judge) -> None:
@@ -335,9 +344,9 @@ def test_what_waited_for_a_server_is_asked_at_once_after_a_resume(judge: Judge) 
     Call.objects.filter(run=run).update(not_before=timezone.now() + timedelta(hours=1))
     pause_run(run, user=None)
     resume_run(run, user=None)
-    bout = begin_work_session(run.pk, RetryPolicy())
-    assert bout is not None
-    assert len(claim_calls(bout, 3).questions) == 3
+    session = begin_work_session(run.pk, RetryPolicy())
+    assert session is not None
+    assert len(claim_calls(session, 3).calls) == 3
 
 
 @pytest.mark.parametrize(
@@ -445,10 +454,10 @@ def test_starting_cancelling_and_ending_are_on_the_record(evaluation: Evaluation
 
 def test_after_a_cancel_nothing_is_asked_and_what_waited_says_so(judge: Judge) -> None:
     run = planned(judge)
-    bout = begin_work_session(run.pk, RetryPolicy())
-    assert bout is not None
+    session = begin_work_session(run.pk, RetryPolicy())
+    assert session is not None
     cancel_run(run, user=None)
-    assert not claim_calls(bout, 5).questions
+    assert not claim_calls(session, 5).calls
     cancel_waiting_calls()
     assert count_calls_by_state(run)["cancelled"] == 10
     assert work_run_here(run).state == RunState.CANCELLED

@@ -166,7 +166,7 @@ def test_a_full_disk_is_reported_and_nothing_is_marked_done(
         server.latency = 0.5
         plan_run_calls(run.pk, until=float("inf"))
         with disk_full(), caplog.at_level(logging.ERROR):
-            work_run_calls(run.pk, hand_over=lambda: None, patience=FAST_RETRIES)
+            work_run_calls(run.pk, hand_over=lambda: None, retry_policy=FAST_RETRIES)
         bought_in_vain = sum(server.asked.values())
         assert "could not be stored" in caplog.text
         run.refresh_from_db()

@@ -145,7 +145,7 @@ def test_two_workers_begin_with_half_of_the_slots_each_and_know_whether_the_othe
     take_rank("one")
     server = endpoint()
     capacity = endpoint_capacity(server, 4)
-    assert (capacity.at_once, capacity.window.most, capacity.window.sharers) == (2, 4, 1)
+    assert (capacity.max_in_flight_now, capacity.window.most, capacity.window.sharers) == (2, 4, 1)
     record_heartbeat("two", host="here", pid=2, version="1", in_flight=3)
     take_rank("one")
     assert endpoint_capacity(server, 4).window.sharers == 2
@@ -222,13 +222,13 @@ def test_a_worker_whose_report_is_late_sends_and_claims_nothing_before_others_ta
     take_rank("one")
     taker = endpoint_capacity(endpoint(max_in_flight=8)).join()
     now = time.monotonic()
-    assert (taker.wait(now), taker.soon(now)) == (0, 8)
+    assert (taker.wait(now), taker.expected_room(now)) == (0, 8)
     assert taker.wait(now + STALE_SECONDS) > 0  # nothing was told to it meanwhile
-    assert taker.soon(now + STALE_SECONDS) == 0
+    assert taker.expected_room(now + STALE_SECONDS) == 0
     report("one")
     take_rank("one")
     apply_endpoint_shares()
-    assert taker.soon(time.monotonic()) == 8
+    assert taker.expected_room(time.monotonic()) == 8
 
 
 def test_a_worker_that_was_late_sends_nothing_until_the_others_know_that_it_is_back() -> None:
@@ -240,12 +240,12 @@ def test_a_worker_that_was_late_sends_nothing_until_the_others_know_that_it_is_b
     report("one")
     take_rank("one")
     apply_endpoint_shares()
-    assert taker.soon(time.monotonic()) == 0  # the other may have the whole limit in use
+    assert taker.expected_room(time.monotonic()) == 0  # the other may have the whole limit in use
     Worker.objects.filter(name="one").update(started_at=Now() - timedelta(seconds=3))
     report("two")
     take_rank("one")
     apply_endpoint_shares()
-    assert taker.soon(time.monotonic()) == 4
+    assert taker.expected_room(time.monotonic()) == 4
 
 
 def test_a_report_counts_from_when_it_was_begun() -> None:

@@ -40,9 +40,9 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_file_is_sent_and_its_answers_come_back(server: LLMServer, batches: BatchServer, file: Path) -> None:
     sent = batches.send(file, "mark-1")
-    assert not batches.look(sent.id).has_ended
+    assert not batches.retrieve(sent.id).has_ended
     server.batches.work()
-    ended = batches.look(sent.id)
+    ended = batches.retrieve(sent.id)
     assert (ended.has_ended, ended.answered, ended.error_file) == (True, 2, "")
     lines = list(batches.lines(ended.output_file))
     assert [line.custom_id for line in lines] == ["call-1", "call-2"]
@@ -60,13 +60,13 @@ def test_a_batch_is_found_again_by_its_mark(server: LLMServer, batches: BatchSer
 def test_a_refused_file_says_why(server: LLMServer, batches: BatchServer, file: Path) -> None:
     sent = batches.send(file, "mark")
     server.batches.refuse("Line 1 has no model.", "Line 2 neither.")
-    refused = batches.look(sent.id)
+    refused = batches.retrieve(sent.id)
     assert (refused.state, refused.error) == ("failed", "Line 1 has no model. Line 2 neither.")
 
 
 def test_a_server_without_the_batch_api_stops_the_run(batches: BatchServer) -> None:
     with pytest.raises(StopRun, match="has no Batch API, or knows this batch no more"):
-        batches.look("batch-999")
+        batches.retrieve("batch-999")
 
 
 def test_a_line_has_the_errors_that_its_request_would_have_had() -> None:

@@ -70,7 +70,7 @@ class World:
     coming: list[tuple[float, int, bool, RequestInFlight]] = field(default_factory=list)
     most_in_flight: int = 0
     took: list[tuple[float, float]] = field(default_factory=list)  # when an answer came, and after how long
-    flying: list[tuple[float, float, int]] = field(default_factory=list)  # from when, for how long, how many
+    spells: list[tuple[float, float, int]] = field(default_factory=list)  # from when, for how long, how many
 
     def __post_init__(self) -> None:
         self.capacity = Capacity()
@@ -80,12 +80,12 @@ class World:
     def run(self, until: float) -> "World":
         capacity = self.capacity
         while self.now < until:
-            while capacity.in_flight < capacity.at_once and capacity.wait(self.now) <= 0:
+            while capacity.in_flight < capacity.max_in_flight_now and capacity.wait(self.now) <= 0:
                 self.send()
-            paced = capacity.wait(self.now) if capacity.in_flight < capacity.at_once else math.inf
+            paced = capacity.wait(self.now) if capacity.in_flight < capacity.max_in_flight_now else math.inf
             answered = self.coming[0][0] if self.coming else math.inf
             later = min(answered, self.now + max(paced, 1e-4))
-            self.flying.append((self.now, later - self.now, capacity.in_flight))
+            self.spells.append((self.now, later - self.now, capacity.in_flight))
             self.now = later
             while self.coming and self.coming[0][0] <= self.now:
                 self.receive()
@@ -112,7 +112,7 @@ class World:
             self.capacity.answered(sent, self.now, 1000)
         else:
             self.refusals[int(self.now)] += 1
-            self.capacity.turned_away(sent, self.now, self.server.retry_after)
+            self.capacity.rejected(sent, self.now, self.server.retry_after)
         self.capacity.end()
 
     def per_second(self, first: int, last: int) -> float:
@@ -120,8 +120,8 @@ class World:
 
     def in_flight(self, first: float, last: float) -> float:
         """The mean over this time."""
-        spells = [(seconds, flying) for at, seconds, flying in self.flying if first <= at < last]
-        return sum(seconds * flying for seconds, flying in spells) / sum(seconds for seconds, _ in spells)
+        spells = [(seconds, number) for at, seconds, number in self.spells if first <= at < last]
+        return sum(seconds * number for seconds, number in spells) / sum(seconds for seconds, _ in spells)
 
     def slower_than(self, seconds: float, first: float) -> float:
         """The share of the answers since then that took longer."""
@@ -194,7 +194,7 @@ def test_a_server_that_keeps_up_gets_as_many_as_one_process_ever_sends() -> None
     world = World(Server()).run(20)
     assert world.most_in_flight == MAX_IN_FLIGHT
     assert world.per_second(0, 1) < 100  # and begins low
-    assert Capacity().at_once == CAUTIOUS_START
+    assert Capacity().max_in_flight_now == CAUTIOUS_START
 
 
 def test_a_slow_server_is_found_within_a_few_round_trips() -> None:
@@ -213,12 +213,12 @@ def test_one_burst_of_refusals_halves_once() -> None:
     capacity.set_limits(RateLimits(max_in_flight=64), 0.0)
     burst = [capacity.sent(0.0) for _ in range(10)]
     for sent in burst:
-        capacity.turned_away(sent, 0.1)
+        capacity.rejected(sent, 0.1)
         capacity.end()
-    assert capacity.at_once == 32
+    assert capacity.max_in_flight_now == 32
     later = capacity.sent(5.0)
-    capacity.turned_away(later, 5.1)
-    assert capacity.at_once == 16
+    capacity.rejected(later, 5.1)
+    assert capacity.max_in_flight_now == 16
 
 
 def test_timeouts_halve_once_a_round_trip_and_nothing_is_learnt_of_a_rate() -> None:
@@ -227,7 +227,7 @@ def test_timeouts_halve_once_a_round_trip_and_nothing_is_learnt_of_a_rate() -> N
     for sent in [capacity.sent(0.0) for _ in range(10)]:
         capacity.timed_out(sent, 60.0)
         capacity.end()
-    assert capacity.at_once == 32
+    assert capacity.max_in_flight_now == 32
     assert capacity.wait(60.0) == 0
 
 
@@ -236,17 +236,17 @@ def test_a_window_that_is_not_full_does_not_grow() -> None:
     for number in range(100):
         capacity.answered(capacity.sent(float(number)), number + 0.2)
         capacity.end()
-    assert capacity.at_once == DEFAULT_START
+    assert capacity.max_in_flight_now == DEFAULT_START
 
 
 def test_more_at_once_is_given_up_where_it_brings_longer_waits_and_no_more_answers() -> None:
     """Thirty-two are worked on at a time: 160 a second. The rest of 256 would only wait."""
     world = World(Server(workers=32)).run(60)
     assert world.per_second(20, 60) >= 0.95 * 32 / 0.2
-    waiting = [world.capacity.at_once]
+    waiting = [world.capacity.max_in_flight_now]
     for second in range(61, 120):
         world.run(second)
-        waiting.append(world.capacity.at_once)
+        waiting.append(world.capacity.max_in_flight_now)
     assert sorted(waiting)[len(waiting) // 2] <= 4 * 32
 
 
@@ -316,32 +316,32 @@ def test_a_judge_whose_replies_take_longer_is_not_taken_for_a_server_that_is_ful
 
 def test_where_two_share_a_server_a_larger_part_of_the_same_answers_is_no_gain() -> None:
     """Each had four in flight at five seconds, 0.8 a second. With eight of twelve it has two thirds of 1.6: 1.07."""
-    window = ConcurrencyWindow(mark=level(flying=4, seconds=5.0), above=level(flying=8, seconds=7.5))
-    assert window.odds() > 0
+    window = ConcurrencyWindow(baseline=level(in_flight=4, seconds=5.0), above=level(in_flight=8, seconds=7.5))
+    assert window.log_odds() > 0
     window.sharers = 2
-    assert window.odds() < 0
+    assert window.log_odds() < 0
 
 
-def level(flying: int, seconds: float) -> LatencyLevel:
-    return LatencyLevel(math.log(flying), count=20, flying=math.log(flying), seconds=math.log(seconds))
+def level(in_flight: int, seconds: float) -> LatencyLevel:
+    return LatencyLevel(math.log(in_flight), count=20, in_flight=math.log(in_flight), seconds=math.log(seconds))
 
 
 @pytest.mark.parametrize("latency", [0.2, 1.9, 2.1, 60.0])
 def test_two_are_in_flight_until_it_is_known_whether_the_server_is_quick(latency: float) -> None:
     capacity = Capacity()
-    assert capacity.at_once == CAUTIOUS_START == 2
+    assert capacity.max_in_flight_now == CAUTIOUS_START == 2
     first, _second = capacity.sent(0.0), capacity.sent(0.0)
-    assert capacity.at_once == 2
+    assert capacity.max_in_flight_now == 2
     capacity.answered(first, latency)
-    assert (capacity.at_once >= DEFAULT_START) == (latency <= 2)
+    assert (capacity.max_in_flight_now >= DEFAULT_START) == (latency <= 2)
 
 
 def test_a_server_that_refused_one_of_the_first_two_is_not_hurried() -> None:
     capacity = Capacity()
     first, second = capacity.sent(0.0), capacity.sent(0.0)
-    capacity.turned_away(second, 0.1)
+    capacity.rejected(second, 0.1)
     capacity.answered(first, 0.2)
-    assert capacity.at_once == 1
+    assert capacity.max_in_flight_now == 1
 
 
 def test_slots_that_the_server_told_of_are_where_it_begins_and_ends() -> None:
@@ -353,13 +353,13 @@ def test_slots_that_the_server_told_of_are_where_it_begins_and_ends() -> None:
 def test_each_worker_begins_with_its_part_of_the_slots_and_may_have_all() -> None:
     capacity = Capacity()
     capacity.set_limits(RateLimits(slots=5), 0.0, workers=2)
-    assert (capacity.at_once, capacity.window.most) == (3, 5)
+    assert (capacity.max_in_flight_now, capacity.window.most) == (3, 5)
 
 
 def test_a_limit_that_was_set_goes_before_the_slots() -> None:
     capacity = Capacity()
     capacity.set_limits(RateLimits(max_in_flight=12, slots=4), 0.0, workers=2)
-    assert capacity.at_once == 12
+    assert capacity.max_in_flight_now == 12
 
 
 def test_a_share_of_one_that_becomes_larger_is_used() -> None:
@@ -391,10 +391,10 @@ def test_a_share_that_shrinks_lets_nothing_more_fly_until_it_fits() -> None:
     capacity = Capacity()
     capacity.set_limits(RateLimits(max_in_flight=10), 0.0)
     taker = capacity.join()
-    flying = [taker.sent(0.0) for _ in range(10)]
+    in_flight = [taker.sent(0.0) for _ in range(10)]
     capacity.set_limits(RateLimits(max_in_flight=5), 1.0)
     assert taker.room(1.0) == 0
-    for sent in flying[:6]:
+    for sent in in_flight[:6]:
         capacity.answered(sent, 2.0)
         taker.ended()
     assert taker.room(2.0) == 1
@@ -415,9 +415,9 @@ def test_two_bouts_at_one_endpoint_have_half_each_and_one_that_wants_nothing_lea
 def test_a_successor_goes_on_with_what_its_predecessor_found() -> None:
     world = World(Server(per_second=PER_SECOND)).run(20)
     taker = world.capacity.join()
-    assert world.capacity.pace.limit == pytest.approx(PER_SECOND, rel=0.05)
+    assert world.capacity.rate.limit == pytest.approx(PER_SECOND, rel=0.05)
     taker.leave()
-    assert not world.capacity.takers
+    assert not world.capacity.users
 
 
 def test_from_refusals_alone_no_rate_is_learned() -> None:
@@ -428,7 +428,7 @@ def test_from_refusals_alone_no_rate_is_learned() -> None:
         now += capacity.wait(now)
         sent = capacity.sent(now)
         now += 0.2
-        capacity.turned_away(sent, now, after=0.0)
+        capacity.rejected(sent, now, after=0.0)
         capacity.end()
-    assert capacity.pace.limit == 8
+    assert capacity.rate.limit == 8
     assert capacity.wait(now) <= 1 / 4

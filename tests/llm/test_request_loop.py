@@ -39,17 +39,17 @@ class Places:
     """So many requests at once, and none before a moment."""
 
     most: int
-    flying: int = 0
+    in_flight: int = 0
     closed_until: float = 0.0
     ahead: int = 0
 
     def room(self, now: float) -> int:
-        return self.most - self.flying
+        return self.most - self.in_flight
 
     def wait(self, now: float) -> float:
         return max(self.closed_until - now, 0)
 
-    def soon(self, now: float) -> int:
+    def expected_room(self, now: float) -> int:
         return self.room(now) + self.ahead if self.wait(now) <= 0 else 0
 
     def want(self, more: bool) -> None:
@@ -96,13 +96,13 @@ class World:
     def ask(self, question: int) -> Coroutine[None, None, int]:
         self.asked.append(question)
         self.asked_at.append(now())
-        self.places.flying += 1
-        self.most_flying = max(self.most_flying, self.places.flying)
+        self.places.in_flight += 1
+        self.most_flying = max(self.most_flying, self.places.in_flight)
         return self.answer(question)
 
     async def answer(self, question: int) -> int:
         await asyncio.sleep(self.latency)
-        self.places.flying -= 1
+        self.places.in_flight -= 1
         self.arrived_at[question] = now()
         return question
 
@@ -125,7 +125,7 @@ class World:
         async def main() -> None:
             loop = RequestLoop(
                 claim=self.claim,
-                ask=self.ask,
+                request=self.ask,
                 store=self.store,
                 hand_over=self.hand_over,
                 clock=now,

@@ -61,7 +61,7 @@ def test_a_batch_is_asked_for_with_the_key_in_its_providers_header_alone() -> No
     with replay_answers([], Recorder) as running:
         server = Server(f"{running.address}/openai/v1", "JUDGEWEB_KEY_TEST", dialect=Dialect.AZURE)
         with connect_batches(server) as batches, pytest.raises(StopRun):
-            batches.look("batch-1")
+            batches.retrieve("batch-1")
     headers = {name.lower(): value for name, value in running.asked[0].headers.items()}
     assert headers["api-key"] == KEY
     assert "authorization" not in headers

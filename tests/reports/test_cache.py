@@ -19,8 +19,7 @@ from evaluations.imports.storage import continue_storing
 from evaluations.judges.calls.lease_sweeper import MAX_LOST_ATTEMPTS, return_expired_calls
 from evaluations.judges.calls.outcome_store import store_outcomes
 from evaluations.judges.runs.planner import cancel_waiting_calls
-from evaluations.judges.runs.run_states import stop_run
-from evaluations.judges.runs.services import cancel_run
+from evaluations.judges.runs.services import cancel_run, stop_run
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Rater
@@ -172,19 +171,19 @@ def test_a_report_is_read_again_as_it_was_made(evaluation: Evaluation, monkeypat
 def test_calls_that_end_without_a_verdict_once_their_run_is_over_are_in_the_report(evaluation: Evaluation) -> None:
     for _ in range(3):
         make_comparison(evaluation)
-    bout = start_run_session(make_llm_judge(evaluation, CLOSED_ADDRESS))
-    first, second, third, *_ = claim_session_calls(bout, 4)
-    store_outcomes(bout, [answered_outcome(bout, first)])
-    stop_run(bout.run, "The key is wrong.")
+    session = start_run_session(make_llm_judge(evaluation, CLOSED_ADDRESS))
+    first, second, third, *_ = claim_session_calls(session, 4)
+    store_outcomes(session, [answered_outcome(session, first)])
+    stop_run(session.run, "The key is wrong.")
     report = is_another(evaluation)
-    store_outcomes(bout, [unreadable_outcome(second)])
+    store_outcomes(session, [unreadable_outcome(second)])
     report = is_another(evaluation, report)
     for _ in range(MAX_LOST_ATTEMPTS):
-        bout.run.evaluation.judges.get().calls.filter(pk=third.call_id).update(state=CallState.RUNNING)
+        session.run.evaluation.judges.get().calls.filter(pk=third.call_id).update(state=CallState.RUNNING)
         expire_leases(third)
         return_expired_calls()
     report = is_another(evaluation, report)
-    cancel_run(bout.run, user=None)
+    cancel_run(session.run, user=None)
     report = get_full_report(Evaluation.objects.get(pk=evaluation.pk), ReportRules())
     cancel_waiting_calls()
     is_another(evaluation, report)

@@ -19,7 +19,7 @@ from evaluations.domain.roles import Role
 from evaluations.jobs.claims import claim_job
 from evaluations.jobs.runner import work_claimed
 from evaluations.jobs.sweeper import put_back_lost_jobs
-from evaluations.judges.runs.run_states import finish_run, stop_run
+from evaluations.judges.runs.services import finish_run, stop_run
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.jobs import Job
 from evaluations.models.queues import Round

@@ -1,4 +1,4 @@
-"""The cache of answers: equal questions have equal keys, so no stored answer is bought again."""
+"""The cache of answers: equal calls have equal keys, so no stored answer is bought again."""
 
 import hashlib
 import json
@@ -22,61 +22,59 @@ from evaluations.models.verdicts import Score, Verdict
 COPY_COLUMNS = ("id", "state", "copied_from_id", "reuse_key", "prompt_sha256", "repaired", "rationale", "error")
 
 
-def make_reuse_key(bout: WorkSession, prompt: str, sample: int, shape: ReplyShape) -> str:
-    """Endpoint, model, settings, how a reply is read, messages and sample, as one sum."""
-    seed = None if bout.judge.seed is None else bout.judge.seed + sample
-    return hashlib.sha256(f"{hash_judge_settings(bout, shape)} {prompt} {seed} {sample}".encode()).hexdigest()
+def make_reuse_key(session: WorkSession, prompt: str, sample: int, shape: ReplyShape) -> str:
+    """SHA-256 of endpoint, model, settings, reply shape, messages and sample number."""
+    seed = None if session.judge.seed is None else session.judge.seed + sample
+    return hashlib.sha256(f"{hash_judge_settings(session, shape)} {prompt} {seed} {sample}".encode()).hexdigest()
 
 
-def hash_judge_settings(bout: WorkSession, shape: ReplyShape) -> str:
-    """What is the same in all questions of a judge, as one sum, built once."""
-    if shape not in bout.settings_sums:
-        judge = bout.judge
+def hash_judge_settings(session: WorkSession, shape: ReplyShape) -> str:
+    """SHA-256 of what all calls of a judge have in common; computed once per session."""
+    if shape not in session.settings_sums:
+        judge = session.judge
         settings = (
             judge.endpoint.base_url if judge.endpoint else "",
-            *(judge.model, bout.two_steps, shape.value, judge.temperature, judge.max_tokens),
+            *(judge.model, session.two_steps, shape.value, judge.temperature, judge.max_tokens),
             *(judge.reasoning_effort, judge.logprobs),
             judge.rubric_version.sha256 if judge.rubric_version else "",
             *nonstandard_settings(judge),
             *request_extras(judge),
             *(["one aspect per call"] if judge.one_aspect_per_call else []),
         )
-        bout.settings_sums[shape] = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
-    return bout.settings_sums[shape]
+        session.settings_sums[shape] = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
+    return session.settings_sums[shape]
 
 
 def nonstandard_settings(judge: Judge) -> list[dict[str, object]]:
-    """What is sent otherwise than every judge's settings were before it could be: equal keys stay equal."""
+    """The request adaptations, left out where there are none so that older keys stay valid."""
     sent_as = RequestShape.from_json(judge.sent_as)
     return [sent_as.as_json()] if sent_as != RequestShape() else []
 
 
 def request_extras(judge: Judge) -> list[dict[str, object]]:
-    """What is sent besides, of the endpoint and the judge; nothing where neither has any, as for all keys before."""
+    """The extra headers, query and body of endpoint and judge, left out where there are none so that older keys stay
+    valid."""
     endpoint = judge.endpoint
     of_endpoint = (endpoint.extra_headers, endpoint.extra_query, endpoint.extra_body) if endpoint else ({}, {}, {})
     extras = [*of_endpoint, judge.extra_headers, judge.extra_body]
     return extras if any(extras) else []
 
 
-def possible_reuse_keys(bout: WorkSession, held: ClaimedCall) -> list[str]:
-    """The keys under which an equal question may have been answered: one for each shape while none is found."""
-    if held.reuse_key or not held.messages or held.earlier:
-        return [held.reuse_key] if held.reuse_key else []
-    return [reuse_key_for_shape(bout, held, shape) for shape in ReplyShape]
+def possible_reuse_keys(session: WorkSession, call: ClaimedCall) -> list[str]:
+    """The keys under which an equal call may be stored: one per reply shape until the probe has found the shape."""
+    if call.reuse_key or not call.messages or call.earlier_answers:
+        return [call.reuse_key] if call.reuse_key else []
+    return [reuse_key_for_shape(session, call, shape) for shape in ReplyShape]
 
 
-def reuse_key_for_shape(bout: WorkSession, held: ClaimedCall, shape: ReplyShape) -> str:
-    form = bout.form(held.step, held.before, shape, held.aspect)
-    return make_reuse_key(bout, hash_prompt(held.messages, form), held.sample, shape)
-
-
-# ---- finding -------------------------------------------------------------------------------
+def reuse_key_for_shape(session: WorkSession, call: ClaimedCall, shape: ReplyShape) -> str:
+    form = session.form(call.step, call.earlier_replies, shape, call.aspect)
+    return make_reuse_key(session, hash_prompt(call.messages, form), call.sample, shape)
 
 
 @dataclass(frozen=True)
 class CachedAnswer:
-    """An answered call, as far as a copy needs it."""
+    """The part of an answered call that a copy needs."""
 
     call_id: int
     root_id: int
@@ -92,20 +90,20 @@ class CachedAnswer:
 
 @dataclass(frozen=True)
 class ReuseDecision:
-    """Held calls by what is to become of them: asked, copied from a source, or left while an equal one is asked."""
+    """Claimed calls to send, to copy from a source, or to delay while an equal call is in flight."""
 
     to_ask: list[ClaimedCall]
     to_copy: list[tuple[ClaimedCall, CachedAnswer]]
     to_wait: list[ClaimedCall]
 
 
-def decide_reuse(bout: WorkSession, held: Sequence[ClaimedCall], now: datetime) -> ReuseDecision:
-    keys = {one.call_id: possible_reuse_keys(bout, one) for one in held}
+def decide_reuse(session: WorkSession, calls: Sequence[ClaimedCall], now: datetime) -> ReuseDecision:
+    keys = {one.call_id: possible_reuse_keys(session, one) for one in calls}
     known = find_known_calls([key for mine in keys.values() for key in mine], now)
-    answered = load_cached_answers(bout, [one for one in known if one.state == CallState.ANSWERED])
+    answered = load_cached_answers(session, [one for one in known if one.state == CallState.ANSWERED])
     asked = {one.reuse_key for one in known if one.state == CallState.RUNNING}
     result = ReuseDecision([], [], [])
-    for one in held:
+    for one in calls:
         mine = keys[one.call_id]
         source = next((answered[key] for key in mine if key in answered), None)
         if source is not None:
@@ -118,8 +116,8 @@ def decide_reuse(bout: WorkSession, held: Sequence[ClaimedCall], now: datetime) 
     return result
 
 
-def load_cached_answers(bout: WorkSession, answered: Sequence[KnownCall]) -> dict[str, CachedAnswer]:
-    """Key → an answered call with that key and an answer for all that this judge is asked."""
+def load_cached_answers(session: WorkSession, answered: Sequence[KnownCall]) -> dict[str, CachedAnswer]:
+    """Key → an answered call with that key that has an answer for every aspect of this judge."""
     found = {
         one.call_id: CachedAnswer(
             one.call_id,
@@ -129,11 +127,11 @@ def load_cached_answers(bout: WorkSession, answered: Sequence[KnownCall]) -> dic
             *(bool(one.repaired), one.rationale, one.prompt_sha256),
         )
         for one in answered
-        if bout.judge.repairs or not one.repaired
+        if session.judge.repairs or not one.repaired
     }
     if found:
         load_answer_values(found)
-    whole = set(bout.aspect_ids)
+    whole = set(session.aspect_ids)
     return {one.key: one for one in found.values() if whole in (set(one.choices), set(one.scores))}
 
 
@@ -150,17 +148,14 @@ def load_answer_values(found: Mapping[int, CachedAnswer]) -> None:
             found[pk].weighted[key] = weighted
 
 
-# ---- copying -------------------------------------------------------------------------------
-
-
-def copy_answers(bout: WorkSession, pairs: Sequence[tuple[ClaimedCall, CachedAnswer]], now: datetime) -> None:
-    """These calls are answered as their sources were, at no cost and without an Attempt."""
+def copy_answers(session: WorkSession, pairs: Sequence[tuple[ClaimedCall, CachedAnswer]], now: datetime) -> None:
+    """Answer these calls with copies of their sources, at no cost and without an Attempt."""
     if not pairs:
         return
     answered = CallState.ANSWERED.value
     rows = [
         (
-            held.call_id,
+            call.call_id,
             answered,
             source.root_id,
             source.key,
@@ -169,16 +164,16 @@ def copy_answers(bout: WorkSession, pairs: Sequence[tuple[ClaimedCall, CachedAns
             source.rationale,
             "",
         )
-        for held, source in pairs
+        for call, source in pairs
     ]
     update_many(Call, COPY_COLUMNS, rows)
-    write_answers(bout, [make_copied_outcome(held, source) for held, source in pairs], now)
-    Run.objects.filter(pk=bout.run.pk).update(reused=F("reused") + len(pairs))
+    write_answers(session, [make_copied_outcome(call, source) for call, source in pairs], now)
+    Run.objects.filter(pk=session.run.pk).update(reused=F("reused") + len(pairs))
 
 
-def make_copied_outcome(held: ClaimedCall, source: CachedAnswer) -> CallOutcome:
-    """The source's answer to this call. Equal messages show the same text first, which may be A here and B there."""
-    turned = held.shown != source.shown
+def make_copied_outcome(call: ClaimedCall, source: CachedAnswer) -> CallOutcome:
+    """The source's answer for this call. Equal messages show the same text first, which may be A here and B there."""
+    turned = call.shown != source.shown
     choices = {key: FLIPPED_CHOICES[choice] if turned else choice for key, choice in source.choices.items()}
     weighted = {key: 1 - weight if turned and key in choices else weight for key, weight in source.weighted.items()}
-    return CallOutcome(held, CallState.ANSWERED, choices=choices, scores=source.scores, weighted=weighted)
+    return CallOutcome(call, CallState.ANSWERED, choices=choices, scores=source.scores, weighted=weighted)

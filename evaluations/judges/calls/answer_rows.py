@@ -1,4 +1,4 @@
-"""Verdicts, scores, packed votes, written under the call that they answer."""
+"""The rows of verdicts, scores and packed votes that an answered call produces."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -11,9 +11,9 @@ from evaluations.judges.sql import touch_rater
 from evaluations.models.bulk import insert_many
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Score, Verdict
-from evaluations.verdicts.packed_votes import build_packed_call_rows, insert_packed_calls
+from evaluations.verdicts.packed_votes import build_packed_call_rows, delete_packed_calls, insert_packed_calls
 
-# Columns that have no default of the database's own are named, empty ones too.
+# Columns without a database default, which inserts must name even if they are empty.
 VERDICT_COLUMNS: Final = (
     *("created_at", "rater_id", "comparison_id", "aspect_id", "sample", "shown", "choice", "weighted"),
     *("call_id", "stage", "inconsistent", "rationale", "note", "reason"),
@@ -24,54 +24,60 @@ SCORE_COLUMNS: Final = (
 )
 
 
-def write_answers(bout: WorkSession, outcomes: Sequence[CallOutcome], now: datetime) -> None:
-    """A Verdict for every choice and a Score for every number; nothing that the rubric does not offer.
+def delete_answers(call_ids: Sequence[int]) -> None:
+    """Delete the verdicts, scores and packed votes of these calls."""
+    delete_packed_calls(call_ids)
+    Verdict.all_rows.filter(call__in=call_ids).delete()
+    Score.all_rows.filter(call__in=call_ids).delete()
 
-    The verdicts of a test call have no ballot, so that no report reads them. A call that ends without any says
-    something too: reports count it.
+
+def write_answers(session: WorkSession, outcomes: Sequence[CallOutcome], now: datetime) -> None:
+    """Write a Verdict per choice and a Score per number; ValueError for values that the rubric does not offer.
+
+    Test calls get no packed votes, so that no report reads their verdicts. Calls without an answer count as well:
+    reports show how many failed.
     """
-    offered = {aspect.key: aspect for aspect in bout.spec.aspects}
-    verdicts = [row for outcome in outcomes for row in make_verdict_rows(bout, outcome, offered, now)]
-    scores = [row for outcome in outcomes for row in make_score_rows(bout, outcome, offered, now)]
+    offered = {aspect.key: aspect for aspect in session.spec.aspects}
+    verdicts = [row for outcome in outcomes for row in make_verdict_rows(session, outcome, offered, now)]
+    scores = [row for outcome in outcomes for row in make_score_rows(session, outcome, offered, now)]
     insert_many(Verdict, VERDICT_COLUMNS, verdicts)
     insert_many(Score, SCORE_COLUMNS, scores)
-    tests = set(Call.all_rows.filter(judge=bout.judge, is_test=True).values_list("pk", flat=True))
-    counted = [outcome for outcome in outcomes if outcome.held.call_id not in tests]
-    insert_packed_calls([row for outcome in counted for row in make_packed_vote_rows(bout, outcome)], now)
+    tests = set(Call.all_rows.filter(judge=session.judge, is_test=True).values_list("pk", flat=True))
+    counted = [outcome for outcome in outcomes if outcome.call.call_id not in tests]
+    insert_packed_calls([row for outcome in counted for row in make_packed_vote_rows(session, outcome)], now)
     if outcomes:
-        touch_rater(bout.rater_id, now)
+        touch_rater(session.rater_id, now)
 
 
 def make_verdict_rows(
-    bout: WorkSession, outcome: CallOutcome, offered: dict[str, AspectSpec], now: datetime
+    session: WorkSession, outcome: CallOutcome, offered: dict[str, AspectSpec], now: datetime
 ) -> Iterator[tuple[Any, ...]]:
-    held = outcome.held
+    call = outcome.call
     for key, choice in outcome.choices.items():
         if choice not in offered[key].choices:
             raise ValueError(f"{choice} is not offered for {key}")
-        about = (bout.rater_id, held.comparison_id, bout.aspect_ids[key], held.sample)
-        what = (held.shown.value, choice.value, outcome.weighted.get(key))
-        yield (now, *about, *what, held.call_id, Stage.FIRST.value, False, "", "", "")
+        about = (session.rater_id, call.comparison_id, session.aspect_ids[key], call.sample)
+        what = (call.shown.value, choice.value, outcome.weighted.get(key))
+        yield (now, *about, *what, call.call_id, Stage.FIRST.value, False, "", "", "")
 
 
-def make_packed_vote_rows(bout: WorkSession, outcome: CallOutcome) -> list[tuple[Any, ...]]:
-    """The same choices packed."""
-    held = outcome.held
-    if held.comparison_id is None or not outcome.choices:
+def make_packed_vote_rows(session: WorkSession, outcome: CallOutcome) -> list[tuple[Any, ...]]:
+    call = outcome.call
+    if call.comparison_id is None or not outcome.choices:
         return []
-    choices = {bout.aspect_places[key]: choice for key, choice in outcome.choices.items()}
-    return build_packed_call_rows(bout.rater_id, held.comparison_id, held.shown, held.sample, held.call_id, choices)
+    choices = {session.aspect_places[key]: choice for key, choice in outcome.choices.items()}
+    return build_packed_call_rows(session.rater_id, call.comparison_id, call.shown, call.sample, call.call_id, choices)
 
 
 def make_score_rows(
-    bout: WorkSession, outcome: CallOutcome, offered: dict[str, AspectSpec], now: datetime
+    session: WorkSession, outcome: CallOutcome, offered: dict[str, AspectSpec], now: datetime
 ) -> Iterator[tuple[Any, ...]]:
-    held = outcome.held
+    call = outcome.call
     for key, value in outcome.scores.items():
         if not is_on_aspect_scale(offered[key], value):
             raise ValueError(f"{value} is not on the scale of {key}")
-        about = (bout.rater_id, held.response_id, bout.aspect_ids[key], held.sample)
-        yield (now, *about, value, outcome.weighted.get(key), held.call_id, Stage.FIRST.value, "", "", "")
+        about = (session.rater_id, call.response_id, session.aspect_ids[key], call.sample)
+        yield (now, *about, value, outcome.weighted.get(key), call.call_id, Stage.FIRST.value, "", "", "")
 
 
 def is_on_aspect_scale(aspect: AspectSpec, value: float) -> bool:

@@ -12,21 +12,23 @@ from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, Work
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, is_time_up, pause_after_transaction
 
 
-def work_baseline_run(bout: WorkSession, *, until: float, hand_over: Callable[[], None]) -> None:
-    """Answer what waits until that moment of the monotonic clock; ``hand_over`` if time is up first."""
+def work_baseline_run(session: WorkSession, *, until: float, hand_over: Callable[[], None]) -> None:
+    """Answer pending calls until that moment of the monotonic clock; ``hand_over`` is called if time runs out first."""
     while not is_time_up(until):
         with pause_after_transaction():
-            calls = claim_calls(bout, SHORT_TRANSACTION_ROWS).questions
+            calls = claim_calls(session, SHORT_TRANSACTION_ROWS).calls
             if not calls:
                 return
-            store_outcomes(bout, [baseline_outcome(bout, held) for held in calls])
+            store_outcomes(session, [baseline_outcome(session, call) for call in calls])
     hand_over()
 
 
-def baseline_outcome(bout: WorkSession, held: ClaimedCall) -> CallOutcome:
-    """The rule's choice on every aspect, in terms of A and B as stored. Each sample has a seed of its own."""
-    assert isinstance(held.texts, PairTexts)  # a rule compares: no pointwise judge is made of one
-    assert held.comparison_id is not None
-    rule, seed = BASELINE_RULES[bout.judge.model], (bout.judge.seed or 0) + held.sample
-    about = partial(RuleQuestion, held.comparison_id, held.texts, held.shown)
-    return CallOutcome(held, CallState.ANSWERED, choices={one.key: rule(about(one, seed)) for one in bout.spec.aspects})
+def baseline_outcome(session: WorkSession, call: ClaimedCall) -> CallOutcome:
+    """The rule's choice per aspect, in terms of A and B as stored. Each sample has its own seed."""
+    assert isinstance(call.texts, PairTexts)  # rules are pairwise
+    assert call.comparison_id is not None
+    rule, seed = BASELINE_RULES[session.judge.model], (session.judge.seed or 0) + call.sample
+    about = partial(RuleQuestion, call.comparison_id, call.texts, call.shown)
+    return CallOutcome(
+        call, CallState.ANSWERED, choices={one.key: rule(about(one, seed)) for one in session.spec.aspects}
+    )

@@ -1,6 +1,7 @@
 """The worker of runs through the Batch API.
 
-A batch carries a mark made before it is sent, so a killed worker's successor finds it by that mark."""
+A batch is marked before it is sent, so that the successor of a killed worker finds it by its mark.
+"""
 
 import logging
 import tempfile
@@ -31,7 +32,7 @@ from evaluations.judges.calls.verdict_requests import (
     session_server,
 )
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, make_work_session
-from evaluations.judges.runs.run_states import finish_run, stop_run
+from evaluations.judges.runs.services import finish_run, stop_run
 from evaluations.llm.batch_client import (
     BatchLine,
     BatchServer,
@@ -47,35 +48,32 @@ from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, is_time_up, 
 
 logger = logging.getLogger(__name__)
 
-# Servers take 50,000 requests and 200 MB; smaller batches come back sooner, and lose less where one expires.
+# Servers take 50,000 requests and 200 MB; smaller batches return sooner, and lose less if one expires.
 MAX_BATCH_CALLS: Final = 10_000
 MAX_BATCH_BYTES: Final = 90_000_000
 CALL_ID_PREFIX: Final = "call-"
 
 
-# ---- sending -------------------------------------------------------------------------------
-
-
-def send_run_batches(bout: WorkSession, *, until: float, hand_over: Callable[[], None]) -> None:
-    """Send pending calls in as many batches as needed; ``hand_over`` is called if time is up first."""
+def send_run_batches(session: WorkSession, *, until: float, hand_over: Callable[[], None]) -> None:
+    """Send pending calls in as many batches as needed; ``hand_over`` is called if time runs out first."""
     while not is_time_up(until):
-        if not send_next_batch(bout):
+        if not send_next_batch(session):
             return
     hand_over()
 
 
-def send_next_batch(bout: WorkSession) -> bool:
-    """Whether a batch was sent, so that there may be another one."""
-    batch = create_batch(bout.run)
+def send_next_batch(session: WorkSession) -> bool:
+    """Send one batch; False if no call was pending or the upload failed."""
+    batch = create_batch(session.run)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{batch_mark(batch)}.jsonl"
         with file.open("wb") as out:
-            batch.calls_sent = sum(len(held) for held in fill_batch(bout, batch, out.write))
+            batch.calls_sent = sum(len(claimed) for claimed in fill_batch(session, batch, out.write))
         if not batch.calls_sent:
             forget_job(POLL_BATCH, [batch.pk])
             batch.delete()
             return False
-        return upload_batch(bout, batch, file)
+        return upload_batch(session, batch, file)
 
 
 @transaction.atomic
@@ -90,34 +88,35 @@ def batch_mark(batch: Batch) -> str:
     return f"judgeweb-{batch.pk}-{batch.created_at:%Y%m%d%H%M%S%f}"
 
 
-def fill_batch(bout: WorkSession, batch: Batch, write: Callable[[bytes], int]) -> Iterator[Sequence[ClaimedCall]]:
-    """Put calls that wait into the batch, some at a time, until it is full or none is left."""
-    asker, server = CallRequester(bout), session_server(bout)
+def fill_batch(session: WorkSession, batch: Batch, write: Callable[[bytes], int]) -> Iterator[Sequence[ClaimedCall]]:
+    """Write pending calls to the batch, a few per transaction, until it is full or none is left."""
+    requester, server = CallRequester(session), session_server(session)
     calls = size = 0
     while calls < MAX_BATCH_CALLS and size < MAX_BATCH_BYTES:
         with pause_after_transaction():
-            claimed = claim_batch_calls(batch, bout, SHORT_TRANSACTION_ROWS)
-        if not claimed.questions and claimed.wait != 0:
+            claimed = claim_batch_calls(batch, session, SHORT_TRANSACTION_ROWS)
+        if not claimed.calls and claimed.wait != 0:
             return
-        held = claimed.questions
+        held = claimed.calls
         size += sum(
-            write(build_batch_line(f"{CALL_ID_PREFIX}{one.call_id}", asker.request_for(one), server)) for one in held
+            write(build_batch_line(f"{CALL_ID_PREFIX}{one.call_id}", requester.build_request(one), server))
+            for one in held
         )
         calls += len(held)
         yield held
 
 
-def upload_batch(bout: WorkSession, batch: Batch, file: Path) -> bool:
+def upload_batch(session: WorkSession, batch: Batch, file: Path) -> bool:
     try:
-        with connect_batches(session_server(bout)) as server:
+        with connect_batches(session_server(session)) as server:
             mark_batch_submitted(batch, server.send(file, batch_mark(batch)))
         postpone_batch(batch)
     except StopRun as error:
         fail_batch(batch, str(error))
         return False
     except LLMError as error:
-        # It may arrive all the same: once the lease has run out, it is looked for.
-        logger.warning("run %s: batch %s may not have been sent: %s", bout.run.pk, batch.pk, error)
+        # It may have arrived anyway: once the lease has expired, it is looked up.
+        logger.warning("run %s: batch %s may not have been sent: %s", session.run.pk, batch.pk, error)
         Batch.objects.filter(pk=batch.pk).update(error=str(error))
         return False
     return True
@@ -133,21 +132,18 @@ def mark_batch_submitted(batch: Batch, remote: RemoteBatch) -> None:
     )
 
 
-# ---- looking after what was sent -----------------------------------------------------------
-
-
 def poll_batch(claim: JobClaim) -> bool:
     """Check the state of a batch, and store its answers once it has ended."""
     batch = Batch.objects.select_related("run").get(pk=claim.job.subject)
     if batch.state not in OPEN_BATCH_STATES:
         return True
-    bout = make_work_session(batch.run, RetryPolicy())
+    session = make_work_session(batch.run, RetryPolicy())
     error = ""
     try:
-        with connect_batches(session_server(bout)) as server:
-            check_batch(bout, batch, server, claim)
+        with connect_batches(session_server(session)) as server:
+            check_batch(session, batch, server, claim)
     except StopRun as stopped:
-        stop_run(bout.run, str(stopped))
+        stop_run(session.run, str(stopped))
         error = str(stopped)
     except LLMError as failed:
         error = str(failed)
@@ -166,20 +162,20 @@ def postpone_batch(batch: Batch) -> None:
         release_claim(claim, pause=timedelta(seconds=settings.BATCH_POLL_SECONDS))
 
 
-def check_batch(bout: WorkSession, batch: Batch, server: BatchServer, claim: JobClaim) -> None:
+def check_batch(session: WorkSession, batch: Batch, server: BatchServer, claim: JobClaim) -> None:
     if batch.state == BatchState.SENDING:
         recover_batch(batch, server)
         return
-    remote = server.look(batch.remote_id)
-    if not remote.has_ended and bout.run.state == RunState.CANCELLED:
+    remote = server.retrieve(batch.remote_id)
+    if not remote.has_ended and session.run.state == RunState.CANCELLED:
         remote = server.cancel(batch.remote_id)
     Batch.objects.filter(pk=batch.pk).update(remote_state=remote.state, calls_answered=remote.answered)
     if remote.has_ended:
-        collect_batch(bout, batch, remote, server, claim)
+        collect_batch(session, batch, remote, server, claim)
 
 
 def recover_batch(batch: Batch, server: BatchServer) -> None:
-    """Recover a batch that a killed worker was sending: the server has it, or nothing was bought."""
+    """Recover a batch whose worker was killed while sending: the server has it, or nothing was bought."""
     if remote := server.find(batch_mark(batch)):
         mark_batch_submitted(batch, remote)
     else:
@@ -187,10 +183,9 @@ def recover_batch(batch: Batch, server: BatchServer) -> None:
         end_batch(batch, BatchState.FAILED, batch.error or "The worker was killed before it was sent.")
 
 
-# ---- collecting ----------------------------------------------------------------------------
-
-
-def collect_batch(bout: WorkSession, batch: Batch, remote: RemoteBatch, server: BatchServer, claim: JobClaim) -> None:
+def collect_batch(
+    session: WorkSession, batch: Batch, remote: RemoteBatch, server: BatchServer, claim: JobClaim
+) -> None:
     """Store every answer; what the batch did not get to waits again, and was not charged."""
     Batch.objects.filter(pk=batch.pk).update(
         state=BatchState.COLLECTING, output_file=remote.output_file, error_file=remote.error_file
@@ -198,14 +193,14 @@ def collect_batch(bout: WorkSession, batch: Batch, remote: RemoteBatch, server: 
     for file_id in filter(None, (remote.output_file, remote.error_file)):
         lines = server.lines(file_id)
         while some := list(islice(lines, SHORT_TRANSACTION_ROWS)):
-            store_batch_lines(bout, batch, some, server, claim)
+            store_batch_lines(session, batch, some, server, claim)
     return_batch_calls(batch)
     answered = batch.attempts.count()
     Batch.objects.filter(pk=batch.pk).update(calls_answered=answered)
     end_batch(batch, BatchState.DONE if answered else BatchState.FAILED, remote.error)
-    if not answered and bout.run.state == RunState.RUNNING:
-        stop_run(bout.run, unanswered_reason(remote))
-    finish_run(bout.run)
+    if not answered and session.run.state == RunState.RUNNING:
+        stop_run(session.run, unanswered_reason(remote))
+    finish_run(session.run)
 
 
 def unanswered_reason(remote: RemoteBatch) -> str:
@@ -215,16 +210,18 @@ def unanswered_reason(remote: RemoteBatch) -> str:
 
 
 def store_batch_lines(
-    bout: WorkSession, batch: Batch, lines: Iterable[BatchLine], server: BatchServer, claim: JobClaim
+    session: WorkSession, batch: Batch, lines: Iterable[BatchLine], server: BatchServer, claim: JobClaim
 ) -> None:
     """Take these answers, those whose calls still wait for this batch."""
     by_call = {number: line for line in lines if line.status and (number := line_call_id(line))}
     with pause_after_transaction(), transaction.atomic():
         claim.heartbeat()
-        held = load_batch_calls(batch, bout, list(by_call))
+        held = load_batch_calls(batch, session, list(by_call))
         said = [(one, by_call[one.call_id]) for one in held]
         if said:
-            store_outcomes(bout, [line_outcome(CallRequester(bout), batch, one, line, server) for one, line in said])
+            store_outcomes(
+                session, [line_outcome(CallRequester(session), batch, one, line, server) for one, line in said]
+            )
 
 
 def line_call_id(line: BatchLine) -> int | None:
@@ -233,24 +230,20 @@ def line_call_id(line: BatchLine) -> int | None:
 
 
 def line_outcome(
-    asker: CallRequester, batch: Batch, held: ClaimedCall, line: BatchLine, server: BatchServer
+    requester: CallRequester, batch: Batch, call: ClaimedCall, line: BatchLine, server: BatchServer
 ) -> CallOutcome:
-    request = asker.request_for(held)
+    request = requester.build_request(call)
     took = round((timezone.now() - batch.created_at).total_seconds() * 1000)
     try:
         answer = parse_line_answer(line, server.server, request, server.key)
     except LLMError as error:
-        outcome = outcome_from_error(asker, held, request, error, took)
+        outcome = outcome_from_error(requester, call, error, took)
     else:
-        outcome = outcome_from_answer(asker, held, request, answer, took)
+        outcome = outcome_from_answer(requester, call, request, answer, took)
     return replace(outcome, attempt={**(outcome.attempt or {}), "batch_id": batch.pk})
 
 
-# ---- ending --------------------------------------------------------------------------------
-
-
 def return_batch_calls(batch: Batch) -> None:
-    """Calls without an answer are pending again, with no budget reserved."""
     waiting = Call.all_rows.filter(batch=batch, state=CallState.RUNNING)
     while ids := list(waiting.values_list("pk", flat=True)[:SHORT_TRANSACTION_ROWS]):
         with pause_after_transaction(), transaction.atomic():

@@ -1,4 +1,4 @@
-"""The probe finds, before a judge's first verdict, how its requests must be written."""
+"""The probe that finds, before a judge's first verdict, how its requests must be written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,64 +14,64 @@ PROBE_CHECK_SECONDS: Final = 0.05
 
 @dataclass
 class CapabilityProbe:
-    """What a session tries while the model's abilities are unknown. The first real verdict is the probe."""
+    """The request settings that a session tries until a first verdict has confirmed them."""
 
-    bout: WorkSession
+    session: WorkSession
     trying: ReplyShape = SHAPES_TO_TRY[0]
     sent_as: RequestShape = field(default_factory=RequestShape)
 
-    def begin_with(self, found: Mapping[str, Any]) -> None:
-        """Begin as the latest handshake of the model ended; what is refused all the same is written otherwise."""
+    def start_from_handshake(self, found: Mapping[str, Any]) -> None:
+        """Start from the latest handshake of the model; refusals still change the settings."""
         if found and self.is_open:
             self.trying = ReplyShape(found["shape"])
-            self.sent_as = adaptations_for_judge(self.bout.judge, RequestShape.from_json(found["sent_as"]))
+            self.sent_as = adaptations_for_judge(self.session.judge, RequestShape.from_json(found["sent_as"]))
 
     @property
     def is_open(self) -> bool:
-        return self.bout.is_probing
+        return self.session.is_probing
 
     @property
     def may_change_shape(self) -> bool:
-        return self.bout.shape is None and self.trying != SHAPES_TO_TRY[-1]
+        return self.session.shape is None and self.trying != SHAPES_TO_TRY[-1]
 
     @property
     def shape(self) -> ReplyShape:
-        return self.bout.shape or self.trying
+        return self.session.shape or self.trying
 
     @property
     def settings(self) -> RequestShape:
-        return self.sent_as if self.is_open else RequestShape.from_json(self.bout.judge.sent_as)
+        return self.sent_as if self.is_open else RequestShape.from_json(self.session.judge.sent_as)
 
-    def room(self, room: int, held: int) -> int:
-        """One request in flight while it is open: a server that takes no schema is to refuse one, not all."""
-        return min(room, 1 - held) if self.is_open else room
+    def room(self, room: int, unstored: int) -> int:
+        """Allow one request in flight while the probe is open: a server without schemas then refuses one, not all."""
+        return min(room, 1 - unstored) if self.is_open else room
 
-    def was_refused(self, shape: ReplyShape) -> None:
-        """Go on to the next shape; plain text comes last and is refused by nobody."""
+    def record_refused_shape(self, shape: ReplyShape) -> None:
+        """Move on to the next shape; plain text is last, and no server refuses it."""
         if shape == self.trying:
             self.trying = SHAPES_TO_TRY[SHAPES_TO_TRY.index(shape) + 1]
 
-    def was_refused_setting(self, error: SettingRefused) -> bool:
-        """Write the setting another way from now on, or leave it out; false where there is no other way."""
+    def adapt_setting(self, error: SettingRefused) -> bool:
+        """Change how the setting is sent, or omit it; False if nothing is left to try."""
         changed = adapt_to_refusal(self.sent_as, error)
         if changed is None or not self.is_open:
             return False
         self.sent_as = changed
         return True
 
-    def was_taken(self, shape: ReplyShape) -> "FoundCapabilities | None":
-        """What to freeze, where this answer is the first that tells of it."""
+    def record_success(self, shape: ReplyShape) -> "FoundCapabilities | None":
+        """What to freeze on the judge, if this answer is the first that shows it."""
         if not self.is_open:
             return None
-        found = FoundCapabilities(shape if self.bout.shape is None else None, self.sent_as)
-        self.bout.judge.asked_as = found.shape or self.bout.judge.asked_as
-        self.bout.judge.sent_as = self.sent_as.as_json()
-        self.bout.settings_sums.clear()
+        found = FoundCapabilities(shape if self.session.shape is None else None, self.sent_as)
+        self.session.judge.asked_as = found.shape or self.session.judge.asked_as
+        self.session.judge.sent_as = self.sent_as.as_json()
+        self.session.settings_sums.clear()
         return found
 
 
 def adaptations_for_judge(judge: Judge, sent_as: RequestShape) -> RequestShape:
-    """The part of a handshake's adaptations that concerns this judge's settings."""
+    """The handshake's adaptations that concern settings of this judge."""
     sets = {"temperature": judge.temperature is not None, "seed": judge.seed is not None}
     sets |= {
         "logprobs": judge.logprobs,
@@ -84,7 +84,7 @@ def adaptations_for_judge(judge: Judge, sent_as: RequestShape) -> RequestShape:
 
 @dataclass(frozen=True)
 class FoundCapabilities:
-    """What the first answer showed: the ``shape`` where it was not chosen, and how settings are written."""
+    """What the first answer showed: the ``shape`` if it was not chosen, and how settings are sent."""
 
     shape: ReplyShape | None
     sent_as: RequestShape

@@ -12,7 +12,7 @@ from evaluations.domain.judges import AttemptOutcome, AttemptStep
 from evaluations.judges.calls.work_session import CallOutcome, WorkSession
 from evaluations.models.runs import Attempt, Run
 
-# Outcomes that say something about the server or the judge. A refusal is an answer, and says nothing against either.
+# Outcomes that count against the server or the judge. A refusal is an answer and counts against neither.
 FAILURE_OUTCOMES: Final = (
     AttemptOutcome.FAILED,
     AttemptOutcome.RETRY,
@@ -20,16 +20,14 @@ FAILURE_OUTCOMES: Final = (
     AttemptOutcome.TRUNCATED,
     AttemptOutcome.TOO_LONG,
 )
-# These are alike whatever their sentences say.
+# These are alike whatever their messages.
 UNIFORM_FAILURES: Final = (AttemptOutcome.UNREADABLE, AttemptOutcome.TRUNCATED, AttemptOutcome.TOO_LONG)
-ATTEMPTS_PER_FAILURE: Final = 20  # attempts for each failure that pauses
+ATTEMPTS_PER_FAILURE: Final = 20  # attempts looked at, for each failure that pauses
 TOO_MANY_REQUESTS: Final = 429
 MAX_KIND_LENGTH: Final = 120
 
 
 class AttemptFailure(NamedTuple):
-    """An attempt that did not bring a verdict."""
-
     outcome: str
     http_status: int | None
     step: str
@@ -39,19 +37,21 @@ class AttemptFailure(NamedTuple):
 
     @property
     def kind(self) -> tuple[str, int | None, str]:
-        """What equal failures have in common: not the numbers in their sentences."""
+        """What equal failures have in common; numbers in their messages do not count."""
         if self.outcome in UNIFORM_FAILURES:
             return self.outcome, None, ""
         return "fault", self.http_status, re.sub(r"\d+", "0", self.error)[:MAX_KIND_LENGTH]
 
 
-def find_reason_to_pause(bout: WorkSession, outcomes: Sequence[CallOutcome]) -> str:
-    """Why the run should pause after these outcomes, in plain words; "" where it may go on."""
+def find_reason_to_pause(session: WorkSession, outcomes: Sequence[CallOutcome]) -> str:
+    """The reason to pause the run after these outcomes, as a sentence; "" if it may continue."""
     most = settings.PAUSE_AFTER_FAILURES
     if not most or not any((one.attempt or {}).get("outcome") in FAILURE_OUTCOMES for one in outcomes):
         return ""
-    lately = attempts_since_resumed(bout.run).order_by("-pk")
-    counted = find_recent_failures(bout, lately[: ATTEMPTS_PER_FAILURE * most], has_answered=was_run_answered(bout.run))
+    lately = attempts_since_resumed(session.run).order_by("-pk")
+    counted = find_recent_failures(
+        session, lately[: ATTEMPTS_PER_FAILURE * most], has_answered=was_run_answered(session.run)
+    )
     commonest = Counter(one.kind for one in counted).most_common(1)
     if not commonest or commonest[0][1] < most:
         return ""
@@ -69,10 +69,12 @@ def was_run_answered(run: Run) -> bool:
     return attempts_since_resumed(run).filter(outcome=AttemptOutcome.ANSWERED).exists()
 
 
-def find_recent_failures(bout: WorkSession, lately: "QuerySet[Attempt]", *, has_answered: bool) -> list[AttemptFailure]:
-    """The failures since the last success, the newest first; where aspects are asked for one by one, of each aspect.
+def find_recent_failures(
+    session: WorkSession, lately: "QuerySet[Attempt]", *, has_answered: bool
+) -> list[AttemptFailure]:
+    """The failures since the last success, newest first; with one aspect per call, since the last success per aspect.
 
-    Once the endpoint has answered, a request that is asked again counts when its call is given up: servers restart.
+    Once the endpoint has answered, repeated requests count only when their call is given up: servers restart.
     """
     found: list[AttemptFailure] = []
     answered: set[str] = set()
@@ -83,17 +85,17 @@ def find_recent_failures(bout: WorkSession, lately: "QuerySet[Attempt]", *, has_
             if not one.aspect:
                 break
             answered.add(one.aspect)
-        elif one.aspect not in answered and is_counted_failure(bout, one, has_answered=has_answered):
+        elif one.aspect not in answered and is_counted_failure(session, one, has_answered=has_answered):
             found.append(one)
     return found
 
 
-def is_counted_failure(bout: WorkSession, one: AttemptFailure, *, has_answered: bool) -> bool:
+def is_counted_failure(session: WorkSession, one: AttemptFailure, *, has_answered: bool) -> bool:
     if one.outcome == AttemptOutcome.RETRY:
         is_busy_or_empty = one.http_status in (TOO_MANY_REQUESTS, 200)
         return not has_answered and not is_busy_or_empty
-    # What is still to be repaired has not failed yet; an empty reply is not repaired.
-    is_to_be_repaired = bout.judge.repairs and one.step != AttemptStep.REPAIR and not one.is_blank
+    # A reply to be repaired has not failed yet; an empty reply is not repaired.
+    is_to_be_repaired = session.judge.repairs and one.step != AttemptStep.REPAIR and not one.is_blank
     if one.outcome == AttemptOutcome.UNREADABLE and is_to_be_repaired:
         return False
     return one.outcome in FAILURE_OUTCOMES

@@ -1,4 +1,4 @@
-"""Calls of a run are claimed under a lease, each with the messages that are to be sent."""
+"""The claims of calls under a lease, with the messages that will be sent."""
 
 import json
 import time
@@ -28,14 +28,13 @@ from evaluations.judges.calls.conversations import (
     load_aspect_progress,
     load_conversations,
 )
-from evaluations.judges.calls.sql import CALLS_IN_BATCH, DueCall, fetch_due_calls, find_due_calls, find_run_at_work
 from evaluations.judges.calls.work_session import LEASE_TIME, ClaimedCall, WorkSession
 from evaluations.judges.calls.worker_registry import must_count_in_flight
 from evaluations.judges.endpoints.prices import max_request_cost
 from evaluations.judges.endpoints.selectors import endpoint_timeout
 from evaluations.judges.runs.budget import reserve_budget
-from evaluations.judges.runs.run_states import stop_run
-from evaluations.judges.sql import book_spending
+from evaluations.judges.runs.services import stop_run
+from evaluations.judges.sql import DueCall, book_spending, find_batch_calls, find_due_calls, find_run_at_work
 from evaluations.llm.request_loop import ClaimResult
 from evaluations.models.bulk import update_many
 from evaluations.models.judges import Endpoint
@@ -43,83 +42,84 @@ from evaluations.models.runs import Attempt, Batch, Call, Run
 from evaluations.models.transactions import write_pause_seconds
 from evaluations.net.addresses import is_local_address
 
-# A wait longer than this is left to the sweep: no task sits idle for it.
+# Longer waits are left to the sweeper: no task idles for them.
 MAX_WAIT_SECONDS: Final = 5.0
-# A paused run may be resumed while its last answers are on their way.
+# A paused run may be resumed while its last requests are in flight.
 PAUSED_CHECK_SECONDS: Final = 1.0
-# How soon to look again for money that requests in flight give back.
+# How soon to check again for budget that requests in flight return.
 CHECK_AGAIN_SECONDS: Final = 0.2
-# How long a question waits while an equal one is asked.
+# How long a call waits while an equal one is in flight.
 EQUAL_CALL_WAIT: Final = timedelta(seconds=1)
-# Of the timeout: clocks and rounding take little from it.
+# Of the timeout: clocks and rounding may shorten it a little.
 TIMEOUT_SHARE: Final = 0.99
 
 
 @transaction.atomic
-def claim_calls(bout: WorkSession, room: int, held: int = 0) -> ClaimResult[ClaimedCall]:
-    """Up to ``room`` calls under a new lease; ``held`` is how many this session has already."""
-    working = find_run_at_work(bout.run)
+def claim_calls(session: WorkSession, room: int, unstored: int = 0) -> ClaimResult[ClaimedCall]:
+    """Claim up to ``room`` calls; ``unstored`` is how many this session has claimed and not stored yet."""
+    working = find_run_at_work(session.run)
     if working is None:
-        return ClaimResult(wait=PAUSED_CHECK_SECONDS if held and is_run_paused(bout.run) else None)
+        return ClaimResult(wait=PAUSED_CHECK_SECONDS if unstored and is_run_paused(session.run) else None)
     if working.pause > 0:
         return ClaimResult(wait=working.pause if working.pause <= MAX_WAIT_SECONDS else None)
-    room = room_at_endpoint(bout, room, held)
+    room = room_at_endpoint(session, room, unstored)
     if room <= 0:
         return ClaimResult(wait=CHECK_AGAIN_SECONDS)
-    return take_due_calls(
-        bout, hold_back_suspects(bout, find_due_calls(bout, room, working.now), working.now), working.now
-    )
+    due = find_due_calls(session.run, session.spec.kind, room, working.now)
+    return take_due_calls(session, hold_back_suspects(session, due, working.now), working.now)
 
 
 @transaction.atomic
-def claim_batch_calls(batch: Batch, bout: WorkSession, room: int) -> ClaimResult[ClaimedCall]:
-    """Up to ``room`` calls that go out with the batch: no lease of theirs runs out while it is away."""
-    working = find_run_at_work(bout.run)
+def claim_batch_calls(batch: Batch, session: WorkSession, room: int) -> ClaimResult[ClaimedCall]:
+    """Claim up to ``room`` calls for a batch; their leases do not expire while the batch is away."""
+    working = find_run_at_work(session.run)
     if working is None:
         return ClaimResult()
-    claimed = take_due_calls(bout, find_due_calls(bout, room, working.now), working.now)
-    mine = Call.all_rows.filter(pk__in=[one.call_id for one in claimed.questions])
+    claimed = take_due_calls(session, find_due_calls(session.run, session.spec.kind, room, working.now), working.now)
+    mine = Call.all_rows.filter(pk__in=[one.call_id for one in claimed.calls])
     mine.update(batch=batch, lease_until=None)
     return claimed
 
 
-def take_due_calls(bout: WorkSession, rows: "Sequence[DueCall]", now: datetime) -> ClaimResult[ClaimedCall]:
-    """Of the due calls, those that must be sent: neither answered from the cache nor beyond the budget."""
+def take_due_calls(session: WorkSession, rows: Sequence[DueCall], now: datetime) -> ClaimResult[ClaimedCall]:
+    """Lease the due calls that must be sent: neither answered from the cache nor beyond the budget."""
     began = time.monotonic()
-    found = decide_reuse(bout, prepare_claimed_calls(bout, rows), now)
-    copy_answers(bout, found.to_copy, now)
+    found = decide_reuse(session, prepare_claimed_calls(session, rows), now)
+    copy_answers(session, found.to_copy, now)
     update_many(Call, ("id", "not_before"), [(one.call_id, now + EQUAL_CALL_WAIT) for one in found.to_wait])
-    if found.to_ask and is_budget_unbounded(bout):
-        return stop_for_unbounded_budget(bout)
-    affordable = found.to_ask[: count_affordable(bout, found.to_ask)]
+    if found.to_ask and is_budget_unbounded(session):
+        return stop_for_unbounded_budget(session)
+    affordable = found.to_ask[: reserve_budget(session.run.pk, [one.reserved for one in found.to_ask])]
     if found.to_ask and not affordable:
-        return stop_or_wait_for_budget(bout, found.to_ask[0])
+        return stop_or_wait_for_budget(session, found.to_ask[0])
     lease_calls(affordable, now)
     if affordable:
         return ClaimResult(affordable)
-    # Where all were copied nothing is sent, and the next claim would follow without a pause.
-    return ClaimResult(wait=write_pause_seconds(time.monotonic() - began) if found.to_copy else seconds_until_due(bout))
+    # If all calls were copied nothing is sent, and the next claim would follow without a pause.
+    return ClaimResult(
+        wait=write_pause_seconds(time.monotonic() - began) if found.to_copy else seconds_until_due(session)
+    )
 
 
 def is_run_paused(run: Run) -> bool:
     return Run.objects.filter(pk=run.pk, state=RunState.PAUSED).exists()
 
 
-def room_at_endpoint(bout: WorkSession, room: int, held: int) -> int:
-    """How many more requests may be claimed where this worker cannot rely on its share of the limit yet."""
-    if bout.judge.endpoint is None or not must_count_in_flight(bout.judge.endpoint):
+def room_at_endpoint(session: WorkSession, room: int, unstored: int) -> int:
+    """How many more requests may be claimed while this worker's share of the limit is not certain yet."""
+    if session.judge.endpoint is None or not must_count_in_flight(session.judge.endpoint):
         return room
-    # Locked, so that two workers do not both see the last free place.
-    endpoint = Endpoint.objects.select_for_update().get(pk=bout.judge.endpoint.pk)
+    # Locked, so that two workers do not both see the last free slot.
+    endpoint = Endpoint.objects.select_for_update().get(pk=session.judge.endpoint.pk)
     running = Call.all_rows.filter(state=CallState.RUNNING, judge__endpoint=endpoint, lease_until__gt=Now()).count()
-    if running <= held:  # nobody else is at it
+    if running <= unstored:  # no other worker uses it
         return room
     return min(room, (endpoint.max_in_flight or 0) - running)
 
 
-def seconds_until_due(bout: WorkSession) -> float | None:
-    """When the next call of this run may be asked; None where none waits, or none soon enough."""
-    waiting = Call.all_rows.filter(run=bout.run, state=CallState.PENDING)
+def seconds_until_due(session: WorkSession) -> float | None:
+    """Seconds until the next call of this run is due; None if none is pending or the wait is too long."""
+    waiting = Call.all_rows.filter(run=session.run, state=CallState.PENDING)
     soonest = waiting.aggregate(count=Count("pk"), due=Min("not_before"))
     if not soonest["count"]:
         return None
@@ -127,146 +127,156 @@ def seconds_until_due(bout: WorkSession) -> float | None:
     return max(seconds, 0.05) if seconds <= MAX_WAIT_SECONDS else None
 
 
-def hold_back_suspects(bout: WorkSession, rows: Sequence[DueCall], now: datetime) -> list[DueCall]:
-    """The calls that may be claimed. Of those that were in flight when a worker died, one at a time in the whole run.
+def hold_back_suspects(session: WorkSession, rows: Sequence[DueCall], now: datetime) -> list[DueCall]:
+    """The due calls, with at most one per run that was in flight when a worker died.
 
-    The next death then tells which of them it was. The others wait for a second, so that fresh calls come first.
+    The next death then shows which call caused it. The others wait for a second, so that fresh calls come first.
     """
-    again = {row.call_id for row in rows if row.tried}
+    again = {row.call_id for row in rows if row.failed_requests}
     lost = Attempt.objects.filter(call__in=again, outcome=AttemptOutcome.LOST) if again else Attempt.objects.none()
     suspects = sorted(set(lost.values_list("call_id", flat=True)))
     if not suspects:
         return list(rows)
-    in_flight = Call.all_rows.filter(run=bout.run, state=CallState.RUNNING, attempts__outcome=AttemptOutcome.LOST)
+    in_flight = Call.all_rows.filter(run=session.run, state=CallState.RUNNING, attempts__outcome=AttemptOutcome.LOST)
     waiting = set(suspects) if in_flight.exists() else set(suspects[1:])
     update_many(Call, ("id", "not_before"), [(call_id, now + EQUAL_CALL_WAIT) for call_id in sorted(waiting)])
     return [row for row in rows if row.call_id not in waiting]
 
 
-# ---- what is to be sent --------------------------------------------------------------------
-
-
-def prepare_claimed_calls(bout: WorkSession, rows: Sequence[DueCall]) -> list[ClaimedCall]:
+def prepare_claimed_calls(session: WorkSession, rows: Sequence[DueCall]) -> list[ClaimedCall]:
     lease = uuid.uuid4()
-    if bout.judge.one_aspect_per_call:
-        return prepare_aspect_calls(bout, rows, lease)
-    said = load_conversations({row.call_id: AttemptStep(row.step) for row in rows})
-    return add_earlier_tries(bout, [make_claimed_call(bout, row, lease, said.get(row.call_id)) for row in rows])
+    if session.judge.one_aspect_per_call:
+        return prepare_aspect_calls(session, rows, lease)
+    conversations = load_conversations({row.call_id: AttemptStep(row.step) for row in rows})
+    return add_earlier_tries(
+        session, [make_claimed_call(session, row, lease, conversations.get(row.call_id)) for row in rows]
+    )
 
 
-def prepare_aspect_calls(bout: WorkSession, rows: Sequence[DueCall], lease: uuid.UUID) -> list[ClaimedCall]:
-    """Claimed calls, each with the first aspect that no stored reply answers."""
+def prepare_aspect_calls(session: WorkSession, rows: Sequence[DueCall], lease: uuid.UUID) -> list[ClaimedCall]:
+    """Claimed calls, each for the first aspect that no stored reply answers."""
     asked = {
-        row.call_id: (ShownOrder(row.shown), AttemptStep(row.step), partial(due_call_texts, bout, row)) for row in rows
+        row.call_id: (ShownOrder(row.shown), AttemptStep(row.step), partial(due_call_texts, session, row))
+        for row in rows
     }
-    known = load_aspect_progress(bout, asked)
-    held = [
-        make_claimed_call(bout, row._replace(tried=at.tried), lease, at.conversation, at)
+    known = load_aspect_progress(session, asked)
+    calls = [
+        make_claimed_call(session, row._replace(failed_requests=at.failed_requests), lease, at.conversation, at)
         for row in rows
         for at in (known[row.call_id],)
     ]
-    return add_earlier_tries(bout, held, {call_id: at.answered_number for call_id, at in known.items()})
+    return add_earlier_tries(session, calls, {call_id: at.answered_number for call_id, at in known.items()})
 
 
 def add_earlier_tries(
-    bout: WorkSession, held: Sequence[ClaimedCall], after: Mapping[int, int] | None = None
+    session: WorkSession, calls: Sequence[ClaimedCall], after: Mapping[int, int] | None = None
 ) -> list[ClaimedCall]:
-    """The calls with their earlier requests; ``after``: call → the last number that does not count."""
-    tried = [one.call_id for one in held if one.tried]
-    empty, late = calls_with_empty_reply(tried, after or {}), count_timeouts(bout, tried, after or {})
+    """The calls with their earlier failures; ``after``: call → the last attempt number that does not count."""
+    repeated = [one.call_id for one in calls if one.failed_requests]
+    empty, late = calls_with_empty_reply(repeated, after or {}), count_timeouts(session, repeated, after or {})
     return [
-        replace(one, came_empty=one.call_id in empty, timed_out=late[one.call_id]) if one.tried else one for one in held
+        replace(one, had_empty_reply=one.call_id in empty, timed_out=late[one.call_id]) if one.failed_requests else one
+        for one in calls
     ]
 
 
-def calls_with_empty_reply(tried: Sequence[int], after: Mapping[int, int]) -> set[int]:
-    """The calls among these that once got an empty reply."""
-    if not tried:
+def calls_with_empty_reply(call_ids: Sequence[int], after: Mapping[int, int]) -> set[int]:
+    """The calls that once got an empty reply."""
+    if not call_ids:
         return set()
-    # A server may call a reply without a word an error because it did not keep to the form: only a reply has an end.
+    # A server may report an empty reply as an error because it broke the format: only replies have a finish reason.
     is_reply = Q(http_status=200) | ~Q(finish_reason="")
-    again = Attempt.objects.filter(is_reply, call__in=tried, outcome=AttemptOutcome.RETRY)
+    again = Attempt.objects.filter(is_reply, call__in=call_ids, outcome=AttemptOutcome.RETRY)
     found = again.values_list("call_id", "number", "raw")
     return {call_id for call_id, number, raw in found if number > after.get(call_id, 0) and not raw.strip()}
 
 
-def count_timeouts(bout: WorkSession, tried: Sequence[int], after: Mapping[int, int]) -> Counter[int]:
-    """How often each of these calls timed out in this run, where its server may be at work on it still.
+def count_timeouts(session: WorkSession, call_ids: Sequence[int], after: Mapping[int, int]) -> Counter[int]:
+    """How often each call timed out in this run at a local server, which may still be working on it.
 
-    By the timeout as it is now: where that was raised, what timed out before does not count.
+    Counts by the present timeout: attempts that ended sooner, before it was raised, are left out.
     """
-    endpoint = bout.judge.endpoint
-    if not tried or endpoint is None or not is_local_address(endpoint.base_url):
+    endpoint = session.judge.endpoint
+    if not call_ids or endpoint is None or not is_local_address(endpoint.base_url):
         return Counter()
     least_ms = endpoint_timeout(endpoint) * 1000 * TIMEOUT_SHARE
-    unanswered = Attempt.objects.filter(call__in=tried, run=bout.run, http_status=None, outcome=AttemptOutcome.RETRY)
+    unanswered = Attempt.objects.filter(
+        call__in=call_ids, run=session.run, http_status=None, outcome=AttemptOutcome.RETRY
+    )
     late = unanswered.filter(latency_ms__gte=least_ms).values_list("call_id", "number")
     return Counter(call_id for call_id, number in late if number > after.get(call_id, 0))
 
 
 def make_claimed_call(
-    bout: WorkSession, row: DueCall, lease: uuid.UUID, said: Conversation | None, at: AspectProgress | None = None
+    session: WorkSession,
+    row: DueCall,
+    lease: uuid.UUID,
+    conversation: Conversation | None,
+    progress: AspectProgress | None = None,
 ) -> ClaimedCall:
-    """The claimed call with its messages, so that sending is all that remains. A rule is sent nothing."""
-    shown, texts = ShownOrder(row.shown), due_call_texts(bout, row)
-    known = (row.call_id, row.comparison_id, lease, shown, row.tried, texts, row.response_id, row.sample)
-    if bout.judge.endpoint is None:
+    """The claimed call with its messages, ready to send. Rules have no messages."""
+    shown, texts = ShownOrder(row.shown), due_call_texts(session, row)
+    known = (row.call_id, row.comparison_id, lease, shown, row.failed_requests, texts, row.response_id, row.sample)
+    if session.judge.endpoint is None:
         return ClaimedCall(*known)
-    step, said = (AttemptStep(row.step), said) if said else (AttemptStep.ASK, Conversation())
-    aspect, earlier = (at.aspect, at.earlier) if at else ("", ())
-    messages = build_first_messages(bout, texts, shown, aspect)
+    step, conversation = (AttemptStep(row.step), conversation) if conversation else (AttemptStep.ASK, Conversation())
+    aspect, earlier_answers = (progress.aspect, progress.earlier_answers) if progress else ("", ())
+    messages = build_first_messages(session, texts, shown, aspect)
     if step != AttemptStep.ASK:
-        messages = build_later_messages(bout.spec_of(aspect), messages, said.before, step, said.unread)
-    held = ClaimedCall(*known, step, said.before, said.unread, False, messages, aspect=aspect, earlier=earlier)
-    prompt, key = prompt_hash_and_key(bout, row, held)
-    if at and not aspect:  # every aspect is answered: nothing is sent
-        return replace(held, reuse_key=key)
-    most = max_request_cost(
-        bout.price, messages, bout.largest_schema(aspect), bout.bound_of_reply, batched=bout.batched
+        messages = build_later_messages(
+            session.spec_of(aspect), messages, conversation.earlier_replies, step, conversation.unread
+        )
+    call = ClaimedCall(
+        *known,
+        step,
+        conversation.earlier_replies,
+        conversation.unread,
+        False,
+        messages,
+        aspect=aspect,
+        earlier_answers=earlier_answers,
     )
-    return replace(held, prompt_sha256=prompt, reuse_key=key, reserved=amount_to_reserve(bout, most))
-
-
-def amount_to_reserve(bout: WorkSession, most: int | None) -> int:
-    """Nano-USD for one request: its maximum by the limits, at least the cost of the dearest request so far."""
-    return max(most, bout.dearest) if most else 0
+    prompt, key = prompt_hash_and_key(session, row, call)
+    if progress and not aspect:  # every aspect is answered: nothing is sent
+        return replace(call, reuse_key=key)
+    most = max_request_cost(
+        session.price, messages, session.largest_schema(aspect), session.bound_of_reply, batched=session.batched
+    )
+    return replace(call, prompt_sha256=prompt, reuse_key=key, reserved=max(most, session.most_expensive) if most else 0)
 
 
 def build_first_messages(
-    bout: WorkSession, texts: PairTexts | ResponseTexts, shown: ShownOrder, aspect: str
+    session: WorkSession, texts: PairTexts | ResponseTexts, shown: ShownOrder, aspect: str
 ) -> list[Message]:
-    spec, system = bout.spec_of(aspect), bout.system_of(aspect)
-    return build_messages(spec, texts, shown, bout.judge.fence_key, two_steps=bout.two_steps, system=system)
+    spec, system = session.spec_of(aspect), session.system_of(aspect)
+    return build_messages(spec, texts, shown, session.judge.fence_key, two_steps=session.two_steps, system=system)
 
 
-def prompt_hash_and_key(bout: WorkSession, row: DueCall, held: ClaimedCall) -> tuple[str, str]:
-    """The sum of the prompt, and the key under which its answer may be known; neither before a shape is found.
+def prompt_hash_and_key(session: WorkSession, row: DueCall, call: ClaimedCall) -> tuple[str, str]:
+    """The SHA-256 of the prompt, and the reuse key; both "" before the reply shape is known.
 
-    The key is that of the question as it was first put, through all steps.
+    The key is that of the call's first request, for all its steps.
     """
-    shape = bout.shape
+    shape = session.shape
     if shape is None:
         return "", ""
-    prompt = hash_prompt(held.messages, bout.form(held.step, held.before, shape, held.aspect))
-    return prompt, make_reuse_key(bout, prompt, row.sample, shape) if held.is_first else row.reuse_key
+    prompt = hash_prompt(call.messages, session.form(call.step, call.earlier_replies, shape, call.aspect))
+    return prompt, make_reuse_key(session, prompt, row.sample, shape) if call.is_first else row.reuse_key
 
 
-def due_call_texts(bout: WorkSession, row: DueCall) -> PairTexts | ResponseTexts:
+def due_call_texts(session: WorkSession, row: DueCall) -> PairTexts | ResponseTexts:
     messages, first = json.loads(row.messages), json.loads(row.first)
-    if bout.spec.kind == RubricKind.POINTWISE:
+    if session.spec.kind == RubricKind.POINTWISE:
         return ResponseTexts(messages, first, row.context, row.reference)
     return PairTexts(messages, first, json.loads(row.second), row.context, row.reference)
 
 
-def load_batch_calls(batch: Batch, bout: WorkSession, call_ids: Sequence[int]) -> list[ClaimedCall]:
-    """Those of these calls that are still in the batch, as they were claimed for it."""
-    marks = ", ".join(["%s"] * len(call_ids))
-    rows = fetch_due_calls(bout, CALLS_IN_BATCH.format(marks=marks), [batch.pk, *call_ids]) if call_ids else []
+def load_batch_calls(batch: Batch, session: WorkSession, call_ids: Sequence[int]) -> list[ClaimedCall]:
+    """The calls of these that still belong to the batch, as they were claimed."""
+    rows = find_batch_calls(batch.pk, session.spec.kind, call_ids)
     leases = dict(Call.all_rows.filter(pk__in=[row.call_id for row in rows]).values_list("pk", "lease"))
-    return [replace(one, lease=leases[one.call_id] or one.lease) for one in prepare_claimed_calls(bout, rows)]
+    return [replace(one, lease=leases[one.call_id] or one.lease) for one in prepare_claimed_calls(session, rows)]
 
-
-# ---- keeping and giving back ---------------------------------------------------------------
 
 LEASE_COLUMNS: Final = ("id", "state", "lease", "lease_until", "not_before", "reuse_key", "reserved")
 
@@ -277,21 +287,22 @@ def lease_calls(calls: Sequence[ClaimedCall], now: datetime) -> None:
     update_many(Call, LEASE_COLUMNS, rows)
 
 
-def refresh_leases(held: Mapping[int, uuid.UUID]) -> None:
-    """Extend the leases of calls that are still in flight."""
-    mine = Call.all_rows.filter(pk__in=list(held), lease__in=set(held.values()), state=CallState.RUNNING)
+def refresh_leases(leases: Mapping[int, uuid.UUID]) -> None:
+    mine = Call.all_rows.filter(pk__in=list(leases), lease__in=set(leases.values()), state=CallState.RUNNING)
     mine.update(lease_until=Now() + LEASE_TIME)
 
 
-def return_calls(held: Sequence[ClaimedCall]) -> None:
-    """Calls that were claimed but not sent are pending again at once, at no cost."""
-    leases = {one.lease for one in held}
-    release_calls(Call.all_rows.filter(pk__in=[one.call_id for one in held], lease__in=leases, state=CallState.RUNNING))
+def return_calls(calls: Sequence[ClaimedCall]) -> None:
+    """Make calls that were claimed but not sent pending again, at no cost."""
+    leases = {one.lease for one in calls}
+    release_calls(
+        Call.all_rows.filter(pk__in=[one.call_id for one in calls], lease__in=leases, state=CallState.RUNNING)
+    )
 
 
 @transaction.atomic
 def release_calls(mine: "QuerySet[Call]") -> None:
-    """These running calls are pending again, with no budget reserved."""
+    """Make these running calls pending again, with no budget reserved."""
     calls = list(mine.select_for_update().order_by("pk").only("run_id", "reserved"))
     freed = Call.all_rows.filter(pk__in=[call.pk for call in calls])
     freed.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0, batch=None)
@@ -299,39 +310,31 @@ def release_calls(mine: "QuerySet[Call]") -> None:
         book_spending(call.run_id or 0, spent=0, released=call.reserved)
 
 
-# ---- money ---------------------------------------------------------------------------------
-
-
-def count_affordable(bout: WorkSession, calls: Sequence[ClaimedCall]) -> int:
-    """How many of these calls, from the first, the run's budget covers; their cost is reserved."""
-    return reserve_budget(bout.run.pk, [one.reserved for one in calls])
-
-
-def is_budget_unbounded(bout: WorkSession) -> bool:
+def is_budget_unbounded(session: WorkSession) -> bool:
     """Whether the run has a budget but no known bound on the cost of a request."""
-    if bout.run.budget is None or bout.judge.endpoint is None:
+    if session.run.budget is None or session.judge.endpoint is None:
         return False
-    return bout.price is None or bout.bound_of_reply is None
+    return session.price is None or session.bound_of_reply is None
 
 
-def stop_for_unbounded_budget(bout: WorkSession) -> ClaimResult[ClaimedCall]:
+def stop_for_unbounded_budget(session: WorkSession) -> ClaimResult[ClaimedCall]:
     stop_run(
-        bout.run,
-        f"The budget cannot be guaranteed: {why_unbounded(bout)} Enter its price with its longest reply, or take the "
-        "budget away, and resume the run.",
+        session.run,
+        f"The budget cannot be guaranteed: {why_unbounded(session)} Enter its price with its longest reply, "
+        "or take the budget away, and resume the run.",
     )
     return ClaimResult()
 
 
-def why_unbounded(bout: WorkSession) -> str:
-    if not bout.keeps_limit:
-        return f"a reply of “{bout.judge.model}” went over the limit of {bout.judge.max_tokens} tokens."
-    return f"“{bout.judge.model}” takes no limit of tokens, or its price is gone."
+def why_unbounded(session: WorkSession) -> str:
+    if not session.keeps_limit:
+        return f"a reply of “{session.judge.model}” went over the limit of {session.judge.max_tokens} tokens."
+    return f"“{session.judge.model}” takes no limit of tokens, or its price is gone."
 
 
-def stop_or_wait_for_budget(bout: WorkSession, next_call: ClaimedCall) -> ClaimResult[ClaimedCall]:
+def stop_or_wait_for_budget(session: WorkSession, next_call: ClaimedCall) -> ClaimResult[ClaimedCall]:
     """Wait while requests in flight may return budget; otherwise stop the run."""
-    run = Run.objects.get(pk=bout.run.pk)
+    run = Run.objects.get(pk=session.run.pk)
     if run.reserved:
         return ClaimResult(wait=CHECK_AGAIN_SECONDS)
     stop_run(

@@ -20,9 +20,9 @@ REPLY_OUTCOMES = (AttemptOutcome.ANSWERED, AttemptOutcome.UNREADABLE)
 
 @dataclass(frozen=True)
 class Conversation:
-    """The model's replies so far, oldest first, and why the last of them could not be read."""
+    """The model's replies so far, oldest first, and the error of the last one if it was unreadable."""
 
-    before: tuple[str, ...] = ()
+    earlier_replies: tuple[str, ...] = ()
     unread: str = ""
 
 
@@ -35,16 +35,16 @@ class StoredReply:
 
 
 def load_conversations(steps: Mapping[int, AttemptStep]) -> dict[int, Conversation]:
-    """Call → what goes before its next step, for calls that are past the first one.
+    """Call → its conversation so far, for calls past their first step.
 
-    A call is left out where nothing of it is stored: it is to be asked from the start.
+    Calls without stored replies are left out: they start again.
     """
     later = {pk: step for pk, step in steps.items() if step != AttemptStep.ASK}
     if not later:
         return {}
     replies: dict[int, list[StoredReply]] = {}
-    said = Attempt.objects.filter(call__in=later, outcome__in=REPLY_OUTCOMES).order_by("call_id", "number")
-    for pk, step, outcome, raw, error in said.values_list("call_id", "step", "outcome", "raw", "error"):
+    attempts = Attempt.objects.filter(call__in=later, outcome__in=REPLY_OUTCOMES).order_by("call_id", "number")
+    for pk, step, outcome, raw, error in attempts.values_list("call_id", "step", "outcome", "raw", "error"):
         replies.setdefault(pk, []).append(StoredReply(AttemptStep(step), AttemptOutcome(outcome), raw, error))
     found = {pk: build_conversation(step, replies.get(pk, [])) for pk, step in later.items()}
     return {pk: one for pk, one in found.items() if one is not None}
@@ -68,27 +68,26 @@ def last_reply_before_step(
     return found[-1] if found else None
 
 
-# Beside the tokens of a reply, in what is kept of its probabilities; no aspect has a space in its key.
+# The key of the weight among a reply's stored log probabilities; no aspect key contains a space.
 WEIGHT_KEY: Final = "weight of the verdict"
-
 REPEATED_OUTCOMES: Final = (AttemptOutcome.RETRY, AttemptOutcome.LOST)
 
-# The order shown, the step that the call waits for, and the judged texts.
+# The order shown, the pending step, and the judged texts.
 AspectQuestion = tuple[ShownOrder, AttemptStep, Callable[[], PairTexts | ResponseTexts]]
 
 
 @dataclass(frozen=True)
 class AspectProgress:
-    """How far a call is: the aspect to be asked for next, empty where all are answered, and what goes before it.
+    """The aspect that a call asks for next (empty where all are answered), and what its request builds on.
 
-    ``tried``: this run's requests for that aspect that met a fault. ``answered_number``: of the Attempt that brought
-    the last answer, 0 before the first.
+    ``failed_requests``: this run's requests for that aspect that failed. ``answered_number``: the number of the
+    Attempt that brought the last answer, 0 before the first.
     """
 
     aspect: str
-    earlier: tuple[AspectAnswer, ...]
+    earlier_answers: tuple[AspectAnswer, ...]
     conversation: Conversation | None
-    tried: int
+    failed_requests: int
     answered_number: int
 
 
@@ -107,80 +106,80 @@ class StoredAttempt:
 
 @dataclass
 class AspectAnswers:
-    """The answers of a call as its Attempts bring them, and the Attempts since the last answer."""
+    """The answers of a call according to its Attempts, and the Attempts since the last answer."""
 
     answers: dict[str, AspectAnswer] = field(default_factory=dict)
     since: list[StoredAttempt] = field(default_factory=list)
     answered_number: int = 0
 
 
-def load_aspect_progress(bout: WorkSession, asked: Mapping[int, AspectQuestion]) -> dict[int, AspectProgress]:
-    """Call → how far it is, by its Attempts alone."""
+def load_aspect_progress(session: WorkSession, asked: Mapping[int, AspectQuestion]) -> dict[int, AspectProgress]:
     stored: dict[int, list[StoredAttempt]] = {}
     rows = Attempt.objects.filter(call__in=asked).order_by("call_id", "number")
     columns = ("call_id", "number", "run_id", "aspect", "step", "outcome", "raw", "finish_reason", "error", "logprobs")
-    for call_id, number, run_id, aspect, step, outcome, *said in rows.values_list(*columns):
-        attempt = StoredAttempt(number, run_id, aspect, AttemptStep(step), AttemptOutcome(outcome), *said)
+    for call_id, number, run_id, aspect, step, outcome, *rest in rows.values_list(*columns):
+        attempt = StoredAttempt(number, run_id, aspect, AttemptStep(step), AttemptOutcome(outcome), *rest)
         stored.setdefault(call_id, []).append(attempt)
-    return {call_id: aspect_progress(bout, one, stored.get(call_id, ())) for call_id, one in asked.items()}
+    return {call_id: aspect_progress(session, one, stored.get(call_id, ())) for call_id, one in asked.items()}
 
 
-def aspect_progress(bout: WorkSession, asked: AspectQuestion, attempts: Sequence[StoredAttempt]) -> AspectProgress:
+def aspect_progress(session: WorkSession, asked: AspectQuestion, attempts: Sequence[StoredAttempt]) -> AspectProgress:
     _, step, _ = asked
-    at = read_aspect_answers(bout, asked, attempts)
-    order = bout.spec.output_order
+    at = read_aspect_answers(session, asked, attempts)
+    order = session.spec.output_order
     aspect = next((key for key in order if key not in at.answers), "")
     unread = last_unreadable_reply(at.since, aspect) if step == AttemptStep.REPAIR else None
     return AspectProgress(
         aspect=aspect,
-        earlier=tuple(at.answers[key] for key in order if key in at.answers),
+        earlier_answers=tuple(at.answers[key] for key in order if key in at.answers),
         conversation=Conversation((unread.raw,), unread.error) if unread else None,
-        tried=sum(one.run_id == bout.run.pk and one.outcome in REPEATED_OUTCOMES for one in at.since),
+        failed_requests=sum(one.run_id == session.run.pk and one.outcome in REPEATED_OUTCOMES for one in at.since),
         answered_number=at.answered_number,
     )
 
 
-def read_aspect_answers(bout: WorkSession, asked: AspectQuestion, attempts: Sequence[StoredAttempt]) -> AspectAnswers:
-    """What counts of the stored replies.
+def read_aspect_answers(
+    session: WorkSession, asked: AspectQuestion, attempts: Sequence[StoredAttempt]
+) -> AspectAnswers:
+    """The answers that count among the stored replies.
 
-    Once every aspect is answered and one of the answers is suspect, the call has ended as suspect: where it is asked
-    anew all the same, it is asked from the start.
+    A call whose aspects are all answered, one of them suspect, has ended as suspect: asking it again starts afresh.
     """
     at = AspectAnswers()
     for one in attempts:
-        answer = parse_aspect_attempt(bout, asked, one, at.since) if one.outcome == AttemptOutcome.ANSWERED else None
+        answer = parse_aspect_attempt(session, asked, one, at.since) if one.outcome == AttemptOutcome.ANSWERED else None
         if answer is None:
             at.since.append(one)
             continue
         at.answers[one.aspect] = answer
         at.since, at.answered_number = [], one.number
-        is_whole = len(at.answers) == len(bout.spec.output_order)
+        is_whole = len(at.answers) == len(session.spec.output_order)
         if is_whole and any(answer.is_suspect for answer in at.answers.values()):
             at.answers = {}
     return at
 
 
 def parse_aspect_attempt(
-    bout: WorkSession, asked: AspectQuestion, attempt: StoredAttempt, before: Sequence[StoredAttempt]
+    session: WorkSession, asked: AspectQuestion, attempt: StoredAttempt, before: Sequence[StoredAttempt]
 ) -> AspectAnswer | None:
-    """What this reply says as it is read today; None where it cannot be read any more, so that it is asked again."""
-    if attempt.aspect not in bout.spec.output_order:
+    """The answer in this reply by the current parser; None if it cannot be read any more, so that it is asked again."""
+    if attempt.aspect not in session.spec.output_order:
         return None
     shown, _, texts = asked
     unread = last_unreadable_reply(before, attempt.aspect) if attempt.step == AttemptStep.REPAIR else None
-    said = (unread.raw,) if unread else ()
-    reply, spec = RawReply(attempt.raw, attempt.finish_reason), bout.spec_of(attempt.aspect)
-    read = parse_reply(spec, shown, reply, step=attempt.step, before=said, judged=texts)
+    earlier_replies = (unread.raw,) if unread else ()
+    reply, spec = RawReply(attempt.raw, attempt.finish_reason), session.spec_of(attempt.aspect)
+    read = parse_reply(spec, shown, reply, step=attempt.step, before=earlier_replies, judged=texts)
     if not isinstance(read, ParsedReply):
         return None
-    # An error beside a reply that was read says that it was suspect when it came.
-    is_suspect = bool(attempt.error) or reply_state(read, (*said, attempt.raw), texts) == CallState.SUSPECT
+    # An error stored with a readable reply means that it was suspect when it came.
+    is_suspect = bool(attempt.error) or reply_state(read, (*earlier_replies, attempt.raw), texts) == CallState.SUSPECT
     weight = (attempt.logprobs or {}).get(WEIGHT_KEY)
     return AspectAnswer(attempt.aspect, read, is_suspect, attempt.step == AttemptStep.REPAIR, weight)
 
 
 def last_unreadable_reply(attempts: Sequence[StoredAttempt], aspect: str) -> StoredAttempt | None:
-    """The last reply on this aspect that could not be read, and that a repair may follow."""
+    """The last unreadable reply on this aspect, which a repair may follow."""
     unread = [
         one
         for one in attempts
@@ -189,9 +188,9 @@ def last_unreadable_reply(attempts: Sequence[StoredAttempt], aspect: str) -> Sto
     return unread[-1] if unread else None
 
 
-def join_aspect_replies(bout: WorkSession, read: Mapping[str, ParsedReply]) -> ParsedReply:
-    """What was read aspect by aspect, as one reading; each rationale is a paragraph that names its aspect."""
-    reasons = [f"{bout.aspect_names[key]}: {one.rationale}" for key, one in read.items() if one.rationale]
+def join_aspect_replies(session: WorkSession, read: Mapping[str, ParsedReply]) -> ParsedReply:
+    """The replies on single aspects as one reply; each rationale is a paragraph that names its aspect."""
+    reasons = [f"{session.aspect_names[key]}: {one.rationale}" for key, one in read.items() if one.rationale]
     return ParsedReply(
         choices={key: choice for one in read.values() for key, choice in one.choices.items()},
         rationale="\n\n".join(reasons),

@@ -1,4 +1,4 @@
-"""The sweeper returns calls whose lease expired, ends finished runs, finds runs without a worker."""
+"""The sweeper that returns calls with expired leases, ends finished runs, finds runs without a worker."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,17 +10,17 @@ from django.db.models.functions import Now
 
 from evaluations.domain.judges import OPEN_CALL_STATES, AttemptOutcome, CallState, JudgeKind, RunState
 from evaluations.judges.calls.outcome_store import last_attempt_numbers
-from evaluations.judges.runs.run_states import finish_run, touch_raters
+from evaluations.judges.runs.services import finish_run, touch_raters
 from evaluations.judges.sql import book_spending
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, pause_after_transaction
 
-MIN_CALLS_TO_JOIN: Final = 2 * SHORT_TRANSACTION_ROWS  # calls that wait
-MAX_LOST_ATTEMPTS: Final = 2  # a call that takes its worker down twice is set aside
+MIN_CALLS_TO_JOIN: Final = 2 * SHORT_TRANSACTION_ROWS  # pending calls
+MAX_LOST_ATTEMPTS: Final = 2  # a call that killed its worker so often is set aside
 
 
 def return_expired_calls() -> int:
-    """Calls with an expired lease are pending again; a request that was in flight is recorded as lost."""
+    """Make calls with an expired lease pending again; requests in flight are recorded as lost."""
     count = 0
     while found := return_some_expired_calls():
         count += found
@@ -32,7 +32,7 @@ def return_some_expired_calls() -> int:
         expired = Call.all_rows.filter(state=CallState.RUNNING, lease_until__lt=Now()).select_related("judge")
         calls = list(expired.select_for_update(of=("self",), skip_locked=True).order_by("pk")[:SHORT_TRANSACTION_ROWS])
         mine = Call.all_rows.filter(pk__in=[call.pk for call in calls])
-        touch_raters(mine)  # before the accounts of the runs, as in storing
+        touch_raters(mine)  # before the accounts of the runs, the order of locks that storing has
         record_lost_attempts([call for call in calls if call.run_id and call.judge.kind == JudgeKind.LLM])
         mine.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0)
         lost = Count("attempts", filter=Q(attempts__outcome=AttemptOutcome.LOST))
@@ -46,7 +46,7 @@ def return_some_expired_calls() -> int:
 
 
 def record_lost_attempts(calls: Sequence[Call]) -> None:
-    """A request each, whose cost is not known: what was kept back for it is counted as spent."""
+    """Record one lost request per call; its cost is unknown, so the reserved amount counts as spent."""
     numbers = last_attempt_numbers([call.pk for call in calls])
     Attempt.objects.bulk_create(
         Attempt(
@@ -74,7 +74,7 @@ def reserved_by_run(calls: Sequence[Call]) -> Counter[int]:
 
 
 def finish_ended_runs() -> None:
-    """Runs whose last call was settled by a worker that died before it could say so."""
+    """Finish runs whose worker died after storing the last call."""
     calls = Call.all_rows.filter(run=OuterRef("pk"), state__in=OPEN_CALL_STATES)
     for run in Run.objects.filter(~Exists(calls), state=RunState.RUNNING).select_related("evaluation"):
         finish_run(run)

@@ -1,7 +1,8 @@
 """The worker of live runs, with many requests in flight.
 
-All sessions of a process ask on one event loop in a thread of its own, so they share what is known of an
-endpoint without a lock."""
+All sessions of a process share one event loop in its own thread, and so share what is known of an endpoint
+without a lock.
+"""
 
 import asyncio
 import gc
@@ -11,11 +12,12 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import Final, ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, close_old_connections, connection, connections
+from django.db import InterfaceError, OperationalError, close_old_connections, connections
 
 from evaluations.domain.judges import JudgeKind
 from evaluations.judges.calls import worker_registry
@@ -31,7 +33,7 @@ from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, Work
 from evaluations.judges.calls.worker_registry import endpoint_capacity
 from evaluations.judges.endpoints.selectors import endpoint_slots, latest_handshake_result, server_for_endpoint
 from evaluations.judges.runs.planner import plan_run_calls
-from evaluations.judges.runs.run_states import finish_run, stop_run
+from evaluations.judges.runs.services import finish_run, stop_run
 from evaluations.llm.capacity import CapacityUser
 from evaluations.llm.client import connect_llm, server_getter
 from evaluations.llm.concurrency_window import RequestInFlight
@@ -49,7 +51,7 @@ from evaluations.llm.request_loop import ClaimResult, RequestLoop
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.llm.server_detection import detect_server
 from evaluations.models.judges import Endpoint
-from evaluations.models.transactions import PROCESS_STOPPING, is_time_up, write_pause_seconds
+from evaluations.models.transactions import PROCESS_STOPPING, has_single_writer, is_time_up, write_pause_seconds
 from evaluations.net.addresses import is_local_address
 
 logger = logging.getLogger(__name__)
@@ -57,16 +59,15 @@ logger = logging.getLogger(__name__)
 # A task works this long and hands over, so that one long run never blocks the others.
 SESSION_SECONDS: Final = 30.0
 MAX_SESSION_SECONDS: Final = 600.0
-# Waits before an answer is offered again to a database that is away.
+# Waits between attempts to store answers in a database that is unreachable.
 STORE_RETRY_SECONDS: Final = (0.5, 1, 2, 4, 8, 16)
 LOOP_LOCK: Final = threading.Lock()
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class AnswersNotStored(Exception):
-    """Answers that the database did not take, however often it was asked to."""
+    """The database refused these answers after all retries."""
 
 
 def work_run_calls(
@@ -74,52 +75,49 @@ def work_run_calls(
     *,
     hand_over: Callable[[], None],
     seconds: float | None = None,
-    patience: RetryPolicy | None = None,
+    retry_policy: RetryPolicy | None = None,
 ) -> None:
     """Plan and work this run for ``seconds``; ``hand_over`` is called if there is more to do."""
     until = time.monotonic() + (SESSION_SECONDS if seconds is None else seconds)
     plan_run_calls(run_id, until=until)
-    bout = begin_work_session(run_id, patience or RetryPolicy())
-    if bout is None:
+    session = begin_work_session(run_id, retry_policy or RetryPolicy())
+    if session is None:
         if is_time_up(until):
             hand_over()
         return
-    if bout.judge.kind == JudgeKind.RULE:
-        work_baseline_run(bout, until=until, hand_over=hand_over)
-    elif bout.batched:
-        send_run_batches(bout, until=until, hand_over=hand_over)
+    if session.judge.kind == JudgeKind.RULE:
+        work_baseline_run(session, until=until, hand_over=hand_over)
+    elif session.batched:
+        send_run_batches(session, until=until, hand_over=hand_over)
     else:
-        request_run_calls(bout, until if seconds is not None else max(until, slow_session_end(bout)), hand_over)
-    finish_run(bout.run)
+        request_run_calls(session, until if seconds is not None else max(until, slow_session_end(session)), hand_over)
+    finish_run(session.run)
 
 
-def slow_session_end(bout: WorkSession) -> float:
-    """When a session at a slow server ends.
+def slow_session_end(session: WorkSession) -> float:
+    """When a session at a slow server ends, on the monotonic clock.
 
-    Each waits for its last answers while its successor works: shorter ones would take every thread of a worker.
+    Each session waits for its last answers while its successor works: shorter ones would occupy every thread.
     """
-    latency = worker_registry.endpoint_latency(bout.judge.endpoint) if bout.judge.endpoint else 0.0
+    latency = worker_registry.endpoint_latency(session.judge.endpoint) if session.judge.endpoint else 0.0
     return time.monotonic() + min(2 * latency, MAX_SESSION_SECONDS)
 
 
-# ---- asking --------------------------------------------------------------------------------
-
-
-def request_run_calls(bout: WorkSession, until: float, hand_over: Callable[[], None]) -> None:
+def request_run_calls(session: WorkSession, until: float, hand_over: Callable[[], None]) -> None:
     try:
-        run_on_shared_loop(request_claimed_calls(bout, until, hand_over))
-    except StopRun as error:  # before anything could be sent: no key, no usable address
-        stop_run(bout.run, str(error))
+        run_on_shared_loop(request_claimed_calls(session, until, hand_over))
+    except StopRun as error:  # before the first request: no key, or no usable address
+        stop_run(session.run, str(error))
     except AnswersNotStored as error:
-        logger.error("run %s: %s", bout.run.pk, error)
-        stop_after_storage_failure(bout, error)
+        logger.error("run %s: %s", session.run.pk, error)
+        stop_after_storage_failure(session, error)
 
 
-def stop_after_storage_failure(bout: WorkSession, error: AnswersNotStored) -> None:
-    """Buy nothing more for a database that stores nothing. One that is unreachable is waited for."""
+def stop_after_storage_failure(session: WorkSession, error: AnswersNotStored) -> None:
+    """Stop a run whose answers cannot be stored, unless the database is only unreachable."""
     close_old_connections()
     with suppress(OperationalError, InterfaceError):
-        stop_run(bout.run, f"{error} Make room or mend the database, then resume this run.")
+        stop_run(session.run, f"{error} Make room or mend the database, then resume this run.")
 
 
 def run_on_shared_loop(work: Coroutine[None, None, T]) -> T:
@@ -127,7 +125,7 @@ def run_on_shared_loop(work: Coroutine[None, None, T]) -> T:
     try:
         return doing.result()
     finally:
-        doing.cancel()  # where the wait for it was broken off
+        doing.cancel()  # if the wait for it was interrupted
 
 
 def start_shared_loop() -> asyncio.AbstractEventLoop:
@@ -137,93 +135,110 @@ def start_shared_loop() -> asyncio.AbstractEventLoop:
 
 @cache
 def shared_event_loop() -> asyncio.AbstractEventLoop:
-    # What was loaded until now stays: looking through it again and again would hold up every answer.
+    # Objects loaded so far stay: collecting garbage among them again and again would delay every answer.
     gc.freeze()
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="asking", daemon=True).start()
     return loop
 
 
-async def request_claimed_calls(bout: WorkSession, until: float, hand_over: Callable[[], None]) -> None:
-    """The request loop with the database behind it, in threads of its own.
+async def request_claimed_calls(session: WorkSession, until: float, hand_over: Callable[[], None]) -> None:
+    """Run the request loop, with the database in threads of its own.
 
-    On SQLite one thread, so that claims and stores take turns by themselves: two would wait for
-    each other's write lock, which SQLite does by sleeping. Elsewhere no answer waits for a claim.
+    SQLite gets one thread, so that claims and stores take turns: two would wait for each other's write lock, which
+    SQLite does by sleeping. Elsewhere no answer waits for a claim.
     """
-    asker = CallRequester(bout)
     with ExitStack() as stack:
-        thread = stack.enter_context(ThreadPoolExecutor(1))
-        to_claim = thread if connection.vendor == "sqlite" else stack.enter_context(ThreadPoolExecutor(1))
-
-        async def claim(room: int, held: int) -> ClaimResult[ClaimedCall]:
-            room = asker.room(room, held)
-            if room <= 0:
-                return ClaimResult(wait=PROBE_CHECK_SECONDS)
-            claimed = await run_in_thread(to_claim, claim_calls, bout, room, held)
-            asker.leases.update((one.call_id, one.lease) for one in claimed.questions)
-            return claimed
-
-        async def store(outcomes: Sequence[CallOutcome]) -> None:
-            rest = await run_in_thread(thread, store_with_retries, bout, outcomes)
-            for outcome in outcomes:
-                asker.leases.pop(outcome.held.call_id, None)
-            await asyncio.sleep(rest)
-
-        async def give_back(unsent: Sequence[ClaimedCall]) -> None:
-            for held in unsent:
-                asker.leases.pop(held.call_id, None)
-            with suppress(OperationalError, InterfaceError):  # their leases run out all the same
-                await run_in_thread(to_claim, return_calls, unsent)
-
-        async def tell_successor() -> None:
-            await run_in_thread(thread, hand_over)
-
+        to_store = stack.enter_context(ThreadPoolExecutor(1))
+        to_claim = to_store if has_single_writer() else stack.enter_context(ThreadPoolExecutor(1))
         try:
-            async with connect_llm(session_server(bout)) as ask:
-                taker = await join_capacity(bout, to_claim)
-                asker.probe.begin_with(
-                    await run_in_thread(to_claim, latest_handshake_result, bout.judge.endpoint, bout.judge.model)
-                )
-                asker.watched = await run_in_thread(to_claim, watch_truncation, bout)
-                asker.has_answered = await run_in_thread(to_claim, was_run_answered, bout.run)
-                loop = RequestLoop(
-                    claim=claim,
-                    ask=lambda held: request_with_capacity(taker, taker.sent(time.monotonic()), asker, ask, held),
-                    store=store,
-                    give_back=give_back,
-                    hand_over=tell_successor,
-                    clock=time.monotonic,
-                    work_until=until,
-                    slots=taker,
-                    is_leaving=lambda: PROCESS_STOPPING.is_set() or bout.batched,
-                )
-                taker.wake = loop.wake
-                keeping = asyncio.create_task(keep_leases_alive(asker, thread))
-                try:
-                    await loop.run()
-                finally:
-                    keeping.cancel()
-                    taker.leave()
+            async with connect_llm(session_server(session)) as send:
+                await LiveSession(session, CallRequester(session), to_store, to_claim, hand_over).run(send, until)
         finally:
-            for one in {thread, to_claim}:
-                await run_in_thread(one, connections.close_all)
+            for thread in {to_store, to_claim}:
+                await run_in_thread(thread, connections.close_all)
 
 
-async def join_capacity(bout: WorkSession, thread: ThreadPoolExecutor) -> CapacityUser:
-    assert bout.judge.endpoint is not None
-    slots = await run_in_thread(thread, endpoint_slots, bout.judge.endpoint)
-    if slots is None:
-        slots = await run_in_thread(thread, reported_slots, bout.judge.endpoint)
-    return endpoint_capacity(bout.judge.endpoint, slots).join()
+@dataclass(frozen=True)
+class LiveSession:
+    """A session's request loop and what it does in the database's threads."""
+
+    session: WorkSession
+    requester: CallRequester
+    to_store: ThreadPoolExecutor
+    to_claim: ThreadPoolExecutor
+    hand_over: Callable[[], None]
+
+    async def run(self, send: SendRequest, until: float) -> None:
+        session, requester = self.session, self.requester
+        user = await self.join_capacity()
+        requester.probe.start_from_handshake(
+            await run_in_thread(self.to_claim, latest_handshake_result, session.judge.endpoint, session.judge.model)
+        )
+        requester.truncation_watch = await run_in_thread(self.to_claim, watch_truncation, session)
+        requester.has_answered = await run_in_thread(self.to_claim, was_run_answered, session.run)
+        loop = RequestLoop(
+            claim=self.claim,
+            request=lambda call: request_with_capacity(user, user.sent(time.monotonic()), requester, send, call),
+            store=self.store,
+            give_back=self.give_back,
+            hand_over=lambda: run_in_thread(self.to_store, self.hand_over),
+            clock=time.monotonic,
+            work_until=until,
+            slots=user,
+            is_leaving=lambda: PROCESS_STOPPING.is_set() or session.batched,
+        )
+        user.wake = loop.wake
+        keeping = asyncio.create_task(self.keep_leases_alive())
+        try:
+            await loop.run()
+        finally:
+            keeping.cancel()
+            user.leave()
+
+    async def join_capacity(self) -> CapacityUser:
+        endpoint = self.session.judge.endpoint
+        assert endpoint is not None
+        slots = await run_in_thread(self.to_claim, endpoint_slots, endpoint)
+        if slots is None:
+            slots = await run_in_thread(self.to_claim, reported_slots, endpoint)
+        return endpoint_capacity(endpoint, slots).join()
+
+    async def claim(self, room: int, unstored: int) -> ClaimResult[ClaimedCall]:
+        room = self.requester.room(room, unstored)
+        if room <= 0:
+            return ClaimResult(wait=PROBE_CHECK_SECONDS)
+        claimed = await run_in_thread(self.to_claim, claim_calls, self.session, room, unstored)
+        self.requester.leases.update((one.call_id, one.lease) for one in claimed.calls)
+        return claimed
+
+    async def store(self, outcomes: Sequence[CallOutcome]) -> None:
+        rest = await run_in_thread(self.to_store, store_with_retries, self.session, outcomes)
+        for outcome in outcomes:
+            self.requester.leases.pop(outcome.call.call_id, None)
+        await asyncio.sleep(rest)
+
+    async def give_back(self, unsent: Sequence[ClaimedCall]) -> None:
+        for call in unsent:
+            self.requester.leases.pop(call.call_id, None)
+        with suppress(OperationalError, InterfaceError):  # their leases expire anyway
+            await run_in_thread(self.to_claim, return_calls, unsent)
+
+    async def keep_leases_alive(self) -> None:
+        """Refresh the leases of calls in flight for as long as this process lives."""
+        while True:
+            await asyncio.sleep(settings.LEASE_SECONDS / 4)
+            if self.requester.leases:
+                await run_in_thread(self.to_store, refresh_leases, dict(self.requester.leases))
 
 
 REPORTED_SLOTS: Final[dict[tuple[int, str], int | None]] = {}
 
 
 def reported_slots(endpoint: Endpoint) -> int | None:
-    """How many requests a local server says it handles at once, asked once by each process.
+    """How many requests a local server says it handles at once, asked once per process.
 
-    One that was never tested is overrun otherwise: its slots show in no answer.
+    Without it an endpoint that was never tested is overrun: no answer shows its slots.
     """
     key = (endpoint.pk, endpoint.base_url)
     if key not in REPORTED_SLOTS:
@@ -234,34 +249,34 @@ def reported_slots(endpoint: Endpoint) -> int | None:
 
 
 async def request_with_capacity(
-    taker: CapacityUser, sent: RequestInFlight, asker: CallRequester, ask: SendRequest, held: ClaimedCall
+    capacity_user: CapacityUser, sent: RequestInFlight, requester: CallRequester, send: SendRequest, call: ClaimedCall
 ) -> CallOutcome:
-    """Send the request of one call in a slot that was taken for it; its result is reported to the capacity."""
+    """Send the request of one call in a reserved slot, and report its result to the capacity."""
 
     async def watched(request: Request) -> Answer:
         try:
-            answer = await ask(request)
+            answer = await send(request)
         except LLMError as error:
-            report_error_to_capacity(taker, sent, error)
+            report_error_to_capacity(capacity_user, sent, error)
             raise
-        taker.capacity.answered(sent, time.monotonic(), answer_tokens(answer))
+        capacity_user.capacity.answered(sent, time.monotonic(), answer_tokens(answer))
         return answer
 
     try:
-        outcome = await request_verdict(asker, watched, held)
-        asker.note(outcome)
+        outcome = await request_verdict(requester, watched, call)
+        requester.record_outcome(outcome)
         return outcome
     finally:
-        taker.ended()
+        capacity_user.ended()
 
 
-def report_error_to_capacity(taker: CapacityUser, sent: RequestInFlight, error: LLMError) -> None:
+def report_error_to_capacity(capacity_user: CapacityUser, sent: RequestInFlight, error: LLMError) -> None:
     if isinstance(error, RequestTimedOut):
-        taker.capacity.timed_out(sent, time.monotonic())
+        capacity_user.capacity.timed_out(sent, time.monotonic())
     elif isinstance(error, Retry) and error.busy:
-        # How long a quota lasts stands on the endpoint, where it can be lifted.
+        # The duration of a quota is stored on the endpoint, where it can be lifted.
         after = None if isinstance(error, QuotaExhausted) else error.after
-        taker.capacity.turned_away(sent, time.monotonic(), after)
+        capacity_user.capacity.rejected(sent, time.monotonic(), after)
 
 
 def answer_tokens(answer: Answer) -> int | None:
@@ -278,28 +293,20 @@ async def run_in_thread(thread: ThreadPoolExecutor, function: Callable[P, T], *a
     return await asyncio.get_running_loop().run_in_executor(thread, with_fresh_connection)
 
 
-def store_with_retries(bout: WorkSession, outcomes: Sequence[CallOutcome]) -> float:
-    """Store the outcomes, retrying while the database is unreachable. Returns seconds to rest."""
+def store_with_retries(session: WorkSession, outcomes: Sequence[CallOutcome]) -> float:
+    """Store the outcomes, retrying while the database is unreachable; returns seconds to pause."""
     for wait in STORE_RETRY_SECONDS:
         began = time.monotonic()
         try:
-            store_outcomes(bout, outcomes)
+            store_outcomes(session, outcomes)
             return write_pause_seconds(time.monotonic() - began)
         except (OperationalError, InterfaceError) as error:
-            logger.warning("run %s: %d answers not stored yet: %s", bout.run.pk, len(outcomes), error)
+            logger.warning("run %s: %d answers not stored yet: %s", session.run.pk, len(outcomes), error)
             time.sleep(wait)
             close_old_connections()
     try:
-        store_outcomes(bout, outcomes)
+        store_outcomes(session, outcomes)
     except (OperationalError, InterfaceError) as error:
         why = str(error).partition("\n")[0]
         raise AnswersNotStored(f"{len(outcomes)} answers could not be stored and are lost: {why}.") from error
     return 0.0
-
-
-async def keep_leases_alive(asker: CallRequester, thread: ThreadPoolExecutor) -> None:
-    """Keep the leases of calls in flight, however long the server takes, as long as this process lives."""
-    while True:
-        await asyncio.sleep(settings.LEASE_SECONDS / 4)
-        if asker.leases:
-            await run_in_thread(thread, refresh_leases, dict(asker.leases))

@@ -1,6 +1,7 @@
 """Detection of prompts that a server cut silently, by its token counts.
 
-Each worker learns the counts of a model at an endpoint, from stored answers first."""
+Each worker learns the token counts of a model at an endpoint, from stored answers first.
+"""
 
 import threading
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from evaluations.domain.choices import ShownOrder
 from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState
 from evaluations.domain.texts import Message
 from evaluations.judge_prompts.prompt_builder import build_messages
+from evaluations.judges.calls.answer_rows import delete_answers
 from evaluations.judges.calls.conversations import SUBJECT_RELATIONS, call_subject, latest_answered_calls
 from evaluations.judges.calls.work_session import WorkSession
 from evaluations.judges.selectors import is_two_step_judge
@@ -21,16 +23,14 @@ from evaluations.llm.token_rates import MIN_CUT_TOKENS, TokenRates, profile_prom
 from evaluations.models.judged_texts import judged_texts
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Attempt, Call
-from evaluations.models.verdicts import Score, Verdict
-from evaluations.verdicts.packed_votes import delete_packed_calls
 
 TRUNCATION_REMEDY: Final = (
     "Give the server a larger context (Ollama: OLLAMA_CONTEXT_LENGTH, or num_ctx in the Modelfile) and ask again."
 )
 INITIAL_SAMPLES: Final = 32  # stored answers
 WELL_KNOWN_AFTER: Final = 64  # prompts
-USUAL_FACTOR: Final = 1.1  # bytes a token, for each as usual
-MAX_REPLY_TOKENS: Final = 2_048  # tokens, where the judge sets no limit
+USUAL_FACTOR: Final = 1.1  # of the usual bytes per token
+MAX_REPLY_TOKENS: Final = 2_048  # tokens, if the judge sets no limit
 
 
 @dataclass
@@ -43,33 +43,33 @@ class TruncationWatch:
     context_tokens: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def why_cut(self, messages: Sequence[Message], tokens_in: int | None) -> str:
-        """Why the server must have cut this prompt, in a sentence; "" where nothing tells so."""
+    def find_cut(self, messages: Sequence[Message], tokens_in: int | None) -> str:
+        """Why the server must have cut this prompt, as a sentence; "" if nothing shows it."""
         if tokens_in is None or tokens_in < 1:
             return ""
         size = sum(len(message["content"].encode()) for message in messages)
         ratio = size / tokens_in
         if tokens_in < MIN_CUT_TOKENS or self.is_usual(ratio):
-            self.note(ratio)
+            self.learn_ratio(ratio)
             return ""
         profile = profile_prompt(messages)
         with self.lock:
             why = self.rates.cut(profile, tokens_in)
             if why is None:
                 self.rates.learn(profile, tokens_in)
-                self.note(ratio)
+                self.learn_ratio(ratio)
         return f"{why} {TRUNCATION_REMEDY}" if why else ""
 
     def is_usual(self, ratio: float) -> bool:
         known = self.prompts >= WELL_KNOWN_AFTER and self.rates.ceiling is None
         return known and ratio <= USUAL_FACTOR * self.bytes_a_token
 
-    def note(self, ratio: float) -> None:
+    def learn_ratio(self, ratio: float) -> None:
         self.prompts += 1
         self.bytes_a_token += (ratio - self.bytes_a_token) / min(self.prompts, WELL_KNOWN_AFTER)
 
-    def context_for(self, messages: Sequence[Message], max_tokens: int | None) -> int:
-        """How many tokens of context to ask the server for: never fewer than before, since a change loads it anew."""
+    def context_size(self, messages: Sequence[Message], max_tokens: int | None) -> int:
+        """Tokens of context to request; never fewer than before, since every change loads the model again."""
         with self.lock:
             needed = required_context(profile_prompt(messages), max_tokens or MAX_REPLY_TOKENS, self.rates)
         self.context_tokens = max(self.context_tokens, needed)
@@ -79,54 +79,51 @@ class TruncationWatch:
 WATCHES: Final[dict[tuple[int, str, str], TruncationWatch]] = {}
 
 
-def watch_key(bout: WorkSession) -> tuple[int, str, str]:
-    endpoint = bout.judge.endpoint
+def watch_key(session: WorkSession) -> tuple[int, str, str]:
+    endpoint = session.judge.endpoint
     assert endpoint is not None
-    return endpoint.pk, endpoint.base_url, bout.judge.model
+    return endpoint.pk, endpoint.base_url, session.judge.model
 
 
-def watch_truncation(bout: WorkSession) -> TruncationWatch:
-    """What is known of this judge's model; at first what its stored answers tell."""
-    key = watch_key(bout)
+def watch_truncation(session: WorkSession) -> TruncationWatch:
+    """The watch of this judge's model, which starts from stored answers."""
+    key = watch_key(session)
     if key not in WATCHES:
         watched = TruncationWatch()
-        for messages, tokens_in in load_stored_counts(bout):
-            watched.why_cut(messages, tokens_in)
+        for messages, tokens_in in load_stored_counts(session):
+            watched.find_cut(messages, tokens_in)
         WATCHES.setdefault(key, watched)
     return WATCHES[key]
 
 
-def load_stored_counts(bout: WorkSession) -> list[tuple[list[Message], int]]:
-    """First prompts of the judge's latest answers, and what the server counted, oldest first."""
-    calls = {call.pk: call for call in latest_answered_calls(bout.judge, INITIAL_SAMPLES)}
+def load_stored_counts(session: WorkSession) -> list[tuple[list[Message], int]]:
+    """First prompts of the judge's latest answers with the server's token counts, oldest first."""
+    calls = {call.pk: call for call in latest_answered_calls(session.judge, INITIAL_SAMPLES)}
     asked = Attempt.objects.filter(call__in=calls, step=AttemptStep.ASK, outcome=AttemptOutcome.ANSWERED, aspect="")
     rows = asked.filter(tokens_in__isnull=False).order_by("pk").values_list("call_id", "tokens_in")
     return [
-        (messages, tokens) for pk, tokens in rows if (messages := rebuild_first_messages(bout, calls[pk])) and tokens
+        (messages, tokens) for pk, tokens in rows if (messages := rebuild_first_messages(session, calls[pk])) and tokens
     ]
 
 
-def rebuild_first_messages(bout: WorkSession, call: Call) -> list[Message]:
+def rebuild_first_messages(session: WorkSession, call: Call) -> list[Message]:
     subject = call_subject(call)
     if subject is None:
         return []
-    two_steps = is_two_step_judge(bout.judge, bout.spec)
+    two_steps = is_two_step_judge(session.judge, session.spec)
     return build_messages(
-        bout.spec, judged_texts(subject), ShownOrder(call.shown), bout.judge.fence_key, two_steps=two_steps
+        session.spec, judged_texts(subject), ShownOrder(call.shown), session.judge.fence_key, two_steps=two_steps
     )
 
 
-# ---- verdicts that were stored before it showed ----------------------------------------------
-
-
-def withdraw_truncated_answers(bout: WorkSession, ceiling: int) -> int:
-    """Mark answered calls of the run too long where their prompts were cut at this count; returns how many."""
+def withdraw_truncated_answers(session: WorkSession, ceiling: int) -> int:
+    """Mark answered calls of the run as too long if their prompts were cut at this count; returns how many."""
     near = Q(attempts__tokens_in__gte=ceiling - 2, attempts__tokens_in__lte=ceiling + 2)
     answered = Q(state=CallState.ANSWERED, attempts__outcome=AttemptOutcome.ANSWERED, attempts__step=AttemptStep.ASK)
-    calls = Call.all_rows.filter(near & answered, run=bout.run).select_related(*SUBJECT_RELATIONS).distinct()
+    calls = Call.all_rows.filter(near & answered, run=session.run).select_related(*SUBJECT_RELATIONS).distinct()
     watched, sent = (
-        watch_truncation(bout),
-        {call.pk: profile_prompt(rebuild_first_messages(bout, call)) for call in calls},
+        watch_truncation(session),
+        {call.pk: profile_prompt(rebuild_first_messages(session, call)) for call in calls},
     )
     with watched.lock:
         cut = {pk: why for pk, profile in sent.items() if (why := watched.rates.cut(profile, ceiling))}
@@ -134,9 +131,7 @@ def withdraw_truncated_answers(bout: WorkSession, ceiling: int) -> int:
         return 0
     mine = Call.all_rows.filter(Q(pk__in=cut) | Q(copied_from__in=cut), state=CallState.ANSWERED)
     ids = sorted(mine.values_list("pk", flat=True))
-    delete_packed_calls(ids)
-    Verdict.all_rows.filter(call__in=ids).delete()
-    Score.all_rows.filter(call__in=ids).delete()
+    delete_answers(ids)
     Call.all_rows.filter(pk__in=ids).update(
         state=CallState.TOO_LONG, error=f"{next(iter(cut.values()))} {TRUNCATION_REMEDY}"
     )

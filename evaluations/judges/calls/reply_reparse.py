@@ -1,6 +1,7 @@
-"""Stored replies are parsed again by the current parser, at no cost.
+"""The re-parse of stored replies by the current parser, at no cost.
 
-Progress is kept in events, from which the next worker continues."""
+Its progress is kept in events, from which the next worker continues.
+"""
 
 import uuid
 from collections import Counter
@@ -22,7 +23,7 @@ from evaluations.domain.texts import PairTexts, ResponseTexts
 from evaluations.jobs.claims import end_claim
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.queue import enqueue_job, has_open_job
-from evaluations.judges.calls.answer_rows import write_answers
+from evaluations.judges.calls.answer_rows import delete_answers, write_answers
 from evaluations.judges.calls.conversations import join_aspect_replies
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, make_work_session
 from evaluations.llm.retry_policy import RetryPolicy
@@ -42,14 +43,13 @@ from evaluations.replies.reply_parser import (
     parse_reply,
     reply_state,
 )
-from evaluations.verdicts.packed_votes import delete_packed_calls
 
 # The kind of job.
 REPARSE: Final = "reparse"
 REPARSE_BEGAN: Final = "began to read replies again"
 REPARSE_PROGRESS: Final = "read some replies again"
 REPARSE_ENDED: Final = "read replies again"
-# The states that a reader decides between; the others were decided by the server.
+# The states that the parser decides on; the server decided on the others.
 REPARSABLE_STATES: Final = (CallState.ANSWERED, CallState.UNREADABLE, CallState.SUSPECT, CallState.TRUNCATED)
 PARSED_OUTCOMES: Final = (AttemptOutcome.ANSWERED, AttemptOutcome.UNREADABLE, AttemptOutcome.TRUNCATED)
 NO_TEXTS: Final = ResponseTexts((), ())  # nothing is sent
@@ -61,12 +61,9 @@ REPARSE_RELATIONS: Final = (
 Values = Mapping[str, str | float]  # aspect key → choice or score
 
 
-# ---- beginning and going on ------------------------------------------------------------------
-
-
 @transaction.atomic
 def begin_reparse(judge: Judge, *, user: User | None) -> Reparse:
-    """Begin to parse this judge's stored replies again, for a worker to continue; returns the number of calls."""
+    """Begin to parse this judge's stored replies again; a worker continues."""
     if judge.kind != JudgeKind.LLM:
         raise InputRefused(f"“{judge.name}” has no stored replies: they come from models.")
     Judge.objects.select_for_update().get(pk=judge.pk)
@@ -108,17 +105,14 @@ def latest_run_of_judge(judge: Judge) -> Run:
     return Run.objects.select_related(*related).filter(judge=judge).latest("pk")
 
 
-# ---- reading -------------------------------------------------------------------------------
-
-
 class ReplyReparse:
-    """One re-parse of a judge's replies, with its position and what it found so far."""
+    """A re-parse of a judge's replies, with its position and results so far."""
 
     def __init__(self, claim: JobClaim, reparse: Reparse) -> None:
         self.claim = claim
         self.reparse = reparse
         self.judge = reparse.judge
-        self.bout = make_work_session(latest_run_of_judge(self.judge), RetryPolicy())
+        self.session = make_work_session(latest_run_of_judge(self.judge), RetryPolicy())
 
     @transaction.atomic
     def read_some(self) -> bool:
@@ -133,18 +127,18 @@ class ReplyReparse:
         self.claim.heartbeat(calls[-1].pk if calls else None)
         if not calls:
             end_claim(self.claim)
-            self.tell(REPARSE_ENDED)
+            self.record_progress(REPARSE_ENDED)
             return False
         replies = load_replies([call.copied_from_id or call.pk for call in calls])
-        held = load_stored_values([call.pk for call in calls])
+        stored = load_stored_values([call.pk for call in calls])
         found = [
-            reparse_call(self.bout, call, replies.get(call.copied_from_id or call.pk, ()), held.get(call.pk, {}))
+            reparse_call(self.session, call, replies.get(call.copied_from_id or call.pk, ()), stored.get(call.pk, {}))
             for call in calls
         ]
         self.count(found)
         if outcomes := [one.outcome for one in found if one.outcome]:
-            correct_answers(self.bout, outcomes)
-            self.tell(REPARSE_PROGRESS)
+            correct_answers(self.session, outcomes)
+            self.record_progress(REPARSE_PROGRESS)
         return True
 
     def count(self, found: Sequence["ReparseResult"]) -> None:
@@ -155,37 +149,35 @@ class ReplyReparse:
         self.reparse.counts, self.reparse.changes = dict(counts), dict(changes)
         self.reparse.save(update_fields=["counts", "changes"])
 
-    def tell(self, verb: str) -> None:
+    def record_progress(self, verb: str) -> None:
         one = self.reparse
-        told = {"calls": one.calls, "counts": one.counts, "changes": one.changes}
-        record_event(verb, self.judge, user=one.user, evaluation=self.judge.evaluation, after=told)
+        progress = {"calls": one.calls, "counts": one.counts, "changes": one.changes}
+        record_event(verb, self.judge, user=one.user, evaluation=self.judge.evaluation, after=progress)
 
 
-def correct_answers(bout: WorkSession, outcomes: Sequence[CallOutcome]) -> None:
+def correct_answers(session: WorkSession, outcomes: Sequence[CallOutcome]) -> None:
     """Replace stored answers with the newly parsed ones."""
-    ids, now = [outcome.held.call_id for outcome in outcomes], timezone.now()
-    delete_packed_calls(ids)
-    Verdict.all_rows.filter(call__in=ids).delete()
-    Score.all_rows.filter(call__in=ids).delete()
+    ids, now = [outcome.call.call_id for outcome in outcomes], timezone.now()
+    delete_answers(ids)
     columns = ("id", "state", "error", "rationale", "repaired")
-    rows = [(one.held.call_id, one.state.value, one.error, one.rationale, one.repaired) for one in outcomes]
+    rows = [(one.call.call_id, one.state.value, one.error, one.rationale, one.repaired) for one in outcomes]
     update_many(Call, columns, rows)
-    write_answers(bout, outcomes, now)
+    write_answers(session, outcomes, now)
 
 
 @dataclass(frozen=True)
 class StoredReplyText:
-    """A stored reply: the step that it answers, and why the model stopped."""
+    """A stored reply, the step that it answers, and why the model stopped."""
 
     step: AttemptStep
     raw: str
     finish_reason: str
-    aspect: str = ""  # the one that it was asked for; empty where for all
+    aspect: str = ""  # the requested one; "" if all were requested
 
 
 @dataclass(frozen=True)
 class ReplyReading:
-    """How today's reader reads one stored reply, and the state that its call takes by it."""
+    """A stored reply as the current parser reads it, and the resulting state of its call."""
 
     step: AttemptStep
     read: ParsedReply | UnparsedReply
@@ -193,7 +185,7 @@ class ReplyReading:
 
     @property
     def values(self) -> Values:
-        """What is stored of it: a suspect verdict is not."""
+        """The values to store: none for a suspect verdict."""
         if isinstance(self.read, UnparsedReply) or self.state != CallState.ANSWERED:
             return {}
         return {key: str(choice) for key, choice in self.read.choices.items()} | dict(self.read.scores)
@@ -201,7 +193,7 @@ class ReplyReading:
 
 @dataclass(frozen=True)
 class ReparseResult:
-    """What a second look at one call found: a word for the count, and the outcome where it differs."""
+    """The result of one call: a word for the counts, and the outcome if it changed."""
 
     word: str
     outcome: CallOutcome | None = None
@@ -212,13 +204,13 @@ def load_replies(call_ids: Sequence[int]) -> dict[int, list[StoredReplyText]]:
     """Call → the model's replies, oldest first."""
     found: dict[int, list[StoredReplyText]] = {}
     rows = Attempt.objects.filter(call__in=call_ids, outcome__in=PARSED_OUTCOMES).order_by("call_id", "number")
-    for pk, step, *said in rows.values_list("call_id", "step", "raw", "finish_reason", "aspect"):
-        found.setdefault(pk, []).append(StoredReplyText(AttemptStep(step), *said))
+    for pk, step, *rest in rows.values_list("call_id", "step", "raw", "finish_reason", "aspect"):
+        found.setdefault(pk, []).append(StoredReplyText(AttemptStep(step), *rest))
     return found
 
 
 def load_stored_values(call_ids: Sequence[int]) -> dict[int, dict[str, str | float]]:
-    """Call → aspect key → the choice or score that is stored now."""
+    """Call → aspect key → the stored choice or score."""
     found: dict[int, dict[str, str | float]] = {}
     choices = Verdict.all_rows.filter(call__in=call_ids).values_list("call_id", "aspect__key", "choice")
     scores = Score.all_rows.filter(call__in=call_ids).values_list("call_id", "aspect__key", "value")
@@ -229,68 +221,70 @@ def load_stored_values(call_ids: Sequence[int]) -> dict[int, dict[str, str | flo
     return found
 
 
-def reparse_call(bout: WorkSession, call: Call, said: Sequence[StoredReplyText], held: Values) -> ReparseResult:
-    """A reading that agrees with what is stored leaves it; else the latest that can be read counts."""
-    readings = parse_call_replies(bout, call, said, held)
+def reparse_call(session: WorkSession, call: Call, replies: Sequence[StoredReplyText], stored: Values) -> ReparseResult:
+    """A reading that matches the stored values changes nothing; otherwise the latest readable reply counts."""
+    readings = parse_call_replies(session, call, replies, stored)
     able = [one for one in readings if isinstance(one.read, ParsedReply)]
-    if not readings or any((one.state, one.values) == (call.state, held) for one in able):
+    if not readings or any((one.state, one.values) == (call.state, stored) for one in able):
         return ReparseResult("unchanged")
-    if not able and not held and call.state != CallState.SUSPECT:
+    if not able and not stored and call.state != CallState.SUSPECT:
         return ReparseResult("unchanged")
     last = (able or readings)[-1]
-    words = {CallState.ANSWERED: "corrected" if held else "answered now", CallState.SUSPECT: "suspect now"}
+    words = {CallState.ANSWERED: "corrected" if stored else "answered now", CallState.SUSPECT: "suspect now"}
     word = words.get(last.state, "unreadable now")
-    return ReparseResult(word, outcome_of_reading(call, last), describe_changes(held, last.values))
+    return ReparseResult(word, outcome_of_reading(call, last), describe_changes(stored, last.values))
 
 
 def parse_call_replies(
-    bout: WorkSession, call: Call, said: Sequence[StoredReplyText], held: Values, *, is_confirmed: bool = False
+    session: WorkSession, call: Call, replies: Sequence[StoredReplyText], stored: Values, *, is_confirmed: bool = False
 ) -> list[ReplyReading]:
-    """The current parser's reading of stored replies: each that gives a whole verdict, or all aspects' replies as one.
+    """The readings of stored replies that give a whole verdict; with one aspect per call, all replies joined as one.
 
-    ``is_confirmed``: a person decided that this call counts, though a judged text dictated its reply.
+    ``is_confirmed``: a person confirmed this call, although a judged text dictated its reply.
     """
-    if not bout.judge.one_aspect_per_call:
-        return list(parse_conversation_replies(bout, bout.spec, call, said, is_confirmed=is_confirmed))
+    if not session.judge.one_aspect_per_call:
+        return list(parse_conversation_replies(session, session.spec, call, replies, is_confirmed=is_confirmed))
     chosen: dict[str, ReplyReading] = {}
-    for key in bout.spec.output_order:
-        about_it = [one for one in said if one.aspect == key]
-        readings = list(parse_conversation_replies(bout, bout.spec_of(key), call, about_it, is_confirmed=is_confirmed))
+    for key in session.spec.output_order:
+        about_it = [one for one in replies if one.aspect == key]
+        readings = list(
+            parse_conversation_replies(session, session.spec_of(key), call, about_it, is_confirmed=is_confirmed)
+        )
         able = [one for one in readings if isinstance(one.read, ParsedReply)]
-        agreeing = [one for one in able if key in held and one.values == {key: held[key]}]
+        agreeing = [one for one in able if key in stored and one.values == {key: stored[key]}]
         if not readings:  # the call ended before this aspect was answered
             return []
         chosen[key] = (agreeing or able or readings)[-1]
-    return [join_aspect_readings(bout, chosen)]
+    return [join_aspect_readings(session, chosen)]
 
 
-def join_aspect_readings(bout: WorkSession, by_aspect: Mapping[str, ReplyReading]) -> ReplyReading:
-    """One reading of the whole call: unreadable where one aspect is, suspect where one is."""
+def join_aspect_readings(session: WorkSession, by_aspect: Mapping[str, ReplyReading]) -> ReplyReading:
+    """The reading of a whole call: unreadable or suspect if one aspect is."""
     read: dict[str, ParsedReply] = {}
     for key, one in by_aspect.items():
         if isinstance(one.read, UnparsedReply):
-            error = f"{bout.aspect_names[key]}: {one.read.error}"
+            error = f"{session.aspect_names[key]}: {one.read.error}"
             return ReplyReading(one.step, UnparsedReply(one.read.state, error), one.state)
         read[key] = one.read
     is_suspect = any(one.state == CallState.SUSPECT for one in by_aspect.values())
     is_repaired = any(one.step == AttemptStep.REPAIR for one in by_aspect.values())
     return ReplyReading(
         AttemptStep.REPAIR if is_repaired else AttemptStep.ASK,
-        join_aspect_replies(bout, read),
+        join_aspect_replies(session, read),
         CallState.SUSPECT if is_suspect else CallState.ANSWERED,
     )
 
 
 def parse_conversation_replies(
-    bout: WorkSession, spec: RubricSpec, call: Call, said: Sequence[StoredReplyText], *, is_confirmed: bool
+    session: WorkSession, spec: RubricSpec, call: Call, replies: Sequence[StoredReplyText], *, is_confirmed: bool
 ) -> Iterator[ReplyReading]:
-    """Each reply that gives a verdict, in its own conversation."""
+    """Each reply that gives a verdict, read within its conversation."""
     shown, judged = ShownOrder(call.shown), partial(judged_call_texts, call)
     before: list[str] = []
-    for one in said:
+    for one in replies:
         if one.step == AttemptStep.ASK:
             before = []
-        if not bout.two_steps or asks_verdict_alone(one.step, before):
+        if not session.two_steps or asks_verdict_alone(one.step, before):
             reply = RawReply(one.raw, one.finish_reason)
             read = parse_reply(spec, shown, reply, step=one.step, before=tuple(before), judged=judged)
             state = reply_state(read, (*before, one.raw), judged)
@@ -300,7 +294,7 @@ def parse_conversation_replies(
 
 
 def is_confirmed_call(call: Call) -> bool:
-    """Whether a person confirmed the call, or the one that its answer was copied from."""
+    """Whether a person confirmed the call, or the call that it was copied from."""
     return any(one is not None and one.confirmed_at is not None for one in (call, call.copied_from))
 
 
@@ -311,7 +305,7 @@ def judged_call_texts(call: Call) -> PairTexts | ResponseTexts:
 
 
 def describe_changes(old: Values, new: Values) -> tuple[str, ...]:
-    """“A → tie” for each aspect that differs; scores are not distinguished, since there are too many values."""
+    """“A → tie” per aspect that differs; scores are only called “a score”, since there are too many values."""
     keys = {*old, *new}
     return tuple(
         f"{format_stored_value(old.get(key))} → {format_stored_value(new.get(key))}"
@@ -325,8 +319,8 @@ def format_stored_value(value: str | float | None) -> str:
 
 
 def outcome_of_reading(call: Call, reading: ReplyReading) -> CallOutcome:
-    """What is to be written of a call that nobody holds."""
-    held = ClaimedCall(
+    """The outcome to store for a call that no worker holds."""
+    claimed = ClaimedCall(
         call.pk,
         call.comparison_id,
         uuid.uuid4(),
@@ -337,11 +331,11 @@ def outcome_of_reading(call: Call, reading: ReplyReading) -> CallOutcome:
         sample=call.sample,
     )
     if isinstance(reading.read, UnparsedReply):
-        return CallOutcome(held, reading.state, error=reading.read.error)
+        return CallOutcome(claimed, reading.state, error=reading.read.error)
     if reading.state == CallState.SUSPECT:
-        return CallOutcome(held, reading.state, error=DICTATED_ERROR)
+        return CallOutcome(claimed, reading.state, error=DICTATED_ERROR)
     return CallOutcome(
-        held,
+        claimed,
         reading.state,
         choices=reading.read.choices,
         scores=reading.read.scores,

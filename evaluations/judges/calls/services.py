@@ -1,8 +1,9 @@
-"""Confirming the verdict of a suspect call."""
+"""Confirming the verdict of a suspect call, recording who saw a call."""
 
 from django.db import transaction
 from django.utils import timezone
 
+from evaluations.access import Action, is_allowed
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import CallState
@@ -14,11 +15,13 @@ from evaluations.judges.calls.reply_reparse import (
     outcome_of_reading,
     parse_call_replies,
 )
+from evaluations.judges.calls.selectors import comparisons_of_call
 from evaluations.judges.calls.work_session import make_work_session
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.runs import Call
 from evaluations.models.users import User
 from evaluations.replies.reply_parser import ParsedReply
+from evaluations.visibility import record_disclosure
 
 
 @transaction.atomic
@@ -30,12 +33,19 @@ def confirm_suspect_call(call: Call, *, user: User) -> None:
         raise InputRefused(f"Only a suspect call can be confirmed: this one is {row.state.replace('_', ' ')}.")
     if not row.is_confirmable:
         raise InputRefused("This call was imported without its reply: there is no verdict to confirm.")
-    bout, root = make_work_session(latest_run_of_judge(row.judge), RetryPolicy()), row.copied_from_id or row.pk
-    readings = parse_call_replies(bout, row, load_replies([root]).get(root, ()), {}, is_confirmed=True)
+    session, root = make_work_session(latest_run_of_judge(row.judge), RetryPolicy()), row.copied_from_id or row.pk
+    readings = parse_call_replies(session, row, load_replies([root]).get(root, ()), {}, is_confirmed=True)
     able = [one for one in readings if isinstance(one.read, ParsedReply)]
     if not able:
         raise InputRefused("The stored reply of this call can no longer be read: ask it again instead.")
-    correct_answers(bout, [outcome_of_reading(row, able[-1])])
+    correct_answers(session, [outcome_of_reading(row, able[-1])])
     Call.all_rows.filter(pk=row.pk).update(confirmed_by=user, confirmed_at=timezone.now())
     call.refresh_from_db()
     record_event("confirmed", call, user=user, evaluation=row.judge.evaluation, after={"judge": row.judge.name})
+
+
+def record_call_seen(call: Call, *, user: User) -> None:
+    """Record that a reviewer saw the choices of this call."""
+    evaluation = call.judge.evaluation
+    if is_allowed(user, Action.REVIEW, evaluation):
+        record_disclosure(user, evaluation, list(comparisons_of_call(call)), tests=True)

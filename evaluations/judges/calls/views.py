@@ -1,6 +1,6 @@
 """The pages of calls."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from django.contrib import messages
@@ -10,18 +10,17 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from evaluations.access import Action, is_allowed
+from evaluations.access import Action
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.judges import ACTIVE_RUN_STATES, FAILURE_STATES, CallState
-from evaluations.judges.calls.selectors import comparisons_of_call
-from evaluations.judges.calls.services import confirm_suspect_call
+from evaluations.domain.judges import ACTIVE_RUN_STATES, FAILURE_STATES
+from evaluations.judges.calls.selectors import CALL_FILTERS, comparisons_of_call
+from evaluations.judges.calls.services import confirm_suspect_call, record_call_seen
 from evaluations.judges.guards import get_call_or_404, get_run_or_404
 from evaluations.judges.runs.selection import RETRYABLE_STATES
 from evaluations.judges.runs.selectors import call_bills, count_calls_by_state
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.users import User
 from evaluations.models.verdicts import Score, Verdict
-from evaluations.visibility import record_disclosure
 from evaluations.web.pagination import paginate
 
 
@@ -34,7 +33,6 @@ def call(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @never_cache
 @require_POST
 def call_confirm(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Count the verdict of a suspect call after all."""
     row = get_call_or_404(request, slug, pk, Action.MANAGE)
     try:
         confirm_suspect_call(row, user=cast(User, request.user))
@@ -45,16 +43,13 @@ def call_confirm(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def render_call(request: HttpRequest, row: Call, *, refused: str = "", status: int = 200) -> HttpResponse:
-    user, evaluation = cast(User, request.user), row.judge.evaluation
-    comparisons = list(comparisons_of_call(row))
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, comparisons, tests=True)
+    record_call_seen(row, user=cast(User, request.user))
     context = {
         "page": "runs",
-        "evaluation": evaluation,
+        "evaluation": row.judge.evaluation,
         "call": row,
         "refused": refused,
-        "comparisons": comparisons,
+        "comparisons": list(comparisons_of_call(row)),
         "has_failed": row.state in FAILURE_STATES,
         "attempts": Attempt.objects.filter(call=row).select_related("run").order_by("number"),
         "verdicts": Verdict.all_rows.filter(call=row).select_related("aspect").order_by("aspect__key"),
@@ -63,14 +58,7 @@ def render_call(request: HttpRequest, row: Call, *, refused: str = "", status: i
     return render(request, "call/call.html", context, status=status)
 
 
-CALL_KINDS: Final[Mapping[str, Q]] = {
-    **{state.value: Q(state=state) for state in CallState},
-    "unusable": Q(state__in=FAILURE_STATES),
-    "repaired": Q(repaired=True),
-    "copied": Q(copied_from__isnull=False),
-}
-
-# Neither the messages of a query nor those of a response are shown: they are left unread.
+# The messages of queries and responses are not shown, so they are not loaded.
 LISTED_CALL_COLUMNS: Final = (
     *("judge", "run", "shown", "sample", "state", "step", "repaired", "copied_from", "confirmed_at", "error"),
     *("comparison__query__key", "response__query__key", "response__candidate__name"),
@@ -83,7 +71,7 @@ def run_calls(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Replies speak of choices: for those alone who may see verdicts before reviewing."""
     row = get_run_or_404(request, slug, pk, Action.SEE_ALL)
     kind = request.GET.get("state", "")
-    if kind and kind not in CALL_KINDS:
+    if kind and kind not in CALL_FILTERS:
         raise Http404
     context = {
         "page": "runs",
@@ -97,7 +85,7 @@ def run_calls(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def calls_context(request: HttpRequest, run: Run, kind: str) -> dict[str, Any]:
-    found = Call.all_rows.filter(CALL_KINDS.get(kind, Q()), run=run)
+    found = Call.all_rows.filter(CALL_FILTERS.get(kind, Q()), run=run)
     related = ("comparison__query", "response__query", "response__candidate")
     page = paginate(request, found.select_related(*related).only(*LISTED_CALL_COLUMNS))
     bills, replies = call_bills(run, page.rows), last_failed_replies(page.rows)
@@ -106,12 +94,12 @@ def calls_context(request: HttpRequest, run: Run, kind: str) -> dict[str, Any]:
 
 
 def last_failed_replies(calls: Sequence[Call]) -> dict[int, str]:
-    """What came back last to the calls that failed. What was answered holds choices: it stands on the call's page."""
+    """The last replies of failed calls. Answered calls' replies hold choices and are shown on their own pages only."""
     failed = [call.pk for call in calls if call.state in FAILURE_STATES]
     return dict(Attempt.objects.filter(call__in=failed).order_by("number").values_list("call_id", "raw"))
 
 
 def call_kinds_with_counts(run: Run, chosen: str) -> list[tuple[str, int]]:
-    """The states in which this run has calls, each with how many; the chosen one in any case."""
+    """The states in which this run has calls, with counts; the chosen one is always included."""
     counts = count_calls_by_state(run)
     return [(state, count) for state, count in counts.items() if count or state == chosen]

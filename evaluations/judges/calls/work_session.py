@@ -24,16 +24,16 @@ from evaluations.replies.reply_format import asks_verdict_alone, build_reply_sch
 from evaluations.replies.reply_parser import ParsedReply
 
 LEASE_TIME: Final = timedelta(seconds=settings.LEASE_SECONDS)
-# So many replies of a model that reasons must have kept to the limit before a budget relies on it; until then it
-# keeps back so many times the limit for each request.
+# So many replies of a reasoning model must have kept to the limit before a budget relies on it; until then a
+# budget reserves this multiple of the limit per request.
 RELIABLE_AFTER_REQUESTS: Final = 32
 UNRELIABLE_FACTOR: Final = 8
-DEFAULT_IN_FLIGHT: Final = 32  # what an estimate assumes at an endpoint that names no limit
+DEFAULT_IN_FLIGHT: Final = 32  # assumed by estimates for endpoints without a limit
 
 
 @dataclass
 class WorkSession:
-    """One worker's session on one run, with what every call of it needs."""
+    """One worker's session on one run, with what all its calls need."""
 
     run: Run
     judge: Judge
@@ -41,29 +41,29 @@ class WorkSession:
     rater_id: int
     aspect_ids: Mapping[str, int]
     aspect_places: Mapping[str, int]
-    patience: RetryPolicy = field(default_factory=RetryPolicy)
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     price: Price | None = None
-    # Nano-USD of the dearest request of this run so far: no less is kept back for the next one.
-    dearest: int = 0
-    # Of this run's replies: whether none went over the judge's limit of tokens, how many kept to it, and whether the
-    # model reasons, so that its replies vary by much.
+    # Nano-USD of this run's most expensive request so far: no less is reserved for the next one.
+    most_expensive: int = 0
+    # Of this run's replies: whether none exceeded the judge's token limit, how many kept to it, and whether the
+    # model reasons, so that its replies vary a lot.
     keeps_limit: bool = True
     replies_within: int = 0
     reasons: bool = False
     schemas: dict[tuple[bool, str], dict[str, Any]] = field(default_factory=dict)
-    # What one request asks, by the aspect that it is about; by "" where it is about all of them.
+    # Rubrics and system texts of requests by aspect; by "" if a request asks about all of them.
     specs: dict[str, RubricSpec] = field(default_factory=dict)
     systems: dict[str, str] = field(default_factory=dict)
     settings_sums: dict[ReplyShape, str] = field(default_factory=dict)
 
     def spec_of(self, aspect: str) -> RubricSpec:
-        """The rubric as a request asks it: with one aspect, or with all of them where ``aspect`` is empty."""
+        """The rubric as a request uses it: one aspect, or all of them if ``aspect`` is empty."""
         if aspect not in self.specs:
             self.specs[aspect] = only_aspect(self.spec, aspect) if aspect else self.spec
         return self.specs[aspect]
 
     def system_of(self, aspect: str) -> str:
-        """The system text, the same in every call."""
+        """The system text, the same for every call."""
         if aspect not in self.systems:
             spec = self.spec_of(aspect)
             self.systems[aspect] = build_system_text(spec, self.judge.fence_key, two_steps=self.two_steps)
@@ -75,17 +75,16 @@ class WorkSession:
 
     @property
     def two_steps(self) -> bool:
-        """Whether an evaluation in free text comes first, and its verdict in a second request."""
         return is_two_step_judge(self.judge, self.spec)
 
     @property
     def shape(self) -> ReplyShape | None:
-        """What holds a verdict to its form; None until that was found out about the server."""
+        """The reply shape; None until the probe has found it."""
         return judge_reply_shape(self.judge, self.spec)
 
     @property
     def is_probing(self) -> bool:
-        """Whether it is not known yet what the judge's server and model take: neither the shape nor the settings."""
+        """Whether the reply shape or the request settings still have to be found."""
         return self.shape is None or (self.judge.sent_as is None and not self.judge.asked_as)
 
     def schema(self, *, alone: bool, aspect: str = "") -> dict[str, Any]:
@@ -96,29 +95,29 @@ class WorkSession:
         return self.schemas[alone, aspect]
 
     def largest_schema(self, aspect: str = "") -> dict[str, Any] | None:
-        """The longest that may be sent beside the messages."""
+        """The longest schema that may be sent with the messages; None if none is sent."""
         in_words = self.shape in (ReplyShape.TEXT, ReplyShape.JSON_OBJECT)
         return None if in_words else self.schema(alone=False, aspect=aspect)
 
     @property
     def batched(self) -> bool:
-        """Whether its calls go out in files; what server and model take shows in one call that does not."""
+        """Whether calls go out in batch files; while the probe is open they do not."""
         return self.run.channel == RunChannel.BATCH and not self.is_probing
 
     @property
     def bound_of_reply(self) -> int | None:
-        """The most tokens that a reply can have; a limit that the model went over bounds nothing."""
+        """The most tokens that a reply can have; a limit that the model once exceeded bounds nothing."""
         longest = self.price.most_tokens_out if self.price else None
         if not self.keeps_limit:
             return longest
         bound = max_reply_tokens(self.judge, self.price)
         if bound is None or not self.reasons or self.replies_within >= RELIABLE_AFTER_REQUESTS:
             return bound
-        # Whether the limit holds for the reasoning, too, shows only when the model reasons for long.
+        # Whether the limit includes reasoning shows only when the model reasons for long.
         return min(UNRELIABLE_FACTOR * bound, longest or UNRELIABLE_FACTOR * bound)
 
     def learn_of_reply(self, tokens_out: int | None, tokens_reasoning: int | None) -> None:
-        """What a reply tells about those to come, for what a budget must keep back: before any more is claimed."""
+        """Learn from a reply's token counts what the budget must reserve for the next claims."""
         self.reasons = self.reasons or bool(tokens_reasoning)
         if tokens_out is not None and self.judge.max_tokens is not None and tokens_out > self.judge.max_tokens:
             self.keeps_limit = False
@@ -126,10 +125,10 @@ class WorkSession:
             self.replies_within += 1
 
     def form(
-        self, step: AttemptStep, before: Sequence[str], shape: ReplyShape, aspect: str = ""
+        self, step: AttemptStep, earlier_replies: Sequence[str], shape: ReplyShape, aspect: str = ""
     ) -> dict[str, Any] | str:
-        """What is asked for beside the messages: a schema, or the word for what takes its place."""
-        alone = asks_verdict_alone(step, before)
+        """The schema that is requested along with the messages, or the name of the shape that replaces it."""
+        alone = asks_verdict_alone(step, earlier_replies)
         if self.two_steps and not alone:
             return ReplyShape.TEXT.value
         return self.schema(alone=alone, aspect=aspect) if shape == ReplyShape.JSON_SCHEMA else shape.value
@@ -137,7 +136,7 @@ class WorkSession:
 
 @dataclass(frozen=True)
 class AspectAnswer:
-    """What a stored reply says on one aspect, of a call that asks for each in a request of its own."""
+    """The answer on one aspect, for judges that ask for each aspect in a separate request."""
 
     aspect: str
     read: ParsedReply
@@ -148,53 +147,51 @@ class AspectAnswer:
 
 @dataclass(frozen=True)
 class ClaimedCall:
-    """A call that this worker may send while its lease lasts, with all that is to be sent.
+    """A call that this worker may send while its lease lasts, with all that will be sent.
 
-    ``tried``: this run's requests that met a fault. ``before``: what the model said in the earlier
-    steps of this conversation, oldest first, where ``step`` is not the first. ``messages`` is the
-    conversation as it is sent; ``prompt_sha256`` is empty while it is not known what the server takes.
-    ``reserved``: nano-USD that the run keeps back for this request. ``aspect``: the one that this request asks for,
-    of a judge that asks for one at a time; ``earlier``: those that are answered.
+    ``failed_requests``: this run's requests that failed. ``earlier_replies``: the model's replies in the earlier steps
+    of this conversation, oldest first. ``messages``: the conversation as it is sent. ``prompt_sha256``: "" while the
+    probe is open. ``reserved``: nano-USD reserved for this request. ``aspect``: the one requested, for judges that ask
+    for one at a time; ``earlier_answers``: the aspects answered before.
     """
 
     call_id: int
     comparison_id: int | None
     lease: uuid.UUID
     shown: ShownOrder
-    tried: int
+    failed_requests: int
     texts: PairTexts | ResponseTexts
     response_id: int | None = None
     sample: int = 0
     step: AttemptStep = AttemptStep.ASK
-    before: tuple[str, ...] = ()
-    unread: str = ""  # why the last of them could not be read, where the step repairs it
-    came_empty: bool = False  # whether an earlier reply of this run to this call had no text
+    earlier_replies: tuple[str, ...] = ()
+    unread: str = ""  # why the last of them was unreadable, if the step repairs it
+    had_empty_reply: bool = False  # whether an earlier reply of this run to this call had no text
     messages: Sequence[Message] = ()
     prompt_sha256: str = ""
     reuse_key: str = ""
     reserved: int = 0
-    timed_out: int = 0  # of those that were tried: at a slow server, which may be at work on them still
+    timed_out: int = 0  # of the failed requests, at a slow server that may still work on them
     aspect: str = ""
-    earlier: tuple[AspectAnswer, ...] = ()
+    earlier_answers: tuple[AspectAnswer, ...] = ()
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the request that the call begins with: the one by which equal questions are known."""
-        return self.step == AttemptStep.ASK and not self.earlier
+        """Whether this is the call's first request, by which equal calls are recognised."""
+        return self.step == AttemptStep.ASK and not self.earlier_answers
 
 
 @dataclass(frozen=True)
 class CallOutcome:
     """The outcome of a call: its new state, with the Attempt to write (None for a rule).
 
-    ``state`` pending means ask again, after ``wait_seconds``, for ``next_step``: None is the same
-    step once more. A ``stop_reason`` ends the run; ``busy`` makes the whole endpoint wait, for a ``pause_reason``
-    where it is for longer than a moment; ``shape_found`` and ``sent_as_found`` are frozen on the judge. ``unsent``:
-    nobody was there to take the request, so that it cannot have cost anything. ``ceiling``: the count of tokens at
-    which the server cuts every prompt.
+    ``state`` pending: ask again after ``wait_seconds``, for ``next_step`` (None: the same step). ``stop_reason`` ends
+    the run. ``busy`` pauses the whole endpoint, with a ``pause_reason`` for long pauses. ``shape_found`` and
+    ``sent_as_found`` are frozen on the judge. ``unsent``: no server took the request, so it cost nothing.
+    ``ceiling``: the token count at which the server cuts every prompt.
     """
 
-    held: ClaimedCall
+    call: ClaimedCall
     state: CallState
     attempt: Mapping[str, Any] | None = None
     error: str = ""
@@ -215,16 +212,16 @@ class CallOutcome:
     ceiling: int | None = None
 
 
-def begin_work_session(run_id: int, patience: RetryPolicy) -> WorkSession | None:
-    """What a worker needs to work this run; None where it is not at work."""
+def begin_work_session(run_id: int, retry_policy: RetryPolicy) -> WorkSession | None:
+    """A session on this run; None if it is not running."""
     related = ("judge__rubric_version__rubric", "judge__endpoint", "judge__evaluation")
     run = Run.objects.select_related(*related).filter(pk=run_id, state=RunState.RUNNING).first()
-    return make_work_session(run, patience) if run and run.judge.rubric_version else None
+    return make_work_session(run, retry_policy) if run and run.judge.rubric_version else None
 
 
-def make_work_session(run: Run, patience: RetryPolicy) -> WorkSession:
+def make_work_session(run: Run, retry_policy: RetryPolicy) -> WorkSession:
     version = run.judge.rubric_version
-    assert version is not None  # only imported judges have none, and they have no runs
+    assert version is not None  # only imported judges have none, and these have no runs
     aspects = list(version.asked.values_list("aspect__key", "aspect_id", "aspect__place"))
     return WorkSession(
         run=run,
@@ -233,18 +230,18 @@ def make_work_session(run: Run, patience: RetryPolicy) -> WorkSession:
         rater_id=Rater.objects.values_list("pk", flat=True).get(judge=run.judge),
         aspect_ids={key: pk for key, pk, _ in aspects},
         aspect_places={key: place for key, _, place in aspects},
-        patience=patience,
+        retry_policy=retry_policy,
         price=find_judge_price(run.judge),
         **(observe_budget_limits(run) if run.budget is not None else {}),
     )
 
 
 def observe_budget_limits(run: Run) -> dict[str, Any]:
-    """What a budget must take into account: the dearest request so far, and whether the limit of tokens holds."""
+    """What a budget must account for: the most expensive request so far, and whether the token limit holds."""
     attempts = Attempt.objects.filter(run=run)
     limit = run.judge.max_tokens
     return {
-        "dearest": attempts.aggregate(Max("cost"))["cost__max"] or 0,
+        "most_expensive": attempts.aggregate(Max("cost"))["cost__max"] or 0,
         "keeps_limit": limit is None or not attempts.filter(tokens_out__gt=limit).exists(),
         "replies_within": attempts.filter(tokens_out__isnull=False)[:RELIABLE_AFTER_REQUESTS].count(),
         "reasons": attempts.filter(tokens_reasoning__gt=0).exists(),

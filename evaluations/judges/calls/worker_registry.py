@@ -1,8 +1,8 @@
 """The registry of live worker processes, by which they divide the limits of an endpoint.
 
-One that has just come counts what all have in flight until every other has noticed it, so the shares never add
-up to more than the limit. One that missed its heartbeat sends nothing until it has reported and been noticed
-again.
+A new worker counts the requests in flight of all workers until every other has noticed it, so that shares never
+add up to more than the limit. A worker that missed its heartbeat sends nothing until it has reported and been
+noticed again.
 """
 
 import logging
@@ -27,21 +27,19 @@ from evaluations.llm.rate_limits import RateLimits
 from evaluations.models.jobs import Worker, WorkerQuerySet
 from evaluations.models.judges import Endpoint
 
-# Beyond the timeout, until a request that was sent before its sender noticed a newcomer has ended for sure.
+# After the timeout, until requests that were sent before their sender noticed a new worker have surely ended.
 SETTLING_SECONDS: Final = 5.0
-
-# From a report on; a good while before others take this worker for dead, so that what is being sent is on its way.
+# After a report; well before others count this worker as dead, so that requests being sent are on their way.
 STALE_SECONDS: Final = 15.0
-
-NOTICED_AFTER: Final = timedelta(seconds=1)  # a row is committed a moment after the time that it bears
+NOTICED_AFTER: Final = timedelta(seconds=1)  # a row is committed a moment after its timestamp
 
 
 @dataclass
 class WorkerStanding:
-    """This process among the living workers, as of its last report. Times are of the monotonic clock.
+    """This process among the live workers, as of its last report. Times are of the monotonic clock.
 
-    ``busy``: those of them that have requests in flight, this one counted in. ``noticed_at``: when all others knew
-    of this one. ``is_back``: it was late, and others may not have noticed yet that it lives.
+    ``busy``: workers with requests in flight, this one included. ``noticed_at``: when all others knew of this one.
+    ``is_back``: its heartbeat was late, and others may not know yet that it lives.
     """
 
     rank: int = 0
@@ -54,19 +52,18 @@ class WorkerStanding:
 
 @dataclass
 class EndpointShare:
-    """What this process knows of one endpoint, and as what it last read it."""
+    """The capacity of one endpoint in this process, and the endpoint's limits as last read."""
 
     capacity: Capacity = field(default_factory=Capacity)
     limits: RateLimits = field(default_factory=RateLimits)
 
 
 OWN_STANDING: Final = WorkerStanding()
-
 ENDPOINT_SHARES: Final[dict[tuple[int, str], EndpointShare]] = {}
 
 
 def endpoint_capacity(endpoint: Endpoint, slots: int | None = None) -> Capacity:
-    """The one that all bouts of this process share, within its share of the limits as they are now."""
+    """The capacity shared by all sessions of this process, within its share of the present limits."""
     shared = ENDPOINT_SHARES.setdefault((endpoint.pk, endpoint.base_url), EndpointShare())
     shared.limits = RateLimits(
         endpoint.max_in_flight, endpoint.requests_per_minute, endpoint.tokens_per_minute, slots=slots
@@ -76,13 +73,13 @@ def endpoint_capacity(endpoint: Endpoint, slots: int | None = None) -> Capacity:
 
 
 def endpoint_latency(endpoint: Endpoint) -> float:
-    """Seconds that its answers took lately; 0 before the first one that this process got."""
+    """Recent seconds per answer; 0 before this process got its first."""
     shared = ENDPOINT_SHARES.get((endpoint.pk, endpoint.base_url))
     return shared.capacity.latency if shared else 0.0
 
 
 def apply_endpoint_shares() -> None:
-    """After a report: every endpoint that this process asks at, by the latest count of workers."""
+    """Divide the limits of every endpoint anew, by the latest count of workers."""
     for shared in list(ENDPOINT_SHARES.values()):
         apply_endpoint_share(shared)
 
@@ -95,7 +92,7 @@ def apply_endpoint_share(shared: EndpointShare) -> None:
 
 
 def share_expires_at() -> float:
-    """When this process must stop sending if it cannot report again; one that never reported counts instead."""
+    """When this process must stop sending unless it reports again; one that never reported never expires."""
     if OWN_STANDING.is_back:
         return -math.inf
     return math.inf if OWN_STANDING.reported_at is None else OWN_STANDING.reported_at + STALE_SECONDS
@@ -113,7 +110,7 @@ def divide_limits(limits: RateLimits, rank: int, workers: int) -> RateLimits:
 
 
 def must_count_in_flight(endpoint: Endpoint) -> bool:
-    """Whether requests in flight must be counted over all workers, because this one cannot rely on its share yet."""
+    """Whether requests in flight must be counted over all workers, because this one's share is not certain yet."""
     if endpoint.max_in_flight is None:
         return False
     now = time.monotonic()
@@ -123,7 +120,7 @@ def must_count_in_flight(endpoint: Endpoint) -> bool:
 
 
 def earlier_requests_end_at(endpoint: Endpoint) -> float:
-    """When what others sent to it before they noticed this process has ended."""
+    """When the requests have ended that others sent before they noticed this process."""
     noticed_at = math.inf if OWN_STANDING.noticed_at is None else OWN_STANDING.noticed_at
     return noticed_at + endpoint_timeout(endpoint) + SETTLING_SECONDS
 
@@ -133,9 +130,9 @@ def count_in_flight() -> int:
 
 
 def take_rank(name: str, reported_at: float | None = None) -> None:
-    """After each heartbeat: which other workers live, and whether all of them know of this one.
+    """Find the other live workers after a heartbeat, and whether all of them know of this one.
 
-    ``reported_at``: when the report was begun, for it may have taken long to be stored; without it now.
+    ``reported_at``: when the report was begun, which may have taken long to store; now by default.
     """
     now = time.monotonic()
     reported_at = now if reported_at is None else reported_at
@@ -145,7 +142,7 @@ def take_rank(name: str, reported_at: float | None = None) -> None:
     OWN_STANDING.busy = 1 + others.filter(in_flight__gt=0).count()
     was_late = OWN_STANDING.reported_at is not None and now - OWN_STANDING.reported_at >= STALE_SECONDS
     if OWN_STANDING.reported_at is None or was_late:
-        Worker.objects.filter(name=name).update(started_at=Now())  # it comes back as a newcomer
+        Worker.objects.filter(name=name).update(started_at=Now())  # it returns as a new worker
         OWN_STANDING.noticed_at, OWN_STANDING.is_back = None, was_late
     OWN_STANDING.reported_at = reported_at
     if OWN_STANDING.noticed_at is None and is_noticed_by_all(name, others):
@@ -154,41 +151,34 @@ def take_rank(name: str, reported_at: float | None = None) -> None:
 
 
 def is_noticed_by_all(name: str, others: WorkerQuerySet) -> bool:
-    """Each of them has reported, and so looked round, clearly after this one first did."""
+    """Whether every other worker has reported, and so looked, clearly after this one first did."""
     began = Worker.objects.values_list("started_at", flat=True).get(name=name)
     return not others.filter(seen_at__lte=began + NOTICED_AFTER).exists()
 
 
 def list_idle_workers() -> int:
-    """Living workers that have nothing in flight."""
+    """How many live workers have nothing in flight."""
     return Worker.objects.alive().filter(in_flight=0).count()
 
 
 def forget_own_standing() -> None:
-    """This process is no worker any more."""
     OWN_STANDING.rank, OWN_STANDING.workers, OWN_STANDING.busy = 0, 1, 1
     OWN_STANDING.reported_at, OWN_STANDING.noticed_at, OWN_STANDING.is_back = None, None, False
 
 
 WORKER_FORGOTTEN_AFTER: Final = timedelta(days=1)
-
 HEARTBEAT_SECONDS: Final = 5.0
-
-# One that is told to leave stays on the list while requests of its are in flight.
+# A leaving worker stays registered while it has requests in flight.
 DRAIN_CHECK_SECONDS: Final = 0.05
 
 logger = logging.getLogger(__name__)
 
 
 def record_heartbeat(name: str, *, host: str, pid: int, version: str, in_flight: int = 0) -> None:
-    """Say that this process lives, by the database's clock."""
+    """Record that this process lives, by the database's clock."""
     if not Worker.objects.filter(name=name).update(seen_at=Now(), in_flight=in_flight):
         Worker.objects.create(name=name, host=host, pid=pid, version=version, started_at=Now(), seen_at=Now())
         Worker.objects.filter(seen_at__lt=Now() - WORKER_FORGOTTEN_AFTER).delete()
-
-
-def delete_worker(name: str) -> None:
-    Worker.objects.filter(name=name).delete()
 
 
 def send_heartbeats(leaving: threading.Event) -> None:
@@ -214,12 +204,12 @@ def send_heartbeats(leaving: threading.Event) -> None:
 
 
 def own_worker_name() -> str:
-    """What this process is called among workers."""
+    """The name of this process among workers."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def wait_for_next_heartbeat(leaving: threading.Event) -> None:
-    """Until the next report; once leaving, until what is in flight has ended, if that is sooner."""
+    """Wait for the next report; when leaving, until nothing is in flight, if that is sooner."""
     until = time.monotonic() + HEARTBEAT_SECONDS
     leaving.wait(HEARTBEAT_SECONDS)
     while count_in_flight() and time.monotonic() < until:
@@ -229,7 +219,7 @@ def wait_for_next_heartbeat(leaving: threading.Event) -> None:
 def sign_off(name: str) -> None:
     forget_own_standing()
     try:
-        delete_worker(name)
+        Worker.objects.filter(name=name).delete()
     except Error as error:
         logger.warning("The worker's leave was not stored: %s", error)
     finally:
@@ -238,7 +228,7 @@ def sign_off(name: str) -> None:
 
 @contextmanager
 def registered_worker() -> Iterator[None]:
-    """Count as a worker for a while."""
+    """Register this process as a worker within the block."""
     leaving = threading.Event()
     thread = threading.Thread(target=send_heartbeats, args=(leaving,), name="heartbeat", daemon=True)
     thread.start()

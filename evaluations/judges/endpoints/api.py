@@ -14,9 +14,9 @@ from evaluations.api.form_validation import clean_form, dump_sent_fields
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
+from evaluations.api.serializers import serialize_row
 from evaluations.domain.roles import Scope
 from evaluations.judges.endpoints.forms import ChangedEndpointForm, EndpointForm, PriceForm
-from evaluations.judges.endpoints.prices import set_price, use_list_price
 from evaluations.judges.endpoints.schemas import (
     EndpointDetailOut,
     EndpointFindingOut,
@@ -33,13 +33,15 @@ from evaluations.judges.endpoints.schemas import (
 )
 from evaluations.judges.endpoints.selectors import found_local_servers, latest_handshakes
 from evaluations.judges.endpoints.services import (
-    REQUEST_OPTION_FIELDS,
     add_found_server,
     begin_handshake,
     change_endpoint,
     create_endpoint,
+    set_price,
+    use_list_price,
 )
-from evaluations.models.judges import Endpoint, LocalServer
+from evaluations.judges.guards import get_endpoint_or_404
+from evaluations.models.judges import Endpoint, Handshake, LocalServer, Price
 from evaluations.tasks import check_endpoint, send_task
 
 operations = OperationRouter(tags=["endpoints"])
@@ -75,24 +77,24 @@ def add_found_endpoint(request: HttpRequest, pk: int, body: EmptyIn | None = Non
 
 @operations.get_one("/endpoints/{int:pk}", Scope.ADMIN, EndpointDetailOut)
 def get_endpoint(request: HttpRequest, pk: int) -> EndpointDetailOut:
-    return serialize_endpoint_detail(get_endpoint_for_admin(request, pk))
+    return serialize_endpoint_detail(get_endpoint_or_404(request, pk))
 
 
 @operations.change("/endpoints/{int:pk}", Scope.ADMIN, EndpointDetailOut)
 def change_one_endpoint(request: HttpRequest, pk: int, body: EndpointPatch) -> EndpointDetailOut:
     """Where judges are asked already, address and key name stand fast."""
-    row = get_endpoint_for_admin(request, pk)
+    row = get_endpoint_or_404(request, pk)
     stands = {name: getattr(row, name) for name in EndpointForm.base_fields}
-    # A field that stands fast would leave another value unread on the form; the service refuses it in words.
+    # A disabled form field would ignore another value silently; the service refuses it with a message.
     form = ChangedEndpointForm(stands | dump_sent_fields(body), endpoint=row, is_used=False)  # type: ignore[arg-type]
     change_endpoint(row, **clean_form(form), user=token_user(request))
-    return serialize_endpoint_detail(get_endpoint_for_admin(request, pk))
+    return serialize_endpoint_detail(get_endpoint_or_404(request, pk))
 
 
 @operations.set("/endpoints/{int:pk}/price", Scope.ADMIN, EndpointDetailOut)
 def set_model_price(request: HttpRequest, pk: int, body: PriceIn) -> EndpointDetailOut:
     """What a model costs there, in USD for a million tokens. It counts for requests from now on."""
-    row = get_endpoint_for_admin(request, pk)
+    row = get_endpoint_or_404(request, pk)
     given: dict[str, Any] = {
         name: Decimal(str(value)).quantize(PRICE_STEP) if isinstance(value, float) else value
         for name, value in body.model_dump(exclude_none=True).items()
@@ -104,7 +106,7 @@ def set_model_price(request: HttpRequest, pk: int, body: PriceIn) -> EndpointDet
 @operations.do("/endpoints/{int:pk}/price/list", Scope.ADMIN, EndpointDetailOut)
 def use_model_list_price(request: HttpRequest, pk: int, body: ListPriceIn) -> EndpointDetailOut:
     """Set the provider's list price for a model, in place of the price that it has. It counts from now on."""
-    row = get_endpoint_for_admin(request, pk)
+    row = get_endpoint_or_404(request, pk)
     use_list_price(row, model=body.model, user=token_user(request))
     return serialize_endpoint_detail(row)
 
@@ -112,59 +114,31 @@ def use_model_list_price(request: HttpRequest, pk: int, body: ListPriceIn) -> En
 @operations.do("/endpoints/{int:pk}/check", Scope.ADMIN, EndpointDetailOut)
 def test_endpoint(request: HttpRequest, pk: int, body: EndpointTestIn) -> EndpointDetailOut:
     """Have a worker test the endpoint with one tiny request; the result stands among `tests` once it has answered."""
-    row = get_endpoint_for_admin(request, pk)
+    row = get_endpoint_or_404(request, pk)
     send_task(check_endpoint, begin_handshake(row, body.model).pk)
     return serialize_endpoint_detail(row)
 
 
-def get_endpoint_for_admin(request: HttpRequest, pk: int) -> Endpoint:
-    require_site_administrator(token_user(request))
-    return get_object_or_404(Endpoint, pk=pk)
-
-
 def serialize_endpoint(row: Any) -> EndpointOut:
-    return EndpointOut(
-        id=row.pk,
-        name=row.name,
-        base_url=row.base_url,
-        key_variable=row.key_variable,
-        max_in_flight=row.max_in_flight,
-        requests_per_minute=row.requests_per_minute,
-        tokens_per_minute=row.tokens_per_minute,
-        **{name: getattr(row, name) for name in REQUEST_OPTION_FIELDS},
-        judges=row.judge_count if hasattr(row, "judge_count") else row.judges.count(),
-    )
+    judges = row.judge_count if hasattr(row, "judge_count") else row.judges.count()
+    return serialize_row(EndpointOut, row, judges=judges)
 
 
 def serialize_endpoint_detail(row: Endpoint) -> EndpointDetailOut:
-    prices = [
-        PriceOut(
-            model=one.model,
-            tokens_in=one.tokens_in / 1e9,
-            tokens_cached=one.tokens_cached / 1e9,
-            tokens_out=one.tokens_out / 1e9,
-            batch_percent=one.batch_percent,
-            most_tokens_out=one.most_tokens_out,
-            source=one.source,
-        )
-        for one in row.prices.order_by("model")
-    ]
     return EndpointDetailOut(
         **serialize_endpoint(row).model_dump(),
-        prices=prices,
-        tests=serialize_endpoint_tests(row),
+        prices=[serialize_price(one) for one in row.prices.order_by("model")],
+        tests=[serialize_handshake(one) for one in latest_handshakes(row)],
         paused_until=row.paused_until,
         pause_reason=row.pause_reason,
     )
 
 
-def serialize_endpoint_tests(row: Endpoint) -> list[EndpointTestOut]:
-    return [
-        EndpointTestOut(
-            model=one.model,
-            checked_at=one.checked_at,
-            is_waiting="waiting_since" in one.result,
-            findings=[EndpointFindingOut(**line) for line in one.result.get("findings", [])],
-        )
-        for one in latest_handshakes(row)
-    ]
+def serialize_price(row: Price) -> PriceOut:
+    usd = {name: getattr(row, name) / 1e9 for name in ("tokens_in", "tokens_cached", "tokens_out")}
+    return serialize_row(PriceOut, row, **usd)
+
+
+def serialize_handshake(row: Handshake) -> EndpointTestOut:
+    findings = [EndpointFindingOut(**line) for line in row.result.get("findings", [])]
+    return serialize_row(EndpointTestOut, row, is_waiting="waiting_since" in row.result, findings=findings)

@@ -1,4 +1,4 @@
-"""The forms of endpoints, of prices."""
+"""The forms of endpoints and prices."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -21,7 +21,6 @@ from evaluations.models.judges import Endpoint, Price
 from evaluations.web.forms import HeaderLinesField, JSONObjectField, SecretFreeForm, SecretFreeInput, SecretFreeURLInput
 
 PROVIDER_CHOICES: Final = [("", "Automatic"), *((one.value, title) for one, title in DIALECT_NAMES.items())]
-
 VARIABLES_HINT: Final = "For a secret, write $ and the name of an environment variable: $…_API_KEY or $JUDGEWEB_KEY_…."
 
 
@@ -100,7 +99,7 @@ class EndpointForm(SecretFreeForm):
         return (self[name] for name in REQUEST_OPTION_FIELDS)
 
     def opens_advanced(self) -> bool:
-        """Whether one of them has a value, or may be what was refused."""
+        """Whether an advanced field has a value, or may be the one that was refused."""
         return self.is_bound or any(self[name].value() for name in REQUEST_OPTION_FIELDS)
 
 
@@ -108,7 +107,7 @@ FIXED_FIELDS = ("base_url", "key_variable")
 
 
 class ChangedEndpointForm(EndpointForm):
-    """What may change. Where judges are asked already, address and key name stand fast."""
+    """The form of an existing endpoint; once judges use it, address and key name are fixed."""
 
     def __init__(self, data: QueryDict | None = None, *, endpoint: Endpoint, is_used: bool) -> None:
         super().__init__(data, initial={name: getattr(endpoint, name) for name in EndpointForm.base_fields})

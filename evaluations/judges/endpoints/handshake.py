@@ -1,6 +1,7 @@
-"""A test of an endpoint with one tiny request, which finds what the endpoint accepts for a model.
+"""The handshake: one tiny request that finds what an endpoint accepts for a model.
 
-A judge of that model starts from the result; its first verdict confirms it."""
+A judge of that model starts from the result; its first verdict confirms it.
+"""
 
 import asyncio
 import json
@@ -37,7 +38,7 @@ from evaluations.llm.token_rates import TokenRates, profile_prompt
 from evaluations.models.judges import Endpoint, Handshake
 from evaluations.net.addresses import check_base_url, check_key_variable, is_local_address
 
-HANDSHAKE_MAX_TOKENS: Final = 512  # tokens of the reply, the reasoning of a model that thinks included
+HANDSHAKE_MAX_TOKENS: Final = 512  # tokens of the reply, reasoning included
 MAX_TRIES: Final = 12
 QUESTION_SECONDS: Final = 60.0
 LONG_SENTENCES: Final = 900
@@ -66,7 +67,7 @@ NOT_IN_PROTOCOL: Final = "the provider's API does not have it"
 
 @dataclass(frozen=True)
 class HandshakeFinding:
-    """One line of the table. ``do`` says what to do about it; empty where nothing is to be done."""
+    """One line of the result. ``do`` says what to do about it; "" if nothing."""
 
     about: str
     found: str
@@ -76,7 +77,7 @@ class HandshakeFinding:
 
 @dataclass(frozen=True)
 class HandshakeResult:
-    """What was found. ``shape`` and ``sent_as`` are None where no request was answered."""
+    """The result. ``shape`` and ``sent_as`` are None if no request was answered."""
 
     findings: tuple[HandshakeFinding, ...]
     dialect: Dialect
@@ -101,7 +102,7 @@ class HandshakeResult:
 
 @dataclass
 class TinyRequestOutcome:
-    """The tiny request as it was written in the end, and what came back."""
+    """The tiny request as it was finally sent, and its answer or error."""
 
     request: Request
     refused: dict[str, str] = field(default_factory=dict)
@@ -112,9 +113,9 @@ class TinyRequestOutcome:
 
 
 def perform_handshake(server: Server, model: str, *, long: bool | None = None) -> HandshakeResult:
-    """Identify the server, then ask the model one tiny question; ``long``: a long prompt as well.
+    """Identify the server, then send the model one tiny question; ``long``: a long prompt as well.
 
-    By default a long prompt is sent to servers on this machine or network alone, where it costs nothing.
+    By default only servers on this machine or network get the long prompt: it costs nothing there.
     """
     get = server_getter(server)
     known = detect_server(server.base_url, get, server_poster(server))
@@ -147,35 +148,33 @@ def perform_handshake(server: Server, model: str, *, long: bool | None = None) -
 
 async def run_handshake_requests(server: Server, result: HandshakeResult, long: bool) -> HandshakeResult:
     try:
-        async with connect_llm(server) as ask:
-            tried = await send_tiny_request(ask, result.model, find_adapter(server).lacks)
-            tried.limit_name = find_limit_name(find_adapter(server).body(tried.request))
-            is_cut = await is_long_prompt_cut(ask, tried) if long and tried.answer else None
+        async with connect_llm(server) as send:
+            tiny = await send_tiny_request(send, result.model, find_adapter(server).lacks)
+            tiny.limit_name = find_limit_name(find_adapter(server).body(tiny.request))
+            is_cut = await is_long_prompt_cut(send, tiny) if long and tiny.answer else None
     except LLMError as error:  # no key, or no usable address
-        return replace(
-            result,
-            findings=(
-                *result.findings,
-                HandshakeFinding("Request", str(error), HEALTH_PROBLEM, handshake_remedy(result)),
-            ),
-        )
-    if tried.answer is None:
-        failed = HandshakeFinding("Request", str(tried.error), HEALTH_PROBLEM, handshake_remedy(result))
-        return replace(result, findings=(*result.findings, failed))
-    rate = tokens_per_byte(tried)
+        return with_failed_request(result, error)
+    if tiny.answer is None:
+        return with_failed_request(result, tiny.error)
+    rate = tokens_per_byte(tiny)
     return replace(
         result,
-        findings=(*result.findings, *answer_findings(tried, tried.answer), *length_finding(is_cut, rate)),
-        shape=tried.request.shape,
-        sent_as=tried.request.sent_as,
+        findings=(*result.findings, *answer_findings(tiny, tiny.answer), *length_finding(is_cut, rate)),
+        shape=tiny.request.shape,
+        sent_as=tiny.request.sent_as,
         tokens_per_byte=rate,
-        latency_ms=tried.latency_ms,
+        latency_ms=tiny.latency_ms,
         is_cut=is_cut,
     )
 
 
+def with_failed_request(result: HandshakeResult, error: LLMError | None) -> HandshakeResult:
+    failed = HandshakeFinding("Request", str(error), HEALTH_PROBLEM, handshake_remedy(result))
+    return replace(result, findings=(*result.findings, failed))
+
+
 def find_limit_name(body: Mapping[str, Any]) -> str:
-    """The name under which the limit of tokens stands in a body, or in an object of it."""
+    """The name of the token limit in a request body, or in an object inside it."""
     for name, value in body.items():
         if value == HANDSHAKE_MAX_TOKENS and not isinstance(value, bool):
             return name
@@ -184,12 +183,12 @@ def find_limit_name(body: Mapping[str, Any]) -> str:
     return ""
 
 
-async def send_tiny_request(ask: SendRequest, model: str, lacks: Sequence[str] = ()) -> TinyRequestOutcome:
-    """The tiny question with all that a judge may set, written otherwise after each refusal until it is taken.
+async def send_tiny_request(send: SendRequest, model: str, lacks: Sequence[str] = ()) -> TinyRequestOutcome:
+    """Send the tiny question with all settings that a judge may have, adapted after each refusal.
 
-    ``lacks``: settings that the protocol does not have, which are left out from the first.
+    ``lacks``: settings that the protocol does not have; they are omitted from the start.
     """
-    tried = TinyRequestOutcome(
+    tiny = TinyRequestOutcome(
         Request(
             HANDSHAKE_QUESTION,
             model,
@@ -205,47 +204,45 @@ async def send_tiny_request(ask: SendRequest, model: str, lacks: Sequence[str] =
     for _ in range(MAX_TRIES):
         began = time.monotonic()
         try:
-            tried.answer = await ask(tried.request)
+            tiny.answer = await send(tiny.request)
+            tiny.latency_ms = round((time.monotonic() - began) * 1000)
+            return tiny
         except FormatRefused as error:
-            later = SHAPES_TO_TRY[SHAPES_TO_TRY.index(tried.request.shape) + 1 :]
-            tried.refused[str(tried.request.shape)] = str(error)
+            later = SHAPES_TO_TRY[SHAPES_TO_TRY.index(tiny.request.shape) + 1 :]
+            tiny.refused[str(tiny.request.shape)] = str(error)
             if not later:
-                tried.error = error
-                return tried
-            tried.request = replace(tried.request, shape=later[0])
-            continue
+                tiny.error = error
+                return tiny
+            tiny.request = replace(tiny.request, shape=later[0])
         except SettingRefused as error:
-            changed = adapt_to_refusal(tried.request.sent_as, error)
-            tried.error = error
+            changed = adapt_to_refusal(tiny.request.sent_as, error)
+            tiny.error = error
             if changed is None:
-                return tried
-            tried.refused[error.setting] = str(error)
-            tried.request = replace(tried.request, sent_as=changed)
-            continue
+                return tiny
+            tiny.refused[error.setting] = str(error)
+            tiny.request = replace(tiny.request, sent_as=changed)
         except LLMError as error:
-            tried.error = error
-            return tried
-        tried.latency_ms = round((time.monotonic() - began) * 1000)
-        return tried
-    return tried
+            tiny.error = error
+            return tiny
+    return tiny
 
 
 def find_model_problem(endpoint: Endpoint, model: str) -> str:
-    """Why the model does not answer the tiny question, in a sentence; "" where it does."""
+    """Why the model does not answer the tiny question, as a sentence; "" if it does."""
 
     async def main() -> TinyRequestOutcome:
-        async with connect_llm(replace(server_for_endpoint(endpoint), timeout_seconds=QUESTION_SECONDS)) as ask:
-            return await send_tiny_request(ask, model, find_adapter(server_for_endpoint(endpoint)).lacks)
+        async with connect_llm(replace(server_for_endpoint(endpoint), timeout_seconds=QUESTION_SECONDS)) as send:
+            return await send_tiny_request(send, model, find_adapter(server_for_endpoint(endpoint)).lacks)
 
     try:
-        tried = asyncio.run(main())
+        tiny = asyncio.run(main())
     except LLMError as error:
         return str(error)
-    return "" if tried.answer else str(tried.error)
+    return "" if tiny.answer else str(tiny.error)
 
 
-async def is_long_prompt_cut(ask: SendRequest, tried: TinyRequestOutcome) -> bool | None:
-    """Whether the server silently cuts a prompt of about 9,000 tokens; None where it does not say how many it read."""
+async def is_long_prompt_cut(send: SendRequest, tiny: TinyRequestOutcome) -> bool | None:
+    """Whether the server silently cuts a prompt of about 9,000 tokens; None if it reports no token count."""
     text = " ".join(
         f"Sentence {n} says that the number {n * 7919 % 10_007} is written here." for n in range(LONG_SENTENCES)
     )
@@ -254,7 +251,7 @@ async def is_long_prompt_cut(ask: SendRequest, tried: TinyRequestOutcome) -> boo
         {"role": "user", "content": f"{text}\n\n{HANDSHAKE_QUESTION[1]['content']}"},
     ]
     try:
-        answer = await ask(replace(tried.request, messages=messages, max_tokens=16))
+        answer = await send(replace(tiny.request, messages=messages, max_tokens=16))
     except RecordOnCall:
         return False  # it says that the prompt is too long
     except LLMError:
@@ -264,22 +261,19 @@ async def is_long_prompt_cut(ask: SendRequest, tried: TinyRequestOutcome) -> boo
     return TokenRates().cut(profile_prompt(messages), answer.tokens_in) is not None
 
 
-# ---- the table -------------------------------------------------------------------------------
-
-
 def server_findings(server: Server, known: DetectedServer | None, model: str) -> list[HandshakeFinding]:
     adapter = find_adapter(server)
     title = DIALECT_NAMES[adapter.dialect]
     if known is None:
         return [HandshakeFinding("Server", f"not recognized: treated as {title[0].lower()}{title[1:]}")]
-    said = f"{title} {known.version}".strip()
+    description = f"{title} {known.version}".strip()
     if known.base_url.rstrip("/") != server.base_url.rstrip("/"):
         return [
             HandshakeFinding(
-                "Server", f"{said}: its API is at {known.base_url}", HEALTH_WARNING, "Change the base URL to it."
+                "Server", f"{description}: its API is at {known.base_url}", HEALTH_WARNING, "Change the base URL to it."
             )
         ]
-    found = [HandshakeFinding("Server", said)]
+    found = [HandshakeFinding("Server", description)]
     if known.model_names:
         found.append(
             HandshakeFinding("Models", f"{len(known.model_names)} offered: {', '.join(known.model_names[:5])}")
@@ -291,11 +285,11 @@ def server_findings(server: Server, known: DetectedServer | None, model: str) ->
     return found
 
 
-def answer_findings(tried: TinyRequestOutcome, answer: Answer) -> list[HandshakeFinding]:
-    request, refused = tried.request, tried.refused
+def answer_findings(tiny: TinyRequestOutcome, answer: Answer) -> list[HandshakeFinding]:
+    request, refused = tiny.request, tiny.refused
     left_out = request.sent_as.left_out
-    found = [shape_finding(tried, answer), HandshakeFinding("Model", answer.model or request.model)]
-    found.append(limit_finding(answer, tried.limit_name))
+    found = [shape_finding(tiny, answer), HandshakeFinding("Model", answer.model or request.model)]
+    found.append(limit_finding(answer, tiny.limit_name))
     for name, words in (("temperature", "Temperature"), ("seed", "Seed")):
         is_out = name in left_out
         found.append(
@@ -314,21 +308,21 @@ def answer_findings(tried: TinyRequestOutcome, answer: Answer) -> list[Handshake
         )
     if answer.usage.cost is not None:
         found.append(HandshakeFinding("Cost", "reported with each answer"))
-    found.append(HandshakeFinding("Latency", f"{tried.latency_ms:,} ms"))
+    found.append(HandshakeFinding("Latency", f"{tiny.latency_ms:,} ms"))
     return found
 
 
-def shape_finding(tried: TinyRequestOutcome, answer: Answer) -> HandshakeFinding:
-    words = SHAPE_DESCRIPTIONS[tried.request.shape]
+def shape_finding(tiny: TinyRequestOutcome, answer: Answer) -> HandshakeFinding:
+    words = SHAPE_DESCRIPTIONS[tiny.request.shape]
     try:
         keeps = json.loads(answer.text)["choice"] in ("A", "B")
     except (ValueError, TypeError, KeyError):
         keeps = False
-    if tried.request.shape == ReplyShape.JSON_SCHEMA and not keeps:
-        said = " ".join(answer.text.split())[:120] or "nothing"
+    if tiny.request.shape == ReplyShape.JSON_SCHEMA and not keeps:
+        reply = " ".join(answer.text.split())[:120] or "nothing"
         do = "Expect unreadable replies; try a larger limit of tokens or another model."
         return HandshakeFinding(
-            "Output format", f"{words}, but the reply did not follow it: {said}", HEALTH_WARNING, do
+            "Output format", f"{words}, but the reply did not follow it: {reply}", HEALTH_WARNING, do
         )
     return HandshakeFinding("Output format", words)
 
@@ -367,20 +361,17 @@ def length_finding(is_cut: bool | None, rate: float | None) -> list[HandshakeFin
     return [*found, HandshakeFinding("Long prompts", "read whole, or refused")]
 
 
-def tokens_per_byte(tried: TinyRequestOutcome) -> float | None:
-    if tried.answer is None or not tried.answer.tokens_in:
+def tokens_per_byte(tiny: TinyRequestOutcome) -> float | None:
+    if tiny.answer is None or not tiny.answer.tokens_in:
         return None
-    size = sum(len(message["content"].encode()) for message in tried.request.messages)
-    return round(tried.answer.tokens_in / size, 4)
+    size = sum(len(message["content"].encode()) for message in tiny.request.messages)
+    return round(tiny.answer.tokens_in / size, 4)
 
 
 def handshake_remedy(result: HandshakeResult) -> str:
     if result.models and result.model not in result.models:
         return f"Use a model that the server offers: {', '.join(result.models[:8])}."
     return "Check the base URL, the key and the model, then test again."
-
-
-# ---- whom to ask -----------------------------------------------------------------------------
 
 
 def find_endpoint_by_name(name: str) -> Endpoint:
@@ -399,14 +390,11 @@ def server_for_check(endpoint: Endpoint | None, base_url: str | None, key_variab
     return Server(check_base_url(base_url), check_key_variable(key_variable))
 
 
-# ---- keeping ---------------------------------------------------------------------------------
-
-
 @transaction.atomic
 def store_handshake(endpoint: Endpoint, result: HandshakeResult, waiting: Handshake | None = None) -> Handshake:
-    """Store the newest handshake of this model at this endpoint, replacing the pending one.
+    """Store the latest handshake of this model at this endpoint, replacing the pending one.
 
-    The dialect that was recognized becomes the endpoint's. A model that answers ends a pause for a quota.
+    A recognised dialect becomes the endpoint's. A model that answers ends a pause for a quota.
     """
     if waiting is not None and waiting.model != result.model:
         waiting.delete()
@@ -424,7 +412,7 @@ def store_handshake(endpoint: Endpoint, result: HandshakeResult, waiting: Handsh
 
 
 def run_requested_handshake(handshake_id: int) -> None:
-    """Shake hands as somebody asked on a page."""
+    """Perform a handshake that somebody requested on a page."""
     waiting = Handshake.objects.select_related("endpoint").filter(pk=handshake_id).first()
     if waiting is None or "waiting_since" not in waiting.result:
         return

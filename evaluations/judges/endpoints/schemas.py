@@ -9,8 +9,6 @@ from evaluations.api.schemas import StrictIn
 from evaluations.domain.judges import Dialect
 from evaluations.judges.runs.schemas import UsdAmount
 
-# ---- endpoints -----------------------------------------------------------------------------
-
 
 class PriceOut(Schema):
     """In USD for a million tokens."""

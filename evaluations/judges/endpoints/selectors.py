@@ -1,4 +1,4 @@
-"""What is known of an endpoint: its use, its models, its handshakes, its timeout."""
+"""Questions about an endpoint: its use, its models, its handshakes, its timeout."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ from evaluations.net.addresses import check_base_url, is_local_address
 
 
 def endpoints_at_address(base_url: str) -> "QuerySet[Endpoint]":
-    """The endpoints of this address, one for each key name."""
+    """The endpoints of this address, one per key name."""
     return Endpoint.objects.filter(base_url=check_base_url(base_url)).order_by("pk")
 
 
-# How long a server on this machine or network may take, where nobody set a time: most are slow.
+# The default timeout of servers on this machine or network: most are slow.
 LOCAL_TIMEOUT_SECONDS: Final = 600
 
 
 def endpoint_slots(endpoint: Endpoint) -> int | None:
-    """How many requests the server handles at once, by its latest handshake; None where unknown."""
+    """How many requests the server handles at once, by its latest handshake; None if unknown."""
     found = Handshake.objects.filter(endpoint=endpoint).order_by("-checked_at", "-pk").values_list("result", flat=True)
     result = found.first()
     slots = result.get("slots") if isinstance(result, dict) else None
@@ -34,7 +34,7 @@ def endpoint_slots(endpoint: Endpoint) -> int | None:
 
 
 def endpoint_timeout(endpoint: Endpoint) -> float:
-    """Seconds until a request is given up: the configured timeout, or a long one for a local server."""
+    """Seconds until a request times out: the endpoint's setting, else a default, long for local servers."""
     if endpoint.timeout_seconds is not None:
         return endpoint.timeout_seconds
     return LOCAL_TIMEOUT_SECONDS if is_local_address(endpoint.base_url) else settings.REQUEST_TIMEOUT_SECONDS
@@ -53,39 +53,36 @@ def server_for_endpoint(endpoint: Endpoint) -> Server:
 
 
 def is_endpoint_used(endpoint: Endpoint) -> bool:
-    """Whether a judge is asked there: then its address and the name of its key stay as they are."""
+    """Whether judges use the endpoint: its address and key name are then fixed."""
     return endpoint.judges.exists()
 
 
 def found_local_servers() -> list[LocalServer]:
-    """The local servers that no endpoint speaks to yet."""
+    """The local servers that no endpoint uses yet."""
     known = {normalise_address(address) for address in Endpoint.objects.values_list("base_url", flat=True)}
     return [one for one in LocalServer.objects.order_by("base_url") if normalise_address(one.base_url) not in known]
 
 
 def normalise_address(address: str) -> str:
-    """The address as it is compared: this machine has one name, and case and a last slash say nothing."""
+    """The address for comparisons: one name for this machine, no case, no trailing slash."""
     return address.rstrip("/").casefold().replace("//localhost", "//127.0.0.1", 1)
 
 
 def known_models(evaluation: Evaluation) -> list[str]:
-    """Names of models that were priced, found, or asked in this evaluation, to choose from while typing."""
+    """Names of models that were priced, found, or used in this evaluation, for autocompletion."""
     found = {name for server in LocalServer.objects.all() for name in server.model_names}
     priced = set(Price.objects.values_list("model", flat=True))
     judges = Judge.objects.filter(evaluation=evaluation, kind=JudgeKind.LLM)
     return sorted(found | priced | set(judges.values_list("model", flat=True)))
 
 
-# ---- handshakes ----------------------------------------------------------------------------
-
 HANDSHAKES_SHOWN: Final = 5
-
 HANDSHAKE_LATE_AFTER: Final = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
 class EndpointHandshakes:
-    """The latest of an endpoint. ``is_late``: one is under way, and no worker has answered for a while."""
+    """The latest handshakes of an endpoint. ``is_late``: one is pending, and no worker has answered for a while."""
 
     done: Sequence[Handshake]
     is_testing: bool
@@ -93,7 +90,7 @@ class EndpointHandshakes:
 
 
 def usual_model(endpoint: Endpoint) -> str:
-    """The model of its newest judge; "" where no judge is asked there."""
+    """The model of the endpoint's newest judge; "" if it has none."""
     judges = Judge.objects.filter(endpoint=endpoint, archived_at__isnull=True).order_by("-pk")
     return judges.values_list("model", flat=True).first() or ""
 
@@ -110,6 +107,6 @@ def summarise_handshakes(endpoint: Endpoint) -> EndpointHandshakes:
 
 
 def latest_handshake_result(endpoint: Endpoint | None, model: str) -> Mapping[str, Any]:
-    """What the latest handshake of this model found; empty where there was none, or it failed."""
+    """The result of the latest handshake of this model; empty if there was none, or it failed."""
     row = Handshake.objects.filter(endpoint=endpoint, model=model).first() if endpoint else None
     return row.result if row and row.result.get("sent_as") else {}

@@ -1,88 +1,102 @@
-"""Creating endpoints, changing them, requesting their handshakes."""
+"""Creating endpoints, changing them, setting prices, requesting handshakes."""
 
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import partial
+from typing import Any, Final, Required, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.judges import Dialect
+from evaluations.domain.judges import ACTIVE_RUN_STATES, Dialect, RunState
+from evaluations.domain.money import format_exact_usd, parse_budget_usd
 from evaluations.domain.texts import replace_unstorable
+from evaluations.judges.endpoints.prices import MAX_OUTPUT_TOKENS, PRICE_COLUMNS, max_reply_tokens, unsaved_list_price
 from evaluations.judges.endpoints.selectors import is_endpoint_used
 from evaluations.llm.request_extras import ExtrasInput, check_extra_body, check_extra_headers, check_extra_query
 from evaluations.llm.server_detection import dialect_of_server_kind, probe_local_address
-from evaluations.models.judges import Endpoint, Handshake, LocalServer
+from evaluations.models.judges import Endpoint, Handshake, LocalServer, Price
+from evaluations.models.runs import Run
 from evaluations.models.users import User
 from evaluations.net.addresses import check_base_url, check_key_variable, refuse_pasted_key
 
 MAX_IN_FLIGHT_LIMIT: Final = 1000
-
 MAX_PER_MINUTE_LIMIT: Final = 2_000_000_000
-
 MAX_TIMEOUT_SECONDS: Final = 86_400
-
-# Columns of an endpoint that say how it is asked, beside its limits.
+# Columns that say how requests are sent, besides the limits.
 REQUEST_OPTION_FIELDS: Final = ("dialect", "timeout_seconds", "extra_headers", "extra_query", "extra_body")
 
 
-@transaction.atomic
-def create_endpoint(
-    *,
-    name: str,
-    base_url: str,
-    key_variable: str = "",
-    max_in_flight: int | None = None,
-    requests_per_minute: int | None = None,
-    tokens_per_minute: int | None = None,
-    dialect: str = "",
-    timeout_seconds: int | None = None,
-    extra_headers: ExtrasInput = "",
-    extra_query: ExtrasInput = "",
-    extra_body: ExtrasInput = "",
-    user: User | None,
-) -> Endpoint:
-    """A server that judges may be asked on. For site administrators and commands alone."""
-    if not name.strip():
-        raise InputRefused("An endpoint needs a name.")
-    refuse_pasted_key(name, "The name")
-    if Endpoint.objects.filter(name=name.strip()).exists():
-        raise InputRefused(f"There is an endpoint “{name.strip()}” already: choose another name.")
-    endpoint = Endpoint.objects.create(
-        name=name.strip(),
-        base_url=check_base_url(base_url),
-        key_variable=check_key_variable(key_variable),
-        max_in_flight=check_limit(max_in_flight),
-        requests_per_minute=check_limit(requests_per_minute, "Requests a minute", MAX_PER_MINUTE_LIMIT),
-        tokens_per_minute=check_limit(tokens_per_minute, "Tokens a minute", MAX_PER_MINUTE_LIMIT),
-        dialect=check_dialect(dialect),
-        timeout_seconds=check_timeout(timeout_seconds),
-        extra_headers=check_extra_headers(extra_headers),
-        extra_query=check_extra_query(extra_query),
-        extra_body=check_extra_body(extra_body),
-    )
-    after = {"name": endpoint.name, "base_url": endpoint.base_url, "key_variable": endpoint.key_variable}
-    added = {name: getattr(endpoint, name) for name in REQUEST_OPTION_FIELDS if getattr(endpoint, name)}
-    record_event("created", endpoint, user=user, evaluation=None, after=after | added)
-    return endpoint
+class EndpointColumns(TypedDict, total=False):
+    """The columns of an endpoint that people set, as they enter them."""
+
+    name: Required[str]
+    base_url: Required[str]
+    key_variable: str
+    max_in_flight: int | None
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+    dialect: str
+    timeout_seconds: int | None
+    extra_headers: ExtrasInput
+    extra_query: ExtrasInput
+    extra_body: ExtrasInput
 
 
 def check_dialect(dialect: str) -> str:
-    """The name of a dialect; empty where it is left to the endpoint's address and handshake."""
+    """The dialect's name; "" leaves it to the endpoint's address and handshake."""
     if dialect not in ("", *Dialect):
         raise InputRefused(f"Provider: one of {', '.join(Dialect)}, or none for automatic.")
     return str(dialect)
-
-
-def check_timeout(seconds: int | None) -> int | None:
-    return check_limit(seconds, "Timeout in seconds", MAX_TIMEOUT_SECONDS)
 
 
 def check_limit(limit: int | None, what: str = "Requests in flight", most: int = MAX_IN_FLIGHT_LIMIT) -> int | None:
     if limit is not None and not 1 <= limit <= most:
         raise InputRefused(f"{what}: a whole number from 1 to {most}.")
     return limit
+
+
+COLUMN_CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "base_url": check_base_url,
+    "key_variable": check_key_variable,
+    "max_in_flight": check_limit,
+    "requests_per_minute": partial(check_limit, what="Requests a minute", most=MAX_PER_MINUTE_LIMIT),
+    "tokens_per_minute": partial(check_limit, what="Tokens a minute", most=MAX_PER_MINUTE_LIMIT),
+    "dialect": check_dialect,
+    "timeout_seconds": partial(check_limit, what="Timeout in seconds", most=MAX_TIMEOUT_SECONDS),
+    "extra_headers": check_extra_headers,
+    "extra_query": check_extra_query,
+    "extra_body": check_extra_body,
+}
+
+
+def check_columns(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns as they are stored, without the name; InputRefused with the first fault."""
+    return {name: check(given[name]) for name, check in COLUMN_CHECKS.items() if name in given}
+
+
+def check_endpoint_name(name: str, others: QuerySet[Endpoint]) -> str:
+    if not name.strip():
+        raise InputRefused("An endpoint needs a name.")
+    refuse_pasted_key(name, "The name")
+    if others.filter(name=name.strip()).exists():
+        raise InputRefused(f"There is an endpoint “{name.strip()}” already: choose another name.")
+    return name.strip()
+
+
+@transaction.atomic
+def create_endpoint(*, user: User | None, **columns: Unpack[EndpointColumns]) -> Endpoint:
+    """An endpoint for judges. Only for site administrators and commands."""
+    name = check_endpoint_name(columns["name"], Endpoint.objects.all())
+    endpoint = Endpoint.objects.create(name=name, **check_columns(columns))
+    after = {"name": endpoint.name, "base_url": endpoint.base_url, "key_variable": endpoint.key_variable}
+    added = {name: getattr(endpoint, name) for name in REQUEST_OPTION_FIELDS if getattr(endpoint, name)}
+    record_event("created", endpoint, user=user, evaluation=None, after=after | added)
+    return endpoint
 
 
 @transaction.atomic
@@ -94,32 +108,40 @@ def find_or_create_endpoint(
     timeout_seconds: int | None = None,
     dialect: str = "",
 ) -> Endpoint:
-    """The endpoint of this address and key name; a limit, time-out or dialect that is given becomes its own."""
+    """The endpoint of this address and key name; a given limit, timeout or dialect replaces its own."""
     address, variable = check_base_url(base_url), check_key_variable(key_variable)
     endpoint = Endpoint.objects.filter(base_url=address, key_variable=variable).order_by("pk").first()
+    options = {"max_in_flight": max_in_flight, "timeout_seconds": timeout_seconds, "dialect": dialect}
     if endpoint is None:
-        return create_endpoint(
-            name=unused_endpoint_name(urlsplit(address).netloc),
-            base_url=address,
-            key_variable=variable,
-            max_in_flight=max_in_flight,
-            timeout_seconds=timeout_seconds,
-            dialect=dialect,
-            user=None,
-        )
-    given = {
-        "max_in_flight": check_limit(max_in_flight),
-        "timeout_seconds": check_timeout(timeout_seconds),
-        "dialect": check_dialect(dialect) or None,
-    }
-    after = {name: value for name, value in given.items() if value not in (None, getattr(endpoint, name))}
-    if after:
-        before = {name: getattr(endpoint, name) for name in after}
-        for name, value in after.items():
-            setattr(endpoint, name, value)
-        endpoint.save(update_fields=list(after))
-        record_event("changed", endpoint, user=None, evaluation=None, before=before, after=after)
+        name = unused_endpoint_name(urlsplit(address).netloc)
+        return create_endpoint(name=name, base_url=address, key_variable=variable, **options, user=None)  # type: ignore[arg-type]
+    given = {name: value for name, value in check_columns(options).items() if value not in (None, "")}
+    save_endpoint_changes(endpoint, given, None)
     return endpoint
+
+
+@transaction.atomic
+def change_endpoint(endpoint: Endpoint, *, user: User | None, **columns: Unpack[EndpointColumns]) -> bool:
+    """Change the endpoint and record what changed; False if nothing did."""
+    endpoint = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
+    name = check_endpoint_name(columns["name"], Endpoint.objects.exclude(pk=endpoint.pk))
+    given = {"name": name, **check_columns(columns)}
+    is_moved = any(getattr(endpoint, column) != given[column] for column in ("base_url", "key_variable"))
+    if is_moved and is_endpoint_used(endpoint):
+        raise InputRefused("Judges are asked at this address with this key: add another endpoint for a new one.")
+    return save_endpoint_changes(endpoint, given, user)
+
+
+def save_endpoint_changes(endpoint: Endpoint, given: Mapping[str, Any], user: User | None) -> bool:
+    after = {column: value for column, value in given.items() if getattr(endpoint, column) != value}
+    if not after:
+        return False
+    before = {column: getattr(endpoint, column) for column in after}
+    for column, value in after.items():
+        setattr(endpoint, column, value)
+    endpoint.save(update_fields=list(after))
+    record_event("changed", endpoint, user=user, evaluation=None, before=before, after=after)
+    return True
 
 
 def unused_endpoint_name(host: str) -> str:
@@ -128,60 +150,8 @@ def unused_endpoint_name(host: str) -> str:
 
 
 @transaction.atomic
-def change_endpoint(
-    endpoint: Endpoint,
-    *,
-    name: str,
-    base_url: str,
-    key_variable: str,
-    max_in_flight: int | None,
-    requests_per_minute: int | None,
-    tokens_per_minute: int | None,
-    dialect: str,
-    timeout_seconds: int | None,
-    extra_headers: ExtrasInput,
-    extra_query: ExtrasInput,
-    extra_body: ExtrasInput,
-    user: User | None,
-) -> bool:
-    """Write what changed, and what it was before into the record. False where nothing did."""
-    endpoint = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
-    given: dict[str, Any] = {
-        "name": check_endpoint_name(endpoint, name),
-        "base_url": check_base_url(base_url),
-        "key_variable": check_key_variable(key_variable),
-        "max_in_flight": check_limit(max_in_flight),
-        "requests_per_minute": check_limit(requests_per_minute, "Requests a minute", MAX_PER_MINUTE_LIMIT),
-        "tokens_per_minute": check_limit(tokens_per_minute, "Tokens a minute", MAX_PER_MINUTE_LIMIT),
-        "dialect": check_dialect(dialect),
-        "timeout_seconds": check_timeout(timeout_seconds),
-        "extra_headers": check_extra_headers(extra_headers),
-        "extra_query": check_extra_query(extra_query),
-        "extra_body": check_extra_body(extra_body),
-    }
-    after = {column: value for column, value in given.items() if getattr(endpoint, column) != value}
-    if {"base_url", "key_variable"} & set(after) and is_endpoint_used(endpoint):
-        raise InputRefused("Judges are asked at this address with this key: add another endpoint for a new one.")
-    if not after:
-        return False
-    before = {column: getattr(endpoint, column) for column in after}
-    Endpoint.objects.filter(pk=endpoint.pk).update(**after)
-    record_event("changed", endpoint, user=user, evaluation=None, before=before, after=after)
-    return True
-
-
-def check_endpoint_name(endpoint: Endpoint, name: str) -> str:
-    if not name.strip():
-        raise InputRefused("An endpoint needs a name.")
-    refuse_pasted_key(name, "The name")
-    if Endpoint.objects.filter(name=name.strip()).exclude(pk=endpoint.pk).exists():
-        raise InputRefused(f"There is an endpoint “{name.strip()}” already: choose another name.")
-    return name.strip()
-
-
-@transaction.atomic
 def add_found_server(server: LocalServer, *, user: User | None) -> Endpoint:
-    """The endpoint of a local server; the one that there is already where someone was faster."""
+    """An endpoint for a local server; the existing one if another person was faster."""
     endpoint = Endpoint.objects.filter(base_url=check_base_url(server.base_url)).order_by("pk").first()
     if endpoint is not None:
         return endpoint
@@ -195,7 +165,7 @@ MAX_MODEL_LENGTH: Final = 200
 
 
 def begin_handshake(endpoint: Endpoint, model: str) -> Handshake:
-    """Have a worker test this model there; without a name the one that its judges use, or the first it offers."""
+    """Request a handshake of this model from a worker; "" means the judges' model, or the first one offered."""
     model = model.strip()
     refuse_pasted_key(model, "The model")
     if len(model) > MAX_MODEL_LENGTH:
@@ -209,13 +179,13 @@ def begin_handshake(endpoint: Endpoint, model: str) -> Handshake:
 
 
 def refresh_local_server(address: str) -> LocalServer | None:
-    """Look at this address now and keep what answers there; an empty address means not to look.
+    """Look for a server at this address now; "" means not to look.
 
-    Whatever else was found before is forgotten; endpoints that were made of it stay.
+    Other servers found before are forgotten; endpoints made from them stay.
     """
     found = probe_local_address(address) if address else None
     gone = LocalServer.objects.exclude(base_url=found.base_url) if found else LocalServer.objects.all()
-    if gone.exists():  # on SQLite even a DELETE of nothing waits for the other writers
+    if gone.exists():  # on SQLite even a DELETE of no rows waits for other writers
         gone.delete()
     if found is None:
         return None
@@ -225,3 +195,98 @@ def refresh_local_server(address: str) -> LocalServer | None:
         defaults={"kind": found.kind, "model_names": names, "seen_at": timezone.now()},
     )
     return server
+
+
+@transaction.atomic
+def set_price(
+    endpoint: Endpoint,
+    *,
+    model: str,
+    tokens_in: str | Decimal,
+    tokens_out: str | Decimal,
+    tokens_cached: str | Decimal | None = None,
+    batch_percent: int = 50,
+    most_tokens_out: int | None = None,
+    user: User | None,
+) -> Price:
+    """Set what a model costs from now on, in USD for a million tokens; cached tokens cost the same by default.
+
+    ``most_tokens_out``: the longest reply, reasoning included; None if unknown.
+    """
+    if not model.strip():
+        raise InputRefused("A price is for one model: name it as the endpoint does.")
+    if not 0 <= batch_percent <= 100:
+        raise InputRefused("The Batch API's share of the price: a whole number of percent from 0 to 100.")
+    if most_tokens_out is not None and not 1 <= most_tokens_out <= MAX_OUTPUT_TOKENS:
+        raise InputRefused(f"Longest reply: a whole number of tokens from 1 to {MAX_OUTPUT_TOKENS:,}.")
+    columns = {
+        "tokens_in": parse_budget_usd(tokens_in, "Price of tokens in"),
+        "tokens_cached": parse_budget_usd(
+            tokens_in if tokens_cached is None else tokens_cached, "Price of cached tokens"
+        ),
+        "tokens_out": parse_budget_usd(tokens_out, "Price of tokens out"),
+        "batch_percent": batch_percent,
+        "most_tokens_out": most_tokens_out,
+        "source": "",
+    }
+    return save_price(endpoint, model.strip(), columns, user)
+
+
+@transaction.atomic
+def use_list_price(endpoint: Endpoint, *, model: str, user: User | None) -> Price:
+    """Replace the price by the provider's list price, for requests from now on."""
+    price = unsaved_list_price(endpoint, model.strip())
+    if price is None:
+        raise InputRefused(
+            f"There is no list price for “{model.strip()}” at {endpoint.base_url}: set its price from the provider's "
+            "price list."
+        )
+    return save_price(endpoint, price.model, {name: getattr(price, name) for name in PRICE_COLUMNS}, user)
+
+
+@transaction.atomic
+def keep_list_price(endpoint: Endpoint | None, model: str, *, user: User | None) -> None:
+    """Store the list price if no price is set, so that later versions of the list change no costs."""
+    price = unsaved_list_price(endpoint, model) if endpoint else None
+    if price is None or Price.objects.filter(endpoint=endpoint, model=model).exists():
+        return
+    columns = {name: getattr(price, name) for name in PRICE_COLUMNS}
+    kept, is_new = Price.objects.get_or_create(endpoint=endpoint, model=model, defaults=columns)
+    if is_new:
+        record_event("set price", kept, user=user, evaluation=None, after=price_event_fields(kept))
+
+
+def save_price(endpoint: Endpoint, model: str, columns: Mapping[str, Any], user: User | None) -> Price:
+    if columns["most_tokens_out"] is None:
+        refuse_unbounded_budget(endpoint, model)
+    known = Price.objects.select_for_update().filter(endpoint=endpoint, model=model).first()
+    before = price_event_fields(known) if known else {}
+    price, _ = Price.objects.update_or_create(endpoint=endpoint, model=model, defaults=columns)
+    if price_event_fields(price) != before:
+        record_event("set price", price, user=user, evaluation=None, before=before, after=price_event_fields(price))
+    return price
+
+
+def refuse_unbounded_budget(endpoint: Endpoint, model: str) -> None:
+    """Refuse a change that leaves a run's budget without a bound on reply length."""
+    runs = Run.objects.filter(judge__endpoint=endpoint, judge__model=model, budget__isnull=False)
+    open_runs = runs.filter(state__in=(*ACTIVE_RUN_STATES, RunState.STOPPED)).select_related("judge").order_by("pk")
+    resting = next((run for run in open_runs if max_reply_tokens(run.judge, None) is None), None)
+    if resting is not None:
+        raise InputRefused(
+            f"Run {resting.pk} has a budget that needs the longest reply of “{model}”: enter it, or take the run's "
+            "budget away first."
+        )
+
+
+def price_event_fields(price: Price) -> dict[str, Any]:
+    fields = {
+        "endpoint": price.endpoint.name,
+        "model": price.model,
+        "in": format_exact_usd(price.tokens_in),
+        "cached": format_exact_usd(price.tokens_cached),
+        "out": format_exact_usd(price.tokens_out),
+        "batch_percent": price.batch_percent,
+    }
+    later = {"most_tokens_out": price.most_tokens_out, "source": price.source}
+    return fields | {name: value for name, value in later.items() if value}

@@ -13,32 +13,44 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evaluations.access import require_site_administrator
 from evaluations.domain.errors import InputRefused
 from evaluations.judges.endpoints.forms import ChangedEndpointForm, EndpointForm, PriceForm, price_initial_values
-from evaluations.judges.endpoints.prices import find_price, pair_with_list_prices, set_price, use_list_price
+from evaluations.judges.endpoints.prices import find_price, pair_with_list_prices
 from evaluations.judges.endpoints.selectors import (
     found_local_servers,
     is_endpoint_used,
     summarise_handshakes,
     usual_model,
 )
-from evaluations.judges.endpoints.services import add_found_server, begin_handshake, change_endpoint, create_endpoint
+from evaluations.judges.endpoints.services import (
+    add_found_server,
+    begin_handshake,
+    change_endpoint,
+    create_endpoint,
+    set_price,
+    use_list_price,
+)
 from evaluations.judges.guards import get_endpoint_or_404
 from evaluations.judges.runs.selectors import list_open_runs_of_site
 from evaluations.judges.runs.services import cancel_run
 from evaluations.models.judges import Endpoint, LocalServer
 from evaluations.models.users import User
 from evaluations.tasks import check_endpoint, send_task
+from evaluations.web.forms import submit_form
 from evaluations.web.pagination import paginate
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
-    """The page; a POST changes the endpoint's own columns. ``?model=…`` brings that model's price into its form."""
-    user = cast(User, request.user)
-    row = get_endpoint_or_404(user, pk)
+    """The page; a POST changes the endpoint. ``?model=…`` fills in the price form for that model."""
+    row = get_endpoint_or_404(request, pk)
     sent = request.POST if request.method == "POST" else None
     form = ChangedEndpointForm(sent, endpoint=row, is_used=is_endpoint_used(row))
-    if form.is_valid() and change_endpoint_from_form(request, form, row, user):
-        return redirect("endpoint", pk)
+    if form.is_valid():
+        user = cast(User, request.user)
+        changed = submit_form(form, change_endpoint, row, **form.cleaned_data, user=user)
+        if changed:
+            messages.success(request, "Changed. Requests from now on keep to it.")
+        if changed is not None:
+            return redirect("endpoint", pk)
     known = find_price(row, request.GET.get("model", ""))
     prices = PriceForm(initial=price_initial_values(known) if known else None)
     return render_endpoint(request, row, form, prices, status=422 if form.is_bound else 200)
@@ -46,12 +58,13 @@ def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def endpoint_price(request: HttpRequest, pk: int) -> HttpResponse:
+    row = get_endpoint_or_404(request, pk)
     user = cast(User, request.user)
-    row = get_endpoint_or_404(user, pk)
     if "list_price" in request.POST:
         return apply_list_price(request, row, user)
     form = PriceForm(request.POST)
-    if form.is_valid() and set_price_from_form(request, form, row, user):
+    if form.is_valid() and (price := submit_form(form, set_price, row, **form.cleaned_data, user=user)):
+        messages.success(request, f"The price of “{price.model}” is set. It counts for requests from now on.")
         return redirect("endpoint", pk)
     unchanged = ChangedEndpointForm(endpoint=row, is_used=is_endpoint_used(row))
     return render_endpoint(request, row, unchanged, form, status=422)
@@ -65,26 +78,6 @@ def apply_list_price(request: HttpRequest, row: Endpoint, user: User) -> HttpRes
     except InputRefused as refused:
         messages.error(request, str(refused))
     return redirect("endpoint", row.pk)
-
-
-def change_endpoint_from_form(request: HttpRequest, form: ChangedEndpointForm, row: Endpoint, user: User) -> bool:
-    try:
-        if change_endpoint(row, **form.cleaned_data, user=user):
-            messages.success(request, "Changed. Requests from now on keep to it.")
-    except InputRefused as refused:
-        form.add_error(None, str(refused))
-        return False
-    return True
-
-
-def set_price_from_form(request: HttpRequest, form: PriceForm, row: Endpoint, user: User) -> bool:
-    try:
-        price = set_price(row, **form.cleaned_data, user=user)
-    except InputRefused as refused:
-        form.add_error(None, str(refused))
-        return False
-    messages.success(request, f"The price of “{price.model}” is set. It counts for requests from now on.")
-    return True
 
 
 def render_endpoint(
@@ -105,13 +98,13 @@ def render_endpoint(
 
 
 def handshake_context(row: Endpoint) -> dict[str, Any]:
-    told = summarise_handshakes(row)
-    return {"handshakes": told.done, "is_testing": told.is_testing, "is_late": told.is_late}
+    summary = summarise_handshakes(row)
+    return {"handshakes": summary.done, "is_testing": summary.is_testing, "is_late": summary.is_late}
 
 
 @require_POST
 def endpoint_check(request: HttpRequest, pk: int) -> HttpResponse:
-    row = get_endpoint_or_404(cast(User, request.user), pk)
+    row = get_endpoint_or_404(request, pk)
     try:
         waiting = begin_handshake(row, request.POST.get("model", ""))
     except InputRefused as refused:
@@ -124,7 +117,7 @@ def endpoint_check(request: HttpRequest, pk: int) -> HttpResponse:
 @never_cache
 @require_safe
 def endpoint_handshakes(request: HttpRequest, pk: int) -> HttpResponse:
-    row = get_endpoint_or_404(cast(User, request.user), pk)
+    row = get_endpoint_or_404(request, pk)
     return render(request, "endpoint/_handshake.html", {"endpoint": row} | handshake_context(row))
 
 
@@ -133,19 +126,11 @@ def endpoint_new(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     require_site_administrator(user)
     form = EndpointForm(request.POST if request.method == "POST" else None)
-    if form.is_valid() and (endpoint := create_endpoint_from_form(form, user)):
+    if form.is_valid() and (endpoint := submit_form(form, create_endpoint, **form.cleaned_data, user=user)):
         messages.success(request, f"Endpoint “{endpoint.name}” added. Test it before judges use it.")
         return redirect("endpoint", endpoint.pk)
     status = 422 if form.is_bound else 200
     return render(request, "endpoint_new/endpoint_new.html", {"page": "endpoints", "form": form}, status=status)
-
-
-def create_endpoint_from_form(form: EndpointForm, user: User) -> Endpoint | None:
-    try:
-        return create_endpoint(**form.cleaned_data, user=user)
-    except InputRefused as refused:
-        form.add_error(None, str(refused))
-        return None
 
 
 MAX_RUNS_SHOWN: Final = 50
@@ -169,7 +154,7 @@ def endpoints(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def endpoints_run_cancel(request: HttpRequest, pk: int) -> HttpResponse:
-    """Cancel any run of the site: one that occupies the workers is not for its evaluation's members alone."""
+    """Cancel any run of the site: a run that occupies the workers concerns more than its evaluation."""
     user = cast(User, request.user)
     require_site_administrator(user)
     run = get_object_or_404(list_open_runs_of_site(), pk=pk)
@@ -184,7 +169,7 @@ def endpoints_run_cancel(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def endpoint_found(request: HttpRequest, pk: int) -> HttpResponse:
-    """Make an endpoint of a local server that a worker found."""
+    """Add an endpoint for a local server that a worker found."""
     user = cast(User, request.user)
     require_site_administrator(user)
     endpoint = add_found_server(get_object_or_404(LocalServer, pk=pk), user=user)

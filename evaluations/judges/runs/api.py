@@ -1,28 +1,24 @@
-"""The API of runs, of their calls."""
+"""The API of runs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
-from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Field, Query
+from ninja import Query
 
-from evaluations.access import Action, is_allowed, require_evaluation, require_site_administrator
+from evaluations.access import Action, require_evaluation, require_site_administrator
 from evaluations.api.authentication import token_user
 from evaluations.api.form_validation import clean_form
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.problems import FieldError, Problem
 from evaluations.api.schemas import EmptyIn
-from evaluations.domain.judges import FAILURE_STATES, CallState
+from evaluations.domain.money import parse_budget_usd
 from evaluations.domain.roles import Scope
 from evaluations.judges.calls.reply_reparse import begin_reparse
-from evaluations.judges.calls.schemas import CallDetailOut, CallPage
-from evaluations.judges.calls.serializers import serialize_call, serialize_call_detail
-from evaluations.judges.calls.services import confirm_suspect_call
-from evaluations.judges.endpoints.prices import parse_budget_usd
+from evaluations.judges.guards import get_run_or_404
 from evaluations.judges.runs import services as runs_services
 from evaluations.judges.runs.estimates import estimate_run
 from evaluations.judges.runs.forms import RetryForm, RunForm, runnable_judges
@@ -47,28 +43,12 @@ from evaluations.judges.runs.serializers import (
     serialize_run_detail,
 )
 from evaluations.judges.runs.services import change_budget, start_panel, start_run
-from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
-from evaluations.models.runs import Attempt, Call, Run
+from evaluations.models.runs import Run
 from evaluations.tasks import send_task, work_run
-from evaluations.visibility import record_disclosure
 
 operations = OperationRouter(tags=["runs"])
-CALL_FILTERS: Final[Mapping[str, Q]] = {
-    **{state.value: Q(state=state) for state in CallState},
-    "unusable": Q(state__in=FAILURE_STATES),
-    "repaired": Q(repaired=True),
-    "copied": Q(copied_from__isnull=False),
-}
-CALL_API_RELATIONS: Final = (
-    *("comparison__query", "response__query", "response__candidate"),
-    *("judge__evaluation", "confirmed_by"),
-)
-
-
-class CallStatePaging(PageQuery):
-    state: str = Field("", max_length=20, description=f"only these: {', '.join(CALL_FILTERS)}")
 
 
 @operations.get_one("/evaluations/{slug:slug}/runs", Scope.READ, RunPage)
@@ -128,7 +108,7 @@ def get_run_judges(evaluation: Evaluation, ids: Sequence[int]) -> list[Judge]:
 @operations.get_one("/evaluations/{slug:slug}/runs/{int:pk}", Scope.READ, RunDetailOut)
 def get_run(request: HttpRequest, slug: str, pk: int) -> RunDetailOut:
     """How far it is, what failed, and what it cost so far."""
-    return serialize_run_detail(get_api_run_or_404(request, slug, pk))
+    return serialize_run_detail(get_run_or_404(request, slug, pk))
 
 
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/pause", Scope.WRITE, RunDetailOut)
@@ -180,7 +160,7 @@ def set_budget(request: HttpRequest, slug: str, pk: int, body: RunBudgetIn) -> R
 @operations.make("/evaluations/{slug:slug}/runs/{int:pk}/retry", Scope.WRITE, RunOut)
 def retry_run(request: HttpRequest, slug: str, pk: int, body: RunRetryIn) -> RunOut:
     """A new run of its judge that asks again what ended in these states, in its other runs as well."""
-    row = get_api_run_or_404(request, slug, pk, Action.MANAGE)
+    row = get_run_or_404(request, slug, pk, Action.MANAGE)
     form = RetryForm({"states": [state.value for state in body.states], "budget": exact_decimal(body.budget_usd)})
     chosen = clean_form(form)
     run = start_run(row.judge, user=token_user(request), only_states=chosen["states"], budget=chosen["budget"])
@@ -191,67 +171,10 @@ def retry_run(request: HttpRequest, slug: str, pk: int, body: RunRetryIn) -> Run
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/reread", Scope.WRITE, ReparseOut)
 def reread_run(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ReparseOut:
     """Read the stored replies of its judge once more, in the background: no request, no cost."""
-    row = get_api_run_or_404(request, slug, pk, Action.MANAGE)
+    row = get_run_or_404(request, slug, pk, Action.MANAGE)
     return ReparseOut(calls=begin_reparse(row.judge, user=token_user(request)).calls)
 
 
 def change_api_run(request: HttpRequest, slug: str, pk: int, change: Callable[[Run], object]) -> RunDetailOut:
-    change(get_api_run_or_404(request, slug, pk, Action.MANAGE))
-    return serialize_run_detail(get_api_run_or_404(request, slug, pk))
-
-
-def get_api_run_or_404(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Run:
-    evaluation = require_evaluation(token_user(request), slug, action)
-    runs = Run.objects.select_related("judge__rubric_version__rubric", "user", "evaluation")
-    return get_object_or_404(runs, evaluation=evaluation, pk=pk)
-
-
-# ---- calls ---------------------------------------------------------------------------------
-
-
-@operations.get_one("/evaluations/{slug:slug}/runs/{int:pk}/calls", Scope.READ, CallPage)
-def list_calls(request: HttpRequest, slug: str, pk: int, paging: Query[CallStatePaging]) -> CallPage:
-    """Replies speak of choices: for those alone who may see verdicts before reviewing."""
-    row = get_api_run_or_404(request, slug, pk, Action.SEE_ALL)
-    if paging.state and paging.state not in CALL_FILTERS:
-        fault = FieldError("query.state", f"One of {', '.join(CALL_FILTERS)}.")
-        raise Problem("invalid", "There is no such state of calls.", faults=[fault])
-    found = Call.all_rows.filter(CALL_FILTERS.get(paging.state, Q()), run=row).select_related(*CALL_API_RELATIONS)
-    rows, more = paginate_by_cursor(paging, found)
-    return CallPage(items=[serialize_call(one) for one in rows], next=more)
-
-
-@operations.get_one("/evaluations/{slug:slug}/calls/{int:pk}", Scope.READ, CallDetailOut)
-def get_call(request: HttpRequest, slug: str, pk: int) -> CallDetailOut:
-    """Every request that was made for it, and what came back word for word."""
-    return serialize_seen_call(request, get_api_call_or_404(request, slug, pk, Action.SEE_ALL))
-
-
-@operations.do("/evaluations/{slug:slug}/calls/{int:pk}/confirm", Scope.WRITE, CallDetailOut)
-def confirm_call(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> CallDetailOut:
-    """Count the verdict of a suspect call, whose whole reply repeats a judged text. Nothing is asked or paid."""
-    confirm_suspect_call(get_api_call_or_404(request, slug, pk, Action.MANAGE), user=token_user(request))
-    return serialize_seen_call(request, get_api_call_or_404(request, slug, pk, Action.MANAGE))
-
-
-def get_api_call_or_404(request: HttpRequest, slug: str, pk: int, action: Action) -> Call:
-    evaluation = require_evaluation(token_user(request), slug, action)
-    row: Call = get_object_or_404(
-        Call.all_rows.select_related(*CALL_API_RELATIONS), judge__evaluation=evaluation, pk=pk
-    )
-    return row
-
-
-def serialize_seen_call(request: HttpRequest, row: Call) -> CallDetailOut:
-    """The whole call, noted as seen by a reviewer."""
-    user, evaluation = token_user(request), row.judge.evaluation
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, list(comparisons_of_api_call(row)), tests=True)
-    return serialize_call_detail(row, list(Attempt.objects.filter(call=row).order_by("number")))
-
-
-def comparisons_of_api_call(row: Call) -> "QuerySet[Comparison]":
-    """The comparisons that its answer says something about: one, or all those of the response."""
-    if row.comparison_id is not None:
-        return Comparison.objects.filter(pk=row.comparison_id)
-    return Comparison.objects.filter(Q(response_a=row.response_id) | Q(response_b=row.response_id))
+    change(get_run_or_404(request, slug, pk, Action.MANAGE))
+    return serialize_run_detail(get_run_or_404(request, slug, pk))

@@ -1,4 +1,4 @@
-"""The budget of a run. Spent amounts together with reserved ones never exceed it."""
+"""The budget of a run: what is spent and reserved together never exceeds it."""
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
@@ -12,7 +12,7 @@ from evaluations.models.runs import Call, Run
 
 
 def reserve_budget(run_id: int, amounts: Sequence[int]) -> int:
-    """Keep back as many of these amounts, from the first, as the budget holds; how many those are."""
+    """Reserve these amounts in order, as many as the budget covers; returns how many."""
     if not any(amounts) or reserve_amount(run_id, sum(amounts)):
         return len(amounts)
     run = Run.objects.select_for_update().get(pk=run_id)
@@ -24,7 +24,7 @@ def reserve_budget(run_id: int, amounts: Sequence[int]) -> int:
 
 
 def transfer_reservations(calls: Iterable[Call], run: Run) -> list[Call]:
-    """Those of these calls in flight whose cost this run can take over, with what is kept back for them."""
+    """The calls in flight whose cost this run can take over, with their reservations."""
     moved = [call for call in calls if call.run_id and reserve_amount(run.pk, call.reserved)]
     for call in moved:
         book_spending(call.run_id or 0, spent=0, released=call.reserved)
@@ -32,7 +32,7 @@ def transfer_reservations(calls: Iterable[Call], run: Run) -> list[Call]:
 
 
 def refuse_invalid_budget(judge: Judge, budget: int | None) -> None:
-    """A budget that is sure to hold needs a price, and a bound on what one reply can cost."""
+    """Refuse a budget that cannot be guaranteed: it needs a price, and a bound on the cost of a reply."""
     if budget is None:
         return
     if budget <= 0:

@@ -1,4 +1,4 @@
-"""An estimate of a run before it starts: calls, tokens, money, time, each with its basis."""
+"""The estimate of a run before it starts: calls, tokens, money, time, each with its basis."""
 
 import json
 import math
@@ -36,11 +36,9 @@ from evaluations.models.judges import Judge, Price
 from evaluations.models.runs import Attempt
 from evaluations.replies.reply_format import build_reply_schema, only_aspect
 
-# Fewer than this say nothing, and more than this nothing new.
+# Fewer calls say nothing; more say nothing new.
 MIN_CALLS: Final = 20
-
 MAX_CALLS: Final = 64
-
 MAX_JUDGES: Final = 8
 
 
@@ -62,7 +60,7 @@ class ValueRange:
 class CallUsage:
     """What one answered call took, all its requests together.
 
-    ``by_rule``: its first prompt in tokens by our rule, or those of its aspects together where each has its own.
+    ``by_rule``: its first prompt in tokens by our rule; with one aspect per call, the sum over its aspects.
     """
 
     by_rule: float
@@ -74,9 +72,9 @@ class CallUsage:
 
 @dataclass(frozen=True)
 class ObservedUsage:
-    """Means of ``calls`` earlier calls: spans are two standard errors to each side.
+    """Means of ``calls`` earlier calls; ranges are two standard errors to each side.
 
-    ``ratio``: tokens that the server counted in for each token by our rule.
+    ``ratio``: tokens in as counted by the server, per token by our rule.
     """
 
     calls: int
@@ -89,7 +87,7 @@ class ObservedUsage:
 def observe_usage(
     judge: Judge, spec: RubricSpec, tokens_by_rule: Callable[[Judge, RubricSpec, JudgedSubject], float]
 ) -> ObservedUsage | None:
-    """What calls of this judge's model took, its own before those of others; None where there are too few."""
+    """What calls of this judge's model took, its own first; None if there are too few."""
     taken: list[CallUsage] = []
     for other, other_spec in similar_judges(judge, spec):
         if len(taken) < MAX_CALLS:
@@ -98,7 +96,7 @@ def observe_usage(
 
 
 def similar_judges(judge: Judge, spec: RubricSpec) -> Iterable[tuple[Judge, RubricSpec]]:
-    """This judge, then others of its model at its endpoint that ask in as many requests."""
+    """This judge, then others of its model at its endpoint that send as many requests per call."""
     yield judge, spec
     others = Judge.objects.filter(endpoint=judge.endpoint_id, model=judge.model).exclude(pk=judge.pk).order_by("-pk")
     for other in others.select_related("rubric_version__rubric")[:MAX_JUDGES]:
@@ -109,14 +107,14 @@ def similar_judges(judge: Judge, spec: RubricSpec) -> Iterable[tuple[Judge, Rubr
 
 
 def asking_pattern(judge: Judge, spec: RubricSpec) -> tuple[bool, int]:
-    """Whether it asks in two steps, and how many aspects have a request of their own."""
+    """Whether the judge asks in two steps, and how many aspects have separate requests."""
     return is_two_step_judge(judge, spec), len(spec.aspects) if judge.one_aspect_per_call else 0
 
 
 def recent_call_usage(
     judge: Judge, spec: RubricSpec, most: int, tokens_by_rule: Callable[[Judge, RubricSpec, JudgedSubject], float]
 ) -> list[CallUsage]:
-    """The latest calls of this judge whose tokens are known; what travelled in a file says nothing of time."""
+    """The judge's latest calls with known token counts. Batches are left out: they say nothing about time."""
     calls = {call.pk: call for call in latest_answered_calls(judge, most)}
     rows = Attempt.objects.filter(call__in=calls, batch__isnull=True).order_by().values_list("call_id")
     sums = rows.annotate(Sum("tokens_in"), Sum("tokens_out"), Count("pk"), Sum("latency_ms"))
@@ -148,29 +146,22 @@ def confidence_range(mean: float, values: Sequence[float]) -> ValueRange:
 
 
 PROMPTS_SAMPLED: Final = 32
-
 MESSAGE_OVERHEAD_TOKENS: Final = 4
-
-# Assumed where too little of this model was seen yet.
-SERVER_COUNT_RANGE: Final = ValueRange(0.8, 1.25)  # tokens, for each by our rule
-
+# Assumed for models of which too few calls are known.
+SERVER_COUNT_RANGE: Final = ValueRange(0.8, 1.25)  # tokens counted by the server, per token by our rule
 REPLY_TOKEN_RANGE: Final = ValueRange(100, 1_000)
-
 REASONED_REPLY_TOKEN_RANGE: Final = ValueRange(500, 8_000)  # with a reasoning effort
-
 VERDICT_TOKEN_RANGE: Final = ValueRange(10, 50)  # the second of two steps
-
 SECONDS_PER_REQUEST: Final = ValueRange(2, 10)
-
 SECONDS_PER_BASELINE_CALL: Final = 0.002
 
 
 @dataclass(frozen=True)
 class RunEstimate:
-    """What a run would take. ``cost`` is in nano-USD, None where no price is known.
+    """What a run would take. ``cost``: nano-USD, None if no price is known.
 
-    ``minutes`` is None through the Batch API, whose servers promise a day. ``assumptions`` are sentences, and
-    so are ``warnings``: what the judge will not see of the data.
+    ``minutes``: None through the Batch API, whose servers promise a day. ``assumptions`` are sentences, and so are
+    ``warnings``, which name what the judge will not see of the data.
     """
 
     expected: ExpectedCalls
@@ -199,7 +190,7 @@ class CallEstimate:
 
 
 def estimate_run(judge: Judge, *, channel: str = RunChannel.LIVE, **options: Unpack[SelectionOptions]) -> RunEstimate:
-    """What a run with these options would take if it started now. Nothing is asked."""
+    """What a run with these options would take if it started now. No request is sent."""
     wanted = make_selection(judge, **options)
     ahead = count_expected_calls(wanted)
     if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
@@ -230,15 +221,12 @@ def estimate_run(judge: Judge, *, channel: str = RunChannel.LIVE, **options: Unp
 
 def estimate_baseline_run(ahead: ExpectedCalls) -> RunEstimate:
     nothing, minutes = ValueRange(0, 0), ahead.to_ask * SECONDS_PER_BASELINE_CALL / 60
-    said = ("A rule makes no requests and costs nothing; it answers about 500 calls a second.",)
-    return RunEstimate(ahead, nothing, nothing, nothing, nothing, ValueRange(minutes, minutes), said)
-
-
-# ---- prompts -------------------------------------------------------------------------------
+    assumptions = ("A rule makes no requests and costs nothing; it answers about 500 calls a second.",)
+    return RunEstimate(ahead, nothing, nothing, nothing, nothing, ValueRange(minutes, minutes), assumptions)
 
 
 def sample_subjects(wanted: Selection) -> Sequence[JudgedSubject]:
-    """Some of what is selected, the same ones every time."""
+    """A sample of the selection, the same every time."""
     if wanted.only_states:
         calls = calls_to_retry(wanted)
         some = draw_sample(list(calls.order_by("pk").values_list("pk", flat=True)))
@@ -247,7 +235,7 @@ def sample_subjects(wanted: Selection) -> Sequence[JudgedSubject]:
     if wanted.column == "response":
         some = draw_sample(list(selected_subject_ids(wanted)))
         return list(Response.objects.filter(pk__in=some).select_related("query"))
-    # Their order was drawn at random: the first of them are a sample.
+    # Their order is random: the first of them are a sample.
     some = list(selected_subject_ids(wanted)[:PROMPTS_SAMPLED])
     return list(Comparison.objects.filter(pk__in=some).select_related("query", "response_a", "response_b"))
 
@@ -257,7 +245,7 @@ def draw_sample(ids: Sequence[int]) -> list[int]:
 
 
 def count_prompt_tokens(judge: Judge, spec: RubricSpec, subject: JudgedSubject) -> float:
-    """The first prompt about this in tokens by our rule; with one aspect per call, the prompts of all aspects."""
+    """The first prompt in tokens by our rule; with one aspect per call, the sum over all aspects."""
     if judge.one_aspect_per_call:
         return sum(count_first_prompt_tokens(judge, only_aspect(spec, key), subject) for key in spec.output_order)
     return count_first_prompt_tokens(judge, spec, subject)
@@ -275,10 +263,9 @@ def count_message_tokens(messages: Messages, schema: str = "") -> float:
     return estimate_tokens_by_rule(text) + MESSAGE_OVERHEAD_TOKENS * len(messages)
 
 
-# ---- one call ------------------------------------------------------------------------------
-
-
-def estimate_from_observed(prompts: Sequence[float], seen: ObservedUsage, said: tuple[str, ...] = ()) -> CallEstimate:
+def estimate_from_observed(
+    prompts: Sequence[float], seen: ObservedUsage, more_assumptions: tuple[str, ...] = ()
+) -> CallEstimate:
     prompt = confidence_range(fmean(prompts or [0]), prompts)
     return CallEstimate(
         requests=seen.requests,
@@ -289,20 +276,20 @@ def estimate_from_observed(prompts: Sequence[float], seen: ObservedUsage, said: 
             f"{describe_prompt_basis(prompts)}, corrected by what the server counted for {seen.calls} earlier calls "
             "of this model, repairs and retries included.",
             f"Replies as in those calls: {seen.tokens_out.low:,.0f} to {seen.tokens_out.high:,.0f} tokens a call.",
-            *said,
+            *more_assumptions,
         ),
     )
 
 
 def estimate_from_assumptions(judge: Judge, spec: RubricSpec, prompts: Sequence[float]) -> CallEstimate:
-    """Before anything was seen of the model; nothing is taken to be asked twice."""
+    """The estimate for a model of which too few calls are known; assumes that nothing is repeated."""
     prompt = confidence_range(fmean(prompts or [0]), prompts)
     first = ValueRange(prompt.low * SERVER_COUNT_RANGE.low, prompt.high * SERVER_COUNT_RANGE.high)
     reply = REASONED_REPLY_TOKEN_RANGE if judge.reasoning_effort else REPLY_TOKEN_RANGE
     if judge.max_tokens is not None:
         reply = ValueRange(min(reply.low, judge.max_tokens), judge.max_tokens)
     two_steps = is_two_step_judge(judge, spec)
-    # The second request holds the first and its reply once more.
+    # The second request repeats the first and its reply.
     tokens_in = first.times(2).plus(reply) if two_steps else first
     replies = len(spec.aspects) if judge.one_aspect_per_call else 1
     return CallEstimate(
@@ -332,9 +319,6 @@ def describe_prompt_basis(prompts: Sequence[float]) -> str:
     )
 
 
-# ---- money and time ------------------------------------------------------------------------
-
-
 def estimate_call_cost(price: Price, one: CallEstimate, is_batch: bool) -> ValueRange:
     low = estimate_token_cost(price, one.tokens_in.low, one.tokens_out.low, one.requests)
     high = estimate_token_cost(price, one.tokens_in.high, one.tokens_out.high, one.requests)
@@ -342,7 +326,7 @@ def estimate_call_cost(price: Price, one: CallEstimate, is_batch: bool) -> Value
 
 
 def estimate_token_cost(price: Price, tokens_in: float, tokens_out: float, requests: float) -> float:
-    """In nano-USD; a list price may be higher for long prompts."""
+    """Nano-USD; a list price may be higher for long prompts."""
     line = list_price_source(price)
     in_percent, out_percent = line.percents(int(tokens_in / requests)) if line else (FULL_PERCENT, FULL_PERCENT)
     whole = tokens_in * price.tokens_in * in_percent + tokens_out * price.tokens_out * out_percent
@@ -362,7 +346,7 @@ def describe_price_basis(judge: Judge, price: Price | None, is_batch: bool) -> s
 
 
 def estimate_call_minutes(judge: Judge, one: CallEstimate) -> ValueRange:
-    """At the present limits of the endpoint, whichever is met first."""
+    """Minutes per call under the endpoint's limits, by the one that is reached first."""
     return ValueRange(
         find_slowest_limit(judge, one, one.seconds_a_request.low, one.tokens_in.low + one.tokens_out.low),
         find_slowest_limit(judge, one, one.seconds_a_request.high, one.tokens_in.high + one.tokens_out.high),

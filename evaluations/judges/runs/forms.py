@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import JudgeKind, RunChannel, RunOrders
-from evaluations.judges.endpoints.prices import parse_budget_usd
+from evaluations.domain.money import parse_budget_usd
 from evaluations.judges.runs.selection import RETRYABLE_STATES
 from evaluations.models.comparisons import Slice
 from evaluations.models.evaluations import Evaluation
@@ -27,7 +27,7 @@ CHANNEL_CHOICES = [
 
 
 class BudgetField(forms.CharField):
-    """An amount in USD; nano-USD once it is clean, None where it is empty."""
+    """An amount in USD; cleaned to nano-USD, None if empty."""
 
     def __init__(self, **kwargs: Any) -> None:
         widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
@@ -94,7 +94,7 @@ class RunForm(forms.Form):
             del self.fields["channel"]
 
     def options(self) -> dict[str, Any]:
-        """What was chosen besides the judges, by the names that `start_run` has for it."""
+        """The arguments of ``start_run`` besides the judge."""
         chosen = {name: value for name, value in self.cleaned_data.items() if name not in ("judge", "slice")}
         if name := self.cleaned_data.get("slice"):
             chosen["sliced"] = self.slices[name].named
@@ -102,7 +102,7 @@ class RunForm(forms.Form):
 
 
 def runnable_judges(evaluation: Evaluation) -> "QuerySet[Judge]":
-    """Newest first, those that came with an import left out: there is no one to ask."""
+    """Judges that can run, newest first; imported ones cannot."""
     judges = Judge.objects.current().filter(evaluation=evaluation).exclude(kind=JudgeKind.IMPORTED)
     return judges.select_related("rubric_version__rubric", "endpoint").order_by("-pk")
 

@@ -1,4 +1,4 @@
-"""The planner of runs creates calls, takes them over from earlier runs, or cancels them."""
+"""The planner of runs, which creates calls, takes them over from earlier runs, cancels them."""
 
 import time
 from collections.abc import Sequence
@@ -11,7 +11,6 @@ from django.utils import timezone
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.judges import ACTIVE_RUN_STATES, OPEN_CALL_STATES, AttemptStep, CallState, OutputMode, RunState
 from evaluations.judges.runs.budget import transfer_reservations
-from evaluations.judges.runs.run_states import touch_raters
 from evaluations.judges.runs.selection import (
     ANSWERED_FAILURE_STATES,
     CallSubject,
@@ -22,6 +21,7 @@ from evaluations.judges.runs.selection import (
     run_selection,
     selection_rows_after,
 )
+from evaluations.judges.runs.services import touch_raters
 from evaluations.models.bulk import insert_many
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call, Run
@@ -29,15 +29,12 @@ from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, is_time_up, 
 from evaluations.replies.reply_format import wants_two_steps
 from evaluations.verdicts.packed_votes import pack_call_verdicts
 
-# Calls that a new run takes over: nothing usable came back, and nobody decided to leave it so.
+# Calls that a new run takes over: they have no usable answer, and nobody decided to leave them so.
 TRANSFERABLE_STATES: Final = (*OPEN_CALL_STATES, CallState.CANCELLED, CallState.FAILED)
 
 
-# ---- planning ------------------------------------------------------------------------------
-
-
 def plan_run_calls(run_id: int, *, until: float) -> None:
-    """Create or take over the run's calls, in short transactions, from where a killed worker stopped."""
+    """Create or take over the run's calls in short transactions, continuing where a killed worker stopped."""
     while not is_time_up(until):
         with pause_after_transaction():
             if not plan_next_calls(run_id):
@@ -46,12 +43,12 @@ def plan_run_calls(run_id: int, *, until: float) -> None:
 
 @transaction.atomic
 def plan_next_calls(run_id: int) -> bool:
-    """The next calls; False once there are none left and the run is at work."""
+    """Plan the next calls; False once none is left and the run is running."""
     related = "judge__rubric_version__rubric"
     run = Run.objects.select_for_update(of=("self",)).select_related(related).get(pk=run_id)
     if run.state != RunState.PLANNING:
         return False
-    # Two runs of one judge plan one after the other: a call belongs to one of them.
+    # Two runs of one judge plan one after the other, so that each call belongs to one of them.
     Judge.objects.select_for_update().get(pk=run.judge_id)
     wanted = run_selection(run)
     if not (plan_retried_calls(run, wanted) if wanted.only_states else plan_selected_calls(run, wanted)):
@@ -62,7 +59,7 @@ def plan_next_calls(run_id: int) -> bool:
 
 
 def plan_retried_calls(run: Run, wanted: Selection) -> bool:
-    """Plan the next calls to be repeated; the position is stored on the run. False after the last."""
+    """Plan the next calls to repeat; the position is stored on the run. False after the last."""
     after = run.filters.get("after", 0)
     again = calls_to_retry(wanted).filter(pk__gt=after).select_for_update(of=("self",))
     calls = list(again.order_by("pk")[:SHORT_TRANSACTION_ROWS])
@@ -74,26 +71,26 @@ def plan_retried_calls(run: Run, wanted: Selection) -> bool:
 
 
 def plan_selected_calls(run: Run, wanted: Selection) -> bool:
-    """New calls for what was never asked; what waits or failed elsewhere becomes this run's."""
+    """Create calls that never existed, and take over those that wait or failed in other runs; False after the last."""
     ids = next_subjects(run, wanted)
     asked = list(call_subjects(ids, run.orders, run.samples, run.seed))
     known = lock_existing_calls(run, f"{wanted.column}_id", ids)
     new = [subject for subject in asked if subject not in known]
     create_calls(run, wanted, new)
-    held = [known[subject] for subject in asked if subject in known]
+    existing = [known[subject] for subject in asked if subject in known]
     if not wanted.is_one:
-        count_test_calls([call for call in held if call.is_test])
-    taken = [call for call in held if is_transferable(run, call)]
+        count_test_calls([call for call in existing if call.is_test])
+    taken = [call for call in existing if is_transferable(run, call)]
     transfer_calls(run, taken)
     run.planned += len(new) + len(taken)
-    run.reused += sum(call.state == CallState.ANSWERED for call in held)
+    run.reused += sum(call.state == CallState.ANSWERED for call in existing)
     return bool(ids)
 
 
 def lock_existing_calls(run: Run, column: str, ids: Sequence[int]) -> dict[CallSubject, Call]:
-    """What this judge was asked about these, with as much of each call as taking it over needs.
+    """The judge's existing calls on these subjects, locked.
 
-    Locked: an answer that came between this look and the taking over would be bought again.
+    Without the lock an answer that arrived before the take-over would be bought again.
     """
     mine = Call.all_rows.filter(**{"judge": run.judge_id, f"{column}__in": ids})
     found = mine.select_related("run").select_for_update(of=("self",)).order_by("pk")
@@ -101,7 +98,7 @@ def lock_existing_calls(run: Run, column: str, ids: Sequence[int]) -> dict[CallS
     return {(getattr(call, column), ShownOrder(call.shown), call.sample): call for call in needed}
 
 
-# Columns that have no default of the database's own are named, empty ones too.
+# Columns without a database default, which inserts must name even if they are empty.
 CALL_COLUMNS: Final = (
     *("created_at", "judge_id", "run_id", "state", "step", "repaired", "reserved"),
     *("prompt_sha256", "reuse_key", "error", "rationale", "is_test"),
@@ -117,7 +114,7 @@ def create_calls(run: Run, wanted: Selection, new: Sequence[CallSubject]) -> Non
 
 
 def count_test_calls(calls: Sequence[Call]) -> None:
-    """A run has selected what these test calls asked: from now on they count as its other calls do."""
+    """Count these test calls like other calls, since a run has selected them."""
     if not calls:
         return
     tests = Call.all_rows.filter(pk__in=[call.pk for call in calls])
@@ -144,11 +141,11 @@ def is_transferable(run: Run, call: Call) -> bool:
 
 
 def transfer_calls(run: Run, calls: Sequence[Call]) -> None:
-    """Make them this run's. What was bought of a conversation is kept, unless it ended unusably.
+    """Move these calls to this run, with what was bought of their conversations unless it was unusable.
 
-    A call that another run still has in flight keeps its lease: its answer is on the way, and this
-    run pays for it. Where its budget does not hold that, the call stays where it is. The evaluation
-    that the first of two steps gave is kept whatever became of the second, unless the call is suspect.
+    A call in flight keeps its lease: its answer is on the way, and this run pays for it if its budget covers that;
+    otherwise the call stays where it is. Of two steps the first is kept whatever became of the second, unless the
+    call is suspect.
     """
     flying = transfer_reservations((call for call in calls if call.state == CallState.RUNNING), run)
     fresh = [call.pk for call in calls if call.state in ANSWERED_FAILURE_STATES]
@@ -160,14 +157,14 @@ def transfer_calls(run: Run, calls: Sequence[Call]) -> None:
         return
     asked_anew = Call.all_rows.filter(pk__in=fresh)
     asked_anew.update(**anew, batch=None, repaired=False, copied_from=None)
-    # The evaluation itself may have been dictated: a suspect conversation begins again.
+    # The evaluation itself may have been dictated: a suspect conversation starts again.
     suspect = [call.pk for call in calls if call.state == CallState.SUSPECT]
     asked_anew.filter(pk__in=suspect).update(step=AttemptStep.ASK)
     asked_anew.exclude(step=AttemptStep.ASK).update(step=first_unpaid_step(run.judge))
 
 
 def first_unpaid_step(judge: Judge) -> AttemptStep:
-    """Where the conversation of a call that is past its first request is taken up again."""
+    """The step at which a call past its first request continues."""
     assert judge.rubric_version is not None
     two_steps = judge.mode == OutputMode.TWO_STEP or wants_two_steps(judge.rubric_version.spec())
     return AttemptStep.SCORE if two_steps else AttemptStep.ASK
@@ -179,6 +176,6 @@ def cancel_waiting_calls(*, seconds: float | None = None) -> None:
     waiting = Call.all_rows.filter(run__state=RunState.CANCELLED, state=CallState.PENDING)
     while not is_time_up(until) and (ids := list(waiting.values_list("pk", flat=True)[:SHORT_TRANSACTION_ROWS])):
         with pause_after_transaction(), transaction.atomic():
-            # Asked again inside: a new run may have taken the call over meanwhile.
+            # Filtered again inside: a new run may have taken the call over meanwhile.
             waiting.filter(pk__in=ids).update(state=CallState.CANCELLED)
             touch_raters(Call.all_rows.filter(pk__in=ids))

@@ -11,9 +11,6 @@ from evaluations.domain.judges import CallState, RunChannel, RunOrders, RunState
 UsdAmount = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
-# ---- runs ----------------------------------------------------------------------------------
-
-
 class RangeOut(Schema):
     low: float
     high: float

@@ -1,4 +1,4 @@
-"""The comparisons or responses that a run asks about, in which orders, how often."""
+"""The selection of a run: which comparisons or responses, in which orders, how often."""
 
 import random
 from collections import Counter
@@ -24,9 +24,9 @@ from evaluations.models.comparisons import Comparison, Query, Response
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call, Run
 
-# Calls that were answered, but not usably: paid for, and asked again only if that is wanted.
+# Calls with an unusable answer: paid for, and repeated only on request.
 ANSWERED_FAILURE_STATES: Final = tuple(state for state in FAILURE_STATES if state != CallState.FAILED)
-# What a retry may be sent after: every state in which a call has ended without a verdict.
+# The states in which a call has ended without a verdict.
 RETRYABLE_STATES: Final = (*FAILURE_STATES, CallState.CANCELLED)
 MAX_SAMPLES: Final = 100
 
@@ -48,12 +48,11 @@ class SelectionOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Selection:
-    """What a judge is to be asked.
+    """What a judge will be asked.
 
-    ``limit`` takes the comparisons that people meet first, or the first responses. ``only_states``
-    makes it a retry: only calls in these states, in the order and for the sample in which they
-    were asked. ``comparison`` or ``response`` narrows it to one; ``sliced`` to what a slice means
-    while the run is planned.
+    ``limit``: the first comparisons in review order, or the first responses. ``only_states``: a retry of calls in
+    these states only, in their orders and samples. ``comparison`` or ``response``: this one only. ``sliced``: what the
+    saved filter matches while the run is planned.
     """
 
     judge: Judge
@@ -73,20 +72,20 @@ class Selection:
 
     @property
     def is_one(self) -> bool:
-        """Whether one comparison or response alone is asked about, as a trial is."""
+        """Whether it is a test call on one comparison or response."""
         return bool(self.comparison or self.response)
 
     def filters(self) -> dict[str, Any]:
-        """What a Run keeps of it beside its own columns."""
+        """What a Run stores of it besides its own columns."""
         chosen = {"only_states": list(self.only_states), "comparison": self.comparison, "response": self.response}
-        said: dict[str, Any] = {key: value for key, value in chosen.items() if value}
+        kept: dict[str, Any] = {key: value for key, value in chosen.items() if value}
         if self.sliced:
-            said["slice"] = {"name": self.sliced.name, "filter": self.sliced.wanted.as_json()}
-        return {"limit": self.limit, "ask_failures_again": self.ask_failures_again, **said}
+            kept["slice"] = {"name": self.sliced.name, "filter": self.sliced.wanted.as_json()}
+        return {"limit": self.limit, "ask_failures_again": self.ask_failures_again, **kept}
 
 
 def make_selection(judge: Judge, **options: Unpack[SelectionOptions]) -> Selection:
-    """The selection that these options make, asked for or not: start_run refuses what cannot be."""
+    """The selection with these options, valid or not: ``start_run`` refuses invalid ones."""
     comparison, response = options.get("comparison"), options.get("response")
     orders = options.get("orders", RunOrders.BOTH)
     return Selection(
@@ -103,21 +102,20 @@ def make_selection(judge: Judge, **options: Unpack[SelectionOptions]) -> Selecti
 
 
 def run_selection(run: Run) -> Selection:
-    said = run.filters
+    filters = run.filters
     return Selection(
         run.judge,
         orders=run.orders,
         samples=run.samples,
-        limit=said.get("limit"),
-        ask_failures_again=said.get("ask_failures_again", False),
-        only_states=tuple(said.get("only_states", ())),
-        comparison=said.get("comparison"),
-        response=said.get("response"),
-        sliced=NamedFilter(said["slice"]["name"], parse_filter(said["slice"]["filter"])) if "slice" in said else None,
+        limit=filters.get("limit"),
+        ask_failures_again=filters.get("ask_failures_again", False),
+        only_states=tuple(filters.get("only_states", ())),
+        comparison=filters.get("comparison"),
+        response=filters.get("response"),
+        sliced=NamedFilter(filters["slice"]["name"], parse_filter(filters["slice"]["filter"]))
+        if "slice" in filters
+        else None,
     )
-
-
-# ---- refusing ------------------------------------------------------------------------------
 
 
 def refuse_impossible_selection(wanted: Selection) -> None:
@@ -182,17 +180,9 @@ def refuse_invalid_subject(wanted: Selection) -> None:
         raise InputRefused(f"There is nothing to judge yet: import {what} first.")
 
 
-# ---- subjects ------------------------------------------------------------------------------
-
-
-def comparisons_to_judge(judge: Judge) -> "QuerySet[Comparison]":
-    """The comparisons in review order."""
-    return Comparison.objects.filter(evaluation=judge.evaluation_id).order_by("shuffle", "pk")
-
-
 def selected_comparisons(wanted: Selection) -> "QuerySet[Comparison]":
-    """The comparisons to judge, in review order; those of the saved filter alone where one is named."""
-    comparisons = comparisons_to_judge(wanted.judge)
+    """The comparisons to judge in review order, restricted by the saved filter if there is one."""
+    comparisons = Comparison.objects.filter(evaluation=wanted.judge.evaluation_id).order_by("shuffle", "pk")
     return (
         apply_comparison_filter(comparisons, wanted.judge.evaluation, wanted.sliced.wanted)
         if wanted.sliced
@@ -205,7 +195,7 @@ def responses_to_judge(judge: Judge) -> "QuerySet[Response]":
 
 
 def selected_subject_ids(wanted: Selection) -> "QuerySet[Any, int]":
-    """The comparisons or responses of a selection, in the order in which they are planned."""
+    """The selected comparisons or responses in planning order."""
     one = wanted.response if wanted.judge.is_pointwise else wanted.comparison
     rows: QuerySet[Any] = (
         responses_to_judge(wanted.judge) if wanted.judge.is_pointwise else selected_comparisons(wanted)
@@ -216,11 +206,11 @@ def selected_subject_ids(wanted: Selection) -> "QuerySet[Any, int]":
     return ids[: wanted.limit] if wanted.limit else ids
 
 
-SelectionRow = tuple[int, ...]  # its place in the order of planning, the primary key last
+SelectionRow = tuple[int, ...]  # the position in planning order, the primary key last
 
 
 def selection_rows_after(wanted: Selection, after: Sequence[int] | None, most: int) -> list[SelectionRow]:
-    """The next rows of a selection, ``most`` or fewer, after the position of the last one."""
+    """The next rows of a selection, at most ``most``, after the position of the last one."""
     if most <= 0:
         return []
     if wanted.is_one:
@@ -229,16 +219,16 @@ def selection_rows_after(wanted: Selection, after: Sequence[int] | None, most: i
         return response_rows_after(wanted.judge, after or (0, 0), most)
     comparisons = selected_comparisons(wanted)
     if after:
-        # The first condition alone lets an index find the place.
+        # Only the first condition can use an index.
         comparisons = comparisons.filter(Q(shuffle__gt=after[0]) | Q(pk__gt=after[1]), shuffle__gte=after[0])
     return list(comparisons.values_list("shuffle", "pk")[:most])
 
 
 def response_rows_after(judge: Judge, after: Sequence[int], most: int) -> list[SelectionRow]:
-    """By way of some queries at a time: all responses of a study at once would be sorted for every few."""
+    """The next responses, found by a few queries at a time: sorting all responses for every few would be slow."""
     query, response = after
     while True:
-        some = list(queries_in_order(judge, query)[: most + 1])  # the first of them may have been passed already
+        some = list(queries_in_order(judge, query)[: most + 1])  # the first of them may be done already
         rest = Response.objects.filter(query__in=some).exclude(query=query, pk__lte=response)
         rows: list[SelectionRow] = list(rest.order_by("query", "pk").values_list("query", "pk")[:most])
         if rows:
@@ -254,13 +244,8 @@ def queries_in_order(judge: Judge, query: int) -> "QuerySet[Query, int]":
     )
 
 
-def is_partial_selection(wanted: Selection) -> bool:
-    """Whether the selection leaves out comparisons or responses."""
-    return bool(wanted.limit or wanted.is_one or wanted.sliced)
-
-
 def draw_orders(subject_id: int, orders: str, seed: int) -> tuple[ShownOrder, ...]:
-    """The orders in which this comparison is asked; a random one is the same for the same seed."""
+    """The orders for this comparison; a random one depends on the seed only."""
     both = (ShownOrder.AS_STORED, ShownOrder.SWAPPED)
     if orders == RunOrders.BOTH:
         return both
@@ -277,32 +262,29 @@ def call_subjects(ids: Sequence[int], orders: str, samples: int, seed: int) -> I
 
 
 def judge_seed(judge: Judge) -> int | None:
-    """What this judge's random orders are drawn with: its first run drew it, and the others keep it.
+    """The seed of this judge's random orders, drawn by its first run.
 
-    Another seed would ask half of the comparisons again, in the other order.
+    Another seed would ask half of the comparisons again in the other order.
     """
     return Run.objects.filter(judge=judge).order_by("pk").values_list("seed", flat=True).first()
 
 
-# ---- what is known already -------------------------------------------------------------------
-
-
 def existing_calls(wanted: Selection) -> "QuerySet[Call]":
-    """The calls of this judge on what is selected. Its calls came with no import, so none is hidden."""
+    """This judge's calls on the selection."""
     calls = Call.all_rows.filter(judge=wanted.judge)
-    if is_partial_selection(wanted):
+    if wanted.limit or wanted.is_one or wanted.sliced:
         calls = calls.filter(**{f"{wanted.column}__in": selected_subject_ids(wanted)})
     return calls
 
 
 def calls_to_retry(wanted: Selection) -> "QuerySet[Call]":
-    """The calls in the chosen states that no active run has."""
+    """The calls in the chosen states that belong to no active run."""
     failed = existing_calls(wanted).filter(state__in=wanted.only_states, is_test=False)
     return failed.exclude(run__state__in=ACTIVE_RUN_STATES)
 
 
 def count_retryable_calls(judge: Judge) -> dict[str, int]:
-    """State → calls of this judge that could be asked again now, in no active run; none for a state without any."""
+    """State → calls of this judge that can be retried now; states without any are left out."""
     calls = calls_to_retry(make_selection(judge, only_states=RETRYABLE_STATES)).order_by()
     found = dict(calls.values_list("state").annotate(Count("pk")))
     return {state.value: found[state] for state in RETRYABLE_STATES if state in found}
@@ -310,25 +292,21 @@ def count_retryable_calls(judge: Judge) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class ExpectedCalls:
-    """What a run would do, of all that are selected: ask ``to_ask`` calls, find ``reused`` answered.
+    """What a run would do: ask ``to_ask`` calls and find ``reused`` answered ones.
 
-    ``left`` failures stay as they are, ``held`` calls are another active run's. ``comparisons`` counts
-    the subjects: responses, for a pointwise judge.
+    ``left`` failures stay as they are; ``in_other_runs`` calls belong to other active runs. ``comparisons`` counts the
+    subjects: responses, for a pointwise judge.
     """
 
     comparisons: int
     to_ask: int
     reused: int
     left: int
-    held: int = 0
-
-
-def expect_calls(judge: Judge, **options: Unpack[SelectionOptions]) -> ExpectedCalls:
-    """What a run with these options would do now."""
-    return count_expected_calls(make_selection(judge, **options))
+    in_other_runs: int = 0
 
 
 def count_expected_calls(wanted: Selection) -> ExpectedCalls:
+    """What a run with this selection would do now."""
     if wanted.only_states:
         chosen = calls_to_retry(wanted)
         return ExpectedCalls(chosen.values(wanted.column).distinct().count(), chosen.count(), 0, 0)
@@ -338,13 +316,13 @@ def count_expected_calls(wanted: Selection) -> ExpectedCalls:
     kept = sum(counts[state, False] + counts[state, True] for state in ANSWERED_FAILURE_STATES)
     again = sum(counts[state, False] for state in ANSWERED_FAILURE_STATES) if wanted.ask_failures_again else 0
     reused = counts[CallState.ANSWERED, False] + counts[CallState.ANSWERED, True]
-    held = sum(counts[state, True] for state in OPEN_CALL_STATES)
+    in_other_runs = sum(counts[state, True] for state in OPEN_CALL_STATES)
     left = kept - again
-    return ExpectedCalls(subjects_wanted, calls - reused - left - held, reused, left, held)
+    return ExpectedCalls(subjects_wanted, calls - reused - left - in_other_runs, reused, left, in_other_runs)
 
 
 def count_existing_calls(wanted: Selection) -> Counter[tuple[str, bool]]:
-    """(state, whether an active run has it) → calls, in the orders and samples that would be asked."""
+    """(state, whether an active run has it) → calls, in the orders and samples of the selection."""
     calls = existing_calls(wanted).filter(sample__lt=wanted.samples).order_by()
     counts: Counter[tuple[str, bool]] = Counter()
     if wanted.orders == RunOrders.RANDOM:

@@ -31,30 +31,25 @@ def list_open_runs_of_site() -> QuerySet[Run]:
 
 
 def count_calls_by_state(run: Run) -> dict[str, int]:
-    """State → calls of this run, in the order in which a call passes through them; none left out for being 0."""
+    """State → calls of this run, in the order of states; zeros included."""
     found = dict(Call.all_rows.filter(run=run).order_by().values_list("state").annotate(Count("pk")))
     return {state.value: found.get(state.value, 0) for state in CallState}
 
 
 RATE_WINDOW: Final = timedelta(seconds=60)
-
-MAX_RECENT_ATTEMPTS: Final = 20_000  # requests: more than a minute's
-
+MAX_RECENT_ATTEMPTS: Final = 20_000  # requests: more than one minute's
 LARGE_RUN_CALLS: Final = 5_000  # calls
-
 RECOUNT_AFTER_FACTOR: Final = 10  # times as long as counting takes
-
-# Outcomes of requests that leave their call as it was.
+# Outcomes that leave their call pending.
 UNSETTLED_OUTCOMES: Final = (AttemptOutcome.RETRY, AttemptOutcome.LOST, AttemptOutcome.STOPPED)
 
 
 @dataclass(frozen=True)
 class RunProgress:
-    """Where a run stands.
+    """The progress of a run.
 
-    ``repeated``: requests in flight at a kill, whose answers are not known. ``cost``: nano-USD of the
-    ``priced`` requests, None where there are none; ``unpriced`` may have cost something, nobody knows what.
-    ``copied``: answered by a call that asked the same.
+    ``repeated``: requests lost with a killed worker. ``cost``: nano-USD of the ``priced`` requests, None if there are
+    none; the cost of ``unpriced`` ones is unknown. ``copied``: answered by an equal call.
     """
 
     counts: dict[str, int]
@@ -80,8 +75,8 @@ def measure_run_progress(run: Run) -> RunProgress:
     total = sum(counts.values())
     waiting = sum(counts[state] for state in OPEN_CALL_STATES)
     settled = total - waiting - counts[CallState.CANCELLED]
-    told = cache_costly_count(run, summarise_requests)
-    per_minute = calls_per_minute(run, settled, told) if run.state == RunState.RUNNING else None
+    requests = cache_costly_count(run, summarise_requests)
+    per_minute = calls_per_minute(run, settled, requests) if run.state == RunState.RUNNING else None
     return RunProgress(
         counts=counts,
         total=total,
@@ -90,24 +85,24 @@ def measure_run_progress(run: Run) -> RunProgress:
         taken_over=max(run.planned - total, 0) if run.state != RunState.PLANNING else 0,
         per_minute=per_minute,
         seconds_left=waiting * 60 / per_minute if per_minute else None,
-        **{key: value for key, value in told.items() if key not in ("ended", "lately")},
+        **{key: value for key, value in requests.items() if key not in ("ended", "lately")},
     )
 
 
 def cache_costly_count(run: Run, count: Callable[[Run], dict[str, Any]]) -> dict[str, Any]:
-    """What goes through every request of a large run at work is counted again after ten times as long.
+    """Cache a count over all requests of a large active run, for ten times as long as it took.
 
-    Pages ask every few seconds, each of those who look on.
+    The pages of everyone who watches the run ask for it every few seconds.
     """
     if run.planned < LARGE_RUN_CALLS or run.state not in ACTIVE_RUN_STATES:
         return count(run)
     key = f"{count.__name__}-{run.pk}"
-    told: dict[str, Any] | None = cache.get(key)
-    if told is None:
+    counted: dict[str, Any] | None = cache.get(key)
+    if counted is None:
         began = time.monotonic()
-        told = count(run)
-        cache.set(key, told, timeout=RECOUNT_AFTER_FACTOR * (time.monotonic() - began))
-    return told
+        counted = count(run)
+        cache.set(key, counted, timeout=RECOUNT_AFTER_FACTOR * (time.monotonic() - began))
+    return counted
 
 
 def summarise_requests(run: Run) -> dict[str, Any]:
@@ -119,7 +114,7 @@ POSSIBLY_BILLED: Final = Q(http_status__isnull=True) | Q(http_status__lt=400)
 
 
 def summarise_spending(run: Run) -> dict[str, Any]:
-    """Tokens and cost from the run's attempts, the only place where money is counted."""
+    """Tokens and cost from the run's attempts, the only source of money."""
     found = Attempt.objects.filter(run=run).aggregate(
         repeated=Count("pk", filter=Q(outcome=AttemptOutcome.LOST)),
         retried=Count("pk", filter=Q(outcome=AttemptOutcome.RETRY)),
@@ -128,23 +123,23 @@ def summarise_spending(run: Run) -> dict[str, Any]:
         tokens_out=Sum("tokens_out"),
         priced=Count("cost"),
         unpriced=Count("pk", filter=POSSIBLY_BILLED & Q(cost__isnull=True)),
-        cost=Sum("cost"),  # last: from here on the name means the sum
+        cost=Sum("cost"),  # last, since from here on the name means the sum
     )
     return found | ({} if found["priced"] or found["unpriced"] else {"cost": 0})
 
 
 def count_unusual_answers(run: Run) -> dict[str, int]:
-    """How many answers were not simply given to the first question."""
+    """How many answers were repaired or copied."""
     calls = Call.all_rows.filter(run=run)
     return calls.aggregate(
         repaired=Count("pk", filter=Q(repaired=True)), copied=Count("pk", filter=Q(copied_from__isnull=False))
     )
 
 
-def calls_per_minute(run: Run, settled: int, told: Mapping[str, Any]) -> float | None:
+def calls_per_minute(run: Run, settled: int, requests: Mapping[str, Any]) -> float | None:
     """Calls settled in the last minute; of a rule, which makes no attempts, since it started.
 
-    A call may take several requests: those of the last minute settle as many calls as all of them did.
+    A call may take several requests: the last minute's requests settle as many calls as all requests did on average.
     """
     if run.started_at is None:
         return None
@@ -153,14 +148,14 @@ def calls_per_minute(run: Run, settled: int, told: Mapping[str, Any]) -> float |
     if run.judge.kind == JudgeKind.RULE:
         ended, window = float(settled), elapsed
     else:
-        bought = min((settled - told["copied"]) / told["ended"], 1.0) if told["ended"] else 0.0
-        ended = told["lately"] * bought
+        bought = min((settled - requests["copied"]) / requests["ended"], 1.0) if requests["ended"] else 0.0
+        ended = requests["lately"] * bought
     seconds = window.total_seconds()
     return ended * 60 / seconds if ended > 0 and seconds > 0 else None
 
 
 def count_recent_attempts(run: Run) -> int:
-    """Requests that came to an end in the last minute, of the newest ones alone."""
+    """Requests that ended in the last minute, among the newest ones."""
     newest = Attempt.objects.filter(run=run).order_by("-pk").values_list("outcome", "created_at")[:MAX_RECENT_ATTEMPTS]
     since = timezone.now() - RATE_WINDOW
     return sum(at > since and outcome not in UNSETTLED_OUTCOMES for outcome, at in newest.iterator())
@@ -177,7 +172,7 @@ def count_calls_of_runs(run_ids: Iterable[int]) -> dict[int, dict[str, int]]:
 
 @dataclass(frozen=True)
 class CallBill:
-    """What the requests of one call came to: ``cost`` is None where none is known, ``unknown`` may have had one."""
+    """The cost of one call's requests: ``cost`` is None if none is known; ``unknown`` may have cost something."""
 
     requests: int
     cost: int | None
@@ -193,13 +188,13 @@ def call_bills(run: Run, calls: Iterable[Call]) -> dict[int, CallBill]:
 
 
 def find_runs_of_unknown_cost(runs: Iterable[Run]) -> set[int]:
-    """Those that have answers, and nothing known of what one of them cost, by one query."""
+    """The runs with answers of unknown cost and nothing spent, by one query."""
     free = [run.pk for run in runs if not run.spent]
     answers = Attempt.objects.filter(run=OuterRef("pk"), cost__isnull=True, outcome=AttemptOutcome.ANSWERED)
     return set(Run.objects.filter(Exists(answers), pk__in=free).values_list("pk", flat=True))
 
 
 def count_calls_of_judge(judge: Judge) -> dict[str, int]:
-    """State → calls of this judge, of all its runs together; none left out for being 0."""
+    """State → calls of this judge in all its runs; zeros included."""
     found = dict(Call.all_rows.filter(judge=judge).order_by().values_list("state").annotate(Count("pk")))
     return {state.value: found.get(state.value, 0) for state in CallState}

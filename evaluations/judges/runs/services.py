@@ -1,4 +1,4 @@
-"""Starting a run, pausing it, resuming it, cancelling it, changing its budget."""
+"""The transitions of a run: started, paused, resumed, cancelled, stopped, finished; changes of its budget."""
 
 import secrets
 import uuid
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Final, Unpack
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
@@ -16,7 +18,7 @@ from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.judge_prompts.rubric_checks import refuse_unresolved_placeholders
 from evaluations.judges.calls.batch_jobs import look_at_batches_now
-from evaluations.judges.endpoints.prices import keep_list_price
+from evaluations.judges.endpoints.services import keep_list_price
 from evaluations.judges.runs.budget import refuse_invalid_budget
 from evaluations.judges.runs.planner import plan_run_calls
 from evaluations.judges.runs.run_states import stop_run
@@ -28,16 +30,13 @@ from evaluations.judges.runs.selection import (
     refuse_archived_judge,
     refuse_impossible_selection,
 )
-from evaluations.judges.runs.selectors import OPEN_RUN_STATES
+from evaluations.judges.runs.selectors import OPEN_RUN_STATES, count_calls_by_state
 from evaluations.models.jobs import Job
-from evaluations.models.judges import Judge
+from evaluations.models.judges import Judge, Rater
 from evaluations.models.runs import Call, Run
 from evaluations.models.users import User
 
 PLAN_RUN: Final = "plan_run"  # the kind of job
-
-
-# ---- starting ------------------------------------------------------------------------------
 
 
 def start_run(
@@ -49,7 +48,7 @@ def start_run(
     channel: str = RunChannel.LIVE,
     **options: Unpack[SelectionOptions],
 ) -> Run:
-    """A run that a worker will plan and work. The first pairwise judge that is run is shown to reviewers.
+    """A run that a worker will plan and work. The first pairwise judge that runs is shown to reviewers.
 
     ``batch`` is shared by the runs of a panel; ``budget`` is in nano-USD.
     """
@@ -77,7 +76,7 @@ def start_run(
 
 
 def start_panel(judges: Sequence[Judge], *, user: User | None, **options: Any) -> list[Run]:
-    """One run for each of these judges, marked by one batch; all start, or none.
+    """One run per judge, marked by one batch; all start, or none.
 
     Options are those of start_run; a budget is each run's own.
     """
@@ -93,25 +92,27 @@ def start_panel(judges: Sequence[Judge], *, user: User | None, **options: Any) -
 def check_run_options(
     judge: Judge, *, budget: int | None = None, channel: str = RunChannel.LIVE, **options: Unpack[SelectionOptions]
 ) -> Selection:
-    """The selection of a run that may start; InputRefused with the first thing that stands in its way."""
+    """The selection of a run that may start; InputRefused with the first reason why not."""
     wanted = make_selection(judge, **options)
     refuse_impossible_selection(wanted)
     refuse_invalid_channel(judge, channel)
     refuse_invalid_budget(judge, budget)
-    if judge.kind == JudgeKind.LLM and judge.rubric_version:  # stored before its style was known, or from an archive
+    if (
+        judge.kind == JudgeKind.LLM and judge.rubric_version
+    ):  # stored before this check existed, or restored from a backup
         refuse_unresolved_placeholders(judge.rubric_version.spec())
     return wanted
 
 
 def run_event_fields(run: Run) -> dict[str, Any]:
-    said = {"judge": run.judge.name, "orders": str(run.orders), "samples": run.samples, **run.filters}
+    fields = {"judge": run.judge.name, "orders": str(run.orders), "samples": run.samples, **run.filters}
     if run.budget is not None:
-        said["budget_usd"] = format_exact_usd(run.budget)
-    return said | ({"channel": str(run.channel)} if run.channel != RunChannel.LIVE else {})
+        fields["budget_usd"] = format_exact_usd(run.budget)
+    return fields | ({"channel": str(run.channel)} if run.channel != RunChannel.LIVE else {})
 
 
 def show_judge_to_reviewers(wanted: Selection, user: User | None) -> None:
-    """Show the first judge sent through comparisons; a test call changes nothing."""
+    """Show the first judge that runs on comparisons; a test call changes nothing."""
     evaluation = wanted.judge.evaluation
     if evaluation.shown_judge_id is None and wanted.column == "comparison" and not wanted.is_one:
         change_evaluation(evaluation, {"shown_judge": wanted.judge}, user=user)
@@ -144,11 +145,8 @@ def give_up_planning(job: Job, reason: str) -> None:
 register_job_kind(JobKind(PLAN_RUN, plan_for_a_while, on_give_up=give_up_planning))
 
 
-# ---- pausing and going on ------------------------------------------------------------------
-
-
 def pause_run(run: Run, *, user: User | None) -> None:
-    """Send nothing more until the run is resumed; what is in flight is still stored."""
+    """Send nothing more until the run is resumed; answers in flight are still stored."""
     change_run_state(run, (RunState.PLANNING, RunState.RUNNING), RunState.PAUSED, "paused", user)
 
 
@@ -164,19 +162,19 @@ def resume_run(run: Run, *, user: User | None, budget: int | None = None) -> Non
         raise InputRefused("Nothing of this run is left to ask: start a new one.")
     state = RunState.RUNNING if row.started_at else RunState.PLANNING
     change_run_state(run, (RunState.PAUSED, RunState.STOPPED), state, "resumed", user)
-    # What waited for a server that was away is asked now that someone says it is back.
+    # Calls that waited for a server are due now: someone says that it is back.
     waiting.filter(not_before__gt=Now()).update(not_before=None)
 
 
 def cancel_run(run: Run, *, user: User | None) -> None:
-    """Send nothing more; what is in flight is still stored."""
+    """Send nothing more; answers in flight are still stored."""
     change_run_state(run, OPEN_RUN_STATES, RunState.CANCELLED, "cancelled", user)
     look_at_batches_now(run)
 
 
 @transaction.atomic
 def change_run_state(run: Run, states: Sequence[RunState], to: RunState, verb: str, user: User | None) -> None:
-    """Take the run from one of these states to another, as of now; claims look at the state each time."""
+    """Take the run from one of these states to another; claims check the state each time."""
     columns = {"state": to, "finished_at": Now() if to == RunState.CANCELLED else None}
     if to in ACTIVE_RUN_STATES and to != RunState.PAUSED:
         columns["resumed_at"] = Now()
@@ -189,14 +187,13 @@ def change_run_state(run: Run, states: Sequence[RunState], to: RunState, verb: s
 
 
 def describe_run_state(run: Run) -> str:
-    """Its state as a sentence puts it."""
     words = {RunState.PLANNING: "being planned", RunState.RUNNING: "running", RunState.PAUSED: "paused already"}
     return words.get(RunState(run.state), f"{run.state} already")
 
 
 @transaction.atomic
 def change_budget(run: Run, budget: int | None, *, user: User | None) -> None:
-    """Another bound on what the run may spend, in nano-USD; None takes it away."""
+    """Change the limit of what the run may spend, in nano-USD; None removes it."""
     refuse_invalid_budget(run.judge, budget)
     row = Run.objects.select_for_update().get(pk=run.pk)
     if row.state not in OPEN_RUN_STATES:
@@ -210,3 +207,38 @@ def change_budget(run: Run, budget: int | None, *, user: User | None) -> None:
     run.budget = budget
     before, after = ({"budget_usd": None if nano is None else format_exact_usd(nano)} for nano in (row.budget, budget))
     record_event("changed budget", run, user=user, evaluation=run.evaluation, before=before, after=after)
+
+
+@transaction.atomic
+def pause_failing_run(run: Run, reason: str) -> None:
+    """Pause an active run; the first reason is kept."""
+    changed = Run.objects.filter(pk=run.pk, state=RunState.RUNNING).update(state=RunState.PAUSED, stop_reason=reason)
+    if changed:
+        record_event("paused", run, user=None, evaluation=run.evaluation, after={"reason": reason})
+
+
+@transaction.atomic
+def stop_run(run: Run, reason: str) -> None:
+    """End a run that cannot continue until a person fixes the cause; the first reason is kept."""
+    changed = Run.objects.filter(pk=run.pk, state__in=ACTIVE_RUN_STATES).update(
+        state=RunState.STOPPED, stop_reason=reason, finished_at=Now()
+    )
+    if changed:
+        record_event("stopped", run, user=None, evaluation=run.evaluation, after={"reason": reason})
+
+
+@transaction.atomic
+def finish_run(run: Run) -> bool:
+    """End the run if every call of it has its outcome."""
+    if Call.all_rows.filter(run=run, state__in=OPEN_CALL_STATES).exists():
+        return False
+    changed = Run.objects.filter(pk=run.pk, state=RunState.RUNNING).update(state=RunState.DONE, finished_at=Now())
+    if changed:
+        record_event("finished", run, user=None, evaluation=run.evaluation, after=count_calls_by_state(run))
+    return bool(changed)
+
+
+def touch_raters(calls: QuerySet[Call]) -> None:
+    """Mark reports on these calls' judges as out of date; the raters are locked in the order of their judges."""
+    for judge in sorted(calls.order_by().values_list("judge", flat=True).distinct()):
+        Rater.objects.filter(judge=judge).update(verdicts_changed_at=timezone.now())

@@ -1,4 +1,4 @@
-"""A run of one call, which tests a judge on one comparison or response."""
+"""A test call: a run of one call on one comparison or response."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,11 +18,8 @@ JudgeTestSubject = Comparison | Response
 WITH_TEXTS = ("query", "response_a", "response_b")
 
 
-# ---- what it may be about ------------------------------------------------------------------
-
-
 def find_test_subject(judge: Judge, pk: int | None) -> JudgeTestSubject | None:
-    """The comparison or response of this number that the judge can be asked about; without one the first."""
+    """The comparison or response with this id that the judge can be tested on; the first one by default."""
     if judge.is_pointwise:
         responses = testable_responses(judge).select_related("query", "candidate")
         return responses.filter(pk=pk).first() if pk else responses.order_by("pk").first()
@@ -31,33 +28,27 @@ def find_test_subject(judge: Judge, pk: int | None) -> JudgeTestSubject | None:
 
 
 def testable_comparisons(judge: Judge) -> "QuerySet[Comparison]":
-    comparisons: QuerySet[Comparison] = Comparison.objects.filter(evaluation=judge.evaluation_id)
-    return comparisons
+    return Comparison.objects.filter(evaluation=judge.evaluation_id)
 
 
 def testable_responses(judge: Judge) -> "QuerySet[Response]":
-    responses: QuerySet[Response] = Response.objects.filter(query__evaluation=judge.evaluation_id)
-    return responses
+    return Response.objects.filter(query__evaluation=judge.evaluation_id)
 
 
 def neighbouring_subject_ids(judge: Judge, subject: JudgeTestSubject) -> tuple[int | None, int | None]:
-    """The numbers of the one before and the one after, in the order in which people meet them."""
+    """The ids before and after the subject, in review order."""
     if isinstance(subject, Response):
-        return responses_beside(judge, subject)
+        ids = testable_responses(judge).values_list("pk", flat=True)
+        earlier, later = ids.filter(pk__lt=subject.pk), ids.filter(pk__gt=subject.pk)
+        return earlier.order_by("-pk").first(), later.order_by("pk").first()
     pks, shuffle, pk = testable_comparisons(judge).values_list("pk", flat=True), subject.shuffle, subject.pk
     before = pks.filter(Q(shuffle__lt=shuffle) | Q(shuffle=shuffle, pk__lt=pk))
     after = pks.filter(Q(shuffle__gt=shuffle) | Q(shuffle=shuffle, pk__gt=pk))
     return before.order_by("-shuffle", "-pk").first(), after.order_by("shuffle", "pk").first()
 
 
-def responses_beside(judge: Judge, response: Response) -> tuple[int | None, int | None]:
-    pks = testable_responses(judge).values_list("pk", flat=True)
-    before, after = pks.filter(pk__lt=response.pk), pks.filter(pk__gt=response.pk)
-    return before.order_by("-pk").first(), after.order_by("pk").first()
-
-
 def single_call_selection(subject: JudgeTestSubject, shown: ShownOrder) -> SelectionOptions:
-    """The selection of one call: this subject, in this order, repeated where it failed before."""
+    """The options of a run of one call, which repeats it if it failed before."""
     if isinstance(subject, Response):
         return {"response": subject, "ask_failures_again": True}
     orders = RunOrders.SWAPPED if shown == ShownOrder.SWAPPED else RunOrders.AS_STORED
@@ -65,14 +56,11 @@ def single_call_selection(subject: JudgeTestSubject, shown: ShownOrder) -> Selec
 
 
 def find_call_about(judge: Judge, subject: JudgeTestSubject, shown: ShownOrder) -> Call | None:
-    """The call that asked this judge just that, if it was ever planned."""
-    calls = Call.all_rows.filter(judge=judge, sample=0).select_related("run")
+    """The judge's call on this subject in this order, if it exists."""
+    calls = Call.all_rows.filter(judge=judge, sample=0).select_related("run", "judge__evaluation")
     if isinstance(subject, Response):
         return calls.filter(response=subject).first()
     return calls.filter(comparison=subject, shown=shown).first()
-
-
-# ---- what came of it -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -84,13 +72,13 @@ class JudgeTestCall:
 
     @property
     def is_moving(self) -> bool:
-        """Whether more may come: also what a cancelled or stopped run still has in flight."""
+        """Whether more may come, also from requests in flight of a cancelled or stopped run."""
         is_asking = self.call is not None and self.call.state == CallState.RUNNING
         return self.run.state in ACTIVE_RUN_STATES or is_asking
 
     @cached_property
     def attempts(self) -> Sequence[Attempt]:
-        """Its requests; of an answer that was copied, those that were paid for."""
+        """The call's requests; of a copied answer, those of its source."""
         if self.call is None:
             return ()
         paid = self.call.copied_from_id or self.call.pk
@@ -98,7 +86,7 @@ class JudgeTestCall:
 
     @property
     def was_asked_before(self) -> bool:
-        """Whether it has an answer for which this run did not pay."""
+        """Whether another run paid for the answer."""
         return bool(self.attempts) and all(attempt.run_id != self.run.pk for attempt in self.attempts)
 
     @cached_property
@@ -113,7 +101,7 @@ class JudgeTestCall:
 
 
 def find_test_call(run: Run) -> JudgeTestCall | None:
-    """What came of a run that asks about one comparison or response; None for any other run."""
+    """The result of a test run; None for any other run."""
     subject = find_test_subject(run.judge, run.filters.get("response") or run.filters.get("comparison") or -1)
     if subject is None:
         return None

@@ -23,9 +23,9 @@ from evaluations.domain.judges import (
     RunOrders,
     RunState,
 )
+from evaluations.domain.money import parse_budget_usd
 from evaluations.jobs.queue import has_open_job
 from evaluations.judges.calls.reply_reparse import REPARSE, begin_reparse, latest_reparse
-from evaluations.judges.endpoints.prices import parse_budget_usd
 from evaluations.judges.guards import get_run_or_404, may_see_calls
 from evaluations.judges.runs.estimates import RunEstimate, ValueRange, estimate_run
 from evaluations.judges.runs.forms import RetryForm, RunForm, runnable_judges
@@ -44,6 +44,7 @@ from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Run
 from evaluations.models.users import User
 from evaluations.tasks import send_task, work_run
+from evaluations.web.forms import submit_form
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
 
@@ -58,80 +59,80 @@ def run(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @never_cache
 @require_safe
 def run_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The part of the page that changes; the last time it brings what an ended run shows besides."""
+    """The part of the page that changes; at last with what an ended run shows besides."""
     row = get_run_or_404(request, slug, pk)
     context = run_context(request, row)
     if not context["is_moving"]:
         return render(request, "run/_ended.html", context, status=STOP_POLLING)
     if (row.state == RunState.PAUSED) is not ("paused" in request.GET):
-        # Someone else held it or let it go on: other buttons are wanted.
+        # Another person paused or resumed it: the buttons differ.
         return HttpResponse(headers={"HX-Refresh": "true"})
     return render(request, "run/_moving.html", context)
 
 
 @require_POST
 def run_pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    row = get_run_or_404(request, slug, pk, Action.MANAGE)
-    return change_run_and_redirect(request, row, lambda: pause_run(row, user=cast(User, request.user)))
+    return change_run(request, slug, pk, lambda row: pause_run(row, user=cast(User, request.user)))
 
 
 @require_POST
 def run_resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """With a budget, where the form has one."""
-    row = get_run_or_404(request, slug, pk, Action.MANAGE)
+    """Resume the run, with a new budget if the form has one."""
 
-    def go_on() -> None:
-        given = request.POST.get("budget", "").strip()
-        budget = parse_budget_usd(given, "Budget") if given else None
-        resume_run(row, user=cast(User, request.user), budget=budget)
+    def resume(row: Run) -> None:
+        resume_run(row, user=cast(User, request.user), budget=posted_budget(request))
         send_task(work_run, row.pk)
 
-    return change_run_and_redirect(request, row, go_on)
+    return change_run(request, slug, pk, resume)
 
 
 @require_POST
 def run_budget(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Another budget; an empty one takes it away."""
-    row = get_run_or_404(request, slug, pk, Action.MANAGE)
+    """Change the budget; an empty field removes it."""
 
-    def change() -> None:
-        given = request.POST.get("budget", "").strip()
-        budget = parse_budget_usd(given, "Budget") if given else None
-        change_budget(row, budget, user=cast(User, request.user))
+    def change(row: Run) -> None:
+        change_budget(row, posted_budget(request), user=cast(User, request.user))
         messages.success(request, "The budget is changed.")
 
-    return change_run_and_redirect(request, row, change)
+    return change_run(request, slug, pk, change)
 
 
 @require_POST
 def run_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    row = get_run_or_404(request, slug, pk, Action.MANAGE)
-    return change_run_and_redirect(request, row, lambda: cancel_run(row, user=cast(User, request.user)))
+    return change_run(request, slug, pk, lambda row: cancel_run(row, user=cast(User, request.user)))
 
 
-def change_run_and_redirect(request: HttpRequest, row: Run, change: Callable[[], None]) -> HttpResponse:
-    """Back to the run, which says how it stands, once it is changed; its page with the reason where it cannot be."""
+def posted_budget(request: HttpRequest) -> int | None:
+    given = request.POST.get("budget", "").strip()
+    return parse_budget_usd(given, "Budget") if given else None
+
+
+def change_run(request: HttpRequest, slug: str, pk: int, change: Callable[[Run], object]) -> HttpResponse:
+    """Change the run and redirect to its page; if the change is refused, show the page with the reason."""
     try:
-        change()
+        change(get_run_or_404(request, slug, pk, Action.MANAGE))
     except InputRefused as refused:
-        row = get_run_or_404(request, row.evaluation.slug, row.pk)
-        return render(request, "run/run.html", run_context(request, row) | {"refused": str(refused)}, status=422)
-    return redirect("run", row.evaluation.slug, row.pk)
+        return render_refused_run(request, get_run_or_404(request, slug, pk), refused)
+    return redirect("run", slug, pk)
+
+
+def render_refused_run(request: HttpRequest, row: Run, refused: InputRefused) -> HttpResponse:
+    return render(request, "run/run.html", run_context(request, row) | {"refused": str(refused)}, status=422)
 
 
 def run_context(request: HttpRequest, row: Run) -> dict[str, Any]:
-    told = measure_run_progress(row)
+    progress = measure_run_progress(row)
     is_active = row.state in ACTIVE_RUN_STATES
     return {
         "page": "runs",
         "evaluation": row.evaluation,
         "run": row,
-        "progress": told,
+        "progress": progress,
         "is_active": is_active,
         "tiles": tiles_of(told, is_active),
         "batches": row.batches.order_by("pk") if row.channel == RunChannel.BATCH else [],
-        # A run that was cancelled or stopped still has answers on their way.
-        "is_moving": is_active or told.counts[CallState.RUNNING] > 0,
+        # A cancelled or stopped run may still have requests in flight.
+        "is_moving": is_active or progress.counts[CallState.RUNNING] > 0,
         "sees_calls": may_see_calls(request, row.evaluation),
         "quota": exhausted_quota(row),
     } | reparse_context(row.judge)
@@ -159,7 +160,7 @@ def tiles_of(told: RunProgress, is_active: bool) -> list[Tile]:
 
 
 def exhausted_quota(row: Run) -> Endpoint | None:
-    """The endpoint while a quota of it is used up: the run waits until then."""
+    """The endpoint whose exhausted quota the run waits for, if any."""
     endpoint = row.judge.endpoint
     is_waiting = endpoint is not None and endpoint.paused_until is not None and endpoint.paused_until > timezone.now()
     return endpoint if is_waiting and endpoint and endpoint.pause_reason else None
@@ -181,7 +182,7 @@ class JudgeEstimate:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_new(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form with what it would do; with ``?judge=…`` and the other fields, what those would do."""
+    """The form with an estimate; ``?judge=…`` and the other fields fill it in."""
     user = cast(User, request.user)
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     if request.method != "POST":
@@ -189,17 +190,11 @@ def run_new(request: HttpRequest, slug: str) -> HttpResponse:
             request, evaluation, RunForm(initial=request.GET.dict(), evaluation=evaluation), request.GET
         )
     form = RunForm(request.POST, evaluation=evaluation)
-    if form.is_valid() and (runs := start_panel_from_form(form, user)):
-        return redirect_to_started_runs(request, runs)
+    if form.is_valid():
+        runs = submit_form(form, start_panel, list(form.cleaned_data["judge"]), user=user, **form.options())
+        if runs:
+            return redirect_to_started_runs(request, runs)
     return render_run_form(request, evaluation, form, request.POST, status=422)
-
-
-def start_panel_from_form(form: RunForm, user: User) -> list[Run]:
-    try:
-        return start_panel(list(form.cleaned_data["judge"]), user=user, **form.options())
-    except InputRefused as refused:
-        form.add_error(None, str(refused))
-        return []
 
 
 def redirect_to_started_runs(request: HttpRequest, runs: Sequence[Run]) -> HttpResponse:
@@ -234,7 +229,7 @@ def render_run_form(
 
 
 def is_usable_filter(one: Slice) -> bool:
-    """Whether everything that it names is still there: starting says in words what is not."""
+    """Whether everything that the filter names still exists; starting a run reports what does not."""
     try:
         filter_evaluation(one.evaluation, one.wanted)
     except InputRefused:
@@ -243,7 +238,7 @@ def is_usable_filter(one: Slice) -> bool:
 
 
 def selected_judges(judges: Sequence[Judge], given: QueryDict) -> list[Judge]:
-    """Those that were named; before anything was, the newest."""
+    """The chosen judges; the newest one before any was chosen."""
     wanted = set(given.getlist("judge"))
     if not wanted and not given:
         return list(judges[:1])
@@ -251,7 +246,7 @@ def selected_judges(judges: Sequence[Judge], given: QueryDict) -> list[Judge]:
 
 
 def estimate_options(given: QueryDict) -> dict[str, Any]:
-    """What these fields would make; where one is not filled in properly, its default."""
+    """The run options in these fields; invalid fields count as their defaults."""
     orders = given.get("orders")
     return {
         "orders": orders if orders in set(RunOrders) else RunOrders.BOTH,
@@ -268,7 +263,7 @@ def parse_positive_number(given: str | None, *, most: int) -> int | None:
 
 
 def sum_estimates(estimates: Sequence[RunEstimate]) -> dict[str, Any]:
-    """The sums of a panel. One unknown price makes the whole unknown, where there is something to buy at it."""
+    """The sums of a panel. One unknown price makes the total unknown, if it has calls to buy."""
     costs = [one.cost for one in estimates if one.calls]
     known = [cost for cost in costs if cost is not None]
     whole_cost = ValueRange(sum(cost.low for cost in known), sum(cost.high for cost in known))
@@ -278,7 +273,7 @@ def sum_estimates(estimates: Sequence[RunEstimate]) -> dict[str, Any]:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_reread(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Begins it; asked with GET, how far it is, as the part of the run's page that polls."""
+    """Begin a re-parse; a GET returns its progress, as the polled part of the run's page."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE if request.method == "POST" else Action.SEE_ALL)
     if request.method != "POST":
         return render(
@@ -287,36 +282,30 @@ def run_reread(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     try:
         calls = begin_reparse(row.judge, user=cast(User, request.user)).calls
     except InputRefused as refused:
-        return render(request, "run/run.html", run_context(request, row) | {"refused": str(refused)}, status=422)
+        return render_refused_run(request, row, refused)
     messages.success(request, f"The stored replies are read again: {calls:,} call{'s' if calls > 1 else ''}.")
     return redirect("run", slug, pk)
 
 
-# No usable answer was paid for: asked again unless something else is chosen.
+# No usable answer was paid for: preselected for a retry.
 UNPAID_STATES = (CallState.FAILED, CallState.CANCELLED)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """A new run of the judge of this one; the failed calls of its other runs are asked with them."""
+    """Start a new run of the same judge; failed calls of its other runs are asked again as well."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE)
     if request.method != "POST":
         return render_retry_form(request, row, RetryForm(initial=request.GET.dict()), request.GET)
     form = RetryForm(request.POST)
-    if form.is_valid() and (run := start_retry_from_form(form, row, cast(User, request.user))):
-        send_task(work_run, run.pk)
-        messages.success(request, f"“{row.judge.name}” is asked again.")
-        return redirect("run", slug, run.pk)
+    if form.is_valid():
+        states, budget = form.cleaned_data["states"], form.cleaned_data["budget"]
+        user = cast(User, request.user)
+        if run := submit_form(form, start_run, row.judge, user=user, only_states=states, budget=budget):
+            send_task(work_run, run.pk)
+            messages.success(request, f"“{row.judge.name}” is asked again.")
+            return redirect("run", slug, run.pk)
     return render_retry_form(request, row, form, request.POST, status=422)
-
-
-def start_retry_from_form(form: RetryForm, row: Run, user: User) -> Run | None:
-    chosen = form.cleaned_data
-    try:
-        return start_run(row.judge, user=user, only_states=chosen["states"], budget=chosen["budget"])
-    except InputRefused as refused:
-        form.add_error(None, str(refused))
-        return None
 
 
 def render_retry_form(
@@ -339,7 +328,7 @@ def render_retry_form(
 
 
 def selected_states(counts: dict[str, int], given: QueryDict) -> Sequence[str]:
-    """The states that were named; before any was, those in which nothing usable was paid for."""
+    """The chosen states; those without a paid answer before any was chosen."""
     wanted = given.getlist("states") if given else [state.value for state in UNPAID_STATES]
     return [state for state in RETRYABLE_STATES if state in wanted and counts.get(state)]
 
@@ -361,7 +350,7 @@ def runs(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def runs_by_panel(listed: Sequence[Run]) -> list[list[dict[str, Any]]]:
-    """The runs as they were started: one alone, or those of a panel, each with how far it is."""
+    """The runs grouped by panel, each with its progress."""
     counts = count_calls_of_runs(run.pk for run in listed)
     unknown = find_runs_of_unknown_cost(listed)
     rows = [run_row(run, counts[run.pk]) | {"cost_unknown": run.pk in unknown} for run in listed]

@@ -36,7 +36,7 @@ from evaluations.llm.exchange import (
 from evaluations.llm.token_usage import object_member, parse_reasoning_tokens, parse_token_count
 
 ANTHROPIC_VERSION: Final = "2023-06-01"
-# What is sent where the judge has no limit. Every model that is offered takes it, and a reply with thoughts fits.
+# Sent if the judge has no limit. Every offered model takes it, and it fits a reply with its thinking.
 DEFAULT_MAX_TOKENS: Final = 16_000
 THINKING: Final = "thinking"
 STOP_REASONS: Final = {"end_turn": "stop", "stop_sequence": "stop"}
@@ -48,9 +48,6 @@ ACCESS_REGAINED: Final = re.compile(r"regain access on (\d{4})-(\d\d)-(\d\d)(?: 
 def anthropic_base_url(given: str) -> str:
     given = given.removesuffix("/messages")
     return given if urlsplit(given).path else f"{given}/v1"
-
-
-# ---- the request ---------------------------------------------------------------------------
 
 
 def build_anthropic_body(request: Request) -> dict[str, Any]:
@@ -71,7 +68,7 @@ def build_anthropic_body(request: Request) -> dict[str, Any]:
 
 
 def merge_turns(messages: list[Message]) -> list[Message]:
-    """The conversation, with no turn empty and no two in a row by one role, as the API wants it."""
+    """The conversation without empty turns, and without two turns in a row by one role: the API refuses both."""
     joined: list[Message] = []
     for message in messages:
         if not message["content"].strip():
@@ -104,7 +101,7 @@ def anthropic_output_format(request: Request) -> dict[str, Any]:
 
 
 def strip_number_bounds(schema: Any) -> Any:
-    """The schema without bounds of numbers, which are refused; the reader of the reply keeps to them."""
+    """The schema without bounds of numbers, which are refused; the reply parser checks them."""
     if isinstance(schema, list):
         return [strip_number_bounds(one) for one in schema]
     if not isinstance(schema, Mapping):
@@ -117,11 +114,8 @@ def strip_number_bounds(schema: Any) -> Any:
     }
 
 
-# ---- the answer ----------------------------------------------------------------------------
-
-
 def parse_anthropic_answer(answered: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
-    """The text of a message; what it thought is kept apart. None where there is no message."""
+    """The text of a message, its thinking kept apart; None if there is no message."""
     content, why = answered.get("content"), content_text(answered.get("stop_reason"))
     if not isinstance(content, list):
         return None
@@ -139,7 +133,7 @@ def parse_anthropic_answer(answered: Mapping[str, Any], headers: Headers, reques
 
 
 def parse_anthropic_usage(usage: Mapping[str, Any]) -> Usage:
-    """``input_tokens`` are those that were neither read from the cache nor written to it."""
+    """``input_tokens`` are those neither read from the cache nor written to it."""
     rest, read_ones = (
         parse_token_count(usage.get("input_tokens")),
         parse_token_count(usage.get("cache_read_input_tokens")),
@@ -154,26 +148,23 @@ def parse_anthropic_usage(usage: Mapping[str, Any]) -> Usage:
     )
 
 
-# ---- errors --------------------------------------------------------------------------------
-
-
-def classify_anthropic_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
-    why = said.message
-    if said.states(("api usage limits",)):
-        return classify_spend_limit(why, known)
-    if said.status == 429 and said.states(("long context",)):
-        return RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for this account: {why}", **known)
+def classify_anthropic_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    why = error.message
+    if error.states(("api usage limits",)):
+        return classify_spend_limit(error)
+    if error.status == 429 and error.states(("long context",)):
+        return RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for this account: {why}", **error.kept)
     if found := LIMIT_REFUSED.search(why):
         return StopRun(
             f"The model writes {found[1]} tokens at most: make a judge with this limit or a lower one. It says: {why}",
-            **known,
+            **error.kept,
         )
-    return classify_refused_part(said, request, known) if said.status == 400 else None
+    return classify_refused_part(error, request) if error.status == 400 else None
 
 
-def classify_spend_limit(why: str, known: Mapping[str, Any]) -> LLMError:
-    """A limit that the account's owner set: wait where it is lifted soon, else a person must raise it."""
+def classify_spend_limit(error: ErrorBody) -> LLMError:
+    """A limit that the account's owner set: wait if it is lifted soon, else a person must raise it."""
+    why = error.message
     if found := ACCESS_REGAINED.search(why):
         year, month, day, hour, minute = (int(part or 0) for part in found.groups())
         try:
@@ -181,25 +172,25 @@ def classify_spend_limit(why: str, known: Mapping[str, Any]) -> LLMError:
         except ValueError:
             after = MAX_PAUSE_SECONDS
         if 0 < after < MAX_PAUSE_SECONDS:
-            return QuotaExhausted(f"The account's limit is reached. It says: {why}", after=after, **known)
+            return QuotaExhausted(f"The account's limit is reached. It says: {why}", after=after, **error.kept)
     return StopRun(
         f"The account's own limit is reached: raise it in the provider's console and resume the run. It says: {why}",
-        **known,
+        **error.kept,
     )
 
 
-def classify_refused_part(said: ErrorBody, request: Request, known: Mapping[str, Any]) -> LLMError | None:
-    """A part of the request that this model does not know, in the API's own names."""
-    why, words = said.message, said.message.lower()
+def classify_refused_part(error: ErrorBody, request: Request) -> LLMError | None:
+    """A part of the request that this model refuses, by the API's own names."""
+    why, words = error.message, error.message.lower()
     if request.shape == ReplyShape.JSON_SCHEMA and words.startswith(("output_config: ", "output_format")):
-        return FormatRefused(request.shape, f"The model does not take structured output: {why}", **known)
+        return FormatRefused(request.shape, f"The model does not take structured output: {why}", **error.kept)
     if not request.sends("reasoning_effort") or "temperature" in words:
         return None
     if "thinking" in words and "adaptive" in str(anthropic_thinking(request)):
-        return SettingRefused(THINKING, f"The model does not take adaptive thinking: {why}", **known)
+        return SettingRefused(THINKING, f"The model does not take adaptive thinking: {why}", **error.kept)
     if words.startswith("output_config: ") or "effort" in words or "thinking" in words:
         return SettingRefused(
-            "reasoning_effort", f"The model does not take this judge's reasoning_effort: {why}", **known
+            "reasoning_effort", f"The model does not take this judge's reasoning_effort: {why}", **error.kept
         )
     return None
 

@@ -1,4 +1,4 @@
-"""The protocol of OpenAI's Chat Completions, which most servers speak: the body of a request, and of an answer."""
+"""OpenAI's Chat Completions protocol, which most servers speak: the body of a request, and of an answer."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -15,19 +15,18 @@ from evaluations.llm.token_usage import object_member, parse_usage
 TEXT_PART_TYPES: Final = ("text", "output_text")  # the kinds of parts that are the reply
 REASONING_PART_TYPES: Final = ("thinking", "reasoning", "thought", "reasoning_text", "summary_text")
 MIN_LOGPROB: Final = -9999.0
-# What servers say instead of content_filter and of length.
+# Servers' words for content_filter and for length.
 FILTERED_REASONS: Final = (
     *("content_filter", "content_filtered", "safety", "recitation", "prohibited_content", "blocklist", "spii"),
     *("sensitive", "refusal", "guardrail_intervened", "image_safety"),
 )
 LENGTH_REASONS: Final = ("max_tokens", "model_length", "model_context_window_exceeded", "max_output_tokens")
-# How many likely tokens are asked for at each place of a reply: a rubric has few labels, but a label has spellings.
+# Likely tokens requested per position: a rubric has few labels, but each has several spellings.
 TOP_LOGPROBS: Final = 20
-FEW_LOGPROBS: Final = 5  # where a server does not take so many
-# Why a model stopped that did not come to its end.
+FEW_LOGPROBS: Final = 5  # for servers that do not take so many
+# Finish reasons of broken-off replies.
 ABORTED_REASONS: Final = ("error", "network_error", "insufficient_system_resource")
-
-# What many servers say in the same words.
+# Words that many servers share.
 CHAT_ERROR_WORDS: Final = ErrorWords(
     format=(
         *("response_format", "response format", "json_schema", "json schema", "json_object", "structured output"),
@@ -69,13 +68,8 @@ CHAT_ERROR_WORDS: Final = ErrorWords(
         *("tokens_per_day", "requests_per_day", "/ day", "/ month", "usage limit reached", "limit will reset at"),
     ),
     budget=(
-        "budget has been exceeded",
-        "budget_exceeded",
-        "exceededbudget",
-        "exceeded budget",
-        "over budget",
-        "max budget:",
-        "max budget for",
+        *("budget has been exceeded", "budget_exceeded", "exceededbudget", "exceeded budget", "over budget"),
+        *("max budget:", "max budget for"),
     ),
     rate=("rate limit", "rate_limit", "ratelimit", "too many requests", "throttl"),
     key=(
@@ -97,21 +91,13 @@ CHAT_ERROR_WORDS: Final = ErrorWords(
         *("unsupported role: system", "role 'system'", "role: system"),
     ),
     refused=(
-        "jinja",
-        "validation error",
-        "validation_error",
-        "parse grammar",
-        "parsing grammar",
-        "invalid json schema",
+        *("jinja", "validation error", "validation_error", "parse grammar", "parsing grammar", "invalid json schema"),
     ),
     busy=("context size has been exceeded", "no slots available", "maximum pending requests", "server overloaded"),
     template=("jinja", "chat template"),
     retry=("overloaded", "temporarily unavailable", "server is busy"),
     remedy=("must be verified", "only supported in v1/responses", "v1/responses", "not a chat model"),
 )
-
-
-# ---- the request ---------------------------------------------------------------------------
 
 
 def build_chat_body(
@@ -121,7 +107,7 @@ def build_chat_body(
     format_of: Callable[[Request], dict[str, Any]] | None = None,
     top_logprobs: int = TOP_LOGPROBS,
 ) -> dict[str, Any]:
-    """The body of a request: what the judge sets and its model takes, by the protocol's names."""
+    """The body of a request: the judge's settings that the model takes, by the protocol's names."""
     given: dict[str, Any] = {"model": request.model, "messages": request_messages(request)}
     if request.sends("temperature"):
         given["temperature"] = request.temperature
@@ -137,12 +123,12 @@ def build_chat_body(
 
 
 def limit_name_by_effort(request: Request) -> str:
-    """Models that take an effort count their reasoning as well, and know the limit by one name alone."""
+    """Models with a reasoning effort count reasoning as well, and know the limit by one name only."""
     return "max_completion_tokens" if request.reasoning_effort else "max_tokens"
 
 
 def limit_name_max_tokens(request: Request) -> str:
-    """The one name that servers of one's own all know; some pass over the newer one in silence."""
+    """The name that all self-hosted servers know; some ignore the newer one silently."""
     return "max_tokens"
 
 
@@ -154,7 +140,7 @@ def build_response_format(request: Request) -> dict[str, Any]:
 
 
 def request_messages(request: Request) -> list[Message]:
-    """The messages; the system text at the head of the first user turn where the model has no system role."""
+    """The messages; the system text leads the first user turn if the model has no system role."""
     return fold_system_message(request.messages) if request.sent_as.system_folded else list(request.messages)
 
 
@@ -166,9 +152,6 @@ def fold_system_message(messages: Sequence[Message]) -> list[Message]:
     return [{"role": "user", "content": f"{system}\n\n{others[0]['content']}"}, *others[1:]]
 
 
-# ---- the answer ----------------------------------------------------------------------------
-
-
 def parse_chat_answer(
     body: Mapping[str, Any],
     headers: Headers,
@@ -176,9 +159,9 @@ def parse_chat_answer(
     *,
     cost: Callable[[Mapping[str, Any], Headers], int | None] = lambda usage, headers: None,
 ) -> Answer | None:
-    """The first choice of a completion; None where there is none, or where the model broke off.
+    """The first choice of a completion; None if there is none, or if the model broke off.
 
-    An empty list of choices is a filter's work.
+    An empty list of choices means that a filter blocked the reply.
     """
     usage = object_member(body, "usage")
     counted = parse_usage(usage, cost(usage, headers))
@@ -187,7 +170,7 @@ def parse_chat_answer(
         return blocked_answer(body, counted) if is_blocked_completion(body) else None
     message = choice.get("message")
     finish_reason = normalise_finish_reason(content_text(choice.get("finish_reason")))
-    if finish_reason:  # a filter, or thoughts that used up the limit, often leave no message
+    if finish_reason:  # filters, and reasoning that used up the limit, often leave no message
         message = message or {}
     if not isinstance(message, dict) or finish_reason in ABORTED_REASONS:
         return None
@@ -206,12 +189,12 @@ def parse_chat_answer(
 def chat_parser_with_cost(
     cost: Callable[[Mapping[str, Any], Headers], int | None],
 ) -> Callable[[Mapping[str, Any], Headers, Request], Answer | None]:
-    """The reader of a server that says in its own way what it charged."""
+    """The parser for a server that reports costs in its own way."""
     return partial(parse_chat_answer, cost=cost)
 
 
 def is_blocked_completion(body: Mapping[str, Any]) -> bool:
-    """Whether a body without a choice is that of a completion, as a filter leaves it, and not of something else."""
+    """Whether a body without choices is a completion that a filter blocked."""
     is_completion = bool(body.get("model")) or bool(object_member(body, "usage")) or "promptFeedback" in body
     return is_completion and body.get("choices") in (None, [])
 
@@ -223,7 +206,7 @@ def blocked_answer(body: Mapping[str, Any], usage: Usage) -> Answer:
 
 
 def message_reasoning(message: Mapping[str, Any]) -> str:
-    """What the model thought, where the server tells it apart: never read for a verdict."""
+    """The model's reasoning, if the server separates it; never read for a verdict."""
     for name in ("reasoning_content", "reasoning", "thinking"):
         if isinstance(message.get(name), str) and message[name]:
             return replace_unstorable(message[name])
@@ -234,7 +217,7 @@ def message_reasoning(message: Mapping[str, Any]) -> str:
 
 
 def part_reasoning(part: Mapping[str, Any]) -> str:
-    """The thoughts of one part of a message; "" where it is of another kind."""
+    """The reasoning in one part of a message; "" if it is of another kind."""
     kind = str(part.get("type", ""))
     if not (part.get("thought") or kind.partition(".")[0] in REASONING_PART_TYPES):
         return ""
@@ -248,8 +231,8 @@ def part_reasoning(part: Mapping[str, Any]) -> str:
 
 
 def normalise_finish_reason(given: str) -> str:
-    """Why the model stopped, in the protocol's word where the server has one of its own for a filter or a limit."""
-    word = given.partition(":")[0].strip().lower()  # some say after a colon what was found
+    """Why the model stopped, in the protocol's word for filters and limits."""
+    word = given.partition(":")[0].strip().lower()  # some servers add details after a colon
     if word in FILTERED_REASONS:
         return "content_filter"
     return "length" if word in LENGTH_REASONS else given[:40]
@@ -262,9 +245,9 @@ def first_chat_choice(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def content_text(given: Any) -> str:
-    """What stands where text should: the text parts of a list, other JSON as it is written, nothing as nothing.
+    """The text parts of a list, other JSON as written, "" for nothing.
 
-    A part of another kind, such as what the model thought, is not text although it holds some.
+    Parts of other kinds, such as reasoning, are not text although they contain some.
     """
     if given is None:
         return ""
@@ -276,11 +259,8 @@ def content_text(given: Any) -> str:
     return replace_unstorable(given if isinstance(given, str) else json.dumps(given))
 
 
-# ---- probabilities -------------------------------------------------------------------------
-
-
 def choice_tokens(choice: Mapping[str, Any]) -> tuple[ReplyToken, ...]:
-    """The reply's tokens with their probabilities; none where the server sent none, or not of this form."""
+    """The reply's tokens with their probabilities; empty if the server sent none of this form."""
     given = object_member(choice, "logprobs").get("content")
     try:
         return tuple(parse_token(one) for one in given or ())
@@ -294,13 +274,13 @@ def parse_token(given: Mapping[str, Any]) -> ReplyToken:
 
 
 def token_bytes(token: Mapping[str, Any]) -> bytes:
-    """A token may be half a character: its bytes tell, its text does not."""
+    """The token's bytes: a token may be half a character, which its text does not show."""
     given = token.get("bytes")
     return bytes(given) if isinstance(given, list) else str(token["token"]).encode(errors="replace")
 
 
 def token_logprob(token: Mapping[str, Any]) -> float:
-    """At most certain, and at least as likely as what no database would take for a number: minus infinity."""
+    """The log probability, clipped to [MIN_LOGPROB, 0]: databases take no minus infinity."""
     logprob = float(token["logprob"])
     if isnan(logprob):
         raise ValueError

@@ -1,4 +1,4 @@
-"""OpenRouter, LiteLLM: gateways that pass on the answers, the errors of other providers."""
+"""OpenRouter and LiteLLM: gateways that pass on answers and errors of other providers."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,14 +21,13 @@ from evaluations.llm.exchange import (
 )
 from evaluations.llm.token_usage import object_member, parse_nano_usd
 
-# What may be left out where nobody serves the model with all that was asked for, what matters least first.
+# Settings to omit if no provider serves the model with all of them, the least important first.
 DROPPABLE_SETTINGS: Final = ("logprobs", "seed", "reasoning_effort", "temperature")
-
-DAILY_LIMIT_WAIT_SECONDS: Final = 3600.0  # a daily limit of a key ends at midnight: looked at again every hour
+DAILY_LIMIT_WAIT_SECONDS: Final = 3600.0  # a key's daily limit ends at midnight: checked every hour
 
 
 def build_openrouter_body(request: Request) -> dict[str, Any]:
-    """The effort is a part of an object of its own; the limit has one name for all models."""
+    """The effort is nested in an object; the limit has one name for all models."""
     given = build_chat_body(request, limit_name=lambda request: "max_tokens")
     if effort := given.pop("reasoning_effort", None):
         given = {"reasoning": {"effort": effort}, **given}
@@ -36,7 +35,7 @@ def build_openrouter_body(request: Request) -> dict[str, Any]:
 
 
 def openrouter_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
-    """What was charged; with a key of one's own the provider's bill comes beside OpenRouter's fee."""
+    """The amount charged; with one's own key, the provider's bill plus OpenRouter's fee."""
     fee = parse_nano_usd(usage.get("cost"))
     if not usage.get("is_byok"):
         return fee
@@ -44,26 +43,26 @@ def openrouter_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
     return None if upstream is None else upstream + (fee or 0)
 
 
-def openrouter_inner_error(said: ErrorBody) -> ErrorBody:
+def openrouter_inner_error(error: ErrorBody) -> ErrorBody:
     """The provider's error, with the status that the provider gave it."""
-    raw = openrouter_metadata(said).get("raw")
+    raw = openrouter_metadata(error).get("raw")
     given = parse_embedded_object(raw) if isinstance(raw, str) else raw
     codes = [one.get(name) for one in openrouter_error_objects(given) for name in ("code", "status")]
     statuses = [int(str(code)) for code in codes if str(code).isdecimal() and 400 <= int(str(code)) < 500]
-    if statuses and said.status != 429:
-        return replace(said, status=statuses[-1], is_known_status=True)
-    return as_refused_request(said) if raw else said
+    if statuses and error.status != 429:
+        return replace(error, status=statuses[-1], is_known_status=True)
+    return as_refused_request(error) if raw else error
 
 
-def as_refused_request(said: ErrorBody) -> ErrorBody:
-    """A provider's no to this prompt, which a gateway passes on as a fault of its own."""
-    is_no = said.states((*CHAT_ERROR_WORDS.filter, *CHAT_ERROR_WORDS.context, *CHAT_ERROR_WORDS.too_long))
-    return replace(said, status=400, is_known_status=True) if said.status >= 500 and is_no else said
+def as_refused_request(error: ErrorBody) -> ErrorBody:
+    """Turn a 5xx into a 400 if the provider refused this prompt, which gateways pass on as a fault of their own."""
+    is_no = error.states((*CHAT_ERROR_WORDS.filter, *CHAT_ERROR_WORDS.context, *CHAT_ERROR_WORDS.too_long))
+    return replace(error, status=400, is_known_status=True) if error.status >= 500 and is_no else error
 
 
-def openrouter_metadata(said: ErrorBody) -> Mapping[str, Any]:
-    """What OpenRouter adds to an error, wherever the error stands."""
-    given = parse_json_object(said.body)
+def openrouter_metadata(error: ErrorBody) -> Mapping[str, Any]:
+    """What OpenRouter adds to an error, wherever the error is nested."""
+    given = parse_json_object(error.body)
     found = [
         object_member(one, "metadata") for one in openrouter_error_objects(given) if object_member(one, "metadata")
     ]
@@ -83,36 +82,39 @@ def openrouter_error_objects(given: Any) -> Iterator[Mapping[str, Any]]:
         yield from openrouter_error_objects(one)
 
 
-def classify_openrouter_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    metadata = openrouter_metadata(said)
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+def classify_openrouter_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    metadata = openrouter_metadata(error)
     provider = metadata.get("provider_name")
-    if said.status == 403 and ("flagged_input" in metadata or metadata.get("reasons")):
-        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {said.message}", **known)
-    if said.status == 403 and said.states(("key limit exceeded (daily",)):
+    if error.status == 403 and ("flagged_input" in metadata or metadata.get("reasons")):
+        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {error.message}", **error.kept)
+    if error.status == 403 and error.states(("key limit exceeded (daily",)):
         return QuotaExhausted(
-            f"The endpoint's quota is used up. It says: {said.message}", after=DAILY_LIMIT_WAIT_SECONDS, **known
+            f"The endpoint's quota is used up. It says: {error.message}",
+            after=DAILY_LIMIT_WAIT_SECONDS,
+            **error.kept,
         )
-    if said.status == 402 and headers.get("retry-after", "").strip().isdecimal():
+    if error.status == 402 and headers.get("retry-after", "").strip().isdecimal():
         after = float(headers["retry-after"])
-        return Retry(f"The server answered 402: {said.message}", after=after, busy=True, **known)
-    if said.status == 401 and isinstance(provider, str) and provider:
+        return Retry(f"The server answered 402: {error.message}", after=after, busy=True, **error.kept)
+    if error.status == 401 and isinstance(provider, str) and provider:
         return StopRun(
             f"{provider} refused the key that OpenRouter has for it: replace it in OpenRouter's provider keys (BYOK) "
-            f"and resume the run. It says: {said.message}",
-            **known,
+            f"and resume the run. It says: {error.message}",
+            **error.kept,
         )
-    if said.states(("requested parameters",)) and request.shape == ReplyShape.TEXT:
-        return classify_no_provider(said, request, known)
+    if error.states(("requested parameters",)) and request.shape == ReplyShape.TEXT:
+        return classify_no_provider(error, request)
     return None
 
 
-def classify_no_provider(said: ErrorBody, request: Request, known: Mapping[str, Any]) -> LLMError | None:
-    """Nobody serves the model with all these settings, and which of them is too much is not said."""
+def classify_no_provider(error: ErrorBody, request: Request) -> LLMError | None:
+    """No provider serves the model with all these settings; the error does not say which one is too much."""
     setting = next((name for name in DROPPABLE_SETTINGS if request.sends(name)), None)
     if setting is None:
         return None
-    return SettingRefused(setting, f"Nobody serves the model with this judge's {setting}: {said.message}", **known)
+    return SettingRefused(
+        setting, f"Nobody serves the model with this judge's {setting}: {error.message}", **error.kept
+    )
 
 
 OPENROUTER_ADAPTER: Final = Adapter(
@@ -134,40 +136,35 @@ OPENROUTER_ADAPTER: Final = Adapter(
 
 # An error of the provider behind the proxy, and not of the proxy.
 UPSTREAM_EXCEPTION: Final = re.compile(r"\b(\w+)Exception - ")
-
 NO_ACCESS_WORDS: Final = (
-    "not allowed to access model",
-    "model_access_denied",
-    "can only access models",
-    "not allowed to call",
+    *("not allowed to access model", "model_access_denied", "can only access models", "not allowed to call"),
 )
 
 
 def litellm_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
-    """What the proxy reckons; nothing is also said for a model whose price it does not know, unless it was cached."""
-    told = parse_nano_usd(headers.get("x-litellm-response-cost"))
-    return told if told or headers.get("x-litellm-cache-key") else None
+    """The proxy's cost; 0 also means an unknown price, unless the answer was cached."""
+    cost = parse_nano_usd(headers.get("x-litellm-response-cost"))
+    return cost if cost or headers.get("x-litellm-cache-key") else None
 
 
-def litellm_inner_error(said: ErrorBody) -> ErrorBody:
-    """The proxy answers 500 for an error of a provider that it does not know."""
-    return as_refused_request(said) if UPSTREAM_EXCEPTION.search(said.body) else said
+def litellm_inner_error(error: ErrorBody) -> ErrorBody:
+    """The proxy answers 500 for provider errors that it does not know."""
+    return as_refused_request(error) if UPSTREAM_EXCEPTION.search(error.body) else error
 
 
-def classify_litellm_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
-    if said.status in (400, 401, 403) and said.states(NO_ACCESS_WORDS):
+def classify_litellm_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    if error.status in (400, 401, 403) and error.states(NO_ACCESS_WORDS):
         return StopRun(
             f"The key may not use the model “{request.model}” at {server.base_url}: have it allowed there, or make a "
-            f"judge with another model. It says: {said.message}",
-            **known,
+            f"judge with another model. It says: {error.message}",
+            **error.kept,
         )
-    upstream = UPSTREAM_EXCEPTION.search(said.body)
-    if said.status == 401 and upstream and not said.states(("proxy server token",)):
+    upstream = UPSTREAM_EXCEPTION.search(error.body)
+    if error.status == 401 and upstream and not error.states(("proxy server token",)):
         return StopRun(
             f"{upstream[1]} refused the key that the gateway {server.base_url} has for it: have it replaced there and "
-            f"resume the run. It says: {said.message}",
-            **known,
+            f"resume the run. It says: {error.message}",
+            **error.kept,
         )
     return None
 

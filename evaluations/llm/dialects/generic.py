@@ -8,6 +8,7 @@ https://docs.mistral.ai/api, https://developers.cloudflare.com/workers-ai/platfo
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from evaluations.domain.judges import Dialect
@@ -24,7 +25,7 @@ from evaluations.llm.error_body import ErrorBody
 from evaluations.llm.exchange import Answer, LLMError, Request, Retry, Server, StopRun
 from evaluations.llm.token_usage import object_member, parse_nano_usd
 
-# What providers say that have no dialect of their own.
+# Words of providers without a dialect of their own.
 OTHER_ERROR_WORDS: Final = ErrorWords(
     too_long=(
         "`inputs` tokens",  # TGI: `inputs` tokens + `max_new_tokens` must be <= 4096
@@ -43,7 +44,7 @@ OTHER_ERROR_WORDS: Final = ErrorWords(
     model=("unknown_model", "模型不存在", "not found for account"),
     rate=("并发数过高", "频率过高", "速率限制", "访问量过大"),
 )
-# Where a number says what a status of the protocol says: those of Zhipu stand in an error, those of MiniMax in a 200.
+# Codes that mean a status of the protocol: Zhipu's are in an error, MiniMax's in a body of status 200.
 ZHIPU_CODES: Final = {
     **dict.fromkeys(("1301",), (400, "content_filter")),
     **dict.fromkeys(("1261",), (400, "context_length_exceeded")),
@@ -62,26 +63,26 @@ MINIMAX_CODES: Final = {
     **dict.fromkeys((2056,), (429, "requests_per_day")),
     **dict.fromkeys((1042, 2013), (400, "invalid_params")),
 }
-TRANSIENT_STATUS: Final = 503  # any other number of MiniMax is a fault of its own
+TRANSIENT_STATUS: Final = 503  # any other code of MiniMax is a fault of its own
 SUCCESS_CODES: Final = (0, 200, "0", "200", "", None)
 
 
 def perplexity_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
-    """Perplexity gives a sum with its parts, among them what a search costs beside the tokens."""
+    """Perplexity reports a total with its parts, search included."""
     return parse_nano_usd(object_member(usage, "cost").get("total_cost"))
 
 
 def unmarked_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """An error that stands in a 200 without being called one: a number and a sentence, or a list of faults."""
+    """An error in a body of status 200 without an ``error`` member: a code with a message, or a list of faults."""
     if body.get("choices"):
         return None
-    told = object_member(body, "base_resp")
-    number = told.get("status_code")
+    base = object_member(body, "base_resp")
+    number = base.get("status_code")
     if number not in SUCCESS_CODES:
         status, kind = (
             MINIMAX_CODES.get(number, (TRANSIENT_STATUS, "")) if isinstance(number, int) else (TRANSIENT_STATUS, "")
         )
-        return {"code": status, "type": kind, "message": told.get("status_msg") or f"status {number}"}
+        return {"code": status, "type": kind, "message": base.get("status_msg") or f"status {number}"}
     if body.get("errors") and body.get("success") is not True:
         return {"errors": body["errors"]}
     code = body.get("code", body.get("status_code", body.get("error_code")))
@@ -91,39 +92,31 @@ def unmarked_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return {"message": body["fault"]} if body.get("fault") else None
 
 
-def zhipu_inner_error(said: ErrorBody) -> ErrorBody:
-    """Zhipu's number as the status and the word that all dialects have for it."""
-    numbers = [number for number in said.code.split() if number in ZHIPU_CODES]
-    if not numbers or not 400 <= said.status < 500:
-        return litellm_inner_error(openrouter_inner_error(said))
+def zhipu_inner_error(error: ErrorBody) -> ErrorBody:
+    """Zhipu's code as a status and as the word that all dialects share."""
+    numbers = [number for number in error.code.split() if number in ZHIPU_CODES]
+    if not numbers or not 400 <= error.status < 500:
+        return litellm_inner_error(openrouter_inner_error(error))
     status, kind = ZHIPU_CODES[numbers[-1]]
-    return ErrorBody(
-        status,
-        said.message,
-        f"{said.code} {kind}",
-        said.param,
-        said.body,
-        said.is_json,
-        said.wrote,
-        is_known_status=True,
-    )
+    return replace(error, status=status, code=f"{error.code} {kind}", is_known_status=True)
 
 
-def classify_generic_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    """What Alibaba says of limits and of models that only stream; else what the gateways mean by it."""
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
-    if said.status == 429 and said.states(("allocationquota", "allocated quota exceeded")):
-        return Retry(f"The server answered 429: {said.message}", busy=True, **known)
-    if said.states(("enable_thinking",)):
+def classify_generic_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    """Alibaba's errors on limits and on models that only stream; else the gateways' errors."""
+    if error.status == 429 and error.states(("allocationquota", "allocated quota exceeded")):
+        return Retry(f"The server answered 429: {error.message}", busy=True, **error.kept)
+    if error.states(("enable_thinking",)):
         return StopRun(
             f"The model thinks only in a stream: add enable_thinking: false to the body of the judge's requests. "
-            f"It says: {said.message}",
-            **known,
+            f"It says: {error.message}",
+            **error.kept,
         )
-    if said.states(("only support stream", "only supports stream")):
-        return StopRun(f"The model answers only in a stream: choose another one. It says: {said.message}", **known)
-    told = (one(said, server, request, headers) for one in GATEWAY_CLASSIFIERS)
-    return next((error for error in told if error is not None), None)
+    if error.states(("only support stream", "only supports stream")):
+        return StopRun(
+            f"The model answers only in a stream: choose another one. It says: {error.message}", **error.kept
+        )
+    one_found = (one(error, server, request, headers) for one in GATEWAY_CLASSIFIERS)
+    return next((error for error in one_found if error is not None), None)
 
 
 GATEWAY_CLASSIFIERS: Final = (
@@ -135,15 +128,15 @@ GATEWAY_CLASSIFIERS: Final = (
 
 
 def build_generic_adapter(known: Sequence[Adapter]) -> Adapter:
-    """The adapter that understands what any of the known ones says of its costs and of its faults."""
+    """The adapter that understands the costs and faults of all known ones."""
 
     def any_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
         costs = (one(usage, headers) for one in (*(one.cost for one in known), perplexity_cost))
-        return next((told for told in costs if told is not None), None)
+        return next((one_found for one_found in costs if one_found is not None), None)
 
     def any_fault(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
         faults = (one(body) for one in (*(one.fault for one in known), unmarked_error))
-        return next((told for told in faults if told is not None), None)
+        return next((one_found for one_found in faults if one_found is not None), None)
 
     def read(body: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
         return parse_chat_answer(with_xai_total(body) if is_xai_usage(body) else body, headers, request, cost=any_cost)

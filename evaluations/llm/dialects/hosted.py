@@ -33,21 +33,20 @@ from evaluations.llm.token_usage import (
 )
 
 GROQ_LIMIT_NAME: Final = "max_completion_tokens"  # the older name is deprecated
-
 NO_CAPACITY: Final = 498
 
 
 def groq_embedded_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """An error that happened while the model wrote stands beside the choices."""
+    """An error that happened during generation is next to the choices."""
     error = object_member(body, "x_groq").get("error")
     if isinstance(error, str) and error:
         return {"message": error}
     return error if isinstance(error, Mapping) and error else None
 
 
-def classify_groq_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    if said.status == NO_CAPACITY:
-        return Retry(f"The server answered 498: {said.message}", busy=True, http_status=498, body=said.body)
+def classify_groq_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    if error.status == NO_CAPACITY:
+        return Retry(f"The server answered 498: {error.message}", busy=True, **error.kept)
     return None
 
 
@@ -62,7 +61,7 @@ GROQ_ADAPTER: Final = Adapter(
         ErrorWords(
             flawed=(
                 *("json_validate_failed", "output_parse_failed", "tool_use_failed"),
-                "'failed_generation'",  # its sentence, where a gateway leaves the code out
+                "'failed_generation'",  # its message, for gateways that omit the code
             ),
             cut_off=("max completion tokens reached",),
             model=("decommissioned",),
@@ -72,17 +71,12 @@ GROQ_ADAPTER: Final = Adapter(
 )
 
 XAI_LIMIT_NAME: Final = "max_completion_tokens"  # the older name is deprecated
-
 XAI_TOP_LOGPROBS: Final = 8  # more are refused
-
 TICKS_PER_USD: Final = 10**10
-
-# A count that xAI alone gives, by which its usage is known behind a gateway.
+# A count that only xAI reports, which identifies its usage behind a gateway.
 XAI_USAGE_NAME: Final = "num_sources_used"
-
 # "Requests per Day (actual/limit): 16/0, Tokens per Minute (actual/limit): 65605/16000"
 XAI_LIMITS: Final = re.compile(r"per (\w+) \(actual/limit\): *(\d+)/(\d+)", re.IGNORECASE)
-
 SHORT_LIMIT_PERIODS: Final = ("second", "minute", "hour")
 
 
@@ -94,7 +88,7 @@ def xai_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
 
 
 def with_xai_total(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The body with a total in its usage: where none is given, reasoning stands beside the completion here."""
+    """The body with a total in its usage; xAI counts reasoning in addition to the completion."""
     usage = object_member(body, "usage")
     parts = (
         first_token_count(usage, INPUT_TOKEN_NAMES),
@@ -115,13 +109,13 @@ def parse_xai_answer(body: Mapping[str, Any], headers: Headers, request: Request
     return parse_chat_answer(with_xai_total(body), headers, request, cost=xai_cost)
 
 
-def classify_xai_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    """A limit is told with all others, those a day among them: only those that are reached tell how long it lasts."""
-    limits = XAI_LIMITS.findall(said.message) if said.status == 429 else []
+def classify_xai_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    """All limits are listed, daily ones included; only those that are reached show how long it lasts."""
+    limits = XAI_LIMITS.findall(error.message) if error.status == 429 else []
     reached = [unit.lower() for unit, actual, limit in limits if int(actual) >= int(limit)]
     if not reached or any(unit not in SHORT_LIMIT_PERIODS for unit in reached):
         return None
-    return Retry(f"The server answered 429: {said.message}", busy=True, http_status=429, body=said.body)
+    return Retry(f"The server answered 429: {error.message}", busy=True, **error.kept)
 
 
 XAI_ADAPTER: Final = Adapter(
@@ -139,24 +133,15 @@ XAI_ADAPTER: Final = Adapter(
     ),
 )
 
-# A quota a day is lifted at midnight in California. The delay that is named for it is often that of the minute's.
+# Daily quotas are lifted at midnight in California. The delay named for them is often the minute quota's.
 HOUR_SECONDS: Final = 3600.0
-
 SHORT_DELAY_SECONDS: Final = 300.0
-
 RETRY_DELAY: Final = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
-
 NO_QUOTA: Final = re.compile(r"limit: 0(?![.\d])")
-
 ANY_LIMIT: Final = re.compile(r"limit: \d")
-
-# What refuses a schema, often among the details of a sentence that says nothing.
+# Words that refuse a schema, often among the details of a generic message.
 SCHEMA_REFUSED_WORDS: Final = (
-    "too many states",
-    "specified schema",
-    "response_schema",
-    "response_json_schema",
-    "schema nesting",
+    *("too many states", "specified schema", "response_schema", "response_json_schema", "schema nesting"),
 )
 
 
@@ -167,35 +152,34 @@ def google_base_url(given: str) -> str:
     return f"{given}/openai" if path in ("/v1beta", "/v1") else given
 
 
-def classify_google_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
-    why = said.message
-    if said.status == 429:
-        return classify_google_quota(said, request, known)
-    if request.shape != ReplyShape.TEXT and said.status == 400 and said.holds(SCHEMA_REFUSED_WORDS):
+def classify_google_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    why = error.message
+    if error.status == 429:
+        return classify_google_quota(error, request)
+    if request.shape != ReplyShape.TEXT and error.status == 400 and error.holds(SCHEMA_REFUSED_WORDS):
         sentence = f"The server does not take structured output ({request.shape}): {why}"
-        return FormatRefused(request.shape, sentence, **known)
-    if said.status == 404 and "model" not in said.body.lower():
+        return FormatRefused(request.shape, sentence, **error.kept)
+    if error.status == 404 and "model" not in error.body.lower():
         return StopRun(
             f"There is no chat API at {server.base_url}: is the base URL right? Google's ends in /v1beta/openai.",
-            **known,
+            **error.kept,
         )
     return None
 
 
-def classify_google_quota(said: ErrorBody, request: Request, known: dict[str, Any]) -> LLMError | None:
-    """A quota that will not be lifted by itself, or not before a day has passed; None for one a minute."""
-    if NO_QUOTA.search(said.message) and len(NO_QUOTA.findall(said.message)) == len(ANY_LIMIT.findall(said.message)):
+def classify_google_quota(error: ErrorBody, request: Request) -> LLMError | None:
+    """A quota that is lifted by nobody, or only after a day; None for one per minute."""
+    if NO_QUOTA.search(error.message) and len(NO_QUOTA.findall(error.message)) == len(ANY_LIMIT.findall(error.message)):
         return StopRun(
             f"The project has no quota for “{request.model}”: turn on billing, or make a judge with another model. "
-            f"It says: {said.message}",
-            **known,
+            f"It says: {error.message}",
+            **error.kept,
         )
-    if not said.holds(CHAT_ERROR_WORDS.quota):
+    if not error.holds(CHAT_ERROR_WORDS.quota):
         return None
-    delay = max((float(found) for found in RETRY_DELAY.findall(said.body)), default=0.0)
+    delay = max((float(found) for found in RETRY_DELAY.findall(error.body)), default=0.0)
     after = min(delay, MAX_PAUSE_SECONDS) if delay > SHORT_DELAY_SECONDS else HOUR_SECONDS
-    return QuotaExhausted(f"The endpoint's quota is used up. It says: {said.message}", after=after, **known)
+    return QuotaExhausted(f"The endpoint's quota is used up. It says: {error.message}", after=after, **error.kept)
 
 
 GOOGLE_ADAPTER: Final = Adapter(

@@ -28,9 +28,8 @@ from evaluations.llm.error_body import SETTING_NAMES, ErrorBody
 from evaluations.llm.exchange import Answer, LLMError, RecordOnCall, Request, Retry, Server, SettingRefused, StopRun
 from evaluations.llm.token_usage import object_member, parse_usage
 
-# The older name, max_tokens, is refused by the models that reason; the newer one is taken by all.
+# Reasoning models refuse the older name, max_tokens; all accept the newer one.
 OPENAI_LIMIT_NAME: Final = "max_completion_tokens"
-
 OPENAI_ADAPTER: Final = Adapter(
     dialect=Dialect.OPENAI,
     hosts=("api.openai.com",),
@@ -46,11 +45,8 @@ OPENAI_ADAPTER: Final = Adapter(
 )
 
 AZURE_API_VERSION: Final = "2025-04-01-preview"  # the last of the older API: it knows structured output and reasoning
-
 NO_DEPLOYMENT_WORDS: Final = ("deploymentnotfound", "deployment for this resource does not exist")
-
 API_VERSION_WORDS: Final = ("api version", "api-version", "unsupportedapiversion")
-
 NOT_FOR_CHAT_WORDS: Final = ("operation does not work with the specified model", "operationnotsupported")
 
 
@@ -66,36 +62,35 @@ def azure_query(given: str) -> Mapping[str, str]:
     return {"api-version": AZURE_API_VERSION} if "/openai/deployments/" in urlsplit(given).path else {}
 
 
-def is_version_too_old_for_part(said: ErrorBody) -> bool:
-    """Whether the version is only too old for a part of the request, which can be written another way."""
-    return said.states(CHAT_ERROR_WORDS.format) or said.refused_setting(SETTING_NAMES) is not None
+def is_version_too_old_for_part(error: ErrorBody) -> bool:
+    """Whether the version is only too old for a part of the request that can be written another way."""
+    return error.states(CHAT_ERROR_WORDS.format) or error.refused_setting(SETTING_NAMES) is not None
 
 
-def classify_azure_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
-    if said.states(NO_DEPLOYMENT_WORDS):
+def classify_azure_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    if error.states(NO_DEPLOYMENT_WORDS):
         return StopRun(
             f"{server.base_url} has no deployment “{request.model}”: name the judge's model as the deployment is named "
-            f"in Azure, not as the model behind it. It says: {said.message}",
-            **known,
+            f"in Azure, not as the model behind it. It says: {error.message}",
+            **error.kept,
         )
-    if said.status in (400, 404) and said.states(API_VERSION_WORDS) and not is_version_too_old_for_part(said):
+    if error.status in (400, 404) and error.states(API_VERSION_WORDS) and not is_version_too_old_for_part(error):
         return StopRun(
             "Azure refuses the API version: set another api-version among the endpoint's extra query parameters, or "
-            f"use an address that ends in /openai/v1, without one. It says: {said.message}",
-            **known,
+            f"use an address that ends in /openai/v1, without one. It says: {error.message}",
+            **error.kept,
         )
-    if said.status in (400, 404) and said.states(NOT_FOR_CHAT_WORDS):
+    if error.status in (400, 404) and error.states(NOT_FOR_CHAT_WORDS):
         return StopRun(
             "This deployment is not served by Chat Completions: use an address that ends in /openai/v1, and set the "
-            f"endpoint's provider to OpenAI (Responses). It says: {said.message}",
-            **known,
+            f"endpoint's provider to OpenAI (Responses). It says: {error.message}",
+            **error.kept,
         )
-    if said.status == 404 and "model" not in said.message.lower():
+    if error.status == 404 and "model" not in error.message.lower():
         return StopRun(
             f"There is no chat API at {server.base_url}: the base URL is the resource's address, such as "
-            f"https://NAME.openai.azure.com. It says: {said.message}",
-            **known,
+            f"https://NAME.openai.azure.com. It says: {error.message}",
+            **error.kept,
         )
     return None
 
@@ -113,21 +108,15 @@ AZURE_ADAPTER: Final = Adapter(
 )
 
 REASONING_SUMMARY: Final = "reasoning_summary"
-
 INCLUDE_LOGPROBS: Final = "message.output_text.logprobs"
-
 SUMMARY_REFUSED_WORDS: Final = ("reasoning.summary", "reasoning summar")
-
 # Codes of a response that failed, although its request was answered with 200.
 BUSY_CODES: Final = ("rate_limit_exceeded",)
-
 BLOCKED_WORDS: Final = ("invalid_prompt", "content_filter", "usage policy", "safety")
-
-# ---- the request ---------------------------------------------------------------------------
 
 
 def build_responses_body(request: Request) -> dict[str, Any]:
-    """The system text is sent as an item of the input: a mode of JSON looks for the word “JSON” there alone."""
+    """The system text is an input item: JSON mode looks for the word “JSON” only there."""
     given: dict[str, Any] = {"model": request.model, "input": request_messages(request), "store": False}
     if request.sends("temperature"):
         given["temperature"] = request.temperature
@@ -156,22 +145,19 @@ def responses_text_format(request: Request) -> dict[str, Any]:
     return {"text": {"format": {"type": "json_object"}}} if request.shape == ReplyShape.JSON_OBJECT else {}
 
 
-# ---- the answer ----------------------------------------------------------------------------
-
-
 def parse_responses_answer(answered: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
-    """The messages of a response that ended, whole or not; None of one that failed or is under way."""
+    """The messages of a response that ended, completely or not; None if it failed or is in progress."""
     output, status = answered.get("output"), answered.get("status", "completed")
     if not isinstance(output, list) or status not in ("completed", "incomplete"):
         return None
     parts = list(output_parts(output, "message", "content"))
-    said = [part for part in parts if part.get("type") == "output_text"]
+    error = [part for part in parts if part.get("type") == "output_text"]
     why = (
         content_text(object_member(answered, "incomplete_details").get("reason")) if status == "incomplete" else "stop"
     )
-    logprobs = [token for part in said for token in part.get("logprobs") or ()]
+    logprobs = [token for part in error for token in part.get("logprobs") or ()]
     return Answer(
-        text="".join(content_text(part.get("text")) for part in said),
+        text="".join(content_text(part.get("text")) for part in error),
         finish_reason=normalise_finish_reason(why),
         refusal="".join(content_text(part.get("refusal")) for part in parts if part.get("type") == "refusal"),
         model=content_text(answered.get("model"))[:200],
@@ -188,31 +174,27 @@ def responses_reasoning(output: list[Any]) -> str:
 
 
 def output_parts(output: list[Any], kind: str, name: str) -> Iterator[Mapping[str, Any]]:
-    """The parts under this name of all items of this kind."""
+    """The parts with this name in all items of this kind."""
     for item in output:
         listed = item.get(name) if isinstance(item, dict) and item.get("type") == kind else None
         yield from (part for part in listed or () if isinstance(part, dict))
 
 
-# ---- errors --------------------------------------------------------------------------------
-
-
-def classify_responses_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+def classify_responses_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     was_asked = request.sends("reasoning_effort") and bool(responses_reasoning_summary(request))
-    if was_asked and (said.param == "reasoning.summary" or said.states(SUMMARY_REFUSED_WORDS)):
+    if was_asked and (error.param == "reasoning.summary" or error.states(SUMMARY_REFUSED_WORDS)):
         return SettingRefused(
-            REASONING_SUMMARY, f"The model gives no summary of its reasoning: {said.message}", **known
+            REASONING_SUMMARY, f"The model gives no summary of its reasoning: {error.message}", **error.kept
         )
-    if not said.is_known_status and said.states(BUSY_CODES):
-        return Retry(f"The server is busy: {said.message}", busy=True, **known)
-    if not said.is_known_status and said.states(BLOCKED_WORDS):
-        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {said.message}", **known)
-    if said.status in (404, 405) and "model" not in said.body.lower():
+    if not error.is_known_status and error.states(BUSY_CODES):
+        return Retry(f"The server is busy: {error.message}", busy=True, **error.kept)
+    if not error.is_known_status and error.states(BLOCKED_WORDS):
+        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {error.message}", **error.kept)
+    if error.status in (404, 405) and "model" not in error.body.lower():
         return StopRun(
             f"There is no Responses API at {server.base_url}: set the endpoint's provider to another one, or check the "
             "base URL. It usually ends in /v1.",
-            **known,
+            **error.kept,
         )
     return None
 

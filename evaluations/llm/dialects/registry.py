@@ -39,13 +39,13 @@ ALL_ERROR_WORDS: Final[ErrorWords] = reduce(ErrorWords.plus, (one.words for one 
 
 
 def find_adapter(server: Server) -> Adapter:
-    """The adapter of the dialect that was set or found, else of the one that the address tells."""
+    """The adapter of the dialect that was set or found, else of the one guessed from the address."""
     return ADAPTERS[server.dialect or guess_dialect(server.base_url)]
 
 
 @cache
 def guess_dialect(base_url: str) -> Dialect:
-    """The dialect spoken at a well-known host, or in one's own network at the port where such a server listens."""
+    """The dialect of a well-known host, or of a local port where such servers usually listen."""
     parts = urlsplit(base_url)
     host, port = (parts.hostname or "").lower(), parts.port
     for one in PROVIDER_ADAPTERS:

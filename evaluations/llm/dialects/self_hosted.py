@@ -38,7 +38,7 @@ from evaluations.net.addresses import local_server_root
 
 
 def parse_llama_cpp_answer(given: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
-    """A completion; older versions say only among its timings how much of the prompt was cached."""
+    """A completion; older versions report cached tokens only among their timings."""
     answer = parse_chat_answer(given, headers, request)
     cached = parse_token_count(object_member(given, "timings").get("cache_n"))
     if answer is None or cached is None or answer.usage.tokens_cached is not None:
@@ -60,18 +60,18 @@ LLAMA_CPP_ADAPTER: Final = Adapter(
 )
 
 WRONG_PATH_WORDS: Final = ("unexpected endpoint or method",)
-
 NO_MODEL_LOADED_WORDS: Final = ("no models loaded", "no model loaded", "multiple models are loaded")
 
 
-def classify_lm_studio_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    """It answers 200 to any path, with an error inside; a path without /v1 is the usual mistake."""
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+def classify_lm_studio_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    """LM Studio answers 200 to any path, with an error inside; a path without /v1 is the usual mistake."""
     right = f"{local_server_root(server.base_url)}/v1"
-    if said.states(WRONG_PATH_WORDS) and right != server.base_url:
-        return StopRun(f"The base URL should end in /v1: {right}. LM Studio says: {said.message}", **known)
-    if said.states(NO_MODEL_LOADED_WORDS):
-        return StopRun(f"LM Studio has not loaded “{request.model}”: load it there. It says: {said.message}", **known)
+    if error.states(WRONG_PATH_WORDS) and right != server.base_url:
+        return StopRun(f"The base URL should end in /v1: {right}. LM Studio says: {error.message}", **error.kept)
+    if error.states(NO_MODEL_LOADED_WORDS):
+        return StopRun(
+            f"LM Studio has not loaded “{request.model}”: load it there. It says: {error.message}", **error.kept
+        )
     return None
 
 
@@ -93,19 +93,13 @@ LM_STUDIO_ADAPTER: Final = Adapter(
 )
 
 NATIVE_PROTOCOL: Final = "native"
-
 OLLAMA_HOST: Final = "ollama.com"
-
-# The least context of any server, and the steps in which more is asked for: each other size loads the model anew.
+# The smallest context of any server, and the step of larger ones: each new size loads the model again.
 MIN_CONTEXT: Final = 4096
-
 CONTEXT_STEP: Final = 4096
-
-# Efforts by other names; none is no thinking.
+# Efforts with other names; none means no thinking.
 THINK_BY_EFFORT: Final[Mapping[str, str | bool]] = {"none": False, "minimal": "low", "xhigh": "high"}
-
 NOT_ANSWERED_REASONS: Final = ("load", "unload")  # the model was loaded or unloaded, nothing else
-
 NO_SUCH_PATH_STATUSES: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 
 
@@ -113,11 +107,8 @@ def is_native_request(request: Request) -> bool:
     return NATIVE_PROTOCOL not in request.sent_as.left_out
 
 
-# ---- the request ---------------------------------------------------------------------------
-
-
 def ollama_path(server: Server, request: Request) -> str:
-    """The whole address: the native API is beside /v1, not below it."""
+    """The full address: the native API is next to /v1, not below it."""
     return local_server_root(server.base_url) + ("/api/chat" if is_native_request(request) else "/v1/chat/completions")
 
 
@@ -128,7 +119,7 @@ def build_ollama_body(request: Request) -> dict[str, Any]:
         "model": request.model,
         "messages": request_messages(request),
         "stream": False,
-        # Neither the prompt nor what was written so far is to be cut. Older versions pass over both.
+        # Neither the prompt nor the reply may be cut. Older versions ignore both.
         "truncate": False,
         "shift": False,
         "options": ollama_options(request),
@@ -153,7 +144,7 @@ def ollama_options(request: Request) -> dict[str, Any]:
 def round_up_context(tokens: int) -> int:
     """The context in which so many tokens fit.
 
-    >>> [context_asked_for(tokens) for tokens in (100, 4096, 4097, 9000)]
+    >>> [round_up_context(tokens) for tokens in (100, 4096, 4097, 9000)]
     [4096, 4096, 8192, 12288]
     """
     return max(MIN_CONTEXT, -(-tokens // CONTEXT_STEP) * CONTEXT_STEP)
@@ -165,13 +156,10 @@ def ollama_format(request: Request) -> dict[str, Any]:
     return {"format": "json"} if request.shape == ReplyShape.JSON_OBJECT else {}
 
 
-# ---- the answer ----------------------------------------------------------------------------
-
-
 def parse_ollama_answer(given: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
     if not is_native_request(request):
         return parse_chat_answer(given, headers, request)
-    if "choices" in given:  # it answers on the native path as well, but passes over what stands in native names
+    if "choices" in given:  # it answers on the native path as well, but ignores native names
         usage = parse_usage(given["usage"]) if isinstance(given.get("usage"), Mapping) else None
         raise native_api_refused("It answers in the protocol of OpenAI.", http_status=HTTPStatus.OK, usage=usage)
     message = given.get("message")
@@ -190,7 +178,7 @@ def parse_ollama_answer(given: Mapping[str, Any], headers: Headers, request: Req
 
 
 def parse_ollama_usage(given: Mapping[str, Any]) -> Usage:
-    """Older versions leave out the count of a prompt that was cached; no prompt has no tokens."""
+    """Older versions omit the count of a cached prompt, so a missing or zero count is unknown."""
     return Usage(
         tokens_in=parse_token_count(given.get("prompt_eval_count")) or None,
         tokens_out=parse_token_count(given.get("eval_count")),
@@ -198,38 +186,34 @@ def parse_ollama_usage(given: Mapping[str, Any]) -> Usage:
     )
 
 
-# ---- errors --------------------------------------------------------------------------------
-
-
-def classify_ollama_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
-    why = said.message.lower()
-    if is_native_request(request) and lacks_native_api(said, request):
-        return native_api_refused(said.message, **known)
-    if said.status == HTTPStatus.NOT_FOUND and "model" in why and "not found" in why:
+def classify_ollama_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    why = error.message.lower()
+    if is_native_request(request) and lacks_native_api(error, request):
+        return native_api_refused(error.message, **error.kept)
+    if error.status == HTTPStatus.NOT_FOUND and "model" in why and "not found" in why:
         return StopRun(
             f"{server.base_url} does not have the model “{request.model}”: run “ollama pull {request.model}” there, or "
-            f"make a judge with a model that it has. It says: {said.message}",
-            **known,
+            f"make a judge with a model that it has. It says: {error.message}",
+            **error.kept,
         )
-    if said.status == HTTPStatus.UNAUTHORIZED and "signin" in said.body.lower():
+    if error.status == HTTPStatus.UNAUTHORIZED and "signin" in error.body.lower():
         return StopRun(
             f"“{request.model}” runs in Ollama's cloud, and {server.base_url} is not signed in there: "
             "run “ollama signin” on that machine.",
-            **known,
+            **error.kept,
         )
     return None
 
 
-def lacks_native_api(said: ErrorBody, request: Request) -> bool:
+def lacks_native_api(error: ErrorBody, request: Request) -> bool:
     """Whether the server does not know the path, rather than the model."""
-    why = said.message.lower()
+    why = error.message.lower()
     is_of_model = "model" in why or request.model.lower() in why
-    return (said.status in NO_SUCH_PATH_STATUSES and not is_of_model) or "unexpected endpoint" in why
+    return (error.status in NO_SUCH_PATH_STATUSES and not is_of_model) or "unexpected endpoint" in why
 
 
-def native_api_refused(why: str, **known: Any) -> SettingRefused:
-    return SettingRefused(NATIVE_PROTOCOL, f"This server does not have Ollama's own API. {why}", **known)
+def native_api_refused(why: str, **details: Any) -> SettingRefused:
+    return SettingRefused(NATIVE_PROTOCOL, f"This server does not have Ollama's own API. {why}", **details)
 
 
 OLLAMA_ADAPTER: Final = Adapter(
@@ -249,9 +233,8 @@ OLLAMA_ADAPTER: Final = Adapter(
     ),
 )
 
-# The server gave up on a reply that it had begun: what there is of it is no answer.
+# The server aborted its reply: the part that was written is no answer.
 VLLM_ABORTED_REASONS: Final = ("abort", "error")
-
 VLLM_CONTEXT_LENGTH: Final = re.compile(r"maximum context length (?:is|of) (\d+)")
 
 
@@ -264,16 +247,15 @@ def parse_vllm_answer(given: Mapping[str, Any], headers: Headers, request: Reque
     return answer
 
 
-def classify_vllm_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    """A limit of tokens that is no smaller than the context leaves no room for any prompt."""
-    context = VLLM_CONTEXT_LENGTH.search(said.message)
+def classify_vllm_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
+    """A token limit no smaller than the context leaves no room for any prompt."""
+    context = VLLM_CONTEXT_LENGTH.search(error.message)
     if context is None or request.max_tokens is None or request.max_tokens < int(context[1]):
         return None
     return StopRun(
         f"This judge's limit of {request.max_tokens:,} tokens is no smaller than the model's context of "
-        f"{int(context[1]):,}: make a judge with a lower one. It says: {said.message}",
-        http_status=said.status,
-        body=said.body,
+        f"{int(context[1]):,}: make a judge with a lower one. It says: {error.message}",
+        **error.kept,
     )
 
 
@@ -286,7 +268,7 @@ VLLM_ADAPTER: Final = Adapter(
     words=ErrorWords(
         format=("xgrammar", "guided decoding", "guided_json", "outlines", "structured outputs"),
         refused=("grammar error", "xgrammar"),
-        # The prompt is taken off the window before it is looked at what is left for the reply.
+        # The prompt is subtracted from the window before the space for the reply is checked.
         too_long=("max_tokens must be at least 1, got -",),
         context=("maximum model length", "max_model_len"),
     ),

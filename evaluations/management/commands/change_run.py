@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from evaluations.domain.errors import InputRefused
-from evaluations.judges.endpoints.prices import parse_budget_usd
+from evaluations.domain.money import parse_budget_usd
 from evaluations.judges.runs.services import cancel_run, change_budget, pause_run, resume_run
 from evaluations.management.run_summary import summarize_run
 from evaluations.models.runs import Run

@@ -12,12 +12,12 @@ from django.core.management.base import BaseCommand, CommandError
 from evaluations.comparisons.selectors import get_saved_filter
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import ACTIVE_RUN_STATES, CallState, RunChannel, RunOrders, RunState
+from evaluations.domain.money import parse_budget_usd
 from evaluations.jobs.runner import work_on_due
 from evaluations.judges.calls.batch_jobs import POLL_BATCH
 from evaluations.judges.calls.lease_sweeper import return_expired_calls
 from evaluations.judges.calls.live_worker import work_run_calls
 from evaluations.judges.calls.worker_registry import registered_worker
-from evaluations.judges.endpoints.prices import parse_budget_usd
 from evaluations.judges.runs.estimates import estimate_run
 from evaluations.judges.runs.selectors import count_calls_of_judge
 from evaluations.judges.runs.services import check_run_options, start_panel

@@ -7,8 +7,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.money import format_exact_usd
-from evaluations.judges.endpoints.prices import set_price, use_list_price
 from evaluations.judges.endpoints.selectors import endpoints_at_address
+from evaluations.judges.endpoints.services import set_price, use_list_price
 from evaluations.models.judges import Endpoint, Price
 
 PRICE_OPTIONS: Final = ("tokens_in", "tokens_out", "tokens_cached", "most_tokens_out")

@@ -1,0 +1,55 @@
+"""The API of calls."""
+
+from django.db.models import Q
+from django.http import HttpRequest
+from ninja import Field, Query
+
+from evaluations.access import Action
+from evaluations.api.authentication import token_user
+from evaluations.api.operations import OperationRouter
+from evaluations.api.pagination import PageQuery, paginate_by_cursor
+from evaluations.api.problems import FieldError, Problem
+from evaluations.api.schemas import EmptyIn
+from evaluations.domain.roles import Scope
+from evaluations.judges.calls.schemas import CallDetailOut, CallPage
+from evaluations.judges.calls.selectors import CALL_FILTERS
+from evaluations.judges.calls.serializers import serialize_call, serialize_call_detail
+from evaluations.judges.calls.services import confirm_suspect_call, record_call_seen
+from evaluations.judges.guards import get_call_or_404, get_run_or_404
+from evaluations.models.runs import Attempt, Call
+
+operations = OperationRouter(tags=["runs"])
+
+
+class CallStatePaging(PageQuery):
+    state: str = Field("", max_length=20, description=f"only these: {', '.join(CALL_FILTERS)}")
+
+
+@operations.get_one("/evaluations/{slug:slug}/runs/{int:pk}/calls", Scope.READ, CallPage)
+def list_calls(request: HttpRequest, slug: str, pk: int, paging: Query[CallStatePaging]) -> CallPage:
+    """Replies speak of choices: for those alone who may see verdicts before reviewing."""
+    row = get_run_or_404(request, slug, pk, Action.SEE_ALL)
+    if paging.state and paging.state not in CALL_FILTERS:
+        fault = FieldError("query.state", f"One of {', '.join(CALL_FILTERS)}.")
+        raise Problem("invalid", "There is no such state of calls.", faults=[fault])
+    found = Call.all_rows.filter(CALL_FILTERS.get(paging.state, Q()), run=row)
+    rows, more = paginate_by_cursor(paging, found.select_related("comparison__query", "response__query"))
+    return CallPage(items=[serialize_call(one) for one in rows], next=more)
+
+
+@operations.get_one("/evaluations/{slug:slug}/calls/{int:pk}", Scope.READ, CallDetailOut)
+def get_call(request: HttpRequest, slug: str, pk: int) -> CallDetailOut:
+    """Every request that was made for it, and what came back word for word."""
+    return serialize_seen_call(request, get_call_or_404(request, slug, pk, Action.SEE_ALL))
+
+
+@operations.do("/evaluations/{slug:slug}/calls/{int:pk}/confirm", Scope.WRITE, CallDetailOut)
+def confirm_call(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> CallDetailOut:
+    """Count the verdict of a suspect call, whose whole reply repeats a judged text. Nothing is asked or paid."""
+    confirm_suspect_call(get_call_or_404(request, slug, pk, Action.MANAGE), user=token_user(request))
+    return serialize_seen_call(request, get_call_or_404(request, slug, pk, Action.MANAGE))
+
+
+def serialize_seen_call(request: HttpRequest, row: Call) -> CallDetailOut:
+    record_call_seen(row, user=token_user(request))
+    return serialize_call_detail(row, Attempt.objects.filter(call=row).order_by("number"))
