@@ -88,7 +88,7 @@ def build_aspect_material(
         active_ms=filter_column(people.active, counted),
         saw_judge_first=people.where(*(() if rules.seen is SeenRule.JUDGE else (SAW_JUDGE,))),
         picked_by_hand=people.votes.where(
-            (people.picked == NOT_DRAWN) & np.isin(people.knew, COUNTED_KNOWLEDGE[rules.seen])
+            (people.picked == NOT_DRAWN) & np.isin(people.knew, KNOWLEDGE_COUNTED[rules.seen])
         ),
         reveal_votes=build_seeing(aspect, people, gathered, raters),
         gold=gathered.gold_votes(aspect).votes,

@@ -13,9 +13,8 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
 from evaluations.models.verdicts import Score
-from evaluations.stats.coding import TIE, UNKNOWN, IntArray
+from evaluations.stats.coding import TIE, UNKNOWN, FloatArray, IntArray
 from evaluations.stats.judge_verdicts import (
-    FloatArray,
     JudgeVerdicts,
     UnansweredCalls,
     choices_from_scores,

@@ -1,5 +1,7 @@
 """Settling a disagreement: by whom, why, over what was seen, and the label with it."""
 
+from typing import Any
+
 import pytest
 
 from evaluations.disagreements.services import ResolvedElsewhere, resolve_aspect, withdraw_resolution
@@ -145,10 +147,9 @@ def test_what_was_withdrawn_meanwhile_is_neither_changed_nor_withdrawn_again(
 def test_what_cannot_be_taken_is_refused_with_the_reason(
     comparison: Comparison, clarity: Aspect, adjudicator: User, given: dict[str, str], words: str
 ) -> None:
+    usual: dict[str, Any] = {"choice": "A", "reason": "Why.", "version": 0, "user": adjudicator}
     with pytest.raises(InputRefused, match=words):
-        resolve_aspect(
-            comparison, clarity, **{"choice": "A", "reason": "Why.", "version": 0, "user": adjudicator, **given}
-        )  # type: ignore[arg-type]
+        resolve_aspect(comparison, clarity, **(usual | given))
     assert label()[1] == LabelSource.SPLIT
 
 

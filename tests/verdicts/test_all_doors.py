@@ -280,10 +280,10 @@ def test_disagreements_hold_the_same_votes_against_the_judges_one_verdict(made: 
         for one in get_disagreements_on(comparison, made.judge).values():
             found[key, one.aspect.key] = (dict(one.votes), one.judge, one.differs_from_judge)
     expected = {}
-    for (key, aspect), label in due.items():
+    for (key, aspect), expected_label in due.items():
         said = judged(cases[key], aspect)
-        differs = said is not None and label.choice not in (None, said[0])
-        expected[key, aspect] = (label.votes, said[0] if said else None, differs)
+        differs = said is not None and expected_label.choice not in (None, said[0])
+        expected[key, aspect] = (expected_label.votes, said[0] if said else None, differs)
     assert found == expected
     pks = {key: comparison.pk for key, comparison in made.comparisons.items()}
     wanted = DisagreementFilter(made.evaluation, judge=made.judge)
@@ -387,11 +387,11 @@ def every_pass(cases: dict[str, Case]) -> Iterable[tuple[Any, ...]]:
 
 
 def assert_labels_and_judges(row: Any, case: Case, found: dict[tuple[str, str], Label]) -> None:
-    for aspect, label in row["labels"].items():
-        choice = Choice(label["choice"]) if label["choice"] else None
-        votes = {Choice(one): count for one, count in label["votes"].items() if count}
-        found[case.key, aspect] = Label(choice, label["source"], votes)
-        assert label["n"] == sum(votes.values())
+    for aspect, given in row["labels"].items():
+        choice = Choice(given["choice"]) if given["choice"] else None
+        votes = {Choice(one): count for one, count in given["votes"].items() if count}
+        found[case.key, aspect] = Label(choice, given["source"], votes)
+        assert given["n"] == sum(votes.values())
     judges = {judge["judge"]: judge["choices"] for judge in row["judges"]}
     for name, aspects in (("gpt", ASPECTS), ("grader", (ALONE,))):
         for aspect in aspects:
@@ -404,8 +404,8 @@ def test_parquet_holds_the_same_labels_and_judges(made: Made, cases: dict[str, C
     table = pq.read_table(io.BytesIO(exported(made, "parquet")))
     found: dict[tuple[str, str], str | None] = {}
     for row in table.to_pylist():
-        for label in labels_in_parquet(row):
-            found[row["query_id"], label[0]] = label[1]
+        for given in labels_in_parquet(row):
+            found[row["query_id"], given[0]] = given[1]
     assert found == {subject: label.choice for subject, label in expected_labels(cases).items()}
 
 

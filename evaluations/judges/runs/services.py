@@ -21,7 +21,6 @@ from evaluations.judges.calls.batch_jobs import look_at_batches_now
 from evaluations.judges.endpoints.services import keep_list_price
 from evaluations.judges.runs.budget import refuse_invalid_budget
 from evaluations.judges.runs.planner import plan_run_calls
-from evaluations.judges.runs.run_states import stop_run
 from evaluations.judges.runs.selection import (
     Selection,
     SelectionOptions,

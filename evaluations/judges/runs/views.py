@@ -129,7 +129,7 @@ def run_context(request: HttpRequest, row: Run) -> dict[str, Any]:
         "run": row,
         "progress": progress,
         "is_active": is_active,
-        "tiles": tiles_of(told, is_active),
+        "tiles": tiles_of(progress, is_active),
         "batches": row.batches.order_by("pk") if row.channel == RunChannel.BATCH else [],
         # A cancelled or stopped run may still have requests in flight.
         "is_moving": is_active or progress.counts[CallState.RUNNING] > 0,
