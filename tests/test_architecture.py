@@ -55,6 +55,17 @@ OVER_FEATURES: Final = {"overview", "examples", "operations", "management", "tas
 # What collects the pages and endpoints. Nothing else imports a page, a form or an endpoint of another package.
 COLLECTORS: Final = {"urls", "api_site", "api_urls", "context_processors"}
 DOORS: Final = {"views", "forms", "api", "urls"}
+# What shows the choices of others, and the functions that record that a person saw them and give them out.
+UNRECORDED_READS: Final = {
+    "build_vote_table": "reveal_vote_table",
+    "find_comparisons": "reveal_found_comparisons",
+    "find_comparisons_in_cell": "reveal_comparisons_in_cell",
+    "find_disagreements": "reveal_disagreements",
+    "get_disagreements": "reveal_disagreements",
+    "get_full_report": "reveal_report",
+    "build_report": "reveal_report",
+    "record_disclosure": "a reveal_… of evaluations.visibility",
+}
 # Third-party packages that only some of ours may import.
 ONLY_IMPORTED_BY: Final = {
     "openai": {"llm"},
@@ -139,6 +150,13 @@ def test_a_module_imports_only_what_its_package_may_use(module: str) -> None:
             assert package in allowed, f"{module} imports {imported}"
         if imported.split(".")[0] in ("django", "judgeweb"):
             assert package not in PURE, f"{module} imports {imported}"
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if DOORS & set(module.split(".")[2:])])
+def test_a_page_or_endpoint_gets_the_choices_of_others_only_with_a_record(module: str) -> None:
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        name = node.name if isinstance(node, ast.alias) else getattr(node, "attr", "")
+        assert name not in UNRECORDED_READS, f"{module}: {name} leaves no record, use {UNRECORDED_READS[name]}"
 
 
 def test_the_arrows_between_features_have_no_cycle_and_each_is_used() -> None:

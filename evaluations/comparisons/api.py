@@ -35,7 +35,10 @@ from evaluations.comparisons.schemas import (
     TagStepOut,
     TagUndoIn,
 )
-from evaluations.comparisons.selectors import find_comparisons, list_if_few_distinguishable, list_tags_with_counts
+from evaluations.comparisons.selectors import (
+    list_tags_with_counts,
+    reveal_found_comparisons,
+)
 from evaluations.comparisons.services import (
     add_comparison,
     change_tag_name,
@@ -57,8 +60,7 @@ from evaluations.models.verdicts import Adjudication
 from evaluations.reviews.queues.services import assign_comparisons
 from evaluations.reviews.selectors import put_in_order_shown
 from evaluations.tasks import send_task, tag_all
-from evaluations.verdicts.vote_table import build_vote_table
-from evaluations.visibility import can_see_judges, can_see_verdicts, record_disclosure, visible_comparisons
+from evaluations.visibility import can_see_judges, can_see_verdicts, reveal_visible_vote_table, visible_comparisons
 from evaluations.web.forms import ReviewersForm
 
 operations = OperationRouter(tags=["comparisons"])
@@ -106,10 +108,8 @@ def list_comparisons(request: HttpRequest, slug: str, paging: Query[PageQuery]) 
     user = token_user(request)
     evaluation = require_evaluation(user, slug)
     wanted = parse_filters(request, user, evaluation)
-    found = find_comparisons(evaluation, wanted, after=decode_cursor(paging), size=paging.limit)
+    found = reveal_found_comparisons(user, evaluation, wanted, after=decode_cursor(paging), size=paging.limit)
     rows = list(select_row_columns(Comparison.all_rows.filter(pk__in=found.ids)))
-    if is_allowed(user, Action.REVIEW, evaluation) and any(one.tells_what_others_chose for one in wanted):
-        record_disclosure(user, evaluation, list_if_few_distinguishable(evaluation, wanted) or rows)
     return ComparisonPageOut(
         items=serialize_comparisons(user, evaluation, rows),
         next=encode_cursor(found.goes_on) if found.goes_on else None,
@@ -193,11 +193,8 @@ def get_verdicts(request: HttpRequest, slug: str, pk: int) -> VoteTableOut:
     row: Comparison = get_object_or_404(
         visible_comparisons(user, evaluation).select_related(*DETAIL_RELATIONS), evaluation=evaluation, pk=pk
     )
-    sees_judges = can_see_judges(user, evaluation)
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, [row], judges=sees_judges)
     decided = Adjudication.objects.filter(comparison=row).select_related("aspect", "user").order_by("aspect__name")
-    return serialize_vote_table(build_vote_table(row, with_judges=sees_judges), list(decided))
+    return serialize_vote_table(reveal_visible_vote_table(user, row), list(decided))
 
 
 @operations.do("/evaluations/{slug:slug}/comparisons/give", Scope.WRITE, AssignedOut)

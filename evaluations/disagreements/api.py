@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
-from evaluations.access import Action, is_allowed, require_evaluation
+from evaluations.access import Action, require_evaluation
 from evaluations.api.authentication import token_user
 from evaluations.api.form_validation import clean_form, refuse_unknown_filters
 from evaluations.api.operations import OperationRouter
@@ -33,13 +33,14 @@ from evaluations.disagreements.schemas import (
     WithdrawIn,
 )
 from evaluations.disagreements.selectors import (
+    MENTION_RELATIONS,
     Disagreement,
     count_disagreements,
-    find_disagreements,
-    get_disagreements,
     get_disagreements_on,
     get_mentions,
     get_thread,
+    reveal_disagreements,
+    reveal_mentions,
 )
 from evaluations.disagreements.services import (
     add_comment,
@@ -56,11 +57,9 @@ from evaluations.models.rubrics import Aspect
 from evaluations.models.users import ApiToken, User
 from evaluations.models.verdicts import Adjudication, Comment, Review
 from evaluations.verdicts.reviewer_choices import ReviewerChoice, StageChoice, get_reviewer_choices
-from evaluations.verdicts.vote_table import build_vote_table
 from evaluations.visibility import (
-    can_see_judges,
     list_people_who_can_see,
-    record_disclosure,
+    reveal_visible_vote_table,
     visible_comparisons,
     visible_comparisons_everywhere,
 )
@@ -71,18 +70,6 @@ DISAGREEMENT_RELATIONS: Final = (
     "response_a__candidate",
     "response_b__candidate",
     "evaluation__review_rubric__rubric",
-)
-DISAGREEMENT_COLUMNS: Final = (
-    "evaluation",
-    "query__text",
-    "response_a__candidate__name",
-    "response_b__candidate__name",
-)
-COMMENT_RELATIONS: Final = (
-    "comment__user",
-    "comment__aspect",
-    "comment__comparison__evaluation",
-    "comment__comparison__query",
 )
 FILTER_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "state": "empty: open; `settled`",
@@ -116,21 +103,17 @@ def list_disagreements(request: HttpRequest, slug: str, paging: Query[PageQuery]
     user = token_user(request)
     evaluation = require_evaluation(user, slug)
     wanted = build_filter_form(request, evaluation).wanted()
-    found = find_disagreements(wanted, after=decode_cursor(paging), size=paging.limit)
-    related = Comparison.objects.select_related("query", "response_a__candidate", "response_b__candidate")
-    rows = list(related.only(*DISAGREEMENT_COLUMNS).filter(pk__in=found.ids).order_by("pk"))
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, rows, judges=can_see_judges(user, evaluation))
-    told, (between_people, settled) = get_disagreements(wanted, [row.pk for row in rows]), count_disagreements(wanted)
+    found = reveal_disagreements(user, wanted, after=decode_cursor(paging), size=paging.limit)
+    between_people, settled = count_disagreements(wanted)
     items = [
         DisagreementOut(
             comparison=row.pk,
             query=row.query.text,
             candidate_a=row.response_a.candidate.name,
             candidate_b=row.response_b.candidate.name,
-            differences=[disagreement_aspect_out(one) for one in told[row.pk]],
+            differences=[disagreement_aspect_out(one) for one in differences],
         )
-        for row in rows
+        for row, differences in found.rows
     ]
     more = encode_cursor(found.goes_on) if found.goes_on else None
     return DisagreementPage(items=items, next=more, between_people=between_people, settled=settled)
@@ -140,9 +123,6 @@ def list_disagreements(request: HttpRequest, slug: str, paging: Query[PageQuery]
 def get_disagreement(request: HttpRequest, slug: str, pk: int) -> DisagreementDetailOut:
     """Each reviewer's choices by aspect, with the discussion."""
     comparison, user = find_open_comparison(request, slug, pk), token_user(request)
-    evaluation = comparison.evaluation
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, [comparison], judges=can_see_judges(user, evaluation))
     mark_mentions_seen(user, comparison)
     return disagreement_detail_out(user, comparison)
 
@@ -222,15 +202,10 @@ def list_mentions(request: HttpRequest, paging: Query[PageQuery]) -> MentionPage
     readable = visible_comparisons_everywhere(user)
     if token.evaluation_id is not None:
         readable = readable.filter(evaluation=token.evaluation_id)
-    rows, more = paginate_by_cursor(
-        paging, get_mentions(user, readable).select_related(*COMMENT_RELATIONS), newest_first=True
+    found, more = paginate_by_cursor(
+        paging, get_mentions(user, readable).select_related(*MENTION_RELATIONS), newest_first=True
     )
-    called_on: dict[Evaluation, list[Comparison]] = {}
-    for row in rows:
-        called_on.setdefault(row.comment.comparison.evaluation, []).append(row.comment.comparison)
-    for evaluation, comparisons in called_on.items():
-        if is_allowed(user, Action.REVIEW, evaluation):
-            record_disclosure(user, evaluation, comparisons, judges=can_see_judges(user, evaluation))
+    rows = reveal_mentions(user, found)
     items = [
         MentionOut(
             evaluation=row.comment.comparison.evaluation.slug,
@@ -259,7 +234,7 @@ def find_aspect_or_404(comparison: Comparison, key: str) -> Aspect:
 
 def disagreement_detail_out(user: User, comparison: Comparison) -> DisagreementDetailOut:
     evaluation = comparison.evaluation
-    table = build_vote_table(comparison, with_judges=can_see_judges(user, evaluation))
+    table = reveal_visible_vote_table(user, comparison)
     wanted = DisagreementsForm({}, evaluation=evaluation, user=user).wanted()
     voices, differ = get_reviewer_choices(comparison), get_disagreements_on(comparison, wanted.judge)
     questions = [

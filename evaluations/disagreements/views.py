@@ -1,8 +1,7 @@
 """The pages of disagreements and mentions."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, Final, cast
 
 from django.contrib import messages
@@ -22,15 +21,16 @@ from evaluations.disagreements.forms import (
 )
 from evaluations.disagreements.history import get_comparison_history
 from evaluations.disagreements.selectors import (
+    MENTION_RELATIONS,
     Disagreement,
     DisagreementFilter,
     count_disagreements,
-    find_disagreements,
-    get_disagreements,
     get_disagreements_on,
     get_mentions,
     get_neighbouring_disagreements,
     get_thread,
+    reveal_disagreements,
+    reveal_mentions,
 )
 from evaluations.disagreements.services import (
     add_comment,
@@ -53,18 +53,14 @@ from evaluations.rendered_texts import build_turns, iter_comparison_texts, rende
 from evaluations.reviews.selectors import get_saved_spans
 from evaluations.verdicts.labels import DecidedLabel
 from evaluations.verdicts.reviewer_choices import ReviewerChoice, get_reviewer_choices
-from evaluations.verdicts.vote_table import VoteCell, VoteRow, VoteTable, build_vote_table
+from evaluations.verdicts.vote_table import VoteCell, VoteRow, VoteTable
 from evaluations.visibility import (
-    can_see_judges,
     list_people_who_can_see,
-    record_disclosure,
+    reveal_visible_vote_table,
     visible_comparisons,
     visible_comparisons_everywhere,
 )
 from evaluations.web.pagination import PAGE_SIZE, Page, page_query, paginate, parse_after
-
-# Lists show neither the messages of a query nor those of its responses: they are left unread.
-LISTED_COLUMNS = ("evaluation", "query__text", "response_a__candidate__name", "response_b__candidate__name")
 
 
 @require_safe
@@ -73,9 +69,14 @@ def disagreement_list(request: HttpRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(user, slug)
     form = DisagreementsForm(request.GET, evaluation=evaluation, user=user)
     wanted = form.wanted()
-    page = get_disagreement_page(request, wanted)
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, page.rows, judges=can_see_judges(user, evaluation))
+    after = parse_after(request)
+    found = reveal_disagreements(user, wanted, after=after, size=PAGE_SIZE)
+    page = Page(
+        [comparison for comparison, _ in found.rows],
+        is_first=not after,
+        first_page=page_query(request, 0),
+        next_page=page_query(request, found.goes_on) if found.goes_on else None,
+    )
     between_people, settled = count_disagreements(wanted)
     context = {
         "page": "disagreements",
@@ -83,32 +84,13 @@ def disagreement_list(request: HttpRequest, slug: str) -> HttpResponse:
         "form": form,
         "wanted": wanted,
         "page_of_rows": page,
-        "rows": add_disagreements(wanted, page.rows),
+        "rows": [{"comparison": comparison, "differences": differences} for comparison, differences in found.rows],
         "filter": encode_filter(request.GET),
         "is_filtered": any(request.GET.get(name) for name in form.fields if name != "state"),
         "between_people": between_people,
         "settled": settled,
     }
     return render(request, "disagreements/disagreements.html", context, status=422 if form.errors else 200)
-
-
-def get_disagreement_page(request: HttpRequest, wanted: DisagreementFilter) -> Page[Comparison]:
-    after = parse_after(request)
-    found = find_disagreements(wanted, after=after, size=PAGE_SIZE)
-    rows = Comparison.objects.select_related("query", "response_a__candidate", "response_b__candidate").only(
-        *LISTED_COLUMNS
-    )
-    return Page(
-        list(rows.filter(pk__in=found.ids).order_by("pk")),
-        is_first=not after,
-        first_page=page_query(request, 0),
-        next_page=page_query(request, found.goes_on) if found.goes_on else None,
-    )
-
-
-def add_disagreements(wanted: DisagreementFilter, comparisons: Sequence[Comparison]) -> list[Mapping[str, Any]]:
-    told = get_disagreements(wanted, [comparison.pk for comparison in comparisons])
-    return [{"comparison": comparison, "differences": told[comparison.pk]} for comparison in comparisons]
 
 
 def encode_filter(query: QueryDict) -> str:
@@ -169,9 +151,6 @@ def get_open_comparison_or_404(request: HttpRequest, slug: str, pk: int, action:
 @require_safe
 def disagreement_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     comparison, user = get_open_comparison_or_404(request, slug, pk), cast(User, request.user)
-    evaluation = comparison.evaluation
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, [comparison], judges=can_see_judges(user, evaluation))
     mark_mentions_seen(user, comparison)
     return render_disagreement(request, comparison)
 
@@ -186,7 +165,7 @@ def render_disagreement(
     user, evaluation = cast(User, request.user), comparison.evaluation
     wanted = read_filter(request, evaluation)
     before, after = get_neighbouring_disagreements(wanted, comparison)
-    table = build_vote_table(comparison, with_judges=can_see_judges(user, evaluation))
+    table = reveal_visible_vote_table(user, comparison)
     asked = list(build_questions(comparison, wanted, table, refused, is_allowed(user, Action.ADJUDICATE, evaluation)))
     said = get_thread(comparison)
     html = render_texts([*iter_comparison_texts(comparison), *table.rationales, *(one.text for one in said)])
@@ -359,13 +338,6 @@ def redirect_to_disagreement(request: HttpRequest, comparison: Comparison, fragm
 
 MAX_UNSEEN: Final = 100
 
-MENTION_RELATIONS: Final = (
-    "comment__user",
-    "comment__aspect",
-    "comment__comparison__evaluation",
-    "comment__comparison__query",
-)
-
 
 @require_safe
 def mention_list(request: HttpRequest) -> HttpResponse:
@@ -373,15 +345,6 @@ def mention_list(request: HttpRequest) -> HttpResponse:
     calls = get_mentions(user, visible_comparisons_everywhere(user)).select_related(*MENTION_RELATIONS)
     unseen = list(calls.filter(seen_at__isnull=True).order_by("-pk")[:MAX_UNSEEN])
     page = paginate(request, calls.filter(seen_at__isnull=False), newest_first=True)
-    record_mentions_seen(user, [mention.comment.comparison for mention in (*unseen, *page.rows)])
-    html = render_texts(mention.comment.text for mention in [*unseen, *page.rows])
+    html = render_texts(mention.comment.text for mention in reveal_mentions(user, [*unseen, *page.rows]))
     context = {"page": "mentions", "unseen": unseen, "page_of_rows": page, "html": html}
     return render(request, "mentions/mentions.html", context)
-
-
-def record_mentions_seen(user: User, comparisons: Iterable[Comparison]) -> None:
-    """Record that the user saw the choices: a comment reveals them as the page does."""
-    in_order = sorted(comparisons, key=lambda comparison: comparison.evaluation_id)
-    for evaluation, called_on in groupby(in_order, key=lambda comparison: comparison.evaluation):
-        if is_allowed(user, Action.REVIEW, evaluation):
-            record_disclosure(user, evaluation, called_on, judges=can_see_judges(user, evaluation))

@@ -17,7 +17,6 @@ from evaluations.domain.roles import Scope
 from evaluations.judges import services as judges_services
 from evaluations.judges.calls.serializers import serialize_call_detail
 from evaluations.judges.forms import JudgeForm
-from evaluations.judges.runs.api import comparisons_of_api_call
 from evaluations.judges.runs.schemas import RunOut
 from evaluations.judges.runs.serializers import serialize_run
 from evaluations.judges.runs.services import start_run
@@ -42,7 +41,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Run
 from evaluations.tasks import send_task, work_run
-from evaluations.visibility import record_disclosure
+from evaluations.visibility import reveal_call
 
 operations = OperationRouter(tags=["judges"])
 JUDGE_API_RELATIONS = ("endpoint", "rubric_version__rubric")
@@ -152,8 +151,8 @@ def get_trial(request: HttpRequest, slug: str, pk: int, run: int) -> JudgeTestOu
     tried = find_test_call(get_object_or_404(runs, judge=judge, pk=run))
     if tried is None:
         raise Http404
-    if tried.call is not None and is_allowed(user, Action.REVIEW, judge.evaluation):
-        record_disclosure(user, judge.evaluation, list(comparisons_of_api_call(tried.call)), tests=True)
+    if tried.call is not None:
+        reveal_call(user, tried.call)
     return JudgeTestOut(
         run=serialize_run(tried.run),
         is_moving=tried.is_moving,

@@ -18,7 +18,6 @@ from evaluations.domain.choices import ShownOrder
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import FAILURE_STATES, JudgeKind
 from evaluations.domain.secrets import is_probable_key
-from evaluations.judges.calls.selectors import comparisons_of_call
 from evaluations.judges.endpoints.prices import find_judge_price, find_price
 from evaluations.judges.endpoints.selectors import known_models
 from evaluations.judges.forms import JudgeForm, judgeable_versions
@@ -49,7 +48,7 @@ from evaluations.models.runs import Run
 from evaluations.models.users import User
 from evaluations.rubrics.selectors import missing_placeholder_warnings
 from evaluations.tasks import send_task, work_run
-from evaluations.visibility import record_disclosure
+from evaluations.visibility import reveal_call
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
 
@@ -280,8 +279,8 @@ def judge_tried(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     user = cast(User, request.user)
     row = get_judge_or_404(require_evaluation(user, slug, Action.SEE_ALL), pk)
     tried = find_requested_test_call(request, row)
-    if tried is not None and tried.call is not None and is_allowed(user, Action.REVIEW, row.evaluation):
-        record_disclosure(user, row.evaluation, list(comparisons_of_call(tried.call)), tests=True)
+    if tried is not None and tried.call is not None:
+        reveal_call(user, tried.call)
     if not request.htmx or tried is None:  # type: ignore[attr-defined]
         return render_judge(request, row, tried)
     context = {"evaluation": row.evaluation, "judge": row, "tried": tried}

@@ -1,6 +1,5 @@
 """The report in the API, with its charts as files."""
 
-from bisect import bisect_right
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,14 +20,12 @@ from evaluations.domain.reports import PlotFormat, ReportPart, ReportRules
 from evaluations.domain.roles import RaterKind, Scope
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.selection import list_if_small_report
 from evaluations.models.users import User
-from evaluations.reports.cells.selectors import find_comparisons_in_cell
+from evaluations.reports.cells.selectors import ReportCell, reveal_comparisons_in_cell
 from evaluations.reports.chart_files import build_chart_file, find_printable_chart, get_part_name, list_part_aspects
 from evaluations.reports.forms import ReportForm
-from evaluations.reports.selectors import ALL_PARTS, build_report, get_full_report
-from evaluations.stats.full_report import BY_ASPECT, Report
-from evaluations.visibility import can_see_judges, record_disclosure, visible_comparisons
+from evaluations.reports.selectors import ALL_PARTS, reveal_report
+from evaluations.visibility import can_see_judges, visible_comparisons
 
 operations = OperationRouter(tags=["report"])
 JUDGE_PARTS: Final = (ReportPart.BIAS, ReportPart.JUDGES)
@@ -119,7 +116,7 @@ def get_report(request: HttpRequest, slug: str) -> dict[str, Any]:
     form = build_report_form(request, user, evaluation, ("only", "raters", "where") if sees_all else ("only",))
     rules = add_free_filters(form.rules(), request.GET)
     parts = parse_parts(request, can_see_judges(user, evaluation))
-    told: dict[str, Any] = load_visible_report(user, evaluation, rules, parts, form.cleaned_data["aspect"]).as_json()
+    told: dict[str, Any] = reveal_report(user, evaluation, rules, parts, form.cleaned_data["aspect"] or None).as_json()
     return told
 
 
@@ -140,7 +137,7 @@ def get_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         fault = FieldError("query.as", f"One of {', '.join(PlotFormat)}.")
         raise Problem("invalid", "There is no such format of plots.", faults=[fault])
     aspect = form.cleaned_data["aspect"]
-    made = load_visible_report(user, evaluation, form.rules(), (part,), aspect)
+    made = reveal_report(user, evaluation, form.rules(), (part,), aspect or None)
     keys = list_part_aspects(made, part)
     plot = find_printable_chart(made, name, aspect if aspect in keys else next(iter(keys), ""))
     if plot is None:
@@ -162,14 +159,14 @@ def list_cell(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> Comp
     form = build_report_form(request, user, evaluation, (*CELL_FILTERS, "cursor", "limit"))
     rules, comparisons = form.rules(), visible_comparisons(user, evaluation)
     judge = get_judge_or_404(evaluation, form)
-    said: tuple[str, str] = request.GET.get("judge_choice", ""), request.GET.get("human_choice", "")
-    ids = find_comparisons_in_cell(evaluation, comparisons, form.cleaned_data["aspect"], judge.pk, *said, rules=rules)
-    start = bisect_right(ids, decode_cursor(paging))
-    shown = ids[start : start + paging.limit]
+    said = request.GET.get("judge_choice", ""), request.GET.get("human_choice", "")
+    cell = ReportCell(form.cleaned_data["aspect"], judge.pk, *said)
+    ids = reveal_comparisons_in_cell(
+        user, evaluation, comparisons, cell, rules, after=decode_cursor(paging), size=paging.limit
+    )
+    shown = ids[: paging.limit]
     rows = list(select_row_columns(comparisons.filter(pk__in=shown)))
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, list_if_small_report(comparisons, evaluation, rules) or rows)
-    more = encode_cursor(shown[-1]) if len(ids) > start + len(shown) else None
+    more = encode_cursor(shown[-1]) if len(ids) > len(shown) else None
     return ComparisonPageOut(items=serialize_comparisons(user, evaluation, rows), next=more, is_whole=True)
 
 
@@ -216,22 +213,6 @@ def get_part_or_404(name: str, sees_judges: bool) -> ReportPart:
     if name not in list(ReportPart) or (name in JUDGE_PARTS and not sees_judges):
         raise Http404
     return ReportPart(name)
-
-
-def load_visible_report(
-    user: User, evaluation: Evaluation, rules: ReportRules, parts: tuple[ReportPart, ...], aspect: str
-) -> Report:
-    """The report that this person may see. Where it is on few comparisons, they have seen what others chose on each."""
-    of_one = (aspect or None) if any(part in BY_ASPECT for part in parts) else None
-    sees_judges = can_see_judges(user, evaluation)
-    comparisons = visible_comparisons(user, evaluation)
-    if is_allowed(user, Action.SEE_ALL, evaluation):
-        made = get_full_report(evaluation, rules, parts=parts, aspect=of_one)
-    else:
-        made = build_report(evaluation, comparisons, rules, with_judges=sees_judges, parts=parts, aspect=of_one)
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, list_if_small_report(comparisons, evaluation, rules), judges=sees_judges)
-    return made
 
 
 def describe_scope(user: User, evaluation: Evaluation, form: ReportForm) -> str:

@@ -17,7 +17,7 @@ from evaluations.charts.report_charts import build_report_charts
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reports import PlotFormat, ReportPart, ReportRules, SideCoding
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.selection import SMALL_REPORT_COMPARISONS, list_if_small_report
+from evaluations.models.selection import SMALL_REPORT_COMPARISONS
 from evaluations.models.users import User
 from evaluations.models.verdicts import Score
 from evaluations.reports.chart_files import (
@@ -29,9 +29,9 @@ from evaluations.reports.chart_files import (
 )
 from evaluations.reports.forms import MEASURE_CHOICES, QueryValues, ReportForm
 from evaluations.reports.overview_table import build_overview_table
-from evaluations.reports.selectors import build_report, get_full_report
-from evaluations.stats.full_report import BY_ASPECT, Report
-from evaluations.visibility import can_see_judges, record_disclosure, visible_comparisons
+from evaluations.reports.selectors import reveal_report
+from evaluations.stats.full_report import Report
+from evaluations.visibility import can_see_judges
 
 FORMAT_PARAMETER = "as"
 
@@ -119,7 +119,7 @@ def report(request: HttpRequest, slug: str, part: str = ReportPart.AGREEMENT.val
     }
     try:
         if form.is_valid():
-            made = load_visible_report(user, evaluation, form, asked_part)
+            made = reveal_report(user, evaluation, form.rules(), (asked_part,), form.cleaned_data["aspect"])
             if asked_part is ReportPart.AGREEMENT and not made.names and sees_all and has_any_score(evaluation):
                 return redirect(f"{get_part_url(evaluation, ReportPart.SCORES)}?{request.GET.urlencode()}".rstrip("?"))
             context |= build_report_context(made, evaluation, form, asked_part)
@@ -143,24 +143,6 @@ def get_part_or_404(name: str, sees_judges: bool) -> ReportPart:
     if name not in list(ReportPart) or (name in JUDGE_PARTS and not sees_judges):
         raise Http404
     return ReportPart(name)
-
-
-def load_visible_report(user: User, evaluation: Evaluation, form: ReportForm, part: ReportPart) -> Report:
-    """The report that this person may see. Where it is on few comparisons, they have seen what others chose on each."""
-    made = build_visible_report(user, evaluation, form, part)
-    if is_allowed(user, Action.REVIEW, evaluation):
-        few = list_if_small_report(visible_comparisons(user, evaluation), evaluation, form.rules())
-        record_disclosure(user, evaluation, few, judges=can_see_judges(user, evaluation))
-    return made
-
-
-def build_visible_report(user: User, evaluation: Evaluation, form: ReportForm, part: ReportPart) -> Report:
-    rules, aspect = form.rules(), form.cleaned_data["aspect"] if part in BY_ASPECT else None
-    if is_allowed(user, Action.SEE_ALL, evaluation):
-        return get_full_report(evaluation, rules, parts=(part,), aspect=aspect)
-    comparisons = visible_comparisons(user, evaluation)
-    sees_judges = can_see_judges(user, evaluation)
-    return build_report(evaluation, comparisons, rules, with_judges=sees_judges, parts=(part,), aspect=aspect)
 
 
 def build_report_context(made: Report, evaluation: Evaluation, form: ReportForm, part: ReportPart) -> dict[str, Any]:
@@ -259,7 +241,7 @@ def parse_chart_format(request: HttpRequest) -> PlotFormat:
 def build_requested_file(
     user: User, evaluation: Evaluation, form: ReportForm, part: ReportPart, name: str, form_of_file: PlotFormat
 ) -> ChartFile:
-    report = load_visible_report(user, evaluation, form, part)
+    report = reveal_report(user, evaluation, form.rules(), (part,), form.cleaned_data["aspect"])
     plot = find_printable_chart(report, name, choose_aspect(report, part, form.cleaned_data["aspect"]))
     if plot is None:
         raise Http404

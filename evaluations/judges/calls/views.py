@@ -10,10 +10,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from evaluations.access import Action, is_allowed
+from evaluations.access import Action
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import ACTIVE_RUN_STATES, FAILURE_STATES, CallState
-from evaluations.judges.calls.selectors import comparisons_of_call
 from evaluations.judges.calls.services import confirm_suspect_call
 from evaluations.judges.guards import get_call_or_404, get_run_or_404
 from evaluations.judges.runs.selection import RETRYABLE_STATES
@@ -21,7 +20,7 @@ from evaluations.judges.runs.selectors import call_bills, count_calls_by_state
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.users import User
 from evaluations.models.verdicts import Score, Verdict
-from evaluations.visibility import record_disclosure
+from evaluations.visibility import reveal_call
 from evaluations.web.pagination import paginate
 
 
@@ -46,9 +45,7 @@ def call_confirm(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 def render_call(request: HttpRequest, row: Call, *, refused: str = "", status: int = 200) -> HttpResponse:
     user, evaluation = cast(User, request.user), row.judge.evaluation
-    comparisons = list(comparisons_of_call(row))
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, comparisons, tests=True)
+    comparisons = reveal_call(user, row)
     context = {
         "page": "runs",
         "evaluation": evaluation,

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query
 
-from evaluations.access import Action, is_allowed, require_evaluation, require_site_administrator
+from evaluations.access import Action, require_evaluation, require_site_administrator
 from evaluations.api.authentication import token_user
 from evaluations.api.form_validation import clean_form
 from evaluations.api.operations import OperationRouter
@@ -47,12 +47,11 @@ from evaluations.judges.runs.serializers import (
     serialize_run_detail,
 )
 from evaluations.judges.runs.services import change_budget, start_panel, start_run
-from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.tasks import reread_replies, send_task, work_run
-from evaluations.visibility import record_disclosure
+from evaluations.visibility import reveal_call
 
 operations = OperationRouter(tags=["runs"])
 CALL_FILTERS: Final[Mapping[str, Q]] = {
@@ -246,14 +245,5 @@ def get_api_call_or_404(request: HttpRequest, slug: str, pk: int, action: Action
 
 def serialize_seen_call(request: HttpRequest, row: Call) -> CallDetailOut:
     """The whole call, noted as seen by a reviewer."""
-    user, evaluation = token_user(request), row.judge.evaluation
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, list(comparisons_of_api_call(row)), tests=True)
+    reveal_call(token_user(request), row)
     return serialize_call_detail(row, list(Attempt.objects.filter(call=row).order_by("number")))
-
-
-def comparisons_of_api_call(row: Call) -> "QuerySet[Comparison]":
-    """The comparisons that its answer says something about: one, or all those of the response."""
-    if row.comparison_id is not None:
-        return Comparison.objects.filter(pk=row.comparison_id)
-    return Comparison.objects.filter(Q(response_a=row.response_id) | Q(response_b=row.response_id))
