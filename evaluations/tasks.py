@@ -3,12 +3,11 @@
 import threading
 import time
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Final
 
-from celery import current_app, shared_task
+from celery import shared_task
 from celery.contrib.django.task import DjangoTask
 from django.conf import settings
-from django.db import transaction
 
 from evaluations.api.idempotency import drop_old_answers
 from evaluations.comparisons.search.services import continue_indexing, list_open_indexing
@@ -21,6 +20,7 @@ from evaluations.imports.services import continue_import
 from evaluations.imports.source_files import remove_stale_uploads
 from evaluations.imports.undo import continue_undo
 from evaluations.jobs.crashes import SET_ASIDE_REASON, JobSession, forget_deaths, watch_job
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.judges.calls.lease_sweeper import (
     find_due_batches,
     find_idle_runs,
@@ -48,7 +48,6 @@ from evaluations.webhooks.messages import create_due_messages
 
 STORE_SECONDS = 20
 SWEEP_SECONDS = 10
-BROKER_SECONDS: Final = 5
 SLOTS_AT_ONCE: Final = 500
 
 # A message that comes to a process which is at that run already goes on to another, so often.
@@ -60,15 +59,6 @@ WEBHOOKS_SUBJECT: Final = 0
 # Which task of this process is at which run: a second message for a run adds nothing to it.
 RUNS_AT_WORK: dict[int, object] = {}
 RUNS_AT_WORK_LOCK = threading.Lock()
-
-
-def send_task(task: "DjangoTask[..., None]", *ids: int, **options: Any) -> None:
-    """Send the message once the rows are committed. One that cannot be sent is logged: the sweep sends another."""
-
-    def send() -> None:
-        task.apply_async(ids, **options)
-
-    transaction.on_commit(send, robust=True)
 
 
 def enter_run(run_id: int, comer: object) -> bool:
@@ -99,7 +89,7 @@ def work_run(run_id: int, passed_on: int = 0) -> None:
 
     def hand_over() -> None:
         leave_run(run_id, me)
-        send_task(work_run, run_id)
+        nudge(WorkerTask.WORK_RUN, run_id)
 
     if enter_run(run_id, me):
         try:
@@ -108,7 +98,7 @@ def work_run(run_id: int, passed_on: int = 0) -> None:
         finally:
             leave_run(run_id, me)
     elif passed_on < MAX_HANDOVERS and Worker.objects.alive().count() > 1:
-        send_task(work_run, run_id, passed_on + 1, countdown=0, expires=SWEEP_SECONDS)
+        nudge(WorkerTask.WORK_RUN, run_id, passed_on + 1, expires=SWEEP_SECONDS)
 
 
 def plan_run(run_id: int) -> None:
@@ -148,18 +138,18 @@ def store_import(import_id: int) -> None:
             more = continue_import(row, seconds=STORE_SECONDS) or count_import_labels(row, seconds=STORE_SECONDS)
         stretch.goes_on = more
     if more:
-        send_task(store_import, import_id)
+        nudge(WorkerTask.STORE_IMPORT, import_id)
     elif row.state == ImportState.DONE:
-        send_task(fill_queue, row.evaluation_id)
-        send_task(render_ahead, row.evaluation_id)
-        send_task(read_texts)
+        nudge(WorkerTask.FILL_QUEUE, row.evaluation_id)
+        nudge(WorkerTask.RENDER_AHEAD, row.evaluation_id)
+        nudge(WorkerTask.READ_TEXTS)
 
 
 @shared_task(base=DjangoTask)
 def write_export(export_id: int) -> None:
     """Write a long export; another worker restarts it if this process stops."""
     if continue_export(Export.objects.get(pk=export_id)):
-        send_task(write_export, export_id)
+        nudge(WorkerTask.WRITE_EXPORT, export_id)
 
 
 @shared_task(base=DjangoTask)
@@ -176,7 +166,7 @@ def render_ahead(evaluation_id: int) -> None:
     with start_job_session("render_ahead", evaluation_id) as stretch:
         if stretch and render_next_comparisons(Evaluation.objects.get(pk=evaluation_id), seconds=STORE_SECONDS):
             stretch.goes_on = True
-            send_task(render_ahead, evaluation_id)
+            nudge(WorkerTask.RENDER_AHEAD, evaluation_id)
 
 
 @shared_task(base=DjangoTask)
@@ -185,7 +175,7 @@ def read_texts() -> None:
     with start_job_session("read_texts", 0) as stretch:
         if stretch and continue_indexing(seconds=STORE_SECONDS):
             stretch.goes_on = True
-            send_task(read_texts)
+            nudge(WorkerTask.READ_TEXTS)
 
 
 @shared_task(base=DjangoTask)
@@ -194,7 +184,7 @@ def tag_all(work_id: int) -> None:
     with start_job_session("tag_all", work_id) as stretch:
         if stretch and continue_tag_job(work_id, seconds=STORE_SECONDS):
             stretch.goes_on = True
-            send_task(tag_all, work_id)
+            nudge(WorkerTask.TAG_ALL, work_id)
 
 
 @shared_task(base=DjangoTask)
@@ -203,7 +193,7 @@ def reread_replies(judge_id: int) -> None:
     with start_job_session("reread_replies", judge_id) as stretch:
         if stretch and continue_reparse(judge_id, seconds=STORE_SECONDS):
             stretch.goes_on = True
-            send_task(reread_replies, judge_id)
+            nudge(WorkerTask.REREAD_REPLIES, judge_id)
 
 
 @shared_task(base=DjangoTask)
@@ -219,7 +209,7 @@ def deliver_hooks() -> None:
         finally:
             leave_run(WEBHOOKS_SUBJECT, me)
         if more:
-            send_task(deliver_hooks)
+            nudge(WorkerTask.DELIVER_HOOKS)
 
 
 @shared_task(base=DjangoTask)
@@ -235,12 +225,6 @@ def look_for_local_server() -> None:
     refresh_local_server(settings.OLLAMA_URL)
 
 
-def reach_broker() -> None:
-    """Raise the broker's error if it does not answer within some seconds."""
-    with current_app.connection_for_write() as broker:
-        broker.ensure_connection(max_retries=1, timeout=BROKER_SECONDS)
-
-
 @shared_task(base=DjangoTask)
 def sweep() -> None:
     """Put back what a killed worker held, end what has ended, and wake what waits."""
@@ -250,26 +234,26 @@ def sweep() -> None:
     cancel_waiting_calls(seconds=SWEEP_SECONDS)
     finish_ended_runs()
     for run_id in find_idle_runs():
-        send_task(work_run, run_id, expires=SWEEP_SECONDS)
+        nudge(WorkerTask.WORK_RUN, run_id, expires=SWEEP_SECONDS)
     for run_id in find_runs_to_join():
         for _ in range(list_idle_workers()):
-            send_task(work_run, run_id, expires=SWEEP_SECONDS)
+            nudge(WorkerTask.WORK_RUN, run_id, expires=SWEEP_SECONDS)
     for batch_id in find_due_batches():
-        send_task(look_after_batch, batch_id, expires=SWEEP_SECONDS)
+        nudge(WorkerTask.LOOK_AFTER_BATCH, batch_id, expires=SWEEP_SECONDS)
     for judge_id in judges_with_stalled_reparse():
-        send_task(reread_replies, judge_id)
+        nudge(WorkerTask.REREAD_REPLIES, judge_id)
     for import_id in (*sweep_imports(seconds=SWEEP_SECONDS), *find_uncounted_imports()):
-        send_task(store_import, import_id)
+        nudge(WorkerTask.STORE_IMPORT, import_id)
     if list_open_indexing():
-        send_task(read_texts, expires=SWEEP_SECONDS)
+        nudge(WorkerTask.READ_TEXTS, expires=SWEEP_SECONDS)
     for work_id in list_open_tag_jobs():
-        send_task(tag_all, work_id, expires=SWEEP_SECONDS)
+        nudge(WorkerTask.TAG_ALL, work_id, expires=SWEEP_SECONDS)
     for export_id in sweep_exports():
-        send_task(write_export, export_id, expires=SWEEP_SECONDS)
+        nudge(WorkerTask.WRITE_EXPORT, export_id, expires=SWEEP_SECONDS)
     delete_outdated_renderings()
     remove_stale_uploads()
     drop_old_answers()
     create_due_messages()
     delete_old_deliveries()
     if has_due_deliveries():
-        send_task(deliver_hooks, expires=SWEEP_SECONDS)
+        nudge(WorkerTask.DELIVER_HOOKS, expires=SWEEP_SECONDS)

@@ -8,6 +8,8 @@ from typing import Final
 
 import pytest
 
+from evaluations.jobs.nudges import WorkerTask
+
 PACKAGE: Final = Path(__file__).parent.parent / "evaluations"
 
 # From the bottom up: a package imports only from layers below its own.
@@ -157,6 +159,20 @@ def test_a_page_or_endpoint_gets_the_choices_of_others_only_with_a_record(module
     for node in ast.walk(ast.parse(MODULES[module].read_text())):
         name = node.name if isinstance(node, ast.alias) else getattr(node, "attr", "")
         assert name not in UNRECORDED_READS, f"{module}: {name} leaves no record, use {UNRECORDED_READS[name]}"
+
+
+def test_nobody_imports_the_tasks_but_the_worker() -> None:
+    """Whoever nudges a worker names the task: its module sees nearly everything."""
+    assert [module for module, path in MODULES.items() if "evaluations.tasks" in imports_of(path)] == []
+
+
+def test_every_task_that_is_nudged_by_its_name_is_there() -> None:
+    defined = {
+        node.name
+        for node in ast.parse(MODULES["evaluations.tasks"].read_text()).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert {task.rpartition(".")[2] for task in WorkerTask} <= defined
 
 
 def test_the_arrows_between_features_have_no_cycle_and_each_is_used() -> None:

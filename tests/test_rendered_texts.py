@@ -10,8 +10,9 @@ from django.db import DatabaseError, OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
-from evaluations import rendered_texts, tasks
+from evaluations import rendered_texts
 from evaluations.domain.files import ImportState
+from evaluations.jobs.nudges import WorkerTask
 from evaluations.models.comparisons import Comparison, Rendering
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -187,12 +188,13 @@ def test_it_stops_when_its_time_is_up_and_goes_on_where_it_stopped(evaluation: E
     assert all(map(is_ready, made))
 
 
-def test_an_import_that_is_done_has_its_texts_rendered(evaluation: Evaluation) -> None:
+def test_an_import_that_is_done_has_its_texts_rendered(
+    evaluation: Evaluation, nudged_at_once: list[tuple[WorkerTask, tuple[int, ...]]]
+) -> None:
     (comparison,) = comparisons(evaluation, 1)
     done = Import.objects.create(evaluation=evaluation, sha256="0", format="jsonl", state=ImportState.DONE)
-    with mock.patch.object(tasks, "send_task") as nudge:
-        store_import(done.pk)
-    nudge.assert_any_call(render_ahead, evaluation.pk)
+    store_import(done.pk)
+    assert (WorkerTask.RENDER_AHEAD, (evaluation.pk,)) in nudged_at_once
     render_ahead(evaluation.pk)
     assert is_ready(comparison)
 

@@ -59,7 +59,6 @@ from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication
 from evaluations.reviews.queues.services import assign_comparisons
 from evaluations.reviews.selectors import put_in_order_shown
-from evaluations.tasks import send_task, tag_all
 from evaluations.visibility import can_see_judges, can_see_verdicts, reveal_visible_vote_table, visible_comparisons
 from evaluations.web.forms import ReviewersForm
 
@@ -258,7 +257,6 @@ def put_tag_on_all(request: HttpRequest, slug: str, body: TagJobIn) -> TagJobOut
     evaluation = require_evaluation(user, slug, Action.TAG)
     wanted = parse_filter_json(body.filter)
     work = start_tag_job(evaluation, [wanted] if wanted else [], body.name, takes_away=body.takes_away, user=user)
-    send_task(tag_all, work.pk)
     return TagJobOut(id=work.pk, name=work.tag.name)
 
 

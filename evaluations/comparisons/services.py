@@ -17,6 +17,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import ComparisonFilter, parse_filter
 from evaluations.domain.texts import ComparisonOrigin, Message, content_sha256
 from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, refuse_unstorable
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.models.comparison_filter import ComparisonRange, filter_conditions, filter_evaluation
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response, Slice, Tag, Tagging, TagWork
 from evaluations.models.evaluations import Evaluation, Event
@@ -163,6 +164,7 @@ def start_tag_job(
         work = TagWork.objects.create(tag=one, user=user, filters=filters, takes_away=takes_away, up_to=last)
         verb = "began untagging" if takes_away else "began tagging"
         record_event(verb, one, user=user, evaluation=evaluation, after={"name": one.name, "filters": filters})
+        nudge(WorkerTask.TAG_ALL, work.pk)
     return work
 
 

@@ -33,12 +33,9 @@ from evaluations.exports.schemas import (
     ManifestOut,
 )
 from evaluations.exports.selectors import build_manifest, get_export_content_type, open_export_file
-from evaluations.exports.services import delete_export_file, needs_background, start_export, stop_export
-from evaluations.exports.writer import stream_export
+from evaluations.exports.services import delete_export_file, request_export, stop_export
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
-from evaluations.tasks import send_task, write_export
-from evaluations.visibility import visible_comparisons
 from evaluations.web.file_responses import parse_range, read_file_range
 
 operations = OperationRouter(tags=["exports"])
@@ -103,16 +100,10 @@ def make_export(request: HttpRequest, slug: str, body: ExportIn) -> ExportOut:
     """
     user = token_user(request)
     evaluation = require_evaluation(user, slug, action_for_export(body.format))
-    comparisons, wanted = visible_comparisons(user, evaluation), parse_request(evaluation, body)
-    is_long = needs_background(evaluation, body.format, comparisons, wanted)
-    export = start_export(evaluation, written_as=body.format, user=user, wanted=wanted, in_background=is_long)
-    if is_long:
-        send_task(write_export, export.pk)
-    else:
-        record_event(DOWNLOADED, export, user=user, evaluation=evaluation)
-        for _ in stream_export(export, comparisons):
-            pass
-    return build_export_out(export)
+    made = request_export(evaluation, written_as=body.format, user=user, wanted=parse_request(evaluation, body))
+    for _ in made.blocks or ():
+        pass
+    return build_export_out(made.record)
 
 
 def parse_request(evaluation: Evaluation, body: ExportIn) -> ExportRequest:

@@ -35,15 +35,12 @@ from evaluations.exports.selectors import (
 from evaluations.exports.services import (
     OPEN_EXPORT_STATES,
     delete_export_file,
-    needs_background,
-    start_export,
+    request_export,
     stop_export,
 )
-from evaluations.exports.writer import stream_export
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.users import User
-from evaluations.tasks import send_task, write_export
 from evaluations.visibility import visible_comparisons
 from evaluations.web.file_responses import file_response
 from evaluations.web.pagination import paginate
@@ -76,23 +73,17 @@ def export_new(request: HttpRequest, slug: str) -> HttpResponseBase:
         return render_export_form(request, evaluation, form)
     if not form.is_valid():
         return render_export_form(request, evaluation, form, status=422)
-    comparisons = visible_comparisons(user, evaluation)
     try:
-        wanted = form.wanted()
-        written_as = form.cleaned_data["written_as"]
-        is_long = needs_background(evaluation, written_as, comparisons, wanted)
-        export = start_export(evaluation, written_as=written_as, user=user, wanted=wanted, in_background=is_long)
+        made = request_export(evaluation, written_as=form.cleaned_data["written_as"], user=user, wanted=form.wanted())
     except InputRefused as refused:
         form.add_error(None, str(refused))
         return render_export_form(request, evaluation, form, status=422)
-    if is_long:
-        send_task(write_export, export.pk)
-        return redirect("export", slug, export.pk)
-    record_event(DOWNLOADED, export, user=user, evaluation=evaluation)
+    if made.blocks is None:
+        return redirect("export", slug, made.record.pk)
     return StreamingHttpResponse(
-        stream_export(export, comparisons),
-        content_type=get_export_content_type(export),
-        headers={"Content-Disposition": content_disposition_header(True, export.file_name) or ""},
+        made.blocks,
+        content_type=get_export_content_type(made.record),
+        headers={"Content-Disposition": content_disposition_header(True, made.record.file_name) or ""},
     )
 
 

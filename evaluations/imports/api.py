@@ -12,17 +12,13 @@ from evaluations.api.operations import BYTES_TYPE, FORM_TYPE, OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.uploads import FILE_NAME_PARAMETER, FILE_SCHEMA, read_sent_file
-from evaluations.domain.files import ImportState, NewResponse
+from evaluations.domain.files import NewResponse
 from evaluations.domain.roles import Scope
 from evaluations.imports.forms import ImportForm
 from evaluations.imports.schemas import ImportDetailOut, ImportPageOut, StoreImportIn
 from evaluations.imports.serializers import get_import_for_program, serialize_import, serialize_import_detail
-from evaluations.imports.services import discard_import, receive_upload, start_storing
-from evaluations.imports.undo import start_undo
-from evaluations.models.evaluations import Evaluation
-from evaluations.models.imports import Import
-from evaluations.models.users import User
-from evaluations.tasks import send_task, store_import
+from evaluations.imports.services import discard_import, receive_upload, store_in_background
+from evaluations.imports.undo import undo_in_background
 
 operations = OperationRouter(tags=["imports"])
 TEXT_SCHEMA: Final = {"type": "string"}
@@ -95,14 +91,7 @@ def upload_file(request: HttpRequest, slug: str) -> ImportDetailOut:
     form = ImportForm({"format": "auto", **fields}, {"file": file})
     refuse_unknown_filters(fields, form)
     clean_form(form, "query" if is_raw else "form")
-    return serialize_import_detail(receive_file(evaluation, form, user))
-
-
-def receive_file(evaluation: Evaluation, form: ImportForm, user: User) -> Import:
-    importing = receive_upload(evaluation, user=user, **form.options())
-    if importing.state == ImportState.CHECKING:
-        send_task(store_import, importing.pk)
-    return importing
+    return serialize_import_detail(receive_upload(evaluation, user=user, **form.options()))
 
 
 @operations.get_one("/evaluations/{slug:slug}/imports/{int:pk}", Scope.READ, ImportDetailOut)
@@ -115,8 +104,7 @@ def get_import(request: HttpRequest, slug: str, pk: int) -> ImportDetailOut:
 def store_file(request: HttpRequest, slug: str, pk: int, body: StoreImportIn | None = None) -> ImportDetailOut:
     """Store its rows, in the background. Ask for the import to see how far it is."""
     importing = get_import_for_program(request, slug, pk)
-    start_storing(importing, skip_bad=bool(body and body.skip_bad), user=token_user(request))
-    send_task(store_import, importing.pk)
+    store_in_background(importing, skip_bad=bool(body and body.skip_bad), user=token_user(request))
     return serialize_import_detail(get_import_for_program(request, slug, pk))
 
 
@@ -134,6 +122,5 @@ def undo_import(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None =
     It is hidden at once and removed in the background: its state is `undoing`, then `undone`.
     """
     importing = get_import_for_program(request, slug, pk)
-    start_undo(importing, user=token_user(request))
-    send_task(store_import, importing.pk)
+    undo_in_background(importing, user=token_user(request))
     return serialize_import_detail(get_import_for_program(request, slug, pk))

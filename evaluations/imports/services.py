@@ -21,6 +21,7 @@ from evaluations.imports.preview import (
 )
 from evaluations.imports.source_files import read_sheet
 from evaluations.imports.storage import continue_storing
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.users import User
@@ -39,8 +40,13 @@ def discard_import(importing: Import, *, user: User | None) -> None:
     importing.refresh_from_db()
 
 
+def store_in_background(importing: Import, *, skip_bad: bool, user: User | None) -> None:
+    start_storing(importing, skip_bad=skip_bad, user=user)
+    nudge(WorkerTask.STORE_IMPORT, importing.pk)
+
+
 def start_storing(importing: Import, *, skip_bad: bool, user: User | None) -> None:
-    """Mark a checked file as one to store; `continue_storing` then stores it."""
+    """Mark a checked file as one to store; the caller then stores it with `continue_storing`."""
     if not importing.is_checked:
         raise InputRefused(f"{importing.file_name} is not checked yet.")
     if importing.rows_bad and not skip_bad:
@@ -95,9 +101,13 @@ def receive_upload(
     said: dict[str, Any] = {"file_name": file_name, "reading": reading, "user": user, "pair": pair}
     said["derive_pairs"] = derive_pairs
     try:
-        return (preview_file if is_quick_to_check(file, size) else keep_for_check)(evaluation, file, **said)
+        if is_quick_to_check(file, size):
+            return preview_file(evaluation, file, **said)
+        importing = keep_for_check(evaluation, file, **said)
     except ColumnsUnknown as unknown:
         return keep_unmapped(evaluation, file, why=str(unknown), **said)
+    nudge(WorkerTask.STORE_IMPORT, importing.pk)
+    return importing
 
 
 def keep_unmapped(

@@ -33,6 +33,7 @@ from evaluations.imports.replaced_responses import (
     taken_slots,
 )
 from evaluations.imports.sql import DELETE_EXPIRED_ASSIGNMENTS, DELETE_QUEUE_ITEMS
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.models.batch_sizes import rows_per_transaction
 from evaluations.models.comparisons import Comparison, Response, Tagging
 from evaluations.models.evaluations import Evaluation
@@ -54,8 +55,15 @@ CLEARED_TO: Final = "cleared_to"  # the last comparison of its own that nothing 
 MAX_NAMED_IMPORTS: Final = 5  # imports, in a sentence
 
 
+def undo_in_background(importing: Import, *, user: User | None) -> None:
+    start_undo(importing, user=user)
+    nudge(WorkerTask.STORE_IMPORT, importing.pk)
+
+
 def start_undo(importing: Import, *, user: User | None) -> None:
-    """Hide all rows of an import; `continue_undo` then removes them. Raises InputRefused if they were used.
+    """Hide all rows of an import; the caller then removes them with `continue_undo`.
+
+    Raises InputRefused if they were used.
 
     The judges are locked, as by the planning of a run, and the queues, as by whoever takes a place in one.
     """

@@ -19,12 +19,11 @@ from evaluations.imports.lifecycle import BUSY_STATES, WORKING_STATES
 from evaluations.imports.options import is_pairing_scored_responses
 from evaluations.imports.requests import get_import_of_request
 from evaluations.imports.selectors import get_import_progress
-from evaluations.imports.services import discard_import, receive_upload, start_storing
-from evaluations.imports.undo import describe_later_duplicates, explain_why_not_undoable, start_undo
+from evaluations.imports.services import discard_import, receive_upload, store_in_background
+from evaluations.imports.undo import describe_later_duplicates, explain_why_not_undoable, undo_in_background
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.users import User
-from evaluations.tasks import send_task, store_import
 from evaluations.web.pagination import paginate
 
 STOP_POLLING: Final = 286
@@ -52,18 +51,11 @@ def import_new(request: HttpRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return render_import_form(request, evaluation, form, status=422)
     try:
-        importing = receive_form(request, evaluation, form)
+        importing = receive_upload(evaluation, user=cast(User, request.user), **form.options())
     except InputRefused as refused:
         form.add_error("file", str(refused))
         return render_import_form(request, evaluation, form, status=422)
     return redirect("import", slug, importing.pk)
-
-
-def receive_form(request: HttpRequest, evaluation: Evaluation, form: ImportForm) -> Import:
-    importing = receive_upload(evaluation, user=cast(User, request.user), **form.options())
-    if importing.state == ImportState.CHECKING:
-        send_task(store_import, importing.pk)
-    return importing
 
 
 def render_import_form(
@@ -77,10 +69,9 @@ def render_import_form(
 def import_undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     importing = get_import_of_request(request, slug, pk)
     try:
-        start_undo(importing, user=cast(User, request.user))
+        undo_in_background(importing, user=cast(User, request.user))
     except InputRefused as refused:
         return render_import(request, importing, error=str(refused))
-    send_task(store_import, importing.pk)
     messages.success(request, f"{importing.file_name} is undone. {describe_later_duplicates(importing)}".strip())
     return redirect("import", slug, pk)
 
@@ -128,10 +119,9 @@ def import_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def import_store(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     importing = get_import_of_request(request, slug, pk)
     try:
-        start_storing(importing, skip_bad="skip_bad" in request.POST, user=cast(User, request.user))
+        store_in_background(importing, skip_bad="skip_bad" in request.POST, user=cast(User, request.user))
     except InputRefused as refused:
         return render_import(request, importing, error=str(refused))
-    send_task(store_import, importing.pk)
     return redirect("import", slug, pk)
 
 

@@ -40,7 +40,6 @@ from evaluations.judges.services import create_judge
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Run
-from evaluations.tasks import send_task, work_run
 from evaluations.visibility import reveal_call
 
 operations = OperationRouter(tags=["judges"])
@@ -138,7 +137,6 @@ def try_judge(request: HttpRequest, slug: str, pk: int, body: JudgeTestIn) -> Ru
     user = token_user(request)
     judge = get_api_judge_or_404(require_evaluation(user, slug, Action.MANAGE), pk)
     run = start_run(judge, user=user, **single_call_selection(get_api_subject_or_404(judge, body.subject), body.shown))
-    send_task(work_run, run.pk)
     return serialize_run(run)
 
 

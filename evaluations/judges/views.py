@@ -47,7 +47,6 @@ from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Run
 from evaluations.models.users import User
 from evaluations.rubrics.selectors import missing_placeholder_warnings
-from evaluations.tasks import send_task, work_run
 from evaluations.visibility import reveal_call
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
@@ -268,7 +267,6 @@ def judge_try(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     except InputRefused as refused:
         messages.error(request, str(refused))
         return redirect(f"{reverse('judge', args=[slug, pk])}?{about}#try")
-    send_task(work_run, run.pk)
     return redirect(f"{reverse('judge_tried', args=[slug, pk])}?{about}&run={run.pk}#try")
 
 

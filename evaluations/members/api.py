@@ -43,11 +43,8 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import ApiToken, Membership, User
 from evaluations.reviews.queues.selectors import get_reviewer_work
-from evaluations.reviews.queues.services import release_departed_reservations
 
 operations = OperationRouter(tags=["people"])
-# Of the places of somebody who leaves so many are put back at once; a sweep puts back the rest.
-RELEASED_AT_ONCE = 200
 
 
 class AccountQuery(PageQuery):
@@ -125,7 +122,6 @@ def add_member(request: HttpRequest, slug: str, body: MemberIn) -> NewMemberOut:
 def change_role(request: HttpRequest, slug: str, pk: int, body: MemberPatch) -> MemberOut:
     user, membership = token_user(request), load_membership(request, slug, pk)
     changed = set_role(membership.evaluation, membership.user, Role(body.role), by=user)
-    release_departed_reservations(RELEASED_AT_ONCE, of=membership.user, by=user)
     (told,) = serialize_members(user, membership.evaluation, [changed])
     return told
 
@@ -135,7 +131,6 @@ def remove_person(request: HttpRequest, slug: str, pk: int) -> None:
     """They no longer take part. Every review stays."""
     user, membership = token_user(request), load_membership(request, slug, pk)
     remove_member(membership, by=user)
-    release_departed_reservations(RELEASED_AT_ONCE, of=membership.user, by=user)
 
 
 @operations.make("/evaluations/{slug:slug}/people/{int:pk}/link", Scope.ADMIN, SignInLinkOut, keeps=False)
@@ -202,7 +197,6 @@ def disable(request: HttpRequest, pk: int, body: EmptyIn | None = None) -> Accou
     """The person can no longer sign in, and their tokens open nothing. Every review stays."""
     account = load_account(request, pk)
     disable_account(account, by=token_user(request))
-    release_departed_reservations(RELEASED_AT_ONCE, of=account, by=token_user(request))
     return serialize_account(load_account(request, pk))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import cast
 
 from django.conf import settings
 from django.contrib import messages
@@ -54,7 +54,6 @@ from evaluations.reviews.queues.selectors import (
     get_open_calibrations,
     get_reviewer_work,
 )
-from evaluations.reviews.queues.services import release_departed_reservations
 from evaluations.web.pagination import paginate
 from evaluations.web.refusals import show_refusal
 
@@ -116,10 +115,6 @@ def render_account(request: HttpRequest, form: AccountForm, password_form: Passw
     return render(request, "account/account.html", context, status=422 if request.method == "POST" else 200)
 
 
-# Of the places of somebody who leaves so many are put back at once; a sweep puts back the rest.
-RELEASED_AT_ONCE: Final = 200
-
-
 @dataclass(frozen=True)
 class MemberWork:
     rater: int
@@ -161,7 +156,6 @@ def people_role(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     with show_refusal(request):
         role = Role(form.cleaned_data["role"])
         set_role(membership.evaluation, membership.user, role, by=cast(User, request.user))
-        release_departed_reservations(RELEASED_AT_ONCE, of=membership.user, by=cast(User, request.user))
         messages.success(request, f"{membership.user} is {role} now.")
     return redirect("people", slug)
 
@@ -171,7 +165,6 @@ def people_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     membership = get_membership_or_404(request, slug, pk)
     try:
         remove_member(membership, by=cast(User, request.user))
-        release_departed_reservations(RELEASED_AT_ONCE, of=membership.user, by=cast(User, request.user))
     except InputRefused as refused:
         messages.error(request, str(refused))
         return redirect("people", slug)
@@ -274,7 +267,6 @@ def account_disable(request: HttpRequest, pk: int) -> HttpResponse:
     person = get_account_or_404(request, pk)
     with show_refusal(request):
         disable_account(person, by=cast(User, request.user))
-        release_departed_reservations(RELEASED_AT_ONCE, of=person, by=cast(User, request.user))
         messages.success(request, f"{person} can no longer sign in. Every review stays.")
     return redirect("accounts")
 

@@ -22,13 +22,3 @@ def evaluation(owner: User) -> Evaluation:
 def asking(owner: User, evaluation: Evaluation) -> ApiClient:
     """The owner's program, with a token for everything."""
     return ApiClient(token_for(owner))
-
-
-@pytest.fixture
-def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """What is sent to workers, instead of sending it."""
-    from celery.contrib.django.task import DjangoTask
-
-    sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(DjangoTask, "apply_async", lambda self, ids, **options: sent.append(ids))
-    return sent

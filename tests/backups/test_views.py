@@ -15,10 +15,10 @@ from evaluations.domain.events import DOWNLOADED
 from evaluations.domain.files import ExportState
 from evaluations.domain.roles import Role
 from evaluations.exports.services import continue_export, start_export
+from evaluations.jobs.nudges import WorkerTask
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.users import User
-from evaluations.tasks import write_export
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
 from tests.helpers.api_client import ApiClient, token_for
 from tests.helpers.browser_client import sign_in_client
@@ -26,14 +26,6 @@ from tests.helpers.browser_client import sign_in_client
 pytestmark = pytest.mark.django_db
 MAY_EXPORT = [Role.MANAGER, Role.ADJUDICATOR, Role.VIEWER]
 REFUSED = "Your role does not let you make or download backups of this evaluation."
-
-
-@pytest.fixture
-def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """The exports that are sent to workers, instead of sending them."""
-    sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(write_export, "apply_async", lambda ids, **options: sent.append(ids))
-    return sent
 
 
 @pytest.fixture
@@ -63,14 +55,21 @@ def page(client: Client, name: str, *more: int) -> str:
 
 
 def test_an_owner_makes_one_in_the_background_and_takes_it(
-    evaluation: Evaluation, owner: User, nudged: list[tuple[int, ...]], django_capture_on_commit_callbacks: Any
+    evaluation: Evaluation,
+    owner: User,
+    nudges: list[tuple[WorkerTask, tuple[int, ...]]],
+    django_capture_on_commit_callbacks: Any,
 ) -> None:
     client = sign_in_client(owner)
     with django_capture_on_commit_callbacks(execute=True):
         answer = client.post(reverse("export_new", args=["study"]), {"written_as": "backup", "anonymised": "on"})
     export = Export.objects.get()
     assert answer["Location"] == reverse("export", args=["study", export.pk])
-    assert (export.state, export.options, nudged) == (ExportState.WAITING, {}, [(export.pk,)])
+    assert (export.state, export.options, nudges) == (
+        ExportState.WAITING,
+        {},
+        [(WorkerTask.WRITE_EXPORT, (export.pk,))],
+    )
     assert "0 rows" in " ".join(page(client, "export", export.pk).split())
     continue_export(export)
     shown = page(client, "export", export.pk)
@@ -177,12 +176,19 @@ def test_what_is_missing_of_it_can_be_had_alone(evaluation: Evaluation, owner: U
 
 
 def test_a_program_of_the_owner_makes_and_takes_one(
-    evaluation: Evaluation, owner: User, nudged: list[tuple[int, ...]], django_capture_on_commit_callbacks: Any
+    evaluation: Evaluation,
+    owner: User,
+    nudges: list[tuple[WorkerTask, tuple[int, ...]]],
+    django_capture_on_commit_callbacks: Any,
 ) -> None:
     asking = ApiClient(token_for(owner))
     with django_capture_on_commit_callbacks(execute=True):
         made = asking.post("/evaluations/study/exports", {"format": "backup"}).json()
-    assert (made["state"], made["expected"], nudged) == ("waiting", None, [(made["id"],)])
+    assert (made["state"], made["expected"], nudges) == (
+        "waiting",
+        None,
+        [(WorkerTask.WRITE_EXPORT, (made["id"],))],
+    )
     continue_export(Export.objects.get())
     told = asking.get(f"/evaluations/study/exports/{made['id']}").json()
     file = b"".join(asking.get(f"/evaluations/study/exports/{made['id']}/file").streaming_content)

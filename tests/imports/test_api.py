@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from evaluations.domain.roles import Role
-from evaluations.imports import api as imports_api
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -17,11 +16,6 @@ from tests.helpers.api_client import API_ROOT, ApiClient, token_for
 pytestmark = pytest.mark.django_db
 
 ANSWER = {"query_id": "q1", "query": "Why?", "response": "x"}
-
-
-@pytest.fixture(autouse=True)
-def unnudged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(imports_api, "send_task", lambda task, pk: None)
 
 
 def sent(asking: ApiClient, rows: list[dict[str, Any]], query: str) -> dict[str, Any]:

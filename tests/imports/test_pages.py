@@ -18,9 +18,9 @@ from pytest_django import DjangoAssertNumQueries
 from evaluations.domain.files import ImportState
 from evaluations.domain.roles import Role
 from evaluations.imports import preview
-from evaluations.imports import views as imports_views
 from evaluations.imports.lifecycle import fail_import
 from evaluations.imports.services import continue_import
+from evaluations.jobs.nudges import WorkerTask
 from evaluations.models.comparisons import Comparison, Query
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -42,14 +42,6 @@ def evaluation() -> Evaluation:
 def manager(client: Client, evaluation: Evaluation) -> Client:
     client.force_login(make_member(evaluation, Role.MANAGER))
     return client
-
-
-@pytest.fixture(autouse=True)
-def nudged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The imports that a worker was told of; no broker is asked."""
-    told: list[int] = []
-    monkeypatch.setattr(imports_views, "send_task", lambda task, pk: told.append(pk) if task is store_import else None)
-    return told
 
 
 def upload(
@@ -127,12 +119,12 @@ def test_every_bad_row_stands_by_its_line(manager: Client, evaluation: Evaluatio
 
 
 def test_storing_runs_in_the_background_and_the_page_follows_it(
-    manager: Client, evaluation: Evaluation, nudged: list[int]
+    manager: Client, evaluation: Evaluation, nudged_at_once: list[tuple[WorkerTask, tuple[int, ...]]]
 ) -> None:
     upload(manager, evaluation, encode_jsonl([comparison_row(f"q{number}") for number in range(40)]))
     importing = Import.objects.get()
     assert press(manager, "import_store", importing).status_code == 302
-    assert nudged == [importing.pk]
+    assert nudged_at_once == [(WorkerTask.STORE_IMPORT, (importing.pk,))]
     assert "waiting for a worker" in page(manager, "import", importing)
     assert continue_import(Import.objects.get(), seconds=0)
     done = Import.objects.get().rows_stored
@@ -194,12 +186,15 @@ def test_what_failed_can_be_stored_again(manager: Client, evaluation: Evaluation
 
 
 def test_a_long_file_is_checked_in_the_background(
-    manager: Client, evaluation: Evaluation, nudged: list[int], monkeypatch: pytest.MonkeyPatch
+    manager: Client,
+    evaluation: Evaluation,
+    nudged_at_once: list[tuple[WorkerTask, tuple[int, ...]]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(preview, "QUICK_CHECK_BYTES", 10)
     upload(manager, evaluation, encode_jsonl([comparison_row()]))
     importing = Import.objects.get()
-    assert nudged == [importing.pk]
+    assert nudged_at_once == [(WorkerTask.STORE_IMPORT, (importing.pk,))]
     assert "Waiting for a worker." in page(manager, "import", importing)
     continue_import(importing)
     assert "Store 1 row<" in page(manager, "import", importing)
@@ -349,7 +344,7 @@ def test_the_list_costs_the_same_queries_however_long_it_is(
 
 
 def test_what_may_hold_more_than_it_is_long_is_checked_in_the_background(
-    manager: Client, evaluation: Evaluation, nudged: list[int]
+    manager: Client, evaluation: Evaluation, nudged_at_once: list[tuple[WorkerTask, tuple[int, ...]]]
 ) -> None:
     rows = [comparison_row(f"q{number}") for number in range(3)]
     for name, content in {
@@ -359,7 +354,7 @@ def test_what_may_hold_more_than_it_is_long_is_checked_in_the_background(
     }.items():
         upload(manager, evaluation, content, name)
         importing = Import.objects.latest("pk")
-        assert nudged[-1] == importing.pk
+        assert nudged_at_once[-1] == (WorkerTask.STORE_IMPORT, (importing.pk,))
         continue_import(importing)
         assert "Store 3 rows" in page(manager, "import", importing)
 
@@ -430,7 +425,9 @@ def test_what_happens_to_a_second_response_is_chosen_on_the_form(manager: Client
     assert "<dt>skipped</dt><dd>1</dd>" in manager.get(skipped["Location"]).content.decode()
 
 
-def test_an_import_is_undone_with_one_button(manager: Client, evaluation: Evaluation, nudged: list[int]) -> None:
+def test_an_import_is_undone_with_one_button(
+    manager: Client, evaluation: Evaluation, nudged_at_once: list[tuple[WorkerTask, tuple[int, ...]]]
+) -> None:
     importing = import_rows(evaluation, comparison_row())
     page = reverse("import", args=[evaluation.slug, importing.pk])
     text = " ".join(manager.get(page).content.decode().split())
@@ -438,7 +435,7 @@ def test_an_import_is_undone_with_one_button(manager: Client, evaluation: Evalua
     assert "Undo import" in text
     answer = manager.post(reverse("import_undo", args=[evaluation.slug, importing.pk]), follow=True)
     assert "rows.jsonl is undone." in answer.content.decode()
-    assert nudged == [importing.pk]
+    assert nudged_at_once == [(WorkerTask.STORE_IMPORT, (importing.pk,))]
     store_import(importing.pk)
     assert not Comparison.all_rows.exists()
     text = manager.get(page).content.decode()

@@ -19,7 +19,6 @@ from evaluations.comparisons.pairing.selectors import (
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Role
 from evaluations.imports.pairs import services as pairs_services
-from evaluations.imports.pairs import views as pairs_views
 from evaluations.imports.pairs.services import start_pairing
 from evaluations.imports.services import continue_import
 from evaluations.models.comparisons import Comparison
@@ -146,7 +145,6 @@ def test_where_time_is_up_the_page_says_so_and_what_is_missing_is_made_once_conf
 ) -> None:
     monkeypatch.setattr(pairs_services, "COUNTING_SECONDS", 0)
     monkeypatch.setattr(pairing_selectors, "QUERIES_PER_BLOCK", 1)
-    monkeypatch.setattr(pairs_views, "send_task", lambda task, pk: None)
     client.force_login(make_member(evaluation, Role.MANAGER))
     import_rows(evaluation, *answers("a", "b"), *answers("a", "b", "c", key="q2"), pair="baseline:a")
     address = reverse("pairs", args=["study"])
@@ -176,10 +174,7 @@ def test_the_command_counts_first_and_makes_then(evaluation: Evaluation) -> None
         call_command("make_pairs", "study", "--pair", "some")
 
 
-def test_the_page_counts_each_way_and_makes_one(
-    evaluation: Evaluation, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pairs_views, "send_task", lambda task, pk: None)
+def test_the_page_counts_each_way_and_makes_one(evaluation: Evaluation, client: Client) -> None:
     client.force_login(make_member(evaluation, Role.MANAGER))
     address = reverse("pairs", args=["study"])
     assert "There are no responses yet" in client.get(address).content.decode()

@@ -7,6 +7,7 @@ import pytest
 from django.urls import reverse
 
 from evaluations.domain.roles import Role
+from evaluations.jobs.nudges import WorkerTask
 from evaluations.judges.calls.reply_reparse import continue_reparse
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.runs import Attempt, Call, Run
@@ -40,16 +41,6 @@ def run(evaluation: Evaluation) -> Run:
         return run_judge_here(make_llm_judge(evaluation, server.base_url))
 
 
-@pytest.fixture(autouse=True)
-def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """What is sent to workers, instead of sending it."""
-    from evaluations.tasks import reread_replies
-
-    sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(reread_replies, "apply_async", lambda ids, **options: sent.append(ids))
-    return sent
-
-
 def address(run: Run) -> str:
     return reverse("run_reread", args=["study", run.pk])
 
@@ -65,7 +56,7 @@ def page(user: User, run: Run) -> str:
 
 
 def test_replies_that_can_be_read_now_become_verdicts_and_the_page_says_how_many(
-    owner: User, run: Run, nudged: list[tuple[int, ...]]
+    owner: User, run: Run, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
 ) -> None:
     readable = json.dumps({"rationale": "r", "choices": ALL_A})
     first = Call.objects.order_by("pk")[0]
@@ -73,7 +64,7 @@ def test_replies_that_can_be_read_now_become_verdicts_and_the_page_says_how_many
     paid = Attempt.objects.count()
     assert "Read them again" in page(owner, run)
     assert post(owner, run)["Location"] == reverse("run", args=["study", run.pk])
-    assert nudged == [(run.judge_id,)]
+    assert nudges[-1] == (WorkerTask.REREAD_REPLIES, (run.judge_id,))
     moving = page(owner, run)
     assert f'hx-get="{address(run)}"' in moving
     assert "Read them again" not in moving

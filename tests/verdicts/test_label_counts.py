@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 from pytest_django import DjangoAssertNumQueries
 
-from evaluations import tasks
 from evaluations.disagreements.services import resolve_aspect, withdraw_resolution
 from evaluations.domain.choices import Choice
 from evaluations.domain.errors import InputRefused
@@ -27,6 +26,7 @@ from evaluations.imports.lifecycle import clean_up_import
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import discard_import, start_storing
 from evaluations.imports.storage import continue_storing
+from evaluations.jobs.nudges import WorkerTask
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -414,7 +414,7 @@ def test_the_votes_of_an_import_are_counted_in_pieces_where_the_last_one_stopped
 
 
 def test_the_sweep_goes_on_with_what_was_left_off_and_leaves_alone_what_is_worked_at(
-    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+    evaluation: Evaluation, nudged_at_once: list[tuple[WorkerTask, tuple[int, ...]]]
 ) -> None:
     comparisons, votes = (
         import_rows(evaluation, comparison_row("q1")),
@@ -422,11 +422,9 @@ def test_the_sweep_goes_on_with_what_was_left_off_and_leaves_alone_what_is_worke
     )
     assert find_uncounted_imports() == []
     Import.objects.update(seen_at="2020-01-01T00:00Z")
-    nudged: list[int] = []
-    monkeypatch.setattr(tasks, "send_task", lambda task, *ids, **_: nudged.extend(ids))
     sweep()
-    assert nudged == [comparisons.pk, votes.pk]
-    for pk in list(nudged):  # what these nudge in their turn is not the sweep's
+    assert nudged_at_once == [(WorkerTask.STORE_IMPORT, (pk,)) for pk in (comparisons.pk, votes.pk)]
+    for _, (pk,) in list(nudged_at_once):  # what these nudge in their turn is not the sweep's
         store_import(pk)
     assert label_of(Comparison.objects.get()) == ("A", "single", 1, True)
     assert find_uncounted_imports() == []

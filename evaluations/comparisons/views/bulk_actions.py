@@ -30,7 +30,6 @@ from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.users import User
 from evaluations.reviews.queues.selectors import describe_assigned
 from evaluations.reviews.queues.services import AssignmentCount, assign_comparisons, create_queue_of_comparisons
-from evaluations.tasks import send_task, tag_all
 from evaluations.web.forms import ReviewersForm
 from evaluations.web.refusals import show_refusal
 
@@ -133,8 +132,7 @@ def apply_tag(request: HttpRequest, step: BulkStep) -> None:
     name = step.wanted["tag"]
     takes_away = step.wanted["act"] == BulkAction.UNTAG
     if step.is_large:
-        work = start_tag_job(step.evaluation, step.filters, name, takes_away=takes_away, user=step.user)
-        send_task(tag_all, work.pk)
+        start_tag_job(step.evaluation, step.filters, name, takes_away=takes_away, user=step.user)
         doing = "taken from" if takes_away else "put to"
         messages.success(request, f"“{name}” is being {doing} all that match. How far it is stands with the tags.")
         return

@@ -28,7 +28,6 @@ from evaluations.imports.schemas import ImportDetailOut
 from evaluations.imports.serializers import get_import_for_program, serialize_import_detail
 from evaluations.imports.source_files import Sheet
 from evaluations.models.imports import Import
-from evaluations.tasks import send_task, store_import
 
 operations = OperationRouter(tags=["imports"])
 GENERATED_IDS: Final = (ID_FROM_TEXT, ID_FROM_ROW_NUMBER)
@@ -69,8 +68,7 @@ def try_columns(request: HttpRequest, slug: str, pk: int, body: ColumnMappingIn)
 def set_columns(request: HttpRequest, slug: str, pk: int, body: ColumnMappingIn) -> ImportDetailOut:
     """Read the file like this: it is checked again. Files with the same columns are read so from now on."""
     importing, sheet = get_mappable_import(request, slug, pk)
-    if apply_mapping(importing, parse_mapping(body, sheet), user=token_user(request)):
-        send_task(store_import, importing.pk)
+    apply_mapping(importing, parse_mapping(body, sheet), user=token_user(request))
     return serialize_import_detail(importing)
 
 

@@ -24,6 +24,7 @@ from evaluations.imports.options import reading_option, refuse_archived_evaluati
 from evaluations.imports.preview import check_kept_file, is_quick_to_check
 from evaluations.imports.preview_summary import sample_entry
 from evaluations.imports.source_files import SAMPLED_ROWS, SHOWN_ROWS, Sheet, read_column_names, read_sheet
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.users import User
 
@@ -103,8 +104,8 @@ def preview_mapping(importing: Import, told: ReadOptions) -> MappingPreview:
     return made
 
 
-def apply_mapping(importing: Import, told: ReadOptions, *, user: User | None) -> bool:
-    """Read this and later files with these columns by the mapping. Returns whether a worker has to check it."""
+def apply_mapping(importing: Import, told: ReadOptions, *, user: User | None) -> None:
+    """Read this and later files with these columns by the mapping. A long file is left to a worker to check."""
     refuse_archived_evaluation(importing.evaluation)
     tried = preview_mapping(importing, told)
     if tried.refused:
@@ -120,7 +121,8 @@ def apply_mapping(importing: Import, told: ReadOptions, *, user: User | None) ->
     remember_mapping(importing.evaluation, columns, told, user)
     if is_quick:
         check_kept_file(importing)
-    return not is_quick
+    else:
+        nudge(WorkerTask.STORE_IMPORT, importing.pk)
 
 
 def restart_with_mapping(importing: Import, reading: ReadOptions, user: User | None) -> None:

@@ -24,7 +24,6 @@ from evaluations.imports.requests import get_import_of_request
 from evaluations.imports.source_files import Sheet
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.users import User
-from evaluations.tasks import send_task, store_import
 
 
 @never_cache
@@ -45,8 +44,7 @@ def column_mapping(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     error = ""
     if request.POST.get("do") == "fit" and form.is_valid():
         try:
-            if apply_mapping(importing, form.reading(), user=cast(User, request.user)):
-                send_task(store_import, importing.pk)
+            apply_mapping(importing, form.reading(), user=cast(User, request.user))
         except InputRefused as refused:
             error = str(refused)
         else:

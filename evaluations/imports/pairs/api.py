@@ -43,10 +43,9 @@ from evaluations.imports.pairs.schemas import (
     QueryOverlapOut,
     RepeatsOut,
 )
-from evaluations.imports.pairs.services import count_pairing_options, start_pairing
+from evaluations.imports.pairs.services import count_pairing_options, pair_in_background
 from evaluations.imports.schemas import ImportDetailOut
 from evaluations.imports.serializers import serialize_import_detail
-from evaluations.tasks import send_task, store_import
 
 operations = OperationRouter(tags=["pairs"])
 MAX_GROUP: Final = 2**63 - 1
@@ -101,8 +100,7 @@ def make_pairs(request: HttpRequest, slug: str, body: PairsIn) -> ImportDetailOu
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     form = PairsForm(evaluation, dump_sent_fields(body) | {"pair": body.pair})
     asked = clean_form(form)
-    importing = start_pairing(evaluation, form.ways()[asked["pair"]], confirmed=asked["confirmed"], user=user)
-    send_task(store_import, importing.pk)
+    importing = pair_in_background(evaluation, form.ways()[asked["pair"]], confirmed=asked["confirmed"], user=user)
     return serialize_import_detail(importing)
 
 

@@ -23,6 +23,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import PAIRS_WITHOUT_FILE, ImportState
 from evaluations.imports.lifecycle import BEGAN_STORING, refuse_concurrent_import
 from evaluations.imports.options import refuse_archived_evaluation
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.models.comparisons import Query
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -59,8 +60,14 @@ def count_pairing_options(evaluation: Evaluation, ways: Mapping[str, str]) -> Pa
     return PairingOptions(told, numbers, counted.queries, counted.is_whole, ranking, unranked)
 
 
+def pair_in_background(evaluation: Evaluation, way: str, *, confirmed: bool, user: User | None) -> Import:
+    importing = start_pairing(evaluation, way, confirmed=confirmed, user=user)
+    nudge(WorkerTask.STORE_IMPORT, importing.pk)
+    return importing
+
+
 def start_pairing(evaluation: Evaluation, way: str, *, confirmed: bool, user: User | None) -> Import:
-    """Create the import that makes these pairs; `continue_storing` then makes them. Raises InputRefused."""
+    """Create the import that makes these pairs; the caller makes them with `continue_storing`. Raises InputRefused."""
     refuse_archived_evaluation(evaluation)
     pairing = parse_pairing(way)
     if pairing.way == PAIR_BASELINE and not evaluation.candidates.filter(name=pairing.baseline).exists():

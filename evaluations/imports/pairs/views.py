@@ -11,10 +11,9 @@ from evaluations.access import Action, require_evaluation
 from evaluations.comparisons.pairing.selectors import CONFIRMED_ABOVE
 from evaluations.domain.errors import InputRefused
 from evaluations.imports.pairs.forms import PairsForm
-from evaluations.imports.pairs.services import count_pairing_options, start_pairing
+from evaluations.imports.pairs.services import count_pairing_options, pair_in_background
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
-from evaluations.tasks import send_task, store_import
 
 
 @never_cache
@@ -26,13 +25,12 @@ def pair_new(request: HttpRequest, slug: str) -> HttpResponse:
     if wants and form.is_valid():
         try:
             way = form.ways()[form.cleaned_data["pair"]]
-            importing = start_pairing(
+            importing = pair_in_background(
                 evaluation, way, confirmed=form.cleaned_data["confirmed"], user=cast(User, request.user)
             )
         except InputRefused as refused:
             form.add_error(None, str(refused))
         else:
-            send_task(store_import, importing.pk)
             return redirect("import", slug, importing.pk)
     return render_pairs(request, evaluation, form, status=422 if wants else 200)
 

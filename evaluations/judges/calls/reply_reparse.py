@@ -21,6 +21,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState, JudgeKind
 from evaluations.domain.rubrics import RubricSpec
 from evaluations.domain.texts import PairTexts, ResponseTexts
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.judges.calls.answer_rows import write_answers
 from evaluations.judges.calls.conversations import join_aspect_replies
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, make_work_session
@@ -77,6 +78,13 @@ def begin_reparse(judge: Judge, *, user: User | None) -> int:
     if not calls:
         raise InputRefused(f"“{judge.name}” has no stored replies yet: run it first.")
     record_event(REPARSE_BEGAN, judge, user=user, evaluation=judge.evaluation, after={"calls": calls})
+    return calls
+
+
+def start_reparse(judge: Judge, *, user: User | None) -> int:
+    """Begin it and wake a worker, who continues it; returns the number of calls."""
+    calls = begin_reparse(judge, user=user)
+    nudge(WorkerTask.REREAD_REPLIES, judge.pk)
     return calls
 
 

@@ -40,7 +40,6 @@ from evaluations.judges.endpoints.services import (
     create_endpoint,
 )
 from evaluations.models.judges import Endpoint, LocalServer
-from evaluations.tasks import check_endpoint, send_task
 
 operations = OperationRouter(tags=["endpoints"])
 PRICE_STEP = Decimal("0.000000001")
@@ -113,7 +112,7 @@ def use_model_list_price(request: HttpRequest, pk: int, body: ListPriceIn) -> En
 def test_endpoint(request: HttpRequest, pk: int, body: EndpointTestIn) -> EndpointDetailOut:
     """Have a worker test the endpoint with one tiny request; the result stands among `tests` once it has answered."""
     row = get_endpoint_for_admin(request, pk)
-    send_task(check_endpoint, begin_handshake(row, body.model).pk)
+    begin_handshake(row, body.model)
     return serialize_endpoint_detail(row)
 
 

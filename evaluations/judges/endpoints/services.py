@@ -10,6 +10,7 @@ from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import Dialect
 from evaluations.domain.texts import replace_unstorable
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.judges.endpoints.selectors import is_endpoint_used
 from evaluations.llm.request_extras import ExtrasInput, check_extra_body, check_extra_headers, check_extra_query
 from evaluations.llm.server_detection import dialect_of_server_kind, probe_local_address
@@ -205,6 +206,7 @@ def begin_handshake(endpoint: Endpoint, model: str) -> Handshake:
     row, _ = Handshake.objects.update_or_create(
         endpoint=endpoint, model=model, defaults={"checked_at": now, "result": waiting}
     )
+    nudge(WorkerTask.CHECK_ENDPOINT, row.pk)
     return row
 
 

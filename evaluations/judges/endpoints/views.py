@@ -26,7 +26,6 @@ from evaluations.judges.runs.selectors import list_open_runs_of_site
 from evaluations.judges.runs.services import cancel_run
 from evaluations.models.judges import Endpoint, LocalServer
 from evaluations.models.users import User
-from evaluations.tasks import check_endpoint, send_task
 from evaluations.web.pagination import paginate
 
 
@@ -113,11 +112,9 @@ def handshake_context(row: Endpoint) -> dict[str, Any]:
 def endpoint_check(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_endpoint_or_404(cast(User, request.user), pk)
     try:
-        waiting = begin_handshake(row, request.POST.get("model", ""))
+        begin_handshake(row, request.POST.get("model", ""))
     except InputRefused as refused:
         messages.error(request, str(refused))
-    else:
-        send_task(check_endpoint, waiting.pk)
     return redirect("endpoint", pk)
 
 

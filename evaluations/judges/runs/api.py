@@ -18,7 +18,7 @@ from evaluations.api.problems import FieldError, Problem
 from evaluations.api.schemas import EmptyIn
 from evaluations.domain.judges import FAILURE_STATES, CallState
 from evaluations.domain.roles import Scope
-from evaluations.judges.calls.reply_reparse import begin_reparse
+from evaluations.judges.calls.reply_reparse import start_reparse
 from evaluations.judges.calls.schemas import CallDetailOut, CallPage
 from evaluations.judges.calls.serializers import serialize_call, serialize_call_detail
 from evaluations.judges.calls.services import confirm_suspect_call
@@ -50,7 +50,6 @@ from evaluations.judges.runs.services import change_budget, start_panel, start_r
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Attempt, Call, Run
-from evaluations.tasks import reread_replies, send_task, work_run
 from evaluations.visibility import reveal_call
 
 operations = OperationRouter(tags=["runs"])
@@ -98,8 +97,6 @@ def start_runs(request: HttpRequest, slug: str, body: RunIn) -> RunList:
     form = RunForm({**given, "judge": given["judges"], "budget": exact_decimal(body.budget_usd)}, evaluation=evaluation)
     clean_form(form)
     runs = start_panel(list(form.cleaned_data["judge"]), user=user, **form.options())
-    for run in runs:
-        send_task(work_run, run.pk)
     return RunList(items=[serialize_run(run) for run in runs])
 
 
@@ -143,7 +140,6 @@ def resume_run(request: HttpRequest, slug: str, pk: int, body: RunBudgetIn | Non
         runs_services.resume_run(
             run, user=token_user(request), budget=parse_api_budget(body.budget_usd) if body else None
         )
-        send_task(work_run, run.pk)
 
     return change_api_run(request, slug, pk, go_on)
 
@@ -183,7 +179,6 @@ def retry_run(request: HttpRequest, slug: str, pk: int, body: RunRetryIn) -> Run
     form = RetryForm({"states": [state.value for state in body.states], "budget": exact_decimal(body.budget_usd)})
     chosen = clean_form(form)
     run = start_run(row.judge, user=token_user(request), only_states=chosen["states"], budget=chosen["budget"])
-    send_task(work_run, run.pk)
     return serialize_run(run)
 
 
@@ -191,8 +186,7 @@ def retry_run(request: HttpRequest, slug: str, pk: int, body: RunRetryIn) -> Run
 def reread_run(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ReparseOut:
     """Read the stored replies of its judge once more, in the background: no request, no cost."""
     row = get_api_run_or_404(request, slug, pk, Action.MANAGE)
-    calls = begin_reparse(row.judge, user=token_user(request))
-    send_task(reread_replies, row.judge_id)
+    calls = start_reparse(row.judge, user=token_user(request))
     return ReparseOut(calls=calls)
 
 

@@ -13,6 +13,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import ACTIVE_RUN_STATES, OPEN_CALL_STATES, JudgeKind, RunChannel, RunState
 from evaluations.domain.money import format_exact_usd
 from evaluations.evaluation_settings.services import change_evaluation
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.judge_prompts.rubric_checks import refuse_unresolved_placeholders
 from evaluations.judges.endpoints.prices import keep_list_price
 from evaluations.judges.runs.budget import refuse_invalid_budget
@@ -63,6 +64,7 @@ def start_run(
             budget=budget,
             filters=wanted.filters(),
         )
+        nudge(WorkerTask.WORK_RUN, run.pk)
         record_event("started", run, user=user, evaluation=judge.evaluation, after=run_event_fields(run))
         show_judge_to_reviewers(wanted, user)
     return run
@@ -143,6 +145,7 @@ def resume_run(run: Run, *, user: User | None, budget: int | None = None) -> Non
     change_run_state(run, (RunState.PAUSED, RunState.STOPPED), state, "resumed", user)
     # What waited for a server that was away is asked now that someone says it is back.
     waiting.filter(not_before__gt=Now()).update(not_before=None)
+    nudge(WorkerTask.WORK_RUN, run.pk)
 
 
 def cancel_run(run: Run, *, user: User | None) -> None:

@@ -23,7 +23,7 @@ from evaluations.domain.judges import (
     RunOrders,
     RunState,
 )
-from evaluations.judges.calls.reply_reparse import REPARSE_ENDED, begin_reparse, last_reparse_event
+from evaluations.judges.calls.reply_reparse import REPARSE_ENDED, last_reparse_event, start_reparse
 from evaluations.judges.endpoints.prices import parse_budget_usd
 from evaluations.judges.guards import get_run_or_404, may_see_calls
 from evaluations.judges.runs.estimates import RunEstimate, ValueRange, estimate_run
@@ -37,7 +37,6 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Run
 from evaluations.models.users import User
-from evaluations.tasks import reread_replies, send_task, work_run
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
 
@@ -78,7 +77,6 @@ def run_resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         given = request.POST.get("budget", "").strip()
         budget = parse_budget_usd(given, "Budget") if given else None
         resume_run(row, user=cast(User, request.user), budget=budget)
-        send_task(work_run, row.pk)
 
     return change_run_and_redirect(request, row, go_on)
 
@@ -175,8 +173,6 @@ def start_panel_from_form(form: RunForm, user: User) -> list[Run]:
 
 
 def redirect_to_started_runs(request: HttpRequest, runs: Sequence[Run]) -> HttpResponse:
-    for run in runs:
-        send_task(work_run, run.pk)
     names = ", ".join(f"“{run.judge.name}”" for run in runs)
     messages.success(request, f"{names} {'are on their way' if len(runs) > 1 else 'is on its way'}.")
     slug = runs[0].evaluation.slug
@@ -257,10 +253,9 @@ def run_reread(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             request, "run/_reread.html", {"evaluation": row.evaluation, "run": row} | reparse_context(row.judge)
         )
     try:
-        calls = begin_reparse(row.judge, user=cast(User, request.user))
+        calls = start_reparse(row.judge, user=cast(User, request.user))
     except InputRefused as refused:
         return render(request, "run/run.html", run_context(request, row) | {"refused": str(refused)}, status=422)
-    send_task(reread_replies, row.judge_id)
     messages.success(request, f"The stored replies are read again: {calls:,} call{'s' if calls > 1 else ''}.")
     return redirect("run", slug, pk)
 
@@ -277,7 +272,6 @@ def run_retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return render_retry_form(request, row, RetryForm(initial=request.GET.dict()), request.GET)
     form = RetryForm(request.POST)
     if form.is_valid() and (run := start_retry_from_form(form, row, cast(User, request.user))):
-        send_task(work_run, run.pk)
         messages.success(request, f"“{row.judge.name}” is asked again.")
         return redirect("run", slug, run.pk)
     return render_retry_form(request, row, form, request.POST, status=422)

@@ -12,7 +12,6 @@ from evaluations.judges.endpoints.prices import parse_budget_usd
 from evaluations.judges.runs.services import cancel_run, change_budget, pause_run, resume_run
 from evaluations.management.run_summary import summarize_run
 from evaluations.models.runs import Run
-from evaluations.tasks import send_task, work_run
 
 NO_BUDGET = "none"
 
@@ -52,5 +51,4 @@ def change_run(options: dict[str, Any]) -> Run:
         cancel_run(run, user=None)
     if options["resume"]:
         resume_run(run, user=None)
-        send_task(work_run, run.pk)
     return run

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from evaluations.jobs.nudges import reach_broker
 from evaluations.operations.doctor import Finding, Health, run_checks
-from evaluations.tasks import reach_broker
 
 
 class Command(BaseCommand):

@@ -26,7 +26,6 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import Worker
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call, Run
-from evaluations.tasks import send_task, work_run
 
 POLL_SECONDS = 0.3
 
@@ -110,10 +109,7 @@ def budget_from_options(options: dict[str, Any]) -> int | None:
 
 
 def start_runs_from_options(judges: Sequence[Judge], options: dict[str, Any]) -> list[Run]:
-    runs = start_panel(judges, user=None, budget=budget_from_options(options), **selection_from_options(options))
-    for run in runs:
-        send_task(work_run, run.pk)
-    return runs
+    return start_panel(judges, user=None, budget=budget_from_options(options), **selection_from_options(options))
 
 
 def format_estimate(judge: Judge, options: dict[str, Any]) -> dict[str, Any]:
