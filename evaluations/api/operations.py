@@ -17,13 +17,13 @@ from evaluations.api.authentication import (
     rate_limit_headers,
     refuse_other_evaluation,
     require_scope,
-    token_user,
 )
 from evaluations.api.idempotency import KEY_HEADER, run_once
 from evaluations.api.parser import refuse_unstorable_address
 from evaluations.api.problems import Problem
 from evaluations.audit.events import act_with_token
 from evaluations.domain.roles import Scope
+from evaluations.web.requests import ApiRequest
 
 JSON_TYPE: Final = "application/json"
 FORM_TYPE: Final = "multipart/form-data"
@@ -100,7 +100,7 @@ def guard_operation(run: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
     view = operation.view_func.__dict__
 
     @wraps(run)
-    def answered(request: HttpRequest, **path: Any) -> HttpResponseBase:
+    def answered(request: ApiRequest, **path: str) -> HttpResponseBase:
         allowance = None
         try:
             refuse_unstorable_address(request)
@@ -108,8 +108,7 @@ def guard_operation(run: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
             require_scope(token, view["scope"])
             if not (view["site_wide"] and "slug" not in path):
                 refuse_other_evaluation(token, path.get("slug"))
-            request.auth = token  # type: ignore[attr-defined]
-            request.user = token.user
+            request.auth, request.user = token, token.user
             with act_with_token(token):
                 answer = run_write(request, lambda: run(request, **path), view, path.get("slug"))
         except Exception as error:  # noqa: BLE001 - ninja's own way: what is no problem is raised again there
@@ -122,17 +121,17 @@ def guard_operation(run: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
 
 
 def run_write(
-    request: HttpRequest, run: Callable[[], HttpResponseBase], view: dict[str, Any], slug: str | None
+    request: ApiRequest, run: Callable[[], HttpResponseBase], view: dict[str, Any], slug: str | None
 ) -> HttpResponseBase:
     """Run a write after checking permission and media type, once per idempotency key."""
     if request.method in SAFE_METHODS:
         return run()
     refuse_media_type(request, view["takes"])
     if slug is not None and (BYTES_TYPE in view["takes"] or KEY_HEADER in request.headers):
-        require_evaluation(token_user(request), slug, view["needs"])
+        require_evaluation(request.user, slug, view["needs"])
     if BYTES_TYPE in view["takes"] and request.content_type == BYTES_TYPE:
         request.spooled = spool_body(request)  # type: ignore[attr-defined]
-    return run_once(request, request.auth, run) if view["keeps"] else run()  # type: ignore[attr-defined]
+    return run_once(request, request.auth, run) if view["keeps"] else run()
 
 
 def refuse_media_type(request: HttpRequest, takes: str) -> None:

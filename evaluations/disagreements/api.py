@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
 from evaluations.access import Action, require_evaluation
-from evaluations.api.authentication import token_user
 from evaluations.api.form_validation import clean_form, refuse_unknown_filters
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor, paginate_by_cursor
@@ -54,7 +52,7 @@ from evaluations.domain.roles import Scope
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Aspect
-from evaluations.models.users import ApiToken, User
+from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Review
 from evaluations.verdicts.reviewer_choices import ReviewerChoice, StageChoice, get_reviewer_choices
 from evaluations.visibility import (
@@ -63,6 +61,7 @@ from evaluations.visibility import (
     visible_comparisons,
     visible_comparisons_everywhere,
 )
+from evaluations.web.requests import ApiRequest, AuthenticatedRequest
 
 operations = OperationRouter(tags=["disagreements"])
 DISAGREEMENT_RELATIONS: Final = (
@@ -90,17 +89,17 @@ FILTER_PARAMETERS: Final = {
 DISAGREEMENT_PATH: Final = "/evaluations/{slug:slug}/disagreements/{int:pk}"
 
 
-def build_filter_form(request: HttpRequest, evaluation: Evaluation) -> DisagreementsForm:
-    form = DisagreementsForm(request.GET, evaluation=evaluation, user=token_user(request))
+def build_filter_form(request: AuthenticatedRequest, evaluation: Evaluation) -> DisagreementsForm:
+    form = DisagreementsForm(request.GET, evaluation=evaluation, user=request.user)
     refuse_unknown_filters(request.GET.dict(), form, ("cursor", "limit"))
     clean_form(form, "query")
     return form
 
 
 @operations.get_one("/evaluations/{slug:slug}/disagreements", Scope.READ, DisagreementPage, extra=FILTER_PARAMETERS)
-def list_disagreements(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> DisagreementPage:
+def list_disagreements(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> DisagreementPage:
     """The same filters as on the page. Reviewers see only comparisons that they have reviewed."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug)
     wanted = build_filter_form(request, evaluation).wanted()
     found = reveal_disagreements(user, wanted, after=decode_cursor(paging), size=paging.limit)
@@ -120,15 +119,15 @@ def list_disagreements(request: HttpRequest, slug: str, paging: Query[PageQuery]
 
 
 @operations.get_one(DISAGREEMENT_PATH, Scope.READ, DisagreementDetailOut)
-def get_disagreement(request: HttpRequest, slug: str, pk: int) -> DisagreementDetailOut:
+def get_disagreement(request: AuthenticatedRequest, slug: str, pk: int) -> DisagreementDetailOut:
     """Each reviewer's choices by aspect, with the discussion."""
-    comparison, user = find_open_comparison(request, slug, pk), token_user(request)
+    comparison, user = find_open_comparison(request, slug, pk), request.user
     mark_mentions_seen(user, comparison)
     return disagreement_detail_out(user, comparison)
 
 
 @operations.do(f"{DISAGREEMENT_PATH}/settle", Scope.REVIEW, AdjudicationOut)
-def resolve_disagreement(request: HttpRequest, slug: str, pk: int, body: ResolveIn) -> AdjudicationOut:
+def resolve_disagreement(request: AuthenticatedRequest, slug: str, pk: int, body: ResolveIn) -> AdjudicationOut:
     """Resolve one aspect. The resolution becomes the label."""
     comparison = find_open_comparison(request, slug, pk, Action.ADJUDICATE)
     made = resolve_aspect(
@@ -137,15 +136,15 @@ def resolve_disagreement(request: HttpRequest, slug: str, pk: int, body: Resolve
         choice=body.choice,
         reason=body.reason,
         version=body.version,
-        user=token_user(request),
+        user=request.user,
     )
     return serialize_adjudication(made)
 
 
 @operations.do("/evaluations/{slug:slug}/adjudications/{int:pk}/withdraw", Scope.REVIEW, DisagreementDetailOut)
-def reopen_disagreement(request: HttpRequest, slug: str, pk: int, body: WithdrawIn) -> DisagreementDetailOut:
+def reopen_disagreement(request: AuthenticatedRequest, slug: str, pk: int, body: WithdrawIn) -> DisagreementDetailOut:
     """Withdraw a resolution. The aspect is open again."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.ADJUDICATE)
     found = Adjudication.objects.select_related("comparison", "aspect", "user")
     adjudication = get_object_or_404(found, pk=pk, comparison__evaluation=evaluation)
@@ -155,9 +154,9 @@ def reopen_disagreement(request: HttpRequest, slug: str, pk: int, body: Withdraw
 
 
 @operations.do(f"{DISAGREEMENT_PATH}/why", Scope.REVIEW, DisagreementDetailOut)
-def explain_choice(request: HttpRequest, slug: str, pk: int, body: ExplainIn) -> DisagreementDetailOut:
+def explain_choice(request: AuthenticatedRequest, slug: str, pk: int, body: ExplainIn) -> DisagreementDetailOut:
     """Explain your own final choice."""
-    comparison, user = find_open_comparison(request, slug, pk, Action.REVIEW), token_user(request)
+    comparison, user = find_open_comparison(request, slug, pk, Action.REVIEW), request.user
     mine = Review.objects.filter(rater__user=user, comparison=comparison).select_related("rater")
     review = get_object_or_404(mine, pk=body.review)
     review.comparison = comparison
@@ -168,9 +167,9 @@ def explain_choice(request: HttpRequest, slug: str, pk: int, body: ExplainIn) ->
 
 
 @operations.make(f"{DISAGREEMENT_PATH}/comments", Scope.REVIEW, PostedCommentOut)
-def post_comment(request: HttpRequest, slug: str, pk: int, body: CommentIn) -> PostedCommentOut:
+def post_comment(request: AuthenticatedRequest, slug: str, pk: int, body: CommentIn) -> PostedCommentOut:
     """Comments are Markdown. Use @name to mention someone."""
-    comparison, user = find_open_comparison(request, slug, pk, Action.DISCUSS), token_user(request)
+    comparison, user = find_open_comparison(request, slug, pk, Action.DISCUSS), request.user
     posted = add_comment(
         comparison,
         body.text,
@@ -186,19 +185,19 @@ def post_comment(request: HttpRequest, slug: str, pk: int, body: CommentIn) -> P
 
 
 @operations.remove("/evaluations/{slug:slug}/comments/{int:pk}", Scope.REVIEW)
-def withdraw_comment(request: HttpRequest, slug: str, pk: int) -> None:
+def withdraw_comment(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     """Withdraw your own comment. It stays in the thread without its text."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.DISCUSS)
     own = Comment.objects.filter(user=user, comparison__in=visible_comparisons(user, evaluation))
     withdraw_own_comment(get_object_or_404(own.select_related("comparison__evaluation"), pk=pk), user=user)
 
 
 @operations.get_one("/mentions", Scope.READ, MentionPage, site_wide=True)
-def list_mentions(request: HttpRequest, paging: Query[PageQuery]) -> MentionPage:
+def list_mentions(request: ApiRequest, paging: Query[PageQuery]) -> MentionPage:
     """Comments that mention you, newest first."""
-    user = token_user(request)
-    token: ApiToken = request.auth  # type: ignore[attr-defined]
+    user = request.user
+    token = request.auth
     readable = visible_comparisons_everywhere(user)
     if token.evaluation_id is not None:
         readable = readable.filter(evaluation=token.evaluation_id)
@@ -218,9 +217,9 @@ def list_mentions(request: HttpRequest, paging: Query[PageQuery]) -> MentionPage
     return MentionPage(items=items, next=more)
 
 
-def find_open_comparison(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Comparison:
+def find_open_comparison(request: AuthenticatedRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Comparison:
     """The comparison, if this user may see the choices on it; otherwise 404."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, action)
     visible = visible_comparisons(user, evaluation).select_related(*DISAGREEMENT_RELATIONS)
     comparison: Comparison = get_object_or_404(visible, pk=pk)

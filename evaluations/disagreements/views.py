@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -47,7 +47,6 @@ from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Aspect, RubricAspect
-from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Review
 from evaluations.rendered_texts import build_turns, iter_comparison_texts, render_texts
 from evaluations.reviews.selectors import get_saved_spans
@@ -61,11 +60,12 @@ from evaluations.visibility import (
     visible_comparisons_everywhere,
 )
 from evaluations.web.pagination import PAGE_SIZE, Page, page_query, paginate, parse_after
+from evaluations.web.requests import AuthenticatedRequest
 
 
 @require_safe
-def disagreement_list(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
+def disagreement_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug)
     form = DisagreementsForm(request.GET, evaluation=evaluation, user=user)
     wanted = form.wanted()
@@ -102,9 +102,9 @@ def encode_filter(query: QueryDict) -> str:
     return kept.urlencode()
 
 
-def read_filter(request: HttpRequest, evaluation: Evaluation) -> DisagreementFilter:
+def read_filter(request: AuthenticatedRequest, evaluation: Evaluation) -> DisagreementFilter:
     """The line that a disagreement was opened from, by the filter in its address."""
-    return DisagreementsForm(request.GET, evaluation=evaluation, user=cast(User, request.user)).wanted()
+    return DisagreementsForm(request.GET, evaluation=evaluation, user=request.user).wanted()
 
 
 COMPARISON_RELATIONS = ("query", "response_a__candidate", "response_b__candidate", "evaluation__review_rubric__rubric")
@@ -139,9 +139,11 @@ class RefusedInput:
     sent: Mapping[str, Any] | None = None
 
 
-def get_open_comparison_or_404(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Comparison:
+def get_open_comparison_or_404(
+    request: AuthenticatedRequest, slug: str, pk: int, action: Action = Action.LOOK
+) -> Comparison:
     """The comparison, if this user may see the choices on it; otherwise 404."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, action)
     visible = visible_comparisons(user, evaluation).select_related(*COMPARISON_RELATIONS)
     comparison: Comparison = get_object_or_404(visible, pk=pk)
@@ -149,20 +151,20 @@ def get_open_comparison_or_404(request: HttpRequest, slug: str, pk: int, action:
 
 
 @require_safe
-def disagreement_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    comparison, user = get_open_comparison_or_404(request, slug, pk), cast(User, request.user)
+def disagreement_detail(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    comparison, user = get_open_comparison_or_404(request, slug, pk), request.user
     mark_mentions_seen(user, comparison)
     return render_disagreement(request, comparison)
 
 
 def render_disagreement(
-    request: HttpRequest,
+    request: AuthenticatedRequest,
     comparison: Comparison,
     *,
     refused: RefusedInput | None = None,
     comment: CommentForm | None = None,
 ) -> HttpResponse:
-    user, evaluation = cast(User, request.user), comparison.evaluation
+    user, evaluation = request.user, comparison.evaluation
     wanted = read_filter(request, evaluation)
     before, after = get_neighbouring_disagreements(wanted, comparison)
     table = reveal_visible_vote_table(user, comparison)
@@ -242,7 +244,7 @@ def label_offered_choice(choice: Choice, asked: RubricAspect) -> str:
 
 
 @require_POST
-def disagreement_resolve(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def disagreement_resolve(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     comparison = get_open_comparison_or_404(request, slug, pk, Action.ADJUDICATE)
     aspect = get_aspect_or_404(comparison, request.POST.get("aspect", ""))
     try:
@@ -253,7 +255,7 @@ def disagreement_resolve(request: HttpRequest, slug: str, pk: int) -> HttpRespon
             choice=given["choice"],
             reason=given["reason"],
             version=given["version"],
-            user=cast(User, request.user),
+            user=request.user,
         )
     except InputRefused as refusal:
         return render_disagreement(request, comparison, refused=RefusedInput(aspect.key, str(refusal), request.POST))
@@ -262,14 +264,14 @@ def disagreement_resolve(request: HttpRequest, slug: str, pk: int) -> HttpRespon
 
 
 @require_POST
-def adjudication_withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    evaluation = require_evaluation(cast(User, request.user), slug, Action.ADJUDICATE)
+def adjudication_withdraw(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug, Action.ADJUDICATE)
     found = Adjudication.objects.select_related("comparison", "aspect", "user")
     adjudication = get_object_or_404(found, pk=pk, comparison__evaluation=evaluation)
     comparison = get_open_comparison_or_404(request, slug, adjudication.comparison_id, Action.ADJUDICATE)
     try:
         given = clean_or_refuse(WithdrawForm(request.POST))
-        withdraw_resolution(adjudication, version=given["version"], user=cast(User, request.user))
+        withdraw_resolution(adjudication, version=given["version"], user=request.user)
     except InputRefused as refusal:
         return render_disagreement(request, comparison, refused=RefusedInput(adjudication.aspect.key, str(refusal)))
     messages.success(request, f"{adjudication.aspect.name} is open again.")
@@ -277,9 +279,9 @@ def adjudication_withdraw(request: HttpRequest, slug: str, pk: int) -> HttpRespo
 
 
 @require_POST
-def disagreement_explain(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def disagreement_explain(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Explain the user's own choice."""
-    comparison, user = get_open_comparison_or_404(request, slug, pk, Action.REVIEW), cast(User, request.user)
+    comparison, user = get_open_comparison_or_404(request, slug, pk, Action.REVIEW), request.user
     aspect = get_aspect_or_404(comparison, request.POST.get("aspect", ""))
     try:
         given = clean_or_refuse(ExplainForm(request.POST))
@@ -293,8 +295,8 @@ def disagreement_explain(request: HttpRequest, slug: str, pk: int) -> HttpRespon
 
 
 @require_POST
-def disagreement_comment(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    comparison, user = get_open_comparison_or_404(request, slug, pk, Action.DISCUSS), cast(User, request.user)
+def disagreement_comment(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    comparison, user = get_open_comparison_or_404(request, slug, pk, Action.DISCUSS), request.user
     form = CommentForm(request.POST, aspects=Aspect.objects.filter(evaluation=comparison.evaluation))
     try:
         given = clean_or_refuse(form)
@@ -315,8 +317,8 @@ def disagreement_comment(request: HttpRequest, slug: str, pk: int) -> HttpRespon
 
 
 @require_POST
-def comment_withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    user = cast(User, request.user)
+def comment_withdraw(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.DISCUSS)
     own = Comment.objects.filter(user=user, comparison__in=visible_comparisons(user, evaluation))
     comment = get_object_or_404(own.select_related("comparison__evaluation"), pk=pk)
@@ -329,7 +331,7 @@ def get_aspect_or_404(comparison: Comparison, key: str) -> Aspect:
     return aspect
 
 
-def redirect_to_disagreement(request: HttpRequest, comparison: Comparison, fragment: str = "") -> HttpResponse:
+def redirect_to_disagreement(request: AuthenticatedRequest, comparison: Comparison, fragment: str = "") -> HttpResponse:
     """Redirect to the comparison, with the filter that it was opened from."""
     address = reverse("disagreement", args=[comparison.evaluation.slug, comparison.pk])
     kept = encode_filter(request.GET)
@@ -340,8 +342,8 @@ MAX_UNSEEN: Final = 100
 
 
 @require_safe
-def mention_list(request: HttpRequest) -> HttpResponse:
-    user = cast(User, request.user)
+def mention_list(request: AuthenticatedRequest) -> HttpResponse:
+    user = request.user
     calls = get_mentions(user, visible_comparisons_everywhere(user)).select_related(*MENTION_RELATIONS)
     unseen = list(calls.filter(seen_at__isnull=True).order_by("-pk")[:MAX_UNSEEN])
     page = paginate(request, calls.filter(seen_at__isnull=False), newest_first=True)

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db.models import Max, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -50,6 +50,7 @@ from evaluations.rubrics.selectors import missing_placeholder_warnings
 from evaluations.visibility import reveal_call
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
+from evaluations.web.requests import AuthenticatedRequest
 
 ORDER_LABELS = ((ShownOrder.AS_STORED, "A first"), (ShownOrder.SWAPPED, "B first"))
 
@@ -57,13 +58,13 @@ RUNS_SHOWN = 5
 
 
 @require_safe
-def judge(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def judge(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """The page; ``subject`` and ``shown`` say what its prompt is about."""
-    evaluation = require_evaluation(cast(User, request.user), slug)
+    evaluation = require_evaluation(request.user, slug)
     return render_judge(request, get_judge_or_404(evaluation, pk))
 
 
-def render_judge(request: HttpRequest, row: Judge, tried: JudgeTestCall | None = None) -> HttpResponse:
+def render_judge(request: AuthenticatedRequest, row: Judge, tried: JudgeTestCall | None = None) -> HttpResponse:
     context: dict[str, Any] = {
         "page": "judges",
         "evaluation": row.evaluation,
@@ -78,10 +79,10 @@ def render_judge(request: HttpRequest, row: Judge, tried: JudgeTestCall | None =
     return render(request, "judge/judge.html", context)
 
 
-def prompt_context(request: HttpRequest, row: Judge) -> dict[str, Any]:
+def prompt_context(request: AuthenticatedRequest, row: Judge) -> dict[str, Any]:
     """About what was asked for; about something made up for whoever is not to know which response is A."""
     shown = parse_order(request.GET)
-    if not is_allowed(cast(User, request.user), Action.SEE_ALL, row.evaluation):
+    if not is_allowed(request.user, Action.SEE_ALL, row.evaluation):
         return {
             "is_made_up": True,
             "shown": shown,
@@ -93,10 +94,10 @@ def prompt_context(request: HttpRequest, row: Judge) -> dict[str, Any]:
 
 
 def prompt_about_subject(
-    request: HttpRequest, row: Judge, subject: JudgeTestSubject, shown: ShownOrder
+    request: AuthenticatedRequest, row: Judge, subject: JudgeTestSubject, shown: ShownOrder
 ) -> dict[str, Any]:
     """The exact messages, the way to others, and what is known of an answer."""
-    user, (before, after) = cast(User, request.user), neighbouring_subject_ids(row, subject)
+    user, (before, after) = request.user, neighbouring_subject_ids(row, subject)
     call = find_call_about(row, subject, shown)
     may_try = is_allowed(user, Action.MANAGE, row.evaluation)
     return {
@@ -151,19 +152,19 @@ def subject_query_string(subject: JudgeTestSubject, shown: ShownOrder) -> str:
 
 
 @require_POST
-def judge_archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def judge_archive(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     return change_judge_archive(request, slug, pk, archive_judge, "archived")
 
 
 @require_POST
-def judge_restore(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def judge_restore(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     return change_judge_archive(request, slug, pk, restore_judge, "restored")
 
 
 def change_judge_archive(
-    request: HttpRequest, slug: str, pk: int, change: Callable[..., Judge], done: str
+    request: AuthenticatedRequest, slug: str, pk: int, change: Callable[..., Judge], done: str
 ) -> HttpResponse:
-    user = cast(User, request.user)
+    user = request.user
     row = get_judge_or_404(require_evaluation(user, slug, Action.MANAGE), pk)
     try:
         change(row, user=user)
@@ -177,10 +178,10 @@ MISSING_PLACEHOLDERS_ID: Final = "left-out"  # the part of the page that says wh
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def judge_new(request: HttpRequest, slug: str) -> HttpResponse:
+def judge_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The form; fields in the address fill it in, and htmx is told the price of their model or what their rubric leaves
     out alone."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     if request.method != "POST":
         return render_judge_form(request, evaluation, JudgeForm(initial=request.GET.dict(), evaluation=evaluation))
@@ -190,7 +191,7 @@ def judge_new(request: HttpRequest, slug: str) -> HttpResponse:
     return render_judge_form(request, evaluation, form, status=422)
 
 
-def redirect_to_new_judge(request: HttpRequest, slug: str, judge: Judge) -> HttpResponse:
+def redirect_to_new_judge(request: AuthenticatedRequest, slug: str, judge: Judge) -> HttpResponse:
     """A rule can run at once; what a model is sent is read, and tried, before."""
     if judge.is_baseline:
         messages.success(request, f"“{judge.name}” is ready. Say how it is to run.")
@@ -209,9 +210,11 @@ def create_judge_from_form(form: JudgeForm, evaluation: Evaluation, user: User) 
         return None
 
 
-def render_judge_form(request: HttpRequest, evaluation: Evaluation, form: JudgeForm, status: int = 200) -> HttpResponse:
-    asks_for_part = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
-    if asks_for_part and request.htmx.target == MISSING_PLACEHOLDERS_ID:  # type: ignore[attr-defined]
+def render_judge_form(
+    request: AuthenticatedRequest, evaluation: Evaluation, form: JudgeForm, status: int = 200
+) -> HttpResponse:
+    asks_for_part = request.htmx and request.method == "GET"
+    if asks_for_part and request.htmx.target == MISSING_PLACEHOLDERS_ID:
         return render(request, "rubric/_left_out.html", {"warnings": form_warnings(form, evaluation)})
     endpoint, model = form_endpoint(form), str(form["model"].value() or "").strip()
     if is_probable_key(model):
@@ -228,7 +231,7 @@ def render_judge_form(request: HttpRequest, evaluation: Evaluation, form: JudgeF
         return render(request, "judge_new/_price.html", context)
     context |= {
         "has_endpoints": Endpoint.objects.exists(),
-        "may_add_endpoints": cast(User, request.user).is_superuser,
+        "may_add_endpoints": request.user.is_superuser,
         "models": known_models(evaluation),
         "warnings": form_warnings(form, evaluation),
     }
@@ -254,9 +257,9 @@ def form_endpoint(form: JudgeForm) -> Endpoint | None:
 
 
 @require_POST
-def judge_try(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def judge_try(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Start a run of one call; where it was asked that in vain before, it is asked again."""
-    user = cast(User, request.user)
+    user = request.user
     row = get_judge_or_404(require_evaluation(user, slug, Action.MANAGE), pk)
     subject, shown = get_subject_or_404(request.POST, row), parse_order(request.POST)
     if subject is None:
@@ -272,14 +275,14 @@ def judge_try(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @never_cache
 @require_safe
-def judge_tried(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def judge_tried(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """The judge's page with what came of the try ``run``, or that alone for a page that asks again and again."""
-    user = cast(User, request.user)
+    user = request.user
     row = get_judge_or_404(require_evaluation(user, slug, Action.SEE_ALL), pk)
     tried = find_requested_test_call(request, row)
     if tried is not None and tried.call is not None:
         reveal_call(user, tried.call)
-    if not request.htmx or tried is None:  # type: ignore[attr-defined]
+    if not request.htmx or tried is None:
         return render_judge(request, row, tried)
     context = {"evaluation": row.evaluation, "judge": row, "tried": tried}
     if tried.is_moving:
@@ -287,7 +290,7 @@ def judge_tried(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "judge/_ended.html", context | {"runs": latest_runs_of_judge(row)}, status=STOP_POLLING)
 
 
-def find_requested_test_call(request: HttpRequest, row: Judge) -> JudgeTestCall | None:
+def find_requested_test_call(request: AuthenticatedRequest, row: Judge) -> JudgeTestCall | None:
     """The try of that run; none where none is asked for."""
     wanted = request.GET.get("run", "")
     if not wanted:
@@ -300,8 +303,8 @@ def find_requested_test_call(request: HttpRequest, row: Judge) -> JudgeTestCall 
 
 
 @require_safe
-def judges(request: HttpRequest, slug: str) -> HttpResponse:
-    evaluation = require_evaluation(cast(User, request.user), slug)
+def judges(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug)
     archived = "archived" in request.GET
     known = Judge.objects.filter(evaluation=evaluation)
     listed = (known.archived() if archived else known.current()).select_related("endpoint", "rubric_version__rubric")

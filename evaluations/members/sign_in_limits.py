@@ -3,14 +3,15 @@
 from typing import Final
 
 from django.core.cache import cache
-from django.http import HttpRequest
+
+from evaluations.web.requests import AuthenticatedRequest
 
 WAIT_SECONDS: Final = 15 * 60
 TRIES_FROM_ONE_ADDRESS: Final = 5
 TRIES_FROM_ANYWHERE: Final = 50
 
 
-def try_limits(request: HttpRequest, username: str) -> dict[str, int]:
+def try_limits(request: AuthenticatedRequest, username: str) -> dict[str, int]:
     """How often this account may be tried: from this address, and from all together."""
     account = username.strip().casefold().encode().hex()
     return {
@@ -19,7 +20,7 @@ def try_limits(request: HttpRequest, username: str) -> dict[str, int]:
     }
 
 
-def is_try_allowed(request: HttpRequest, username: str) -> bool:
+def is_try_allowed(request: AuthenticatedRequest, username: str) -> bool:
     """Count this try, before the password is looked at: many at once count as many."""
     return all(increment_tries(key) <= allowed for key, allowed in try_limits(request, username).items())
 
@@ -29,6 +30,6 @@ def increment_tries(key: str) -> int:
     return cache.incr(key)
 
 
-def reset_tries(request: HttpRequest, username: str) -> None:
+def reset_tries(request: AuthenticatedRequest, username: str) -> None:
     """After a sign-in this address starts afresh; the count of all addresses runs on."""
     cache.delete(next(iter(try_limits(request, username))))

@@ -3,13 +3,12 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.utils.http import content_disposition_header
 from ninja import Query
 
 from evaluations.access import Action, is_allowed, require_evaluation
-from evaluations.api.authentication import token_user
 from evaluations.api.comparison_rows import ComparisonPageOut, select_row_columns, serialize_comparisons
 from evaluations.api.form_validation import clean_form, refuse_unknown_filters
 from evaluations.api.operations import OperationRouter
@@ -26,6 +25,7 @@ from evaluations.reports.chart_files import build_chart_file, find_printable_cha
 from evaluations.reports.forms import ReportForm
 from evaluations.reports.selectors import ALL_PARTS, reveal_report
 from evaluations.visibility import can_see_judges, visible_comparisons
+from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["report"])
 JUDGE_PARTS: Final = (ReportPart.BIAS, ReportPart.JUDGES)
@@ -108,9 +108,9 @@ FILE_RESPONSE: Final = {
     dict[str, Any],
     extra=build_parameters(ONLY_PARAMETER, RATERS_PARAMETER, WHERE_PARAMETER),
 )
-def get_report(request: HttpRequest, slug: str) -> dict[str, Any]:
+def get_report(request: AuthenticatedRequest, slug: str) -> dict[str, Any]:
     """Every number with its interval; what is undefined is null with a `why`. See the page on statistics."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug)
     sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
     form = build_report_form(request, user, evaluation, ("only", "raters", "where") if sees_all else ("only",))
@@ -126,9 +126,9 @@ def get_report(request: HttpRequest, slug: str) -> dict[str, Any]:
     None,
     extra={**build_parameters(FORMAT_PARAMETER), **FILE_RESPONSE},
 )
-def get_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+def get_plot(request: AuthenticatedRequest, slug: str, name: str) -> HttpResponse:
     """A plot of the report as a file, by the same filters."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug)
     part = get_part_or_404(get_part_name(name), can_see_judges(user, evaluation))
     form = build_report_form(request, user, evaluation, ("as",))
@@ -150,9 +150,9 @@ def get_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 @operations.get_one(
     "/evaluations/{slug:slug}/report/cell", Scope.READ, ComparisonPageOut, extra=build_parameters(*CELL_PARAMETERS)
 )
-def list_cell(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> ComparisonPageOut:
+def list_cell(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> ComparisonPageOut:
     """The comparisons that one cell of a judge's confusion matrix counts: one `judge`, one `aspect`, both choices."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug)
     if not can_see_judges(user, evaluation):
         raise Problem("forbidden", "The choices of judges are not shown to reviewers of this evaluation.")
@@ -179,7 +179,9 @@ def get_judge_or_404(evaluation: Evaluation, form: ReportForm) -> Rater:
     return found
 
 
-def build_report_form(request: HttpRequest, user: User, evaluation: Evaluation, besides: tuple[str, ...]) -> ReportForm:
+def build_report_form(
+    request: AuthenticatedRequest, user: User, evaluation: Evaluation, besides: tuple[str, ...]
+) -> ReportForm:
     form = ReportForm(
         request.GET,
         evaluation=evaluation,
@@ -203,7 +205,7 @@ def add_free_filters(rules: ReportRules, asked: QueryDict) -> ReportRules:
     return replace(rules, raters=asked.get("raters") or rules.raters, where=(*rules.where, *where))
 
 
-def parse_parts(request: HttpRequest, sees_judges: bool) -> tuple[ReportPart, ...]:
+def parse_parts(request: AuthenticatedRequest, sees_judges: bool) -> tuple[ReportPart, ...]:
     if asked_for := request.GET.get("only", ""):
         return (get_part_or_404(asked_for, sees_judges),)
     return ALL_PARTS if sees_judges else tuple(part for part in ReportPart if part not in JUDGE_PARTS)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import content_disposition_header
@@ -32,6 +32,7 @@ from evaluations.reports.overview_table import build_overview_table
 from evaluations.reports.selectors import reveal_report
 from evaluations.stats.full_report import Report
 from evaluations.visibility import can_see_judges
+from evaluations.web.requests import AuthenticatedRequest
 
 FORMAT_PARAMETER = "as"
 
@@ -98,8 +99,8 @@ class ReportTab:
 
 
 @require_safe
-def report(request: HttpRequest, slug: str, part: str = ReportPart.AGREEMENT.value) -> HttpResponse:
-    user = cast(User, request.user)
+def report(request: AuthenticatedRequest, slug: str, part: str = ReportPart.AGREEMENT.value) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug)
     sees_all, sees_judges = is_allowed(user, Action.SEE_ALL, evaluation), can_see_judges(user, evaluation)
     asked_part = get_part_or_404(part, sees_judges)
@@ -215,8 +216,8 @@ def get_cells_url(evaluation: Evaluation, rules: ReportRules, asked: QueryValues
 
 
 @require_safe
-def report_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    user = cast(User, request.user)
+def report_plot(request: AuthenticatedRequest, slug: str, name: str) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug)
     sees_all, sees_judges = is_allowed(user, Action.SEE_ALL, evaluation), can_see_judges(user, evaluation)
     part = get_part_or_404(get_part_name(name), sees_judges)
@@ -231,7 +232,7 @@ def report_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         return render_refusal([str(refused)])
 
 
-def parse_chart_format(request: HttpRequest) -> PlotFormat:
+def parse_chart_format(request: AuthenticatedRequest) -> PlotFormat:
     asked = request.GET.get(FORMAT_PARAMETER, PlotFormat.CSV.value)
     if asked not in list(PlotFormat):
         raise Http404

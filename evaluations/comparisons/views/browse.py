@@ -1,12 +1,11 @@
 """Pages that list, show or add comparisons."""
 
 from collections.abc import Mapping, Sequence, Set
-from typing import cast
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
@@ -41,13 +40,14 @@ from evaluations.reviews.selectors import put_in_order_shown
 from evaluations.verdicts.vote_counts import count_votes
 from evaluations.visibility import can_see_judges, reveal_vote_table, visible_comparisons
 from evaluations.web.pagination import PAGE_SIZE, Page, page_query, paginate, parse_after
+from evaluations.web.requests import AuthenticatedRequest
 
 DETAIL_RELATIONS = ("query", "response_a__candidate", "response_b__candidate", "evaluation__review_rubric__rubric")
 
 
 @require_http_methods(["GET", "HEAD"])
-def comparison_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    user = cast(User, request.user)
+def comparison_detail(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug)
     row = get_object_or_404(Comparison.objects.select_related(*DETAIL_RELATIONS), evaluation=evaluation, pk=pk)
     table = reveal_vote_table(user, row)
@@ -77,8 +77,8 @@ MAX_NAMES_OFFERED = 100
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def comparison_new(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
+def comparison_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     form = ManualComparisonForm(request.POST or None)
     if form.is_valid():
@@ -114,8 +114,8 @@ MAX_EXCERPTED_CHARACTERS = 200_000
 
 
 @require_http_methods(["GET", "HEAD"])
-def comparison_list(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
+def comparison_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug)
     form = build_filter_form(request, evaluation)
     cell = CellForm(request.GET) if "judge_choice" in request.GET else None
@@ -160,12 +160,12 @@ def filter_by_form(found: QuerySet[Comparison], evaluation: Evaluation, form: Fi
 
 
 def build_page(
-    request: HttpRequest, evaluation: Evaluation, form: FilterForm, wanted: Sequence[ComparisonFilter]
+    request: AuthenticatedRequest, evaluation: Evaluation, form: FilterForm, wanted: Sequence[ComparisonFilter]
 ) -> tuple[Page[Comparison], bool]:
     """A page of comparisons in either direction, and whether everything up to its end was searched."""
     after, before = parse_after(request), parse_after(request, "before")
     try:
-        user = cast(User, request.user)
+        user = request.user
         found = reveal_found_comparisons(
             user, evaluation, wanted, after=before or after, size=PAGE_SIZE, backwards=bool(before)
         )
@@ -198,10 +198,10 @@ def get_search_of_form(form: FilterForm) -> SearchQuery | None:
 
 
 def filter_by_cell(
-    request: HttpRequest, evaluation: Evaluation, found: QuerySet[Comparison], cell: CellForm
+    request: AuthenticatedRequest, evaluation: Evaluation, found: QuerySet[Comparison], cell: CellForm
 ) -> QuerySet[Comparison]:
     """The comparisons in one cell of a judge's confusion matrix, as many as a page needs."""
-    user = cast(User, request.user)
+    user = request.user
     if not can_see_judges(user, evaluation):
         raise PermissionDenied("The choices of judges are not shown to reviewers of this evaluation.")
     if not cell.is_valid():

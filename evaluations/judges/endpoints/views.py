@@ -1,10 +1,10 @@
 """The pages of LLM endpoints, for site administrators."""
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from django.contrib import messages
 from django.db.models import Count
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -27,12 +27,13 @@ from evaluations.judges.runs.services import cancel_run
 from evaluations.models.judges import Endpoint, LocalServer
 from evaluations.models.users import User
 from evaluations.web.pagination import paginate
+from evaluations.web.requests import AuthenticatedRequest
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
+def endpoint(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     """The page; a POST changes the endpoint's own columns. ``?model=…`` brings that model's price into its form."""
-    user = cast(User, request.user)
+    user = request.user
     row = get_endpoint_or_404(user, pk)
     sent = request.POST if request.method == "POST" else None
     form = ChangedEndpointForm(sent, endpoint=row, is_used=is_endpoint_used(row))
@@ -44,8 +45,8 @@ def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def endpoint_price(request: HttpRequest, pk: int) -> HttpResponse:
-    user = cast(User, request.user)
+def endpoint_price(request: AuthenticatedRequest, pk: int) -> HttpResponse:
+    user = request.user
     row = get_endpoint_or_404(user, pk)
     if "list_price" in request.POST:
         return apply_list_price(request, row, user)
@@ -56,7 +57,7 @@ def endpoint_price(request: HttpRequest, pk: int) -> HttpResponse:
     return render_endpoint(request, row, unchanged, form, status=422)
 
 
-def apply_list_price(request: HttpRequest, row: Endpoint, user: User) -> HttpResponse:
+def apply_list_price(request: AuthenticatedRequest, row: Endpoint, user: User) -> HttpResponse:
     """Set the provider's list price for the model that the button names."""
     try:
         price = use_list_price(row, model=request.POST["list_price"], user=user)
@@ -66,7 +67,9 @@ def apply_list_price(request: HttpRequest, row: Endpoint, user: User) -> HttpRes
     return redirect("endpoint", row.pk)
 
 
-def change_endpoint_from_form(request: HttpRequest, form: ChangedEndpointForm, row: Endpoint, user: User) -> bool:
+def change_endpoint_from_form(
+    request: AuthenticatedRequest, form: ChangedEndpointForm, row: Endpoint, user: User
+) -> bool:
     try:
         if change_endpoint(row, **form.cleaned_data, user=user):
             messages.success(request, "Changed. Requests from now on keep to it.")
@@ -76,7 +79,7 @@ def change_endpoint_from_form(request: HttpRequest, form: ChangedEndpointForm, r
     return True
 
 
-def set_price_from_form(request: HttpRequest, form: PriceForm, row: Endpoint, user: User) -> bool:
+def set_price_from_form(request: AuthenticatedRequest, form: PriceForm, row: Endpoint, user: User) -> bool:
     try:
         price = set_price(row, **form.cleaned_data, user=user)
     except InputRefused as refused:
@@ -87,7 +90,7 @@ def set_price_from_form(request: HttpRequest, form: PriceForm, row: Endpoint, us
 
 
 def render_endpoint(
-    request: HttpRequest, row: Endpoint, form: ChangedEndpointForm, price: PriceForm, status: int = 200
+    request: AuthenticatedRequest, row: Endpoint, form: ChangedEndpointForm, price: PriceForm, status: int = 200
 ) -> HttpResponse:
     context: dict[str, Any] = {
         "page": "endpoints",
@@ -109,8 +112,8 @@ def handshake_context(row: Endpoint) -> dict[str, Any]:
 
 
 @require_POST
-def endpoint_check(request: HttpRequest, pk: int) -> HttpResponse:
-    row = get_endpoint_or_404(cast(User, request.user), pk)
+def endpoint_check(request: AuthenticatedRequest, pk: int) -> HttpResponse:
+    row = get_endpoint_or_404(request.user, pk)
     try:
         begin_handshake(row, request.POST.get("model", ""))
     except InputRefused as refused:
@@ -120,14 +123,14 @@ def endpoint_check(request: HttpRequest, pk: int) -> HttpResponse:
 
 @never_cache
 @require_safe
-def endpoint_handshakes(request: HttpRequest, pk: int) -> HttpResponse:
-    row = get_endpoint_or_404(cast(User, request.user), pk)
+def endpoint_handshakes(request: AuthenticatedRequest, pk: int) -> HttpResponse:
+    row = get_endpoint_or_404(request.user, pk)
     return render(request, "endpoint/_handshake.html", {"endpoint": row} | handshake_context(row))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def endpoint_new(request: HttpRequest) -> HttpResponse:
-    user = cast(User, request.user)
+def endpoint_new(request: AuthenticatedRequest) -> HttpResponse:
+    user = request.user
     require_site_administrator(user)
     form = EndpointForm(request.POST if request.method == "POST" else None)
     if form.is_valid() and (endpoint := create_endpoint_from_form(form, user)):
@@ -149,8 +152,8 @@ MAX_RUNS_SHOWN: Final = 50
 
 
 @require_safe
-def endpoints(request: HttpRequest) -> HttpResponse:
-    require_site_administrator(cast(User, request.user))
+def endpoints(request: AuthenticatedRequest) -> HttpResponse:
+    require_site_administrator(request.user)
     counted = Endpoint.objects.annotate(
         judge_count=Count("judges", distinct=True), price_count=Count("prices", distinct=True)
     )
@@ -165,9 +168,9 @@ def endpoints(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-def endpoints_run_cancel(request: HttpRequest, pk: int) -> HttpResponse:
+def endpoints_run_cancel(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     """Cancel any run of the site: one that occupies the workers is not for its evaluation's members alone."""
-    user = cast(User, request.user)
+    user = request.user
     require_site_administrator(user)
     run = get_object_or_404(list_open_runs_of_site(), pk=pk)
     try:
@@ -180,9 +183,9 @@ def endpoints_run_cancel(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def endpoint_found(request: HttpRequest, pk: int) -> HttpResponse:
+def endpoint_found(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     """Make an endpoint of a local server that a worker found."""
-    user = cast(User, request.user)
+    user = request.user
     require_site_administrator(user)
     endpoint = add_found_server(get_object_or_404(LocalServer, pk=pk), user=user)
     messages.success(request, f"Endpoint “{endpoint.name}” added. Test it before judges use it.")

@@ -5,12 +5,10 @@ from decimal import Decimal
 from typing import Any, Final
 
 from django.db.models import Q
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query
 
 from evaluations.access import Action, require_evaluation, require_site_administrator
-from evaluations.api.authentication import token_user
 from evaluations.api.form_validation import clean_form
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
@@ -51,6 +49,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.visibility import reveal_call
+from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["runs"])
 CALL_FILTERS: Final[Mapping[str, Q]] = {
@@ -70,18 +69,18 @@ class CallStatePaging(PageQuery):
 
 
 @operations.get_one("/evaluations/{slug:slug}/runs", Scope.READ, RunPage)
-def list_runs(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> RunPage:
+def list_runs(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> RunPage:
     """Newest first."""
-    evaluation = require_evaluation(token_user(request), slug)
+    evaluation = require_evaluation(request.user, slug)
     found = Run.objects.filter(evaluation=evaluation).select_related("judge", "user")
     rows, more = paginate_by_cursor(paging, found, newest_first=True)
     return RunPage(items=[serialize_run(row) for row in rows], next=more)
 
 
 @operations.do("/evaluations/{slug:slug}/runs/estimate", Scope.READ, RunEstimateList)
-def estimate_runs(request: HttpRequest, slug: str, body: RunIn) -> RunEstimateList:
+def estimate_runs(request: AuthenticatedRequest, slug: str, body: RunIn) -> RunEstimateList:
     """What such runs would take: calls, tokens, money and time. Nothing is started."""
-    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     options = run_options(body)
     del options["budget"]
     judges = get_run_judges(evaluation, body.judges)
@@ -89,9 +88,9 @@ def estimate_runs(request: HttpRequest, slug: str, body: RunIn) -> RunEstimateLi
 
 
 @operations.make("/evaluations/{slug:slug}/runs", Scope.WRITE, RunList)
-def start_runs(request: HttpRequest, slug: str, body: RunIn) -> RunList:
+def start_runs(request: AuthenticatedRequest, slug: str, body: RunIn) -> RunList:
     """Send judges through the comparisons, in the background. Runs that are started together are a panel."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     given = body.model_dump(mode="json", exclude_none=True)
     form = RunForm({**given, "judge": given["judges"], "budget": exact_decimal(body.budget_usd)}, evaluation=evaluation)
@@ -122,81 +121,79 @@ def get_run_judges(evaluation: Evaluation, ids: Sequence[int]) -> list[Judge]:
 
 
 @operations.get_one("/evaluations/{slug:slug}/runs/{int:pk}", Scope.READ, RunDetailOut)
-def get_run(request: HttpRequest, slug: str, pk: int) -> RunDetailOut:
+def get_run(request: AuthenticatedRequest, slug: str, pk: int) -> RunDetailOut:
     """How far it is, what failed, and what it cost so far."""
     return serialize_run_detail(get_api_run_or_404(request, slug, pk))
 
 
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/pause", Scope.WRITE, RunDetailOut)
-def pause_run(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> RunDetailOut:
-    return change_api_run(request, slug, pk, lambda run: runs_services.pause_run(run, user=token_user(request)))
+def pause_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> RunDetailOut:
+    return change_api_run(request, slug, pk, lambda run: runs_services.pause_run(run, user=request.user))
 
 
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/resume", Scope.WRITE, RunDetailOut)
-def resume_run(request: HttpRequest, slug: str, pk: int, body: RunBudgetIn | None = None) -> RunDetailOut:
+def resume_run(request: AuthenticatedRequest, slug: str, pk: int, body: RunBudgetIn | None = None) -> RunDetailOut:
     """Let it go on, with another budget where one is given."""
 
     def go_on(run: Run) -> None:
-        runs_services.resume_run(
-            run, user=token_user(request), budget=parse_api_budget(body.budget_usd) if body else None
-        )
+        runs_services.resume_run(run, user=request.user, budget=parse_api_budget(body.budget_usd) if body else None)
 
     return change_api_run(request, slug, pk, go_on)
 
 
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/cancel", Scope.WRITE, RunDetailOut)
-def cancel_run(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> RunDetailOut:
-    return change_api_run(request, slug, pk, lambda run: runs_services.cancel_run(run, user=token_user(request)))
+def cancel_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> RunDetailOut:
+    return change_api_run(request, slug, pk, lambda run: runs_services.cancel_run(run, user=request.user))
 
 
 @operations.get_one("/runs", Scope.ADMIN, OpenRunPage)
-def list_open_runs(request: HttpRequest, paging: Query[PageQuery]) -> OpenRunPage:
+def list_open_runs(request: AuthenticatedRequest, paging: Query[PageQuery]) -> OpenRunPage:
     """The runs of all evaluations that are not over, for site administrators."""
-    require_site_administrator(token_user(request))
+    require_site_administrator(request.user)
     rows, more = paginate_by_cursor(paging, list_open_runs_of_site())
     return OpenRunPage(items=[serialize_open_run(row) for row in rows], next=more)
 
 
 @operations.do("/runs/{int:pk}/cancel", Scope.ADMIN, OpenRunOut)
-def cancel_any_run(request: HttpRequest, pk: int, body: EmptyIn | None = None) -> OpenRunOut:
+def cancel_any_run(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> OpenRunOut:
     """Cancel a run of any evaluation, for site administrators. Answers that are in flight are still stored."""
-    require_site_administrator(token_user(request))
+    require_site_administrator(request.user)
     row = get_object_or_404(list_open_runs_of_site(), pk=pk)
-    runs_services.cancel_run(row, user=token_user(request))
+    runs_services.cancel_run(row, user=request.user)
     return serialize_open_run(row)
 
 
 @operations.set("/evaluations/{slug:slug}/runs/{int:pk}/budget", Scope.WRITE, RunDetailOut)
-def set_budget(request: HttpRequest, slug: str, pk: int, body: RunBudgetIn) -> RunDetailOut:
+def set_budget(request: AuthenticatedRequest, slug: str, pk: int, body: RunBudgetIn) -> RunDetailOut:
     budget = parse_api_budget(body.budget_usd)
-    return change_api_run(request, slug, pk, lambda run: change_budget(run, budget, user=token_user(request)))
+    return change_api_run(request, slug, pk, lambda run: change_budget(run, budget, user=request.user))
 
 
 @operations.make("/evaluations/{slug:slug}/runs/{int:pk}/retry", Scope.WRITE, RunOut)
-def retry_run(request: HttpRequest, slug: str, pk: int, body: RunRetryIn) -> RunOut:
+def retry_run(request: AuthenticatedRequest, slug: str, pk: int, body: RunRetryIn) -> RunOut:
     """A new run of its judge that asks again what ended in these states, in its other runs as well."""
     row = get_api_run_or_404(request, slug, pk, Action.MANAGE)
     form = RetryForm({"states": [state.value for state in body.states], "budget": exact_decimal(body.budget_usd)})
     chosen = clean_form(form)
-    run = start_run(row.judge, user=token_user(request), only_states=chosen["states"], budget=chosen["budget"])
+    run = start_run(row.judge, user=request.user, only_states=chosen["states"], budget=chosen["budget"])
     return serialize_run(run)
 
 
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/reread", Scope.WRITE, ReparseOut)
-def reread_run(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ReparseOut:
+def reread_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ReparseOut:
     """Read the stored replies of its judge once more, in the background: no request, no cost."""
     row = get_api_run_or_404(request, slug, pk, Action.MANAGE)
-    calls = start_reparse(row.judge, user=token_user(request))
+    calls = start_reparse(row.judge, user=request.user)
     return ReparseOut(calls=calls)
 
 
-def change_api_run(request: HttpRequest, slug: str, pk: int, change: Callable[[Run], object]) -> RunDetailOut:
+def change_api_run(request: AuthenticatedRequest, slug: str, pk: int, change: Callable[[Run], object]) -> RunDetailOut:
     change(get_api_run_or_404(request, slug, pk, Action.MANAGE))
     return serialize_run_detail(get_api_run_or_404(request, slug, pk))
 
 
-def get_api_run_or_404(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Run:
-    evaluation = require_evaluation(token_user(request), slug, action)
+def get_api_run_or_404(request: AuthenticatedRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Run:
+    evaluation = require_evaluation(request.user, slug, action)
     runs = Run.objects.select_related("judge__rubric_version__rubric", "user", "evaluation")
     return get_object_or_404(runs, evaluation=evaluation, pk=pk)
 
@@ -205,7 +202,7 @@ def get_api_run_or_404(request: HttpRequest, slug: str, pk: int, action: Action 
 
 
 @operations.get_one("/evaluations/{slug:slug}/runs/{int:pk}/calls", Scope.READ, CallPage)
-def list_calls(request: HttpRequest, slug: str, pk: int, paging: Query[CallStatePaging]) -> CallPage:
+def list_calls(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[CallStatePaging]) -> CallPage:
     """Replies speak of choices: for those alone who may see verdicts before reviewing."""
     row = get_api_run_or_404(request, slug, pk, Action.SEE_ALL)
     if paging.state and paging.state not in CALL_FILTERS:
@@ -217,27 +214,27 @@ def list_calls(request: HttpRequest, slug: str, pk: int, paging: Query[CallState
 
 
 @operations.get_one("/evaluations/{slug:slug}/calls/{int:pk}", Scope.READ, CallDetailOut)
-def get_call(request: HttpRequest, slug: str, pk: int) -> CallDetailOut:
+def get_call(request: AuthenticatedRequest, slug: str, pk: int) -> CallDetailOut:
     """Every request that was made for it, and what came back word for word."""
     return serialize_seen_call(request, get_api_call_or_404(request, slug, pk, Action.SEE_ALL))
 
 
 @operations.do("/evaluations/{slug:slug}/calls/{int:pk}/confirm", Scope.WRITE, CallDetailOut)
-def confirm_call(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> CallDetailOut:
+def confirm_call(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> CallDetailOut:
     """Count the verdict of a suspect call, whose whole reply repeats a judged text. Nothing is asked or paid."""
-    confirm_suspect_call(get_api_call_or_404(request, slug, pk, Action.MANAGE), user=token_user(request))
+    confirm_suspect_call(get_api_call_or_404(request, slug, pk, Action.MANAGE), user=request.user)
     return serialize_seen_call(request, get_api_call_or_404(request, slug, pk, Action.MANAGE))
 
 
-def get_api_call_or_404(request: HttpRequest, slug: str, pk: int, action: Action) -> Call:
-    evaluation = require_evaluation(token_user(request), slug, action)
+def get_api_call_or_404(request: AuthenticatedRequest, slug: str, pk: int, action: Action) -> Call:
+    evaluation = require_evaluation(request.user, slug, action)
     row: Call = get_object_or_404(
         Call.all_rows.select_related(*CALL_API_RELATIONS), judge__evaluation=evaluation, pk=pk
     )
     return row
 
 
-def serialize_seen_call(request: HttpRequest, row: Call) -> CallDetailOut:
+def serialize_seen_call(request: AuthenticatedRequest, row: Call) -> CallDetailOut:
     """The whole call, noted as seen by a reviewer."""
-    reveal_call(token_user(request), row)
+    reveal_call(request.user, row)
     return serialize_call_detail(row, list(Attempt.objects.filter(call=row).order_by("number")))

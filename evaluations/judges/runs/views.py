@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -39,18 +39,19 @@ from evaluations.models.runs import Run
 from evaluations.models.users import User
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
+from evaluations.web.requests import AuthenticatedRequest
 
 
 @never_cache
 @require_safe
-def run(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     row = get_run_or_404(request, slug, pk)
     return render(request, "run/run.html", run_context(request, row))
 
 
 @never_cache
 @require_safe
-def run_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """The part of the page that changes; the last time it brings what an ended run shows besides."""
     row = get_run_or_404(request, slug, pk)
     context = run_context(request, row)
@@ -63,45 +64,45 @@ def run_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_POST
-def run_pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run_pause(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     row = get_run_or_404(request, slug, pk, Action.MANAGE)
-    return change_run_and_redirect(request, row, lambda: pause_run(row, user=cast(User, request.user)))
+    return change_run_and_redirect(request, row, lambda: pause_run(row, user=request.user))
 
 
 @require_POST
-def run_resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run_resume(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """With a budget, where the form has one."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE)
 
     def go_on() -> None:
         given = request.POST.get("budget", "").strip()
         budget = parse_budget_usd(given, "Budget") if given else None
-        resume_run(row, user=cast(User, request.user), budget=budget)
+        resume_run(row, user=request.user, budget=budget)
 
     return change_run_and_redirect(request, row, go_on)
 
 
 @require_POST
-def run_budget(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run_budget(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Another budget; an empty one takes it away."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE)
 
     def change() -> None:
         given = request.POST.get("budget", "").strip()
         budget = parse_budget_usd(given, "Budget") if given else None
-        change_budget(row, budget, user=cast(User, request.user))
+        change_budget(row, budget, user=request.user)
         messages.success(request, "The budget is changed.")
 
     return change_run_and_redirect(request, row, change)
 
 
 @require_POST
-def run_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     row = get_run_or_404(request, slug, pk, Action.MANAGE)
-    return change_run_and_redirect(request, row, lambda: cancel_run(row, user=cast(User, request.user)))
+    return change_run_and_redirect(request, row, lambda: cancel_run(row, user=request.user))
 
 
-def change_run_and_redirect(request: HttpRequest, row: Run, change: Callable[[], None]) -> HttpResponse:
+def change_run_and_redirect(request: AuthenticatedRequest, row: Run, change: Callable[[], None]) -> HttpResponse:
     """Back to the run, which says how it stands, once it is changed; its page with the reason where it cannot be."""
     try:
         change()
@@ -111,7 +112,7 @@ def change_run_and_redirect(request: HttpRequest, row: Run, change: Callable[[],
     return redirect("run", row.evaluation.slug, row.pk)
 
 
-def run_context(request: HttpRequest, row: Run) -> dict[str, Any]:
+def run_context(request: AuthenticatedRequest, row: Run) -> dict[str, Any]:
     told = measure_run_progress(row)
     is_active = row.state in ACTIVE_RUN_STATES
     return {
@@ -150,9 +151,9 @@ class JudgeEstimate:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def run_new(request: HttpRequest, slug: str) -> HttpResponse:
+def run_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The form with what it would do; with ``?judge=…`` and the other fields, what those would do."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     if request.method != "POST":
         return render_run_form(
@@ -172,7 +173,7 @@ def start_panel_from_form(form: RunForm, user: User) -> list[Run]:
         return []
 
 
-def redirect_to_started_runs(request: HttpRequest, runs: Sequence[Run]) -> HttpResponse:
+def redirect_to_started_runs(request: AuthenticatedRequest, runs: Sequence[Run]) -> HttpResponse:
     names = ", ".join(f"“{run.judge.name}”" for run in runs)
     messages.success(request, f"{names} {'are on their way' if len(runs) > 1 else 'is on its way'}.")
     slug = runs[0].evaluation.slug
@@ -180,7 +181,7 @@ def redirect_to_started_runs(request: HttpRequest, runs: Sequence[Run]) -> HttpR
 
 
 def render_run_form(
-    request: HttpRequest, evaluation: Evaluation, form: RunForm, given: QueryDict, status: int = 200
+    request: AuthenticatedRequest, evaluation: Evaluation, form: RunForm, given: QueryDict, status: int = 200
 ) -> HttpResponse:
     judges = list(runnable_judges(evaluation))
     chosen = selected_judges(judges, given)
@@ -196,7 +197,7 @@ def render_run_form(
         "estimates": estimates,
         "together": sum_estimates([one.estimate for one in estimates]) if len(chosen) > 1 else None,
     }
-    only_estimate = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
+    only_estimate = request.htmx and request.method == "GET"
     template = "run_new/_estimates.html" if only_estimate else "run_new/run_new.html"
     return render(request, template, context, status=status)
 
@@ -245,7 +246,7 @@ def sum_estimates(estimates: Sequence[RunEstimate]) -> dict[str, Any]:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def run_reread(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run_reread(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Begins it; asked with GET, how far it is, as the part of the run's page that polls."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE if request.method == "POST" else Action.SEE_ALL)
     if request.method != "POST":
@@ -253,7 +254,7 @@ def run_reread(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             request, "run/_reread.html", {"evaluation": row.evaluation, "run": row} | reparse_context(row.judge)
         )
     try:
-        calls = start_reparse(row.judge, user=cast(User, request.user))
+        calls = start_reparse(row.judge, user=request.user)
     except InputRefused as refused:
         return render(request, "run/run.html", run_context(request, row) | {"refused": str(refused)}, status=422)
     messages.success(request, f"The stored replies are read again: {calls:,} call{'s' if calls > 1 else ''}.")
@@ -265,13 +266,13 @@ UNPAID_STATES = (CallState.FAILED, CallState.CANCELLED)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def run_retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run_retry(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """A new run of the judge of this one; the failed calls of its other runs are asked with them."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE)
     if request.method != "POST":
         return render_retry_form(request, row, RetryForm(initial=request.GET.dict()), request.GET)
     form = RetryForm(request.POST)
-    if form.is_valid() and (run := start_retry_from_form(form, row, cast(User, request.user))):
+    if form.is_valid() and (run := start_retry_from_form(form, row, request.user)):
         messages.success(request, f"“{row.judge.name}” is asked again.")
         return redirect("run", slug, run.pk)
     return render_retry_form(request, row, form, request.POST, status=422)
@@ -287,7 +288,7 @@ def start_retry_from_form(form: RetryForm, row: Run, user: User) -> Run | None:
 
 
 def render_retry_form(
-    request: HttpRequest, row: Run, form: RetryForm, given: QueryDict, status: int = 200
+    request: AuthenticatedRequest, row: Run, form: RetryForm, given: QueryDict, status: int = 200
 ) -> HttpResponse:
     counts = count_retryable_calls(row.judge)
     chosen = selected_states(counts, given)
@@ -300,7 +301,7 @@ def render_retry_form(
         "states": [(state, count, state in chosen) for state, count in counts.items()],
         "estimate": estimate_run(row.judge, only_states=chosen) if chosen else None,
     }
-    only_estimate = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
+    only_estimate = request.htmx and request.method == "GET"
     template = "run_retry/_estimate.html" if only_estimate else "run_retry/run_retry.html"
     return render(request, template, context, status=status)
 
@@ -312,8 +313,8 @@ def selected_states(counts: dict[str, int], given: QueryDict) -> Sequence[str]:
 
 
 @require_safe
-def runs(request: HttpRequest, slug: str) -> HttpResponse:
-    evaluation = require_evaluation(cast(User, request.user), slug)
+def runs(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug)
     listed = Run.objects.filter(evaluation=evaluation).select_related("judge", "user")
     page = paginate(request, listed, newest_first=True)
     context = {

@@ -1,7 +1,7 @@
 """The comparisons behind one cell of a judge's confusion matrix."""
 
 from bisect import bisect_right
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
@@ -49,7 +49,9 @@ def reveal_comparisons_in_cell(
     This person now counts as having seen what others chose on them. Among few comparisons, those that are not in the
     cell are told apart, too.
     """
-    ids = find_comparisons_in_cell(evaluation, comparisons, *astuple(cell), rules)
+    ids = find_comparisons_in_cell(
+        evaluation, comparisons, cell.aspect, cell.judge_rater_id, cell.judge_choice, cell.human_choice, rules
+    )
     start = bisect_right(ids, after)
     shown = comparisons.filter(pk__in=ids[start : start + size]).only("evaluation", "response_a", "response_b")
     reveal_comparisons(user, evaluation, list_if_small_report(comparisons, evaluation, rules) or list(shown))
