@@ -23,6 +23,7 @@ from evaluations.comparisons import api as comparisons_api
 from evaluations.disagreements import api as disagreements_api
 from evaluations.disagreements.services import ResolvedElsewhere
 from evaluations.domain.errors import InputRefused
+from evaluations.evaluation_settings import api as evaluation_settings_api
 from evaluations.exports import api as exports_api
 from evaluations.imports import api as imports_api
 from evaluations.imports.columns import api as columns_api
@@ -66,6 +67,7 @@ api.add_decorator(guard_operation, "view")
 API_MODULES = (
     *(
         overview_api,
+        evaluation_settings_api,
         members_api,
         comparisons_api,
         imports_api,

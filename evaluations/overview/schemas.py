@@ -67,8 +67,3 @@ class EventOut(Schema):
 class EventPage(Schema):
     items: list[EventOut]
     next: str | None
-
-
-class GuidelinesOut(Schema):
-    guidelines: str
-    changed_at: datetime | None
