@@ -6,6 +6,7 @@ from zoneinfo import available_timezones
 from django import forms
 
 from evaluations.domain.roles import SCOPE_TEXTS, Role, Scope
+from evaluations.members.services import TokenOptions
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 
@@ -135,5 +136,11 @@ class TokenForm(forms.Form):
         evaluations: forms.ModelChoiceField[Evaluation] = self.fields["evaluation"]  # type: ignore[assignment]
         evaluations.queryset = Evaluation.objects.of(user).order_by("name")
 
-    def wanted(self) -> dict[str, Any]:
-        return {**self.cleaned_data, "scopes": [Scope(one) for one in self.cleaned_data["scopes"]]}
+    def wanted(self) -> TokenOptions:
+        given = self.cleaned_data
+        return TokenOptions(
+            name=given["name"],
+            scopes=[Scope(one) for one in given["scopes"]],
+            days=given["days"],
+            evaluation=given["evaluation"],
+        )

@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Collection
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypedDict
 
 from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
@@ -75,6 +75,15 @@ SHOWN_TOKEN_CHARACTERS: Final = 10  # characters of a token by which people know
 MAX_TOKEN_DAYS: Final = 366
 
 MAX_TOKENS: Final = 50
+
+
+class TokenOptions(TypedDict):
+    """What a token is for; see `create_token`."""
+
+    name: str
+    scopes: Collection[Scope]
+    days: int
+    evaluation: Evaluation | None
 
 
 @transaction.atomic

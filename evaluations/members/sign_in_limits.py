@@ -3,6 +3,7 @@
 from typing import Final
 
 from django.core.cache import cache
+from django.http import HttpRequest
 
 from evaluations.web.requests import AuthenticatedRequest
 
@@ -20,7 +21,7 @@ def try_limits(request: AuthenticatedRequest, username: str) -> dict[str, int]:
     }
 
 
-def is_try_allowed(request: AuthenticatedRequest, username: str) -> bool:
+def is_try_allowed(request: HttpRequest, username: str) -> bool:
     """Count this try, before the password is looked at: many at once count as many."""
     return all(increment_tries(key) <= allowed for key, allowed in try_limits(request, username).items())
 
@@ -30,6 +31,6 @@ def increment_tries(key: str) -> int:
     return cache.incr(key)
 
 
-def reset_tries(request: AuthenticatedRequest, username: str) -> None:
+def reset_tries(request: HttpRequest, username: str) -> None:
     """After a sign-in this address starts afresh; the count of all addresses runs on."""
     cache.delete(next(iter(try_limits(request, username))))

@@ -244,7 +244,12 @@ def add_span(request: AuthenticatedRequest, slug: str, pk: int, body: SpanIn) ->
         get_or_create_review(seat.user, seat.comparison),
         sheet.left if body.side == "a" else sheet.right,
         user=seat.user,
-        **body.model_dump(exclude={"side"}),
+        turn=body.turn,
+        start=body.start,
+        end=body.end,
+        quote=body.quote,
+        comment=body.comment,
+        aspect=body.aspect,
     )
     return SpanList(items=spans_out(seat))
 
@@ -254,7 +259,7 @@ def edit_span(request: AuthenticatedRequest, slug: str, pk: int, body: SpanPatch
     """Change the comment or the aspect."""
     span = find_own_span(request, slug, pk)
     seat = load_review_request(request, slug, span.review.comparison_id)
-    change_span(span, user=seat.user, **body.model_dump())
+    change_span(span, user=seat.user, comment=body.comment, aspect=body.aspect)
     return SpanList(items=spans_out(seat))
 
 

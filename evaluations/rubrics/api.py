@@ -88,7 +88,15 @@ def begin_builtin_rubric(request: AuthenticatedRequest, slug: str, body: Builtin
     """One in our own words: six-aspect, qa-pairwise, summary-rating or reference-metric."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    return serialize_rubric(create_builtin_rubric(evaluation, **body.model_dump(), user=user).rubric, None)
+    made = create_builtin_rubric(
+        evaluation,
+        builtin=body.builtin,
+        name=body.name,
+        metric=body.metric,
+        reason_key=body.reason_key,
+        user=user,
+    )
+    return serialize_rubric(made.rubric, None)
 
 
 @operations.make("/evaluations/{slug:slug}/rubrics/{int:pk}/versions", Scope.WRITE, RubricDetailOut)

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from django.db.models import Q
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query
 
 from evaluations.access import Action, require_evaluation, require_site_administrator
-from evaluations.api.form_validation import clean_form
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.problems import FieldError, Problem
@@ -23,7 +22,7 @@ from evaluations.judges.calls.services import confirm_suspect_call
 from evaluations.judges.endpoints.prices import parse_budget_usd
 from evaluations.judges.runs import services as runs_services
 from evaluations.judges.runs.estimates import estimate_run
-from evaluations.judges.runs.forms import RetryForm, RunForm, runnable_judges
+from evaluations.judges.runs.forms import runnable_judges
 from evaluations.judges.runs.schemas import (
     OpenRunOut,
     OpenRunPage,
@@ -37,6 +36,7 @@ from evaluations.judges.runs.schemas import (
     RunPage,
     RunRetryIn,
 )
+from evaluations.judges.runs.selection import RunOptions
 from evaluations.judges.runs.selectors import list_open_runs_of_site
 from evaluations.judges.runs.serializers import (
     serialize_estimate,
@@ -82,7 +82,6 @@ def estimate_runs(request: AuthenticatedRequest, slug: str, body: RunIn) -> RunE
     """What such runs would take: calls, tokens, money and time. Nothing is started."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     options = run_options(body)
-    del options["budget"]
     judges = get_run_judges(evaluation, body.judges)
     return RunEstimateList(items=[serialize_estimate(judge, estimate_run(judge, **options)) for judge in judges])
 
@@ -92,16 +91,19 @@ def start_runs(request: AuthenticatedRequest, slug: str, body: RunIn) -> RunList
     """Send judges through the comparisons, in the background. Runs that are started together are a panel."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    given = body.model_dump(mode="json", exclude_none=True)
-    form = RunForm({**given, "judge": given["judges"], "budget": exact_decimal(body.budget_usd)}, evaluation=evaluation)
-    clean_form(form)
-    runs = start_panel(list(form.cleaned_data["judge"]), user=user, **form.options())
+    runs = start_panel(get_run_judges(evaluation, body.judges), user=user, **run_options(body))
     return RunList(items=[serialize_run(run) for run in runs])
 
 
-def run_options(body: RunIn) -> dict[str, Any]:
-    given = body.model_dump(exclude={"judges", "budget_usd"})
-    return {**given, "budget": parse_api_budget(body.budget_usd)}
+def run_options(body: RunIn) -> RunOptions:
+    return RunOptions(
+        orders=body.orders,
+        samples=body.samples,
+        limit=body.limit,
+        ask_failures_again=body.ask_failures_again,
+        budget=parse_api_budget(body.budget_usd),
+        channel=body.channel,
+    )
 
 
 def exact_decimal(given: float | None) -> str:
@@ -173,9 +175,8 @@ def set_budget(request: AuthenticatedRequest, slug: str, pk: int, body: RunBudge
 def retry_run(request: AuthenticatedRequest, slug: str, pk: int, body: RunRetryIn) -> RunOut:
     """A new run of its judge that asks again what ended in these states, in its other runs as well."""
     row = get_api_run_or_404(request, slug, pk, Action.MANAGE)
-    form = RetryForm({"states": [state.value for state in body.states], "budget": exact_decimal(body.budget_usd)})
-    chosen = clean_form(form)
-    run = start_run(row.judge, user=request.user, only_states=chosen["states"], budget=chosen["budget"])
+    budget = parse_api_budget(body.budget_usd)
+    run = start_run(row.judge, user=request.user, only_states=[str(state) for state in body.states], budget=budget)
     return serialize_run(run)
 
 

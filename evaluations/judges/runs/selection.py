@@ -46,6 +46,13 @@ class SelectionOptions(TypedDict, total=False):
     sliced: NamedFilter | None
 
 
+class RunOptions(SelectionOptions, total=False):
+    """The options of a run: its selection, its budget in nano-USD and the channel of its requests."""
+
+    budget: int | None
+    channel: str
+
+
 @dataclass(frozen=True)
 class Selection:
     """What a judge is to be asked.

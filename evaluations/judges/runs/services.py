@@ -18,6 +18,7 @@ from evaluations.judge_prompts.rubric_checks import refuse_unresolved_placeholde
 from evaluations.judges.endpoints.prices import keep_list_price
 from evaluations.judges.runs.budget import refuse_invalid_budget
 from evaluations.judges.runs.selection import (
+    RunOptions,
     Selection,
     SelectionOptions,
     judge_seed,
@@ -70,7 +71,7 @@ def start_run(
     return run
 
 
-def start_panel(judges: Sequence[Judge], *, user: User | None, **options: Any) -> list[Run]:
+def start_panel(judges: Sequence[Judge], *, user: User | None, **options: Unpack[RunOptions]) -> list[Run]:
     """One run for each of these judges, marked by one batch; all start, or none.
 
     Options are those of start_run; a budget is each run's own.

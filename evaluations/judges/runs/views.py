@@ -28,7 +28,7 @@ from evaluations.judges.endpoints.prices import parse_budget_usd
 from evaluations.judges.guards import get_run_or_404, may_see_calls
 from evaluations.judges.runs.estimates import RunEstimate, ValueRange, estimate_run
 from evaluations.judges.runs.forms import RetryForm, RunForm, runnable_judges
-from evaluations.judges.runs.selection import RETRYABLE_STATES, count_retryable_calls
+from evaluations.judges.runs.selection import RETRYABLE_STATES, RunOptions, count_retryable_calls
 from evaluations.judges.runs.selectors import count_calls_of_runs, find_runs_of_unknown_cost, measure_run_progress
 from evaluations.judges.runs.services import cancel_run, change_budget, pause_run, resume_run, start_panel, start_run
 from evaluations.models.comparison_filter import filter_evaluation
@@ -219,16 +219,16 @@ def selected_judges(judges: Sequence[Judge], given: QueryDict) -> list[Judge]:
     return [judge for judge in judges if str(judge.pk) in wanted]
 
 
-def estimate_options(given: QueryDict) -> dict[str, Any]:
+def estimate_options(given: QueryDict) -> RunOptions:
     """What these fields would make; where one is not filled in properly, its default."""
     orders = given.get("orders")
-    return {
-        "orders": orders if orders in set(RunOrders) else RunOrders.BOTH,
-        "samples": parse_positive_number(given.get("samples"), most=100) or 1,
-        "limit": parse_positive_number(given.get("limit"), most=10**9),
-        "ask_failures_again": bool(given.get("ask_failures_again")),
-        "channel": RunChannel.BATCH if given.get("channel") == RunChannel.BATCH else RunChannel.LIVE,
-    }
+    return RunOptions(
+        orders=RunOrders(orders) if orders in set(RunOrders) else RunOrders.BOTH,
+        samples=parse_positive_number(given.get("samples"), most=100) or 1,
+        limit=parse_positive_number(given.get("limit"), most=10**9),
+        ask_failures_again=bool(given.get("ask_failures_again")),
+        channel=RunChannel.BATCH if given.get("channel") == RunChannel.BATCH else RunChannel.LIVE,
+    )
 
 
 def parse_positive_number(given: str | None, *, most: int) -> int | None:

@@ -18,6 +18,7 @@ from evaluations.judges.calls.live_worker import work_run_calls
 from evaluations.judges.calls.worker_registry import registered_worker
 from evaluations.judges.endpoints.prices import parse_budget_usd
 from evaluations.judges.runs.estimates import estimate_run
+from evaluations.judges.runs.selection import RunOptions
 from evaluations.judges.runs.selectors import count_calls_of_judge
 from evaluations.judges.runs.services import check_run_options, start_panel
 from evaluations.judges.selectors import judge_warnings
@@ -92,30 +93,27 @@ def find_judges_by_name(slug: str, names: str | Sequence[str]) -> list[Judge]:
     return [known[name] for name in wanted]
 
 
-def selection_from_options(options: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "orders": options["orders"],
-        "samples": options["samples"],
-        "limit": options["limit"],
-        "ask_failures_again": options["ask_failures_again"],
-        "only_states": options["retry"],
-        "channel": options["channel"],
-        "sliced": options["sliced"],
-    }
-
-
-def budget_from_options(options: dict[str, Any]) -> int | None:
-    return None if options["budget"] is None else parse_budget_usd(options["budget"], "Budget")
+def run_options_from(options: dict[str, Any]) -> RunOptions:
+    return RunOptions(
+        orders=options["orders"],
+        samples=options["samples"],
+        limit=options["limit"],
+        ask_failures_again=options["ask_failures_again"],
+        only_states=options["retry"],
+        channel=options["channel"],
+        sliced=options["sliced"],
+        budget=None if options["budget"] is None else parse_budget_usd(options["budget"], "Budget"),
+    )
 
 
 def start_runs_from_options(judges: Sequence[Judge], options: dict[str, Any]) -> list[Run]:
-    return start_panel(judges, user=None, budget=budget_from_options(options), **selection_from_options(options))
+    return start_panel(judges, user=None, **run_options_from(options))
 
 
 def format_estimate(judge: Judge, options: dict[str, Any]) -> dict[str, Any]:
     """What a run that may start would take; an amount or a time that is not known is null."""
-    check_run_options(judge, budget=budget_from_options(options), **selection_from_options(options))
-    guess = estimate_run(judge, **selection_from_options(options))
+    check_run_options(judge, **run_options_from(options))
+    guess = estimate_run(judge, **run_options_from(options))
     spans = {key: getattr(guess, key) for key in ("requests", "tokens_in", "tokens_out")}
     return {
         "judge": judge.name,

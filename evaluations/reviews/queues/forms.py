@@ -11,6 +11,7 @@ from evaluations.domain.reviews import RANDOM_SELECTION, SelectionMethod, Strati
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.reviews.queues.calibration import MAX_CALIBRATION_ITEMS
+from evaluations.reviews.queues.services import QueueOptions, SamplingOptions
 
 
 class ComparisonIdsField(forms.CharField):
@@ -174,19 +175,19 @@ class QueueForm(forms.Form):
             self.add_error("strata", "Choose what the groups are.")
         return given
 
-    def options(self) -> dict[str, Any]:
-        """What the round is to be, by the names that `make_round` has for it."""
+    def options(self) -> QueueOptions:
+        """What the queue is to be."""
         given, people = self.cleaned_data, list(self.cleaned_data["people"])
         by_name = given["who"] != FROM_DEFAULT_QUEUE
-        return {
-            "name": given["name"],
+        return QueueOptions(
             **self.drawing(given),
-            "seed": given["seed"] or 0,
-            "people": people if by_name else [],
-            "by_name": by_name,
-        }
+            name=given["name"],
+            seed=given["seed"] or 0,
+            people=people if by_name else [],
+            by_name=by_name,
+        )
 
-    def picking(self) -> dict[str, Any] | None:
+    def picking(self) -> SamplingOptions | None:
         """What decides which comparisons it holds; None while one of these fields cannot be read."""
         if not self.is_bound:
             given = {name: self.get_initial_for_field(field, name) for name, field in self.fields.items()}
@@ -196,13 +197,13 @@ class QueueForm(forms.Form):
             given = self.cleaned_data
         return self.drawing(given)
 
-    def drawing(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def drawing(self, given: Mapping[str, Any]) -> SamplingOptions:
         strategy, share = SelectionMethod(given["strategy"]), given.get("random_percent")
         each = given["who"] == EACH and given.get("people")
-        return {
-            "strategy": strategy,
-            "strata": StratifyBy(given["strata"]) if strategy == SelectionMethod.STRATIFIED else None,
-            "size": given.get("size") or MAX_QUEUE_SIZE,
-            "random_percent": FIXED_RANDOM_PERCENTS.get(strategy, DEFAULT_RANDOM_PERCENT if share is None else share),
-            "reviews_wanted": len(given["people"]) if each else given["reviews_wanted"],
-        }
+        return SamplingOptions(
+            strategy=strategy,
+            strata=StratifyBy(given["strata"]) if strategy == SelectionMethod.STRATIFIED else None,
+            size=given.get("size") or MAX_QUEUE_SIZE,
+            random_percent=FIXED_RANDOM_PERCENTS.get(strategy, DEFAULT_RANDOM_PERCENT if share is None else share),
+            reviews_wanted=len(given["people"]) if each else given["reviews_wanted"],
+        )
