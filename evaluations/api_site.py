@@ -91,18 +91,18 @@ def handle_problem(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 @api.exception_handler(InputRefused)
-def handle_refusal(request: HttpRequest, error: Any) -> HttpResponse:
+def handle_refusal(request: HttpRequest, error: object) -> HttpResponse:
     code = "changed_elsewhere" if isinstance(error, STALE_VERSION_ERRORS) else "refused"
     return problem_response(request, Problem(code, str(error)))
 
 
 @api.exception_handler(Http404)
-def handle_not_found(request: HttpRequest, error: Any) -> HttpResponse:
+def handle_not_found(request: HttpRequest, error: object) -> HttpResponse:
     return problem_response(request, Problem("not_found", DEFAULT_DETAILS["not_found"]))
 
 
 @api.exception_handler(PermissionDenied)
-def handle_forbidden(request: HttpRequest, error: Any) -> HttpResponse:
+def handle_forbidden(request: HttpRequest, error: object) -> HttpResponse:
     return problem_response(request, Problem("forbidden", str(error) or DEFAULT_DETAILS["forbidden"]))
 
 

@@ -12,7 +12,7 @@ from evaluations.api.problems import Problem
 class StrictParser(Parser):
     """No NaN, no infinity, no NUL and no half of a character: databases take none of these."""
 
-    def parse_body(self, request: HttpRequest) -> dict[str, Any]:
+    def parse_body(self, request: HttpRequest) -> dict[str, object]:
         try:
             text = request.body.decode()
             read = json.loads(text, parse_constant=refuse_nan_constant)
@@ -31,7 +31,7 @@ def refuse_nan_constant(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
 
-def refuse_unstorable_texts(value: Any) -> None:
+def refuse_unstorable_texts(value: object) -> None:
     waiting = [value]
     while waiting:
         one = waiting.pop()

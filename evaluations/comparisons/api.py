@@ -299,7 +299,7 @@ def save_slice(request: AuthenticatedRequest, slug: str, body: SavedFilterIn) ->
     return serialize_saved_filter(create_saved_filter(evaluation, body.name, parse_filter_json(body.filter), user=user))
 
 
-def parse_filter_json(given: Mapping[str, Any]) -> ComparisonFilter:
+def parse_filter_json(given: Mapping[str, object]) -> ComparisonFilter:
     """A filter as JSON has it; a value of another kind is a mistake of the program."""
     for name, value in given.items():
         is_tags = name == "tag" and isinstance(value, list) and all(isinstance(one, str) for one in value)

@@ -86,7 +86,7 @@ MAX_OFFERED: Final = 500
 
 UNKNOWN_VALUE: Final = "There is no “%(value)s” here, or no longer: choose another."
 
-OfferedChoices = Iterable[tuple[Any, Any]]
+OfferedChoices = Iterable[tuple[object, object]]
 
 
 class FilterForm(forms.Form):
@@ -189,7 +189,7 @@ class FilterForm(forms.Form):
         those = [(f"{kind}:{name}", f"{kinds[RaterKind(kind)]} {name}") for kind, name in raters]
         self.offer("rater", "the label", those, True)
 
-    def is_wanted(self, name: str, there: Collection[Any]) -> bool:
+    def is_wanted(self, name: str, there: Collection[object]) -> bool:
         """Where there is something to choose; else only for an address that names what is gone, which is told."""
         return bool(there or self.data.get(name))
 

@@ -1,6 +1,6 @@
 """The filter, the selection that a request for comparisons holds."""
 
-from typing import Any, Final
+from typing import Final
 
 from evaluations.access import Action, is_allowed
 from evaluations.comparisons.forms import FilterForm
@@ -20,8 +20,8 @@ def keep_refused_action(request: AuthenticatedRequest, slug: str) -> None:
     request.session[SESSION_KEY] = {"slug": slug, **words, **ids}
 
 
-def pop_refused_action(request: AuthenticatedRequest, slug: str) -> dict[str, Any]:
-    told: dict[str, Any] = request.session.pop(SESSION_KEY, {})
+def pop_refused_action(request: AuthenticatedRequest, slug: str) -> dict[str, object]:
+    told: dict[str, object] = request.session.pop(SESSION_KEY, {})
     return told if told.get("slug") == slug else {}
 
 

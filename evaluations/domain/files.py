@@ -163,7 +163,7 @@ class ComparisonRow:
     response_a: Messages
     candidate_b: str
     response_b: Messages
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict)
     sample: int | None = None
 
 
@@ -180,7 +180,7 @@ class ResponseRow:
     query: QueryPart
     candidate: str
     response: Messages
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict)
     lacks_questions: bool = False
     overruled: str = ""
     sample: int | None = None

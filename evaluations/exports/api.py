@@ -39,7 +39,7 @@ from evaluations.web.file_responses import parse_range, read_file_range
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["exports"])
-FILE_RESPONSE: Final[dict[str, Any]] = {
+FILE_RESPONSE: Final[dict[str, object]] = {
     "parameters": [
         {
             "name": "Range",

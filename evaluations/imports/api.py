@@ -1,6 +1,6 @@
 """Imports in the API."""
 
-from typing import Any, Final
+from typing import Final
 
 from ninja import Query
 
@@ -45,7 +45,7 @@ UPLOAD_FIELDS: Final = {
     "lower_is_better": TEXT_SCHEMA,
     "derive_pairs": TEXT_SCHEMA,
 }
-UPLOAD_BODY: Final[dict[str, Any]] = {
+UPLOAD_BODY: Final[dict[str, object]] = {
     "parameters": [FILE_NAME_PARAMETER],
     "requestBody": {
         "required": True,

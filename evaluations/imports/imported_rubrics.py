@@ -83,7 +83,7 @@ def find_free_rubric_name(evaluation: Evaluation, wanted: str) -> str:
 SCORES_RUBRIC_NAME: Final = "imported scores"
 
 
-def scales_to_json(scales: ScoreScales) -> dict[str, Any]:
+def scales_to_json(scales: ScoreScales) -> dict[str, object]:
     """As an import's summary keeps them."""
     return {key: asdict(scale) for key, scale in sorted(scales.items())}
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 from django.db import models, transaction
 from django.db.models import ProtectedError
@@ -60,7 +60,7 @@ def claim_import(importing: Import, state: ImportState) -> bool:
     return bool(claimed)
 
 
-def renew_import_claim(importing: Import, expected: ImportState, **columns: Any) -> None:
+def renew_import_claim(importing: Import, expected: ImportState, **columns: object) -> None:
     """Renew the claim, or raise ImportStopped where the import is no longer wanted."""
     if not Import.objects.filter(pk=importing.pk, state=expected).update(seen_at=Now(), **columns):
         raise ImportStopped

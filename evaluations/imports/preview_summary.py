@@ -43,7 +43,7 @@ class ModelCounts:
     def names(self) -> set[str]:
         return {name for name, _ in self.rows}
 
-    def listed(self) -> list[dict[str, Any]]:
+    def listed(self) -> list[dict[str, object]]:
         """Those with most rows first, as an import's summary keeps them."""
         total: Counter[str] = Counter()
         for (name, _), number in self.rows.items():
@@ -138,7 +138,7 @@ def sample_texts(row: FileRow) -> dict[str, Any]:
     }
 
 
-def sample_verdict(row: VerdictRow) -> dict[str, Any]:
+def sample_verdict(row: VerdictRow) -> dict[str, object]:
     """In the words of the file, before it is turned round."""
     sides = {Choice.A: row.candidate_a, Choice.B: row.candidate_b}
     return {

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import Choice
 from evaluations.domain.rubrics import AspectSpec, RubricKind
@@ -221,7 +221,7 @@ def with_text_pattern(labels: Mapping[Choice, str], pattern: str) -> GuessedForm
     )
 
 
-def format_of_shown_object(shown: Mapping[str, Any], text: str) -> GuessedFormat | None:
+def format_of_shown_object(shown: Mapping[str, object], text: str) -> GuessedFormat | None:
     """An object with an object of choices in it, or with one choice beside its reasons."""
     nested = {key: value for key, value in shown.items() if isinstance(value, dict)}
     key, choices = next(iter(nested.items())) if len(nested) == 1 else ("", shown)
@@ -314,7 +314,7 @@ def guess_score_pattern(text: str) -> str:
     return ""
 
 
-def scores_of_shown_object(shown: Mapping[str, Any], text: str) -> GuessedFormat | None:
+def scores_of_shown_object(shown: Mapping[str, object], text: str) -> GuessedFormat | None:
     """Whatever is no reason is a score; those of an object inside, where there is one."""
     nested = {key: value for key, value in shown.items() if isinstance(value, dict)}
     key, scores = next(iter(nested.items())) if len(nested) == 1 else ("", shown)
@@ -367,9 +367,9 @@ def parse_number_words(words: Iterable[str]) -> list[float]:
 # ---- what a document shows -----------------------------------------------------------------
 
 
-def find_shown_objects(text: str) -> list[dict[str, Any]]:
+def find_shown_objects(text: str) -> list[dict[str, object]]:
     """The objects that the text shows, inside no other; what they hold without quotes comes as text."""
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, object]] = []
     position = 0
     for opening in list(SHOWN_OBJECT_START.finditer(text))[-MAX_OBJECTS:]:
         end = find_closing_brace(text, opening.start())
@@ -390,7 +390,7 @@ def find_closing_brace(text: str, start: int) -> int:
     return len(text)
 
 
-def load_shown_object(written: str) -> dict[str, Any] | None:
+def load_shown_object(written: str) -> dict[str, object] | None:
     quoted = BARE_KEY.sub(r'\1"\2":', written)
     in_json = re.sub(r"'([^'\"\n]*)'", r'"\1"', quoted)
     for attempt in (written, *(UNQUOTED_VALUE.sub(r': "\1"', one) for one in (written, quoted, in_json)), in_json):

@@ -69,7 +69,7 @@ def render_example(
     return "\n".join([*texts, f"Example {number}, answer:", render_example_answer(spec, example)])
 
 
-def render_example_answer(spec: RubricSpec, example: Mapping[str, Any]) -> str:
+def render_example_answer(spec: RubricSpec, example: Mapping[str, object]) -> str:
     """The answer in the form in which the judge is to give its own."""
     reasoning = example.get("reasoning", "")
     verdicts = {
@@ -83,7 +83,7 @@ def render_example_answer(spec: RubricSpec, example: Mapping[str, Any]) -> str:
     return json.dumps({spec.rationale_key: reasoning, **nested}, ensure_ascii=False)
 
 
-def example_verdict_text(spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, Any]) -> str | float:
+def example_verdict_text(spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, object]) -> str | float:
     """The example's verdict on this aspect as a reply writes it."""
     given = example_verdict(spec, aspect, example)
     if not is_pointwise(spec):
@@ -356,6 +356,6 @@ def judged_text_title(spec: RubricSpec, field: str) -> str:
     return f"response {label.strip('[]')}"
 
 
-def hash_prompt(messages: Sequence[Message], form: Mapping[str, Any] | str | None) -> str:
+def hash_prompt(messages: Sequence[Message], form: Mapping[str, object] | str | None) -> str:
     """What the judge was asked, its schema or shape included: key order counts, since it steers the reply."""
     return hashlib.sha256(json.dumps([list(messages), form], ensure_ascii=False).encode()).hexdigest()

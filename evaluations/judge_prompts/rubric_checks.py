@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.rubrics import AspectSpec, RubricSpec
@@ -198,7 +198,7 @@ def refuse_incomplete_template(spec: RubricSpec) -> None:
 # ---- examples ------------------------------------------------------------------------------
 
 
-def refuse_invalid_example(spec: RubricSpec, example: Mapping[str, Any], number: int) -> None:
+def refuse_invalid_example(spec: RubricSpec, example: Mapping[str, object], number: int) -> None:
     known = (*example_titles(spec), *VERDICT_FIELDS)
     odd = next((key for key in example if key not in known), None)
     if odd is not None:
@@ -211,7 +211,7 @@ def refuse_invalid_example(spec: RubricSpec, example: Mapping[str, Any], number:
 
 
 def refuse_invalid_example_verdict(
-    spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, Any], number: int
+    spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, object], number: int
 ) -> None:
     """Every aspect is judged, by a choice or a value that the rubric offers: an example teaches the form."""
     given = example_verdict(spec, aspect, example)

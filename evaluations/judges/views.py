@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -65,7 +65,7 @@ def judge(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def render_judge(request: AuthenticatedRequest, row: Judge, tried: JudgeTestCall | None = None) -> HttpResponse:
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "page": "judges",
         "evaluation": row.evaluation,
         "judge": row,
@@ -79,7 +79,7 @@ def render_judge(request: AuthenticatedRequest, row: Judge, tried: JudgeTestCall
     return render(request, "judge/judge.html", context)
 
 
-def prompt_context(request: AuthenticatedRequest, row: Judge) -> dict[str, Any]:
+def prompt_context(request: AuthenticatedRequest, row: Judge) -> dict[str, object]:
     """About what was asked for; about something made up for whoever is not to know which response is A."""
     shown = parse_order(request.GET)
     if not is_allowed(request.user, Action.SEE_ALL, row.evaluation):
@@ -95,7 +95,7 @@ def prompt_context(request: AuthenticatedRequest, row: Judge) -> dict[str, Any]:
 
 def prompt_about_subject(
     request: AuthenticatedRequest, row: Judge, subject: JudgeTestSubject, shown: ShownOrder
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The exact messages, the way to others, and what is known of an answer."""
     user, (before, after) = request.user, neighbouring_subject_ids(row, subject)
     call = find_call_about(row, subject, shown)

@@ -96,7 +96,7 @@ class Answer:
 SendRequest = Callable[[Request], Awaitable[Answer]]
 
 
-def merge_extra_fields(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+def merge_extra_fields(body: Mapping[str, object], extra: Mapping[str, object]) -> dict[str, object]:
     """The body with the fields that an endpoint or a judge adds.
 
     An object in both has the members of both, unless the one that is added names a type of its own.

@@ -179,7 +179,7 @@ else:
 class CategoryOf(ShortText):
     """The category of the query, which never changes; to migrations a plain column."""
 
-    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+    def deconstruct(self) -> tuple[str, str, Sequence[object], dict[str, object]]:
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.CharField", args, kwargs
 

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import Choice
 from evaluations.domain.rubrics import AspectSpec, RubricSpec
@@ -155,7 +155,7 @@ def is_announced_as_other(before: str) -> bool:
     return bool(NOT_OWN_VERDICT.search(lines[-1]))
 
 
-def validate_verdicts(asked: ReplyContext, found: Mapping[str, Any]) -> ParsedVerdicts:
+def validate_verdicts(asked: ReplyContext, found: Mapping[str, object]) -> ParsedVerdicts:
     spec, given = asked.spec, fold_keys(asked.spec, found)
     rationale = given.get(fold_label(spec.rationale_key))
     if rationale is None and is_pointwise(spec) and not asked.alone:
@@ -171,7 +171,7 @@ def validate_verdicts(asked: ReplyContext, found: Mapping[str, Any]) -> ParsedVe
     return verdicts, rationale if isinstance(rationale, str) else rationale_text(rationale)
 
 
-def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, Any], verdicts: Mapping[str, VerdictValue]) -> None:
+def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, object], verdicts: Mapping[str, VerdictValue]) -> None:
     """Unreadable where another member gives another verdict, or takes this one back."""
     asked = 1 if spec.choices_key and fold_label(spec.choices_key) in given else len(spec.aspects)
     if len(given) == asked + (fold_label(spec.rationale_key) in given):
@@ -193,7 +193,7 @@ def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, Any], verdicts: 
                 raise UnreadableReply("The reply gives more than one verdict.")
 
 
-def find_verdict_object(spec: RubricSpec, given: dict[str, Any]) -> dict[str, Any]:
+def find_verdict_object(spec: RubricSpec, given: dict[str, object]) -> dict[str, object]:
     """The object of the verdicts: the one under its key, or the reply itself, also where that key was left out."""
     if not spec.choices_key:
         return given
@@ -210,12 +210,12 @@ def rationale_text(rationale: object) -> str:
     return "" if rationale is None else json.dumps(rationale, ensure_ascii=False)
 
 
-def fold_keys(spec: RubricSpec, found: Mapping[str, Any]) -> dict[str, Any]:
+def fold_keys(spec: RubricSpec, found: Mapping[str, object]) -> dict[str, object]:
     """The members by the keys of the rubric, in any case and however their words are parted."""
     return dict(refuse_repeated_verdict_keys(JsonMembers.of(match_keys(spec, refuse_repeated_verdict_keys(found)))))
 
 
-def match_keys(spec: RubricSpec, found: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def match_keys(spec: RubricSpec, found: Mapping[str, object]) -> list[tuple[str, object]]:
     keys = [fold_label(key) for key in verdict_keys(spec)]
     if all(fold_label(key) in keys for key in found):
         return [(fold_label(key), value) for key, value in found.items()]
@@ -232,13 +232,13 @@ def loosen_key(key: str) -> str:
     return WORD_BREAK.sub("", key).casefold()
 
 
-def refuse_repeated_verdict_keys(found: Mapping[str, Any]) -> Mapping[str, Any]:
+def refuse_repeated_verdict_keys(found: Mapping[str, object]) -> Mapping[str, object]:
     if isinstance(found, JsonMembers) and found.repeated:
         raise UnreadableReply(f"The reply gives “{found.repeated[:80]}” twice.")
     return found
 
 
-def is_verdict_object(spec: RubricSpec, members: Mapping[str, Any]) -> bool:
+def is_verdict_object(spec: RubricSpec, members: Mapping[str, object]) -> bool:
     """Whether an object speaks of an aspect where the rubric said it would, valid or not."""
     given = dict(match_keys(spec, members))
     if spec.choices_key:
@@ -282,7 +282,7 @@ def is_quoted_object(asked: ReplyContext, one: JsonObject, written: str, reply: 
     return repeats_passage(written, [unescape_text(text) for text in judged if len(text) >= MIN_PASSAGE_LETTERS])
 
 
-def verdict_labels(spec: RubricSpec, found: Mapping[str, Any]) -> list[str]:
+def verdict_labels(spec: RubricSpec, found: Mapping[str, object]) -> list[str]:
     """Every verdict of an object that validates, with its key."""
     given = find_verdict_object(spec, fold_keys(spec, found))
     keys = [fold_label(reply_key(aspect)) for aspect in spec.aspects]

@@ -88,7 +88,7 @@ class ReplyField:
     """One verdict of a reply: its key, what the schema allows there, and what the prompt shows in its place."""
 
     key: str
-    schema: Mapping[str, Any]
+    schema: Mapping[str, object]
     shown: str
 
 
@@ -178,12 +178,12 @@ def string_enum(aspect: AspectSpec) -> ReplyField:
 # ---- the schema ----------------------------------------------------------------------------
 
 
-def build_reply_schema(spec: RubricSpec) -> dict[str, Any]:
+def build_reply_schema(spec: RubricSpec) -> dict[str, object]:
     """The JSON schema, strict: the rationale first, so that the model reasons before it decides."""
     return strict_object({spec.rationale_key: {"type": "string"}, **verdict_properties(spec)})
 
 
-def build_score_schema(spec: RubricSpec) -> dict[str, Any]:
+def build_score_schema(spec: RubricSpec) -> dict[str, object]:
     """The schema of the second of two steps: the verdict alone, since the reasons stand in the first."""
     return strict_object(verdict_properties(spec))
 

@@ -35,7 +35,7 @@ TIE_CHOICES = [("with", "with ties"), ("without", "without ties")]
 MEASURE_CHOICES = [("agreement", "Agreement"), ("cohen_kappa", "Cohen’s kappa"), ("gwet_ac1", "AC1")]
 SORT_CHOICES = [("aspect", "aspect"), ("judge", "judge"), ("people", "people"), ("difference", "difference")]
 
-Choices = Sequence[tuple[Any, str]]
+Choices = Sequence[tuple[object, str]]
 QueryValues = dict[str, list[str]]
 
 

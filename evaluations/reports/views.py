@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse
@@ -57,7 +57,7 @@ class ChartOnPage:
 
 def build_part_context(
     evaluation: Evaluation, report: Report, part: ReportPart, asked_aspect: str, asked: QueryValues
-) -> dict[str, Any]:
+) -> dict[str, object]:
     aspect = choose_aspect(report, part, asked_aspect)
     return {
         "part_aspect": aspect,
@@ -146,7 +146,7 @@ def get_part_or_404(name: str, sees_judges: bool) -> ReportPart:
     return ReportPart(name)
 
 
-def build_report_context(made: Report, evaluation: Evaluation, form: ReportForm, part: ReportPart) -> dict[str, Any]:
+def build_report_context(made: Report, evaluation: Evaluation, form: ReportForm, part: ReportPart) -> dict[str, object]:
     """What the page says of this report."""
     asked, ties, measure = form.asked(), form.laid_out("ties"), form.laid_out("measure")
     aspect = form.cleaned_data["aspect"]

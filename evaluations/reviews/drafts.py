@@ -56,12 +56,12 @@ def save_draft(
     raise DraftChangedElsewhere(review)
 
 
-def build_draft(fields: Mapping[str, str], active_ms: int = 0) -> dict[str, Any]:
+def build_draft(fields: Mapping[str, str], active_ms: int = 0) -> dict[str, object]:
     """The stored form of a draft."""
     return {"fields": dict(fields), "active_ms": active_ms, "kept_at": timezone.now().isoformat()}
 
 
-def reset_draft_time(draft: Mapping[str, Any]) -> dict[str, Any]:
+def reset_draft_time(draft: Mapping[str, object]) -> dict[str, object]:
     """The draft with zero time, once its time was counted with a step."""
     return {**draft, "active_ms": 0} if draft else {}
 

@@ -129,7 +129,7 @@ def get_span_aspect(review: Review, key: str) -> Aspect | None:
     return aspect
 
 
-def describe_span(span: Span) -> dict[str, Any]:
+def describe_span(span: Span) -> dict[str, object]:
     return {
         "comparison": span.review.comparison_id,
         "response": span.response_id,

@@ -178,7 +178,7 @@ def render_workbench(
     return add_review_headers(render(desk.request, template, {**context, **more}, status=status), sheet.review)
 
 
-def build_panel_context(desk: ReviewContext, sheet: ReviewSheet, kept: FieldValues | None) -> dict[str, Any]:
+def build_panel_context(desk: ReviewContext, sheet: ReviewSheet, kept: FieldValues | None) -> dict[str, object]:
     review, rater = sheet.review, desk.rater
     before = None if review else read_draft_of_earlier_version(rater, desk.comparison, desk.rubric)
     draft = None if sheet.stage == "done" else read_draft(review) or before
@@ -203,7 +203,7 @@ def build_panel_context(desk: ReviewContext, sheet: ReviewSheet, kept: FieldValu
     }
 
 
-def build_texts_context(desk: ReviewContext, sheet: ReviewSheet, html: Mapping[str, SafeString]) -> dict[str, Any]:
+def build_texts_context(desk: ReviewContext, sheet: ReviewSheet, html: Mapping[str, SafeString]) -> dict[str, object]:
     """Template context of the texts and the rater's highlights."""
     return {
         "calibration": get_calibration_progress(desk.evaluation, desk.rater, desk.comparison),
@@ -259,7 +259,7 @@ def get_own_review_or_404(desk: ReviewContext) -> Review:
     return review
 
 
-def clean_step(desk: ReviewContext, form: StepForm) -> dict[str, Any]:
+def clean_step(desk: ReviewContext, form: StepForm) -> dict[str, object]:
     """The cleaned step, if its page showed the current rubric version."""
     form.is_valid()
     if form.cleaned_data.get("rubric") not in (None, desk.rubric.pk):
@@ -314,7 +314,7 @@ def render_refusal(
     )
 
 
-def build_overwrite_step(desk: ReviewContext, stage: str, fields: FieldValues) -> dict[str, Any]:
+def build_overwrite_step(desk: ReviewContext, stage: str, fields: FieldValues) -> dict[str, object]:
     """The step that replaces the stored answers by those entered: confirm, or undo first."""
     confirms = stage == "confirm"
     step = "review_confirm" if confirms else "review_undo"

@@ -224,7 +224,7 @@ def refuse_aspect_of_other_kind(place: int, aspect: AspectIn, kind: RubricKind) 
     unknown = sorted(set(aspect.labels) - set(Choice))
     if unknown:
         refuse_spec(f"{where}.labels", f"“{unknown[0][:40]}” is no choice: there are {', '.join(Choice)}.")
-    given: Mapping[str, Any] = {name: getattr(aspect, name) for name in SCALE_FIELDS}
+    given: Mapping[str, object] = {name: getattr(aspect, name) for name in SCALE_FIELDS}
     if kind == RubricKind.PAIRWISE and any(value is not None for value in given.values()):
         refuse_spec(where, "A pairwise aspect has no scale.")
     if kind == RubricKind.POINTWISE and (aspect.scale_min is None or aspect.scale_max is None):

@@ -13,10 +13,10 @@ from evaluations.web.forms import KeyValueField, MultilineField
 
 ROW_MOVES: Final = {"up": -1, "down": 1}
 
-FormRows = list[dict[str, Any]]
+FormRows = list[dict[str, object]]
 
 
-def rearrange_rows(rows: FormRows, step: str, *, new: Mapping[str, Any], most: int) -> FormRows:
+def rearrange_rows(rows: FormRows, step: str, *, new: Mapping[str, object], most: int) -> FormRows:
     """The rows after ``add``, ``remove 3``, ``up 3`` or ``down 3``; an odd step changes nothing."""
     word, _, given = step.partition(" ")
     place = int(given) if given.isdecimal() else -1
@@ -30,7 +30,7 @@ def rearrange_rows(rows: FormRows, step: str, *, new: Mapping[str, Any], most: i
     return rows
 
 
-def read_typed_rows(data: Mapping[str, Any], form: type[forms.Form], prefix: str, most: int) -> FormRows:
+def read_typed_rows(data: Mapping[str, object], form: type[forms.Form], prefix: str, most: int) -> FormRows:
     """The typed values of a list, not yet validated."""
     total = str(data.get(f"{prefix}-TOTAL_FORMS"))
     count = min(int(total), most) if total.isdecimal() and len(total) < 9 else 0
@@ -161,7 +161,7 @@ def initial_aspect_values(spec: RubricSpec) -> FormRows:
     ]
 
 
-def trim_decimal(value: Any) -> Any:
+def trim_decimal(value: object) -> object:
     """Whole numbers without “.0”."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -193,7 +193,7 @@ class ExampleForm(forms.Form):
             self.value_of(said)
         return verdicts
 
-    def value_of(self, said: str) -> Any:
+    def value_of(self, said: str) -> object:
         """The verdict as the version keeps it, from what was typed."""
         return said
 

@@ -20,7 +20,7 @@ from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersi
 from evaluations.models.users import User
 from evaluations.rubrics.selectors import get_builtin_rubric, use_known_aspect_names
 
-FewShotExamples = Sequence[Mapping[str, Any]]
+FewShotExamples = Sequence[Mapping[str, object]]
 
 # What rubrics could not say at first. Unsaid it stays out of the sum: versions of that time keep theirs.
 SPEC_DEFAULTS: Final = {"rationale_key": "rationale", "choices_key": "choices", "layout": FIRST_LAYOUT}

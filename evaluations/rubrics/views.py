@@ -49,7 +49,7 @@ from evaluations.web.requests import AuthenticatedRequest
 def render_editor(
     request: AuthenticatedRequest,
     template: str,
-    context: Mapping[str, Any],
+    context: Mapping[str, object],
     editor: RubricEditor,
     seen: RubricPreview | None,
     status: int = 200,
@@ -256,7 +256,7 @@ def open_first_version(
     return open_editor(request, FIRST_VERSION_TEMPLATE, first_version_context(evaluation, spec.kind, about), spec)
 
 
-def first_version_context(evaluation: Evaluation, kind: RubricKind, about: RubricNameForm) -> dict[str, Any]:
+def first_version_context(evaluation: Evaluation, kind: RubricKind, about: RubricNameForm) -> dict[str, object]:
     action = reverse("rubric_write", args=[evaluation.slug])
     return {"evaluation": evaluation, "kind": kind, "about": about, "action": action}
 
@@ -335,7 +335,7 @@ def choose_draft(drafts: Sequence[PromptDraft], place: str) -> PromptDraft | Non
 
 
 def render_paste(
-    request: AuthenticatedRequest, evaluation: Evaluation, form: PasteForm, status: int = 200, **found: Any
+    request: AuthenticatedRequest, evaluation: Evaluation, form: PasteForm, status: int = 200, **found: object
 ) -> HttpResponse:
     context = {"page": "rubrics", "evaluation": evaluation, "form": form, **found}
     return render(request, "rubric_paste/rubric_paste.html", context, status=status)

@@ -103,7 +103,7 @@ def interval(scale: Scale, **numbers: HasInterval | None) -> dict[str, Any]:
 
 
 @register.inclusion_tag("_interval_axis.html")
-def interval_axis(scale: Scale) -> dict[str, Any]:
+def interval_axis(scale: Scale) -> dict[str, object]:
     """The head of a column of intervals: both ends of its scale, and the middle."""
     step = (scale.high - scale.low) / (TICKS - 1)
     values = [scale.low + step * number for number in range(TICKS)]

@@ -47,7 +47,7 @@ def scale_of_places(boards: Mapping[str, Any]) -> Scale:
 
 
 @register.simple_tag
-def scale_of_tendencies(boards: Mapping[str, Any]) -> Scale:
+def scale_of_tendencies(boards: Mapping[str, object]) -> Scale:
     found = [one for board in boards.values() for one in compared_in(board)]
     return around_half(number for one in found for number in (one.judge, one.people))
 

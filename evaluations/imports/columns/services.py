@@ -4,7 +4,7 @@ import dataclasses
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 from django.db import transaction
 
@@ -35,7 +35,7 @@ MAPPABLE_STATES: Final = (ImportState.MAPPING, ImportState.PREVIEWED)
 class MappingPreview:
     """The result of reading the first rows by a mapping. ``refused`` says why nothing can be read."""
 
-    samples: list[dict[str, Any]] = field(default_factory=list)
+    samples: list[dict[str, object]] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
     rows: int = 0
     bad_rows: int = 0

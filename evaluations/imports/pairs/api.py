@@ -1,6 +1,6 @@
 """Pairs with near-duplicates in the API."""
 
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 from ninja import Field, Query, Schema
 
@@ -48,7 +48,7 @@ from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["pairs"])
 MAX_GROUP: Final = 2**63 - 1
-TEST_SET_BODY: Final[dict[str, Any]] = {
+TEST_SET_BODY: Final[dict[str, object]] = {
     "requestBody": {
         "required": True,
         "content": {

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from django.db import transaction
 
@@ -108,6 +107,6 @@ def start_pairing(evaluation: Evaluation, way: str, *, confirmed: bool, user: Us
     return importing
 
 
-def summarize_pair_count(counted: PairCount, way: Pairing) -> dict[str, Any]:
+def summarize_pair_count(counted: PairCount, way: Pairing) -> dict[str, object]:
     name = "comparisons" if counted.is_whole else "comparisons_at_least"
     return {"pair": str(way), name: counted.numbers[str(way)]}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import Stage
 from evaluations.domain.rubrics import AspectSpec
@@ -44,7 +44,7 @@ def write_answers(bout: WorkSession, outcomes: Sequence[CallOutcome], now: datet
 
 def make_verdict_rows(
     bout: WorkSession, outcome: CallOutcome, offered: dict[str, AspectSpec], now: datetime
-) -> Iterator[tuple[Any, ...]]:
+) -> Iterator[tuple[object, ...]]:
     held = outcome.held
     for key, choice in outcome.choices.items():
         if choice not in offered[key].choices:
@@ -54,7 +54,7 @@ def make_verdict_rows(
         yield (now, *about, *what, held.call_id, Stage.FIRST.value, False, "", "", "")
 
 
-def make_packed_vote_rows(bout: WorkSession, outcome: CallOutcome) -> list[tuple[Any, ...]]:
+def make_packed_vote_rows(bout: WorkSession, outcome: CallOutcome) -> list[tuple[object, ...]]:
     """The same choices packed."""
     held = outcome.held
     if held.comparison_id is None or not outcome.choices:
@@ -65,7 +65,7 @@ def make_packed_vote_rows(bout: WorkSession, outcome: CallOutcome) -> list[tuple
 
 def make_score_rows(
     bout: WorkSession, outcome: CallOutcome, offered: dict[str, AspectSpec], now: datetime
-) -> Iterator[tuple[Any, ...]]:
+) -> Iterator[tuple[object, ...]]:
     held = outcome.held
     for key, value in outcome.scores.items():
         if not is_on_aspect_scale(offered[key], value):

@@ -32,7 +32,7 @@ ATTEMPT_COLUMNS: Final = (
     *("latency_ms", "logprobs", "error", "tokens_reasoning", "reasoning", "aspect"),
 )
 # What an attempt that does not say otherwise has in columns that may not be null.
-EMPTY_ATTEMPT: Final[dict[str, Any]] = {
+EMPTY_ATTEMPT: Final[dict[str, object]] = {
     **dict.fromkeys(ATTEMPT_COLUMNS),
     **dict.fromkeys(("raw", "finish_reason", "model_returned", "error", "reasoning", "aspect"), ""),
     "latency_ms": 0,

@@ -182,14 +182,14 @@ FLAWED_ERROR = "The server could not hold the model to the form of the reply."
 
 
 def outcome_of_cut_prompt(
-    watched: TruncationWatch, held: ClaimedCall, why: str, attempt: dict[str, Any]
+    watched: TruncationWatch, held: ClaimedCall, why: str, attempt: dict[str, object]
 ) -> CallOutcome:
     """A reply to half a prompt is no answer to it, whatever it says."""
     attempt |= {"outcome": AttemptOutcome.TOO_LONG, "error": why}
     return replace(failed_outcome(held, CallState.TOO_LONG, attempt, why), ceiling=watched.rates.ceiling)
 
 
-def attempt_from_answer(answer: Answer, latency_ms: int) -> dict[str, Any]:
+def attempt_from_answer(answer: Answer, latency_ms: int) -> dict[str, object]:
     return {
         "http_status": answer.http_status,
         "raw": answer.text or answer.refusal,
@@ -213,7 +213,7 @@ def usage_columns(usage: Usage) -> dict[str, int | None]:
     }
 
 
-def outcome_of_evaluation(held: ClaimedCall, reply: RawReply, attempt: dict[str, Any]) -> CallOutcome:
+def outcome_of_evaluation(held: ClaimedCall, reply: RawReply, attempt: dict[str, object]) -> CallOutcome:
     """The first of two steps: what it says is kept, and its verdict asked for next."""
     if told := check_evaluation(reply):
         return outcome_of_unparsed_reply(held, told, attempt)
@@ -254,14 +254,14 @@ def outcome_of_verdict(
 # ---- one aspect at a time ------------------------------------------------------------------
 
 
-def reply_part_to_keep(one: AspectAnswer, tokens: Mapping[str, Any] | None) -> dict[str, Any]:
+def reply_part_to_keep(one: AspectAnswer, tokens: Mapping[str, object] | None) -> dict[str, object]:
     """What the Attempt keeps for the time when the other aspects are answered, too."""
     weight = {} if one.weight is None else {WEIGHT_KEY: one.weight}
     return {"logprobs": {**(tokens or {}), **weight} or None, "error": DICTATED_ERROR if one.is_suspect else ""}
 
 
 def outcome_of_aspects(
-    bout: WorkSession, held: ClaimedCall, answers: Sequence[AspectAnswer], attempt: Mapping[str, Any] | None = None
+    bout: WorkSession, held: ClaimedCall, answers: Sequence[AspectAnswer], attempt: Mapping[str, object] | None = None
 ) -> CallOutcome:
     """The next aspect is asked for; after the last one the call is answered, or is suspect where one answer is."""
     if len(answers) < len(bout.spec.output_order):
@@ -311,7 +311,7 @@ def outcome_of_unparsed_reply(
     return CallOutcome(held, told.state, attempt, error=told.error)
 
 
-def outcome_of_failed_repair(held: ClaimedCall, attempt: dict[str, Any]) -> CallOutcome:
+def outcome_of_failed_repair(held: ClaimedCall, attempt: dict[str, object]) -> CallOutcome:
     """A repair without a result leaves the call unreadable, for the reason it had."""
     return CallOutcome(held, CallState.UNREADABLE, attempt, error=held.unread)
 
@@ -375,7 +375,7 @@ def outcome_of_fault(bout: WorkSession, held: ClaimedCall, error: Retry, said: d
 
 
 def outcome_of_timeout(
-    bout: WorkSession, held: ClaimedCall, seconds: float, error: RequestTimedOut, said: dict[str, Any]
+    bout: WorkSession, held: ClaimedCall, seconds: float, error: RequestTimedOut, said: dict[str, object]
 ) -> CallOutcome:
     """Leave a slow server the time to finish what it may be at work on still, and give up after few tries."""
     tried = held.timed_out + 1

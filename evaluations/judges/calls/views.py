@@ -1,7 +1,7 @@
 """The pages of calls."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from django.contrib import messages
 from django.db.models import Q
@@ -93,7 +93,7 @@ def run_calls(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse
     return render(request, "run_calls/run_calls.html", context | calls_context(request, row, kind))
 
 
-def calls_context(request: AuthenticatedRequest, run: Run, kind: str) -> dict[str, Any]:
+def calls_context(request: AuthenticatedRequest, run: Run, kind: str) -> dict[str, object]:
     found = Call.all_rows.filter(CALL_KINDS.get(kind, Q()), run=run)
     related = ("comparison__query", "response__query", "response__candidate")
     page = paginate(request, found.select_related(*related).only(*LISTED_CALL_COLUMNS))

@@ -174,7 +174,7 @@ async def run_handshake_requests(server: Server, result: HandshakeResult, long: 
     )
 
 
-def find_limit_name(body: Mapping[str, Any]) -> str:
+def find_limit_name(body: Mapping[str, object]) -> str:
     """The name under which the limit of tokens stands in a body, or in an object of it."""
     for name, value in body.items():
         if value == HANDSHAKE_MAX_TOKENS and not isinstance(value, bool):

@@ -5,7 +5,7 @@ An unknown price makes an unknown cost: None, never 0."""
 import json
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from typing import Final
 
 from django.db import transaction
 
@@ -118,7 +118,7 @@ def max_reply_tokens(judge: Judge, price: Price | None) -> int | None:
 def max_request_cost(
     price: Price | None,
     messages: Messages,
-    schema: Mapping[str, Any] | None,
+    schema: Mapping[str, object] | None,
     most_tokens_out: int | None,
     *,
     batched: bool = False,
@@ -139,7 +139,7 @@ def max_request_cost(
     return divide_rounding_up(whole * percent, TOKENS_PER_PRICE * FULL_PERCENT**3)
 
 
-def max_prompt_tokens(messages: Messages, schema: Mapping[str, Any] | None) -> int:
+def max_prompt_tokens(messages: Messages, schema: Mapping[str, object] | None) -> int:
     texts = sum(len(message["content"].encode()) + MESSAGE_OVERHEAD_BOUND for message in messages)
     return texts + (len(json.dumps(schema, ensure_ascii=False).encode()) if schema else 0)
 
@@ -226,7 +226,7 @@ def keep_list_price(endpoint: Endpoint | None, model: str, *, user: User | None)
         record_event("set price", kept, user=user, evaluation=None, after=price_event_fields(kept))
 
 
-def save_price(endpoint: Endpoint, model: str, columns: Mapping[str, Any], user: User | None) -> Price:
+def save_price(endpoint: Endpoint, model: str, columns: Mapping[str, object], user: User | None) -> Price:
     if columns["most_tokens_out"] is None:
         refuse_unbounded_budget(endpoint, model)
     known = Price.objects.select_for_update().filter(endpoint=endpoint, model=model).first()
@@ -249,7 +249,7 @@ def refuse_unbounded_budget(endpoint: Endpoint, model: str) -> None:
         )
 
 
-def price_event_fields(price: Price) -> dict[str, Any]:
+def price_event_fields(price: Price) -> dict[str, object]:
     said = {
         "endpoint": price.endpoint.name,
         "model": price.model,

@@ -1,6 +1,6 @@
 """The pages of LLM endpoints, for site administrators."""
 
-from typing import Any, Final
+from typing import Final
 
 from django.contrib import messages
 from django.db.models import Count
@@ -92,7 +92,7 @@ def set_price_from_form(request: AuthenticatedRequest, form: PriceForm, row: End
 def render_endpoint(
     request: AuthenticatedRequest, row: Endpoint, form: ChangedEndpointForm, price: PriceForm, status: int = 200
 ) -> HttpResponse:
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "page": "endpoints",
         "endpoint": row,
         "form": form,
@@ -106,7 +106,7 @@ def render_endpoint(
     return render(request, "endpoint/endpoint.html", context, status=status)
 
 
-def handshake_context(row: Endpoint) -> dict[str, Any]:
+def handshake_context(row: Endpoint) -> dict[str, object]:
     told = summarise_handshakes(row)
     return {"handshakes": told.done, "is_testing": told.is_testing, "is_late": told.is_late}
 

@@ -110,7 +110,7 @@ def cache_costly_count(run: Run, count: Callable[[Run], dict[str, Any]]) -> dict
     return told
 
 
-def summarise_requests(run: Run) -> dict[str, Any]:
+def summarise_requests(run: Run) -> dict[str, object]:
     return summarise_spending(run) | count_unusual_answers(run) | {"lately": count_recent_attempts(run)}
 
 
@@ -118,7 +118,7 @@ def summarise_requests(run: Run) -> dict[str, Any]:
 POSSIBLY_BILLED: Final = Q(http_status__isnull=True) | Q(http_status__lt=400)
 
 
-def summarise_spending(run: Run) -> dict[str, Any]:
+def summarise_spending(run: Run) -> dict[str, object]:
     """Tokens and cost from the run's attempts, the only place where money is counted."""
     found = Attempt.objects.filter(run=run).aggregate(
         repeated=Count("pk", filter=Q(outcome=AttemptOutcome.LOST)),

@@ -3,7 +3,7 @@
 import secrets
 import uuid
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -98,7 +98,7 @@ def check_run_options(
     return wanted
 
 
-def run_event_fields(run: Run) -> dict[str, Any]:
+def run_event_fields(run: Run) -> dict[str, object]:
     said = {"judge": run.judge.name, "orders": str(run.orders), "samples": run.samples, **run.filters}
     if run.budget is not None:
         said["budget_usd"] = format_exact_usd(run.budget)

@@ -53,10 +53,10 @@ def anthropic_base_url(given: str) -> str:
 # ---- the request ---------------------------------------------------------------------------
 
 
-def build_anthropic_body(request: Request) -> dict[str, Any]:
+def build_anthropic_body(request: Request) -> dict[str, object]:
     messages = request_messages(request)
     system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         "model": request.model,
         "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS,
         "messages": merge_turns([message for message in messages if message["role"] != "system"]),
@@ -83,13 +83,13 @@ def merge_turns(messages: list[Message]) -> list[Message]:
     return joined
 
 
-def anthropic_effort(request: Request) -> dict[str, Any]:
+def anthropic_effort(request: Request) -> dict[str, object]:
     if not request.sends("reasoning_effort") or request.reasoning_effort == "none":
         return {}
     return {"effort": "low" if request.reasoning_effort == "minimal" else request.reasoning_effort}
 
 
-def anthropic_thinking(request: Request) -> dict[str, Any]:
+def anthropic_thinking(request: Request) -> dict[str, object]:
     if not request.sends("reasoning_effort") or THINKING in request.sent_as.left_out:
         return {}
     if request.reasoning_effort == "none":
@@ -97,13 +97,13 @@ def anthropic_thinking(request: Request) -> dict[str, Any]:
     return {"thinking": {"type": "adaptive", "display": "summarized"}}
 
 
-def anthropic_output_format(request: Request) -> dict[str, Any]:
+def anthropic_output_format(request: Request) -> dict[str, object]:
     if request.shape != ReplyShape.JSON_SCHEMA:
         return {}
     return {"format": {"type": "json_schema", "schema": strip_number_bounds(request.schema)}}
 
 
-def strip_number_bounds(schema: Any) -> Any:
+def strip_number_bounds(schema: object) -> object:
     """The schema without bounds of numbers, which are refused; the reader of the reply keeps to them."""
     if isinstance(schema, list):
         return [strip_number_bounds(one) for one in schema]
@@ -120,7 +120,7 @@ def strip_number_bounds(schema: Any) -> Any:
 # ---- the answer ----------------------------------------------------------------------------
 
 
-def parse_anthropic_answer(answered: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+def parse_anthropic_answer(answered: Mapping[str, object], headers: Headers, request: Request) -> Answer | None:
     """The text of a message; what it thought is kept apart. None where there is no message."""
     content, why = answered.get("content"), content_text(answered.get("stop_reason"))
     if not isinstance(content, list):
@@ -138,7 +138,7 @@ def parse_anthropic_answer(answered: Mapping[str, Any], headers: Headers, reques
     )
 
 
-def parse_anthropic_usage(usage: Mapping[str, Any]) -> Usage:
+def parse_anthropic_usage(usage: Mapping[str, object]) -> Usage:
     """``input_tokens`` are those that were neither read from the cache nor written to it."""
     rest, read_ones = (
         parse_token_count(usage.get("input_tokens")),

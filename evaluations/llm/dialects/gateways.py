@@ -35,7 +35,7 @@ def build_openrouter_body(request: Request) -> dict[str, Any]:
     return given
 
 
-def openrouter_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+def openrouter_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
     """What was charged; with a key of one's own the provider's bill comes beside OpenRouter's fee."""
     fee = parse_nano_usd(usage.get("cost"))
     if not usage.get("is_byok"):
@@ -61,7 +61,7 @@ def as_refused_request(said: ErrorBody) -> ErrorBody:
     return replace(said, status=400, is_known_status=True) if said.status >= 500 and is_no else said
 
 
-def openrouter_metadata(said: ErrorBody) -> Mapping[str, Any]:
+def openrouter_metadata(said: ErrorBody) -> Mapping[str, object]:
     """What OpenRouter adds to an error, wherever the error stands."""
     given = parse_json_object(said.body)
     found = [
@@ -70,7 +70,7 @@ def openrouter_metadata(said: ErrorBody) -> Mapping[str, Any]:
     return found[-1] if found else {}
 
 
-def openrouter_error_objects(given: Any) -> Iterator[Mapping[str, Any]]:
+def openrouter_error_objects(given: object) -> Iterator[Mapping[str, object]]:
     """An answer, its error, and the error of its first choice."""
     if isinstance(given, list) and given:
         given = given[0]
@@ -143,7 +143,7 @@ NO_ACCESS_WORDS: Final = (
 )
 
 
-def litellm_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+def litellm_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
     """What the proxy reckons; nothing is also said for a model whose price it does not know, unless it was cached."""
     told = parse_nano_usd(headers.get("x-litellm-response-cost"))
     return told if told or headers.get("x-litellm-cache-key") else None

@@ -66,12 +66,12 @@ TRANSIENT_STATUS: Final = 503  # any other number of MiniMax is a fault of its o
 SUCCESS_CODES: Final = (0, 200, "0", "200", "", None)
 
 
-def perplexity_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+def perplexity_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
     """Perplexity gives a sum with its parts, among them what a search costs beside the tokens."""
     return parse_nano_usd(object_member(usage, "cost").get("total_cost"))
 
 
-def unmarked_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def unmarked_error(body: Mapping[str, object]) -> Mapping[str, object] | None:
     """An error that stands in a 200 without being called one: a number and a sentence, or a list of faults."""
     if body.get("choices"):
         return None
@@ -137,11 +137,11 @@ GATEWAY_CLASSIFIERS: Final = (
 def build_generic_adapter(known: Sequence[Adapter]) -> Adapter:
     """The adapter that understands what any of the known ones says of its costs and of its faults."""
 
-    def any_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+    def any_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
         costs = (one(usage, headers) for one in (*(one.cost for one in known), perplexity_cost))
         return next((told for told in costs if told is not None), None)
 
-    def any_fault(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def any_fault(body: Mapping[str, object]) -> Mapping[str, object] | None:
         faults = (one(body) for one in (*(one.fault for one in known), unmarked_error))
         return next((told for told in faults if told is not None), None)
 

@@ -37,7 +37,7 @@ GROQ_LIMIT_NAME: Final = "max_completion_tokens"  # the older name is deprecated
 NO_CAPACITY: Final = 498
 
 
-def groq_embedded_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def groq_embedded_error(body: Mapping[str, object]) -> Mapping[str, object] | None:
     """An error that happened while the model wrote stands beside the choices."""
     error = object_member(body, "x_groq").get("error")
     if isinstance(error, str) and error:
@@ -86,14 +86,14 @@ XAI_LIMITS: Final = re.compile(r"per (\w+) \(actual/limit\): *(\d+)/(\d+)", re.I
 SHORT_LIMIT_PERIODS: Final = ("second", "minute", "hour")
 
 
-def xai_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+def xai_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
     ticks = usage.get("cost_in_usd_ticks")
     if isinstance(ticks, bool) or not isinstance(ticks, (int, float)) or ticks < 0:
         return None
     return round(ticks * NANO_PER_USD / TICKS_PER_USD)
 
 
-def with_xai_total(body: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_xai_total(body: Mapping[str, object]) -> Mapping[str, object]:
     """The body with a total in its usage: where none is given, reasoning stands beside the completion here."""
     usage = object_member(body, "usage")
     parts = (
@@ -106,12 +106,12 @@ def with_xai_total(body: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**body, "usage": {**usage, "total_tokens": sum(part or 0 for part in parts)}}
 
 
-def is_xai_usage(body: Mapping[str, Any]) -> bool:
+def is_xai_usage(body: Mapping[str, object]) -> bool:
     usage = object_member(body, "usage")
     return parse_token_count(usage.get(XAI_USAGE_NAME)) is not None or "cost_in_usd_ticks" in usage
 
 
-def parse_xai_answer(body: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+def parse_xai_answer(body: Mapping[str, object], headers: Headers, request: Request) -> Answer | None:
     return parse_chat_answer(with_xai_total(body), headers, request, cost=xai_cost)
 
 

@@ -37,7 +37,7 @@ from evaluations.llm.token_usage import object_member, parse_token_count, parse_
 from evaluations.net.addresses import local_server_root
 
 
-def parse_llama_cpp_answer(given: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+def parse_llama_cpp_answer(given: Mapping[str, object], headers: Headers, request: Request) -> Answer | None:
     """A completion; older versions say only among its timings how much of the prompt was cached."""
     answer = parse_chat_answer(given, headers, request)
     cached = parse_token_count(object_member(given, "timings").get("cache_n"))
@@ -121,10 +121,10 @@ def ollama_path(server: Server, request: Request) -> str:
     return local_server_root(server.base_url) + ("/api/chat" if is_native_request(request) else "/v1/chat/completions")
 
 
-def build_ollama_body(request: Request) -> dict[str, Any]:
+def build_ollama_body(request: Request) -> dict[str, object]:
     if not is_native_request(request):
         return build_chat_body(request, limit_name=limit_name_max_tokens)
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         "model": request.model,
         "messages": request_messages(request),
         "stream": False,
@@ -142,7 +142,7 @@ def build_ollama_body(request: Request) -> dict[str, Any]:
     return merge_extra_fields(given, request.body)
 
 
-def ollama_options(request: Request) -> dict[str, Any]:
+def ollama_options(request: Request) -> dict[str, object]:
     names = {"temperature": "temperature", "max_tokens": "num_predict", "seed": "seed"}
     given = {name: getattr(request, setting) for setting, name in names.items() if request.sends(setting)}
     if request.context_tokens is not None:
@@ -159,7 +159,7 @@ def round_up_context(tokens: int) -> int:
     return max(MIN_CONTEXT, -(-tokens // CONTEXT_STEP) * CONTEXT_STEP)
 
 
-def ollama_format(request: Request) -> dict[str, Any]:
+def ollama_format(request: Request) -> dict[str, object]:
     if request.shape == ReplyShape.JSON_SCHEMA:
         return {"format": request.schema}
     return {"format": "json"} if request.shape == ReplyShape.JSON_OBJECT else {}
@@ -189,7 +189,7 @@ def parse_ollama_answer(given: Mapping[str, Any], headers: Headers, request: Req
     )
 
 
-def parse_ollama_usage(given: Mapping[str, Any]) -> Usage:
+def parse_ollama_usage(given: Mapping[str, object]) -> Usage:
     """Older versions leave out the count of a prompt that was cached; no prompt has no tokens."""
     return Usage(
         tokens_in=parse_token_count(given.get("prompt_eval_count")) or None,
@@ -255,7 +255,7 @@ VLLM_ABORTED_REASONS: Final = ("abort", "error")
 VLLM_CONTEXT_LENGTH: Final = re.compile(r"maximum context length (?:is|of) (\d+)")
 
 
-def parse_vllm_answer(given: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+def parse_vllm_answer(given: Mapping[str, object], headers: Headers, request: Request) -> Answer | None:
     answer = parse_chat_answer(given, headers, request)
     if answer is not None and answer.finish_reason in VLLM_ABORTED_REASONS:
         raise Retry(

@@ -59,7 +59,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--wait", action="store_true", help="until it ends; works the calls here if no worker runs")
 
-    def handle(self, *args: Any, slug: str, **options: Any) -> None:
+    def handle(self, *args: object, slug: str, **options: Any) -> None:
         try:
             judges = find_judges_by_name(slug, options["judge"])
             sliced = get_saved_filter(judges[0].evaluation, options["slice"]).named if options["slice"] else None
