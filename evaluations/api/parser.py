@@ -1,12 +1,13 @@
 """A strict JSON parser that refuses what no column can hold."""
 
 import json
-from typing import Any, cast
+from typing import cast
 
 from django.http import HttpRequest
 from ninja.parser import Parser
 
 from evaluations.api.problems import Problem
+from evaluations.domain.json_values import JsonDict
 
 
 class StrictParser(Parser):
@@ -20,7 +21,7 @@ class StrictParser(Parser):
             raise UnreadableRequest(f"The body is not JSON: {str(error)[:200]}. Nothing was done.") from error
         if "\\u" in text or "\x00" in text:
             refuse_unstorable_texts(read)
-        return cast("dict[str, Any]", read)
+        return cast("JsonDict", read)
 
 
 class UnreadableRequest(Exception):

@@ -18,6 +18,7 @@ from evaluations.backups.sql import open_snapshot
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.events import DOWNLOADED
 from evaluations.domain.files import BACKUP_FORMAT_NAME, ExportState, ImportState
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import OPEN_BATCH_STATES, RunState
 from evaluations.formats.zip_stream import stream_zip
 from evaluations.models.comparisons import (
@@ -311,7 +312,7 @@ def serialize_endpoint(endpoint: Endpoint) -> dict[str, object]:
 
 
 def iterate_archive_entries(
-    evaluation: Evaluation, folder: Path, manifest: dict[str, Any]
+    evaluation: Evaluation, folder: Path, manifest: JsonDict
 ) -> Iterator[tuple[str, Path | bytes]]:
     """The files of the archive, the manifest first, since restoring reads it first."""
     uploads = list(iterate_uploads(evaluation))

@@ -1,10 +1,12 @@
 """How charts look: in the page's own colors on a page, in fixed colors on paper."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-Json = dict[str, Any]
+from evaluations.domain.json_values import JsonDict, JsonMapping
+
+Json = JsonDict
 
 PEOPLE_SERIES: Final = "people"
 # Told apart by shape and place first, by colour only as a third. People are always the diamond.
@@ -80,7 +82,7 @@ def choose_series_style(names: Sequence[str], given: Sequence[str], medium: Them
 
 def build_vega_config(medium: Theme) -> Json:
     """What holds for every plot of a medium. Marks are silent to screen readers: a plot is described as a whole."""
-    words: Mapping[str, Any] = {"labelColor": medium.soft, "titleColor": medium.soft, "titleFontWeight": 500}
+    words: JsonMapping = {"labelColor": medium.soft, "titleColor": medium.soft, "titleFontWeight": 500}
     return {
         "aria": False,
         "mark": {"aria": False},

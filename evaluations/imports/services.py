@@ -1,7 +1,7 @@
 """Files are received, stored and discarded."""
 
 import dataclasses
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from django.db import transaction
 from django.db.models import Q
@@ -9,6 +9,7 @@ from django.db.models import Q
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import ColumnsUnknown, InputRefused
 from evaluations.domain.files import ImportState, ReadOptions
+from evaluations.domain.json_values import JsonDict
 from evaluations.imports.lifecycle import BEGAN_STORING, BUSY_STATES, refuse_concurrent_import
 from evaluations.imports.options import PairOptions, refuse_archived_evaluation
 from evaluations.imports.preview import (
@@ -98,7 +99,7 @@ def receive_upload(
 
     One whose columns are not known is kept until somebody says what they mean. Raises InputRefused.
     """
-    said: dict[str, Any] = {"file_name": file_name, "reading": reading, "user": user, "pair": pair}
+    said: JsonDict = {"file_name": file_name, "reading": reading, "user": user, "pair": pair}
     said["derive_pairs"] = derive_pairs
     try:
         if is_quick_to_check(file, size):

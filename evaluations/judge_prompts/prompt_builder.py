@@ -7,9 +7,10 @@ verdict by aspect.
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import Choice, ShownOrder
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import AttemptStep
 from evaluations.domain.rubrics import FIRST_LAYOUT, AspectSpec, RubricSpec
 from evaluations.domain.texts import Message, PairTexts, ResponseTexts, messages_to_text
@@ -63,7 +64,7 @@ def render_examples(spec: RubricSpec, framed: FrameText = title_text, titles: Ma
 
 
 def render_example(
-    spec: RubricSpec, example: Mapping[str, Any], number: int, framed: FrameText, titles: Mapping[str, str]
+    spec: RubricSpec, example: JsonMapping, number: int, framed: FrameText, titles: Mapping[str, str]
 ) -> str:
     texts = [framed(f"example {number}, {titles[key]}", example[key]) for key in titles if key in example]
     return "\n".join([*texts, f"Example {number}, answer:", render_example_answer(spec, example)])
@@ -99,7 +100,7 @@ def example_label(aspect: AspectSpec, given: str) -> str:
     return by_word.get(given.strip().casefold(), given)
 
 
-def example_verdict(spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, Any]) -> object:
+def example_verdict(spec: RubricSpec, aspect: AspectSpec, example: JsonMapping) -> object:
     """What the example says on this aspect; None where it says nothing."""
     one, many = ("score", "scores") if is_pointwise(spec) else ("choice", "choices")
     by_key = example.get(many) or {}

@@ -14,7 +14,7 @@ from evaluations.judges.services import REASONING_EFFORTS, JudgeSettings
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint
 from evaluations.models.rubrics import RubricVersion
-from evaluations.web.forms import HeaderLinesField, JSONObjectField, SecretFreeForm, SecretFreeInput
+from evaluations.web.forms import CleanedData, HeaderLinesField, JSONObjectField, SecretFreeForm, SecretFreeInput
 
 PLAIN_ATTRS: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
 MODE_CHOICES: Final = [
@@ -136,7 +136,7 @@ class JudgeForm(SecretFreeForm):
         versions.queryset = judgeable_versions(evaluation)
         versions.initial = evaluation.review_rubric
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> CleanedData:
         given = super().clean() or {}
         if given.get("endpoint") and not given.get("model"):
             self.add_error("model", "Name the model that is asked at this endpoint.")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.texts import replace_unstorable
 
 MAX_BODY_LENGTH: Final = 4000
@@ -127,7 +128,7 @@ def parse_error_body(status: int, text: str, key: str, *, is_known_status: bool 
 # ---- errors inside errors --------------------------------------------------------------------
 
 
-def unwrap_error_objects(given: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
+def unwrap_error_objects(given: Any, depth: int = 0) -> Iterator[JsonMapping]:
     """The objects that say what is wrong, from the outermost to the innermost."""
     if isinstance(given, str):
         given = parse_embedded_object(given)
@@ -181,14 +182,14 @@ def parse_python_object(text: str, start: int) -> Any:
     return None
 
 
-def innermost_sentence(chain: Iterable[Mapping[str, Any]]) -> str:
+def innermost_sentence(chain: Iterable[JsonMapping]) -> str:
     """The innermost sentence that says something: a text without an object in it, and not a gateway's general word."""
     found = [sentence for one in chain if (sentence := error_sentence(one))]
     telling = [one for one in found if not one.lower().strip(" .").startswith(EMPTY_SENTENCES)]
     return (telling or found or [""])[-1]
 
 
-def error_sentence(error: Mapping[str, Any]) -> str:
+def error_sentence(error: JsonMapping) -> str:
     for name in SENTENCE_NAMES:
         message = error.get(name)
         if isinstance(message, list) and message:

@@ -2,15 +2,16 @@
 
 import re
 import time
-from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import Any, Final
+from typing import Final
 
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import CallState, ReplyShape
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
 from evaluations.llm.error_body import ErrorBody, html_title
 from evaluations.llm.exchange import (
     MAX_PAUSE_SECONDS,
+    ErrorFacts,
     FormatRefused,
     LLMError,
     QuotaExhausted,
@@ -61,7 +62,7 @@ def classify_error(
     if (own := adapter.meaning(said, server, request, headers)) is not None:
         return own
     status, why = said.status, said.message
-    known: dict[str, Any] = {"http_status": status, "body": said.body}
+    known: ErrorFacts = {"http_status": status, "body": said.body}
     is_request = (400 <= status < 500 and status != 408) or not said.is_known_status
     is_limit = status == 429 or ((status == 403 or not said.is_known_status) and said.states(words.rate))
     if is_request and said.states(words.place):
@@ -149,7 +150,7 @@ def exceeds_rate_limit(said: ErrorBody, words: ErrorWords) -> bool:
     return needed > limit
 
 
-def classify_rate_limit(said: ErrorBody, headers: Headers, known: Mapping[str, Any], words: ErrorWords) -> LLMError:
+def classify_rate_limit(said: ErrorBody, headers: Headers, known: JsonMapping, words: ErrorWords) -> LLMError:
     """Too many requests: for a moment, or for the day."""
     wait = requested_wait(said, headers)
     if said.holds(words.quota) or (wait or 0) > SHORT_WAIT_SECONDS:
@@ -205,7 +206,7 @@ def refused_key_error(server: Server, said: ErrorBody) -> str:
 
 
 def classify_not_found(
-    said: ErrorBody, server: Server, request: Request, known: Mapping[str, Any], words: ErrorWords
+    said: ErrorBody, server: Server, request: Request, known: JsonMapping, words: ErrorWords
 ) -> LLMError:
     if said.states(("requested parameters",)) and request.shape != ReplyShape.TEXT:
         return format_refused_error(said, request, known)
@@ -227,7 +228,7 @@ def unknown_model_error(server: Server, request: Request, said: ErrorBody) -> st
 
 
 def classify_bad_request(
-    said: ErrorBody, server: Server, request: Request, known: Mapping[str, Any], words: ErrorWords, adapter: Adapter
+    said: ErrorBody, server: Server, request: Request, known: JsonMapping, words: ErrorWords, adapter: Adapter
 ) -> LLMError:
     """A request that was understood and refused: for its form, for a setting, or for this item alone."""
     why = said.message
@@ -278,7 +279,7 @@ def chat_template_error(why: str) -> str:
     )
 
 
-def alternative_limit_name(body: Mapping[str, Any]) -> str:
+def alternative_limit_name(body: JsonMapping) -> str:
     """The name of the limit that was not sent; "" where the dialect has one of its own."""
     sent = [name for name in LIMIT_NAMES if name in body]
     return next((name for name in LIMIT_NAMES if sent and name not in sent), "")
@@ -291,7 +292,7 @@ def sent_settings(request: Request) -> list[str]:
     return sent
 
 
-def format_refused_error(said: ErrorBody, request: Request, known: Mapping[str, Any]) -> FormatRefused:
+def format_refused_error(said: ErrorBody, request: Request, known: JsonMapping) -> FormatRefused:
     return FormatRefused(
         request.shape, f"The server does not take structured output ({request.shape}): {said.message}", **known
     )

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import CallState, Dialect, ReplyShape, ReplyToken, RequestShape
 from evaluations.domain.texts import Message
 
@@ -20,7 +21,7 @@ class Server:
     dialect: Dialect | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
-    body: Mapping[str, Any] = field(default_factory=dict)
+    body: JsonMapping = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,12 @@ class Request:
     max_tokens: int | None = None
     seed: int | None = None
     shape: ReplyShape = ReplyShape.TEXT
-    schema: Mapping[str, Any] | None = None
+    schema: JsonMapping | None = None
     reasoning_effort: str = ""
     logprobs: bool = False
     sent_as: RequestShape = field(default_factory=RequestShape)
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: Mapping[str, Any] = field(default_factory=dict)
+    body: JsonMapping = field(default_factory=dict)
     context_tokens: int | None = None
 
     def sends(self, setting: str) -> bool:
@@ -115,6 +116,14 @@ def merge_values(given: Any, added: Any) -> Any:
 MAX_PAUSE_SECONDS: Final = 86_400.0 * 2  # that an endpoint is left alone for, whatever its provider says
 
 
+class ErrorFacts(TypedDict, total=False):
+    """What every error of a request may know; see LLMError."""
+
+    http_status: int | None
+    body: str
+    usage: Usage | None
+
+
 class LLMError(Exception):
     """Why there is no answer, in one sentence; the server's text, without the key, and its token counts."""
 
@@ -135,7 +144,13 @@ class Retry(LLMError):
     """
 
     def __init__(
-        self, sentence: str, *, after: float | None = None, busy: bool = False, unreachable: bool = False, **said: Any
+        self,
+        sentence: str,
+        *,
+        after: float | None = None,
+        busy: bool = False,
+        unreachable: bool = False,
+        **said: Unpack[ErrorFacts],
     ) -> None:
         super().__init__(sentence, **said)
         self.after = after
@@ -150,7 +165,7 @@ class RequestTimedOut(Retry):
 class QuotaExhausted(Retry):
     """A limit of a day or so is reached: no call can succeed before ``after`` seconds have passed."""
 
-    def __init__(self, sentence: str, *, after: float, **said: Any) -> None:
+    def __init__(self, sentence: str, *, after: float, **said: Unpack[ErrorFacts]) -> None:
         super().__init__(sentence, after=after, busy=True, **said)
 
 
@@ -161,7 +176,7 @@ class StopRun(LLMError):
 class RecordOnCall(LLMError):
     """This one call fails in this state; others may succeed."""
 
-    def __init__(self, state: CallState, sentence: str, **said: Any) -> None:
+    def __init__(self, state: CallState, sentence: str, **said: Unpack[ErrorFacts]) -> None:
         super().__init__(sentence, **said)
         self.state = state
 
@@ -169,7 +184,7 @@ class RecordOnCall(LLMError):
 class FormatRefused(LLMError):
     """The server does not take a reply of this shape: ask this judge's calls in another, or stop."""
 
-    def __init__(self, shape: ReplyShape, sentence: str, **said: Any) -> None:
+    def __init__(self, shape: ReplyShape, sentence: str, **said: Unpack[ErrorFacts]) -> None:
         super().__init__(sentence, **said)
         self.shape = shape
 
@@ -180,7 +195,7 @@ class SettingRefused(StopRun):
     ``instead`` is the other name that the setting has, where it has one.
     """
 
-    def __init__(self, setting: str, sentence: str, *, instead: str = "", **said: Any) -> None:
+    def __init__(self, setting: str, sentence: str, *, instead: str = "", **said: Unpack[ErrorFacts]) -> None:
         super().__init__(sentence, **said)
         self.setting = setting
         self.instead = instead

@@ -1,5 +1,6 @@
 """Forms of accounts, members, tokens and signing in."""
 
+from collections.abc import Mapping
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -131,7 +132,7 @@ class TokenForm(forms.Form):
         help_text="A token that is tied to one opens no other, and no account or endpoint.",
     )
 
-    def __init__(self, data: Any = None, *, user: User) -> None:
+    def __init__(self, data: Mapping[str, object] | None = None, *, user: User) -> None:
         super().__init__(data)
         evaluations: forms.ModelChoiceField[Evaluation] = self.fields["evaluation"]  # type: ignore[assignment]
         evaluations.queryset = Evaluation.objects.of(user).order_by("name")

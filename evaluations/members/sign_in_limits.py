@@ -5,14 +5,12 @@ from typing import Final
 from django.core.cache import cache
 from django.http import HttpRequest
 
-from evaluations.web.requests import AuthenticatedRequest
-
 WAIT_SECONDS: Final = 15 * 60
 TRIES_FROM_ONE_ADDRESS: Final = 5
 TRIES_FROM_ANYWHERE: Final = 50
 
 
-def try_limits(request: AuthenticatedRequest, username: str) -> dict[str, int]:
+def try_limits(request: HttpRequest, username: str) -> dict[str, int]:
     """How often this account may be tried: from this address, and from all together."""
     account = username.strip().casefold().encode().hex()
     return {

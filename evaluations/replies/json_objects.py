@@ -11,6 +11,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from evaluations.domain.json_values import JsonDict
+
 # A brace that may begin an object, rather than one of prose, code or a formula.
 OPENING: Final = re.compile(r"\{(?=\s*(?:,?\s?[\"'“”„«‘″＂}]|//|/\*|#|[^\W\d]\w{0,60}\s*:))")
 MAX_ATTEMPTS: Final = 50
@@ -50,7 +52,7 @@ ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|[\s\S])")
 ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
 
 
-class JsonMembers(dict[str, Any]):
+class JsonMembers(JsonDict):
     """The members of an object, and the first key that it gives more than once."""
 
     repeated: str = ""

@@ -5,8 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isclose
-from typing import Any, Final
+from typing import Final
 
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import AttemptStep
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
 
@@ -188,13 +189,13 @@ def build_score_schema(spec: RubricSpec) -> dict[str, object]:
     return strict_object(verdict_properties(spec))
 
 
-def verdict_properties(spec: RubricSpec) -> dict[str, Any]:
+def verdict_properties(spec: RubricSpec) -> JsonDict:
     """The verdicts under their key, or beside the rationale where the rubric names none."""
     verdicts = {field.key: dict(field.schema) for field in verdict_fields(spec)}
     return {spec.choices_key: strict_object(verdicts)} if spec.choices_key else verdicts
 
 
-def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
+def strict_object(properties: JsonDict) -> JsonDict:
     return {
         "type": "object",
         "properties": properties,

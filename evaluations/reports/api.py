@@ -15,6 +15,7 @@ from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
 from evaluations.api.problems import FieldError, Problem
 from evaluations.domain.choices import Choice
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.reports import PlotFormat, ReportPart, ReportRules
 from evaluations.domain.roles import RaterKind, Scope
 from evaluations.models.evaluations import Evaluation
@@ -50,7 +51,7 @@ REPEATABLE: Final = ("judge", "reviewer")
 STRING_LIST: Final = {"type": "array", "items": {"type": "string"}}
 
 
-def build_parameters(*more: dict[str, Any]) -> dict[str, Any]:
+def build_parameters(*more: JsonDict) -> JsonDict:
     told = [
         {
             "name": name,
@@ -105,10 +106,10 @@ FILE_RESPONSE: Final = {
 @operations.get_one(
     "/evaluations/{slug:slug}/report",
     Scope.READ,
-    dict[str, Any],
+    JsonDict,
     extra=build_parameters(ONLY_PARAMETER, RATERS_PARAMETER, WHERE_PARAMETER),
 )
-def get_report(request: AuthenticatedRequest, slug: str) -> dict[str, Any]:
+def get_report(request: AuthenticatedRequest, slug: str) -> JsonDict:
     """Every number with its interval; what is undefined is null with a `why`. See the page on statistics."""
     user = request.user
     evaluation = require_evaluation(user, slug)

@@ -15,6 +15,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.selection import list_categories
+from evaluations.web.forms import CleanedData
 
 # The first of each is what holds where nothing is said.
 SEEN_CHOICES = [
@@ -130,7 +131,7 @@ class ReportForm(forms.Form):
         else:
             del self.fields[name]
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> CleanedData:
         told = super().clean() or self.cleaned_data
         since, until = told.get("since"), told.get("until")
         if since and until and since > until:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db.models import F, Q
 from django.utils import timezone
 
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.reviews import ReviewState
 from evaluations.models.comparisons import Comparison
 from evaluations.models.judges import Rater
@@ -70,7 +70,7 @@ def read_draft(review: Review | None) -> Draft | None:
     """The stored draft; None if there is none."""
     if review is None or not review.draft:
         return None
-    kept: Mapping[str, Any] = review.draft
+    kept: JsonMapping = review.draft
     return Draft(kept["fields"], kept["active_ms"], datetime.fromisoformat(kept["kept_at"]))
 
 

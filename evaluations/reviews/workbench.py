@@ -41,6 +41,7 @@ from evaluations.reviews.sheet import ReviewSheet, build_sheet
 from evaluations.reviews.spans import get_own_spans
 from evaluations.reviews.texts import build_review_texts, diff_responses
 from evaluations.visibility import has_seen_verdicts
+from evaluations.web.forms import CleanedData
 from evaluations.web.requests import AuthenticatedRequest
 
 PANEL_TEMPLATE = "review/_panel.html"  # the part of the page that a step changes
@@ -259,7 +260,7 @@ def get_own_review_or_404(desk: ReviewContext) -> Review:
     return review
 
 
-def clean_step(desk: ReviewContext, form: StepForm) -> dict[str, object]:
+def clean_step(desk: ReviewContext, form: StepForm) -> CleanedData:
     """The cleaned step, if its page showed the current rubric version."""
     form.is_valid()
     if form.cleaned_data.get("rubric") not in (None, desk.rubric.pk):
@@ -267,7 +268,7 @@ def clean_step(desk: ReviewContext, form: StepForm) -> dict[str, object]:
     return clean_or_refuse_step(form)
 
 
-def clean_or_refuse_step(form: forms.Form) -> dict[str, Any]:
+def clean_or_refuse_step(form: forms.Form) -> CleanedData:
     """The cleaned fields; InputRefused with the first error in words."""
     if form.is_valid():
         return form.cleaned_data

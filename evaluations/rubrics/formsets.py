@@ -9,7 +9,7 @@ from django.utils.text import slugify
 
 from evaluations.domain.choices import Choice
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
-from evaluations.web.forms import KeyValueField, MultilineField
+from evaluations.web.forms import CleanedData, KeyValueField, MultilineField
 
 ROW_MOVES: Final = {"up": -1, "down": 1}
 
@@ -62,7 +62,7 @@ class AspectForm(forms.Form):
         widget=forms.TextInput(attrs=CODE_ATTRS),
     )
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> CleanedData:
         given = super().clean() or {}
         if not given.get("key") and given.get("name"):
             given["key"] = slugify(given["name"])[:60].replace("-", "_")
@@ -204,11 +204,11 @@ class VerdictField(KeyValueField):
     def __init__(self, **options: Any) -> None:
         super().__init__(widget=forms.Textarea(attrs={"rows": 2, "class": "mono", "spellcheck": "false"}), **options)
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: object) -> object:
         alone = isinstance(value, Mapping) and value.get("")
         return alone or super().prepare_value(value)
 
-    def clean(self, value: Any) -> dict[str, str]:
+    def clean(self, value: object) -> dict[str, str]:
         text = str(value or "").strip()
         return {"": text} if text and "=" not in text else super().clean(value)
 

@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 from django import template
 
+from evaluations.domain.json_values import JsonMapping
 from evaluations.templatetags.intervals import HasInterval, Scale
 
 register = template.Library()
@@ -42,7 +43,7 @@ def around_half(numbers: Iterable[HasInterval]) -> Scale:
 
 
 @register.simple_tag
-def scale_of_places(boards: Mapping[str, Any]) -> Scale:
+def scale_of_places(boards: JsonMapping) -> Scale:
     return around_half(board.position.first_shown for board in boards.values())
 
 

@@ -1,7 +1,5 @@
 """Webhooks in the API, with the log of their deliveries."""
 
-from typing import Any
-
 from django.db.models import Prefetch
 from django.shortcuts import get_object_or_404
 from ninja import Query
@@ -13,6 +11,7 @@ from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_optional_person
 from evaluations.domain.events import DeliveryState, WebhookKind
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.roles import Scope
 from evaluations.models.webhooks import Delivery, DeliveryTry, Webhook
 from evaluations.web.requests import AuthenticatedRequest
@@ -128,7 +127,7 @@ def get_webhook_or_404(request: AuthenticatedRequest, slug: str, pk: int) -> Web
     return get_object_or_404(evaluation.webhooks.select_related("evaluation", "user"), pk=pk)
 
 
-def build_webhook_fields(row: Webhook) -> dict[str, Any]:
+def build_webhook_fields(row: Webhook) -> JsonDict:
     return {
         "id": row.pk,
         "url": row.url,

@@ -1,6 +1,5 @@
 """Column mappings in the API."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
@@ -10,6 +9,7 @@ from evaluations.api.operations import OperationRouter
 from evaluations.api.problems import FieldError, Problem
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import FIELDS_BY_FORMAT, ID_FROM_ROW_NUMBER, ID_FROM_TEXT, ReadOptions
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.roles import Scope
 from evaluations.imports.columns.column_memory import forget_mapping
 from evaluations.imports.columns.forms import ColumnMappingForm
@@ -130,7 +130,7 @@ def refuse_unknown_columns(said: ColumnMappingIn, sheet: Sheet) -> None:
         raise Problem("invalid", f"{faults[0].field}: {faults[0].message} Nothing was done.", faults=faults)
 
 
-def refuse_form_errors(errors: Mapping[str, Any]) -> None:
+def refuse_form_errors(errors: JsonMapping) -> None:
     faults = []
     for name, messages in errors.items():
         kind, _, field = name.partition("_")

@@ -13,6 +13,7 @@ from django.db.models.functions import Greatest, Now
 from django.utils import timezone
 
 from evaluations.audit.events import record_event
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import OPEN_CALL_STATES, AttemptOutcome, AttemptStep, CallState, ReplyShape, RequestShape
 from evaluations.judges.calls.answer_cache import reuse_key_for_shape
 from evaluations.judges.calls.answer_rows import write_answers
@@ -272,7 +273,7 @@ def freeze_capabilities(judge: Judge, shape: ReplyShape | None, sent_as: Request
     judge.refresh_from_db(fields=["asked_as", "sent_as"])
 
 
-def capability_event_fields(columns: Mapping[str, Any]) -> dict[str, Any]:
+def capability_event_fields(columns: JsonMapping) -> JsonDict:
     """What an event says of it: only what is out of the ordinary."""
     said = {name: value for name, value in columns["sent_as"].items() if value}
     return {**({"asked_as": columns["asked_as"]} if columns["asked_as"] else {}), **said}

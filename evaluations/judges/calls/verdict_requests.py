@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from django.conf import settings
 
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState, Dialect, ReplyShape, RequestShape
 from evaluations.judge_prompts.prompt_builder import hash_prompt
 from evaluations.judges.calls.capability_probe import CapabilityProbe
@@ -222,7 +222,7 @@ def outcome_of_evaluation(held: ClaimedCall, reply: RawReply, attempt: dict[str,
 
 
 def outcome_of_verdict(
-    bout: WorkSession, held: ClaimedCall, reply: RawReply, answer: Answer, attempt: dict[str, Any]
+    bout: WorkSession, held: ClaimedCall, reply: RawReply, answer: Answer, attempt: JsonDict
 ) -> CallOutcome:
     spec = bout.spec_of(held.aspect)
     told = parse_reply(spec, held.shown, reply, step=held.step, before=held.before, judged=lambda: held.texts)
@@ -295,7 +295,7 @@ def add_aspect_to_outcome(bout: WorkSession, held: ClaimedCall, outcome: CallOut
 
 
 def outcome_of_unparsed_reply(
-    held: ClaimedCall, told: UnparsedReply, attempt: dict[str, Any], *, mending: bool = False
+    held: ClaimedCall, told: UnparsedReply, attempt: JsonDict, *, mending: bool = False
 ) -> CallOutcome:
     """A call without a verdict. An unreadable reply is repaired once; no other kind is.
 
@@ -337,7 +337,7 @@ def outcome_from_error(
 
 
 def outcome_of_refused_shape(
-    asker: CallRequester, held: ClaimedCall, error: FormatRefused, said: dict[str, Any]
+    asker: CallRequester, held: ClaimedCall, error: FormatRefused, said: JsonDict
 ) -> CallOutcome:
     """While it is not known what the server takes, the next shape is tried; afterwards nothing can be answered."""
     if not asker.probe.may_change_shape:
@@ -352,7 +352,7 @@ def final_refusal_message(bout: WorkSession, error: FormatRefused) -> str:
     return f"{error} It took this judge's requests before: make a new judge, which finds out anew what it takes."
 
 
-def outcome_of_fault(bout: WorkSession, held: ClaimedCall, error: Retry, said: dict[str, Any]) -> CallOutcome:
+def outcome_of_fault(bout: WorkSession, held: ClaimedCall, error: Retry, said: JsonDict) -> CallOutcome:
     """Ask again after a while, or give up: the call, or the run where nobody is there at all."""
     if isinstance(error, RequestTimedOut) and bout.judge.endpoint and is_local_address(bout.judge.endpoint.base_url):
         return outcome_of_timeout(bout, held, endpoint_timeout(bout.judge.endpoint), error, said)
@@ -394,13 +394,13 @@ def outcome_of_timeout(
     return failed_outcome(held, CallState.FAILED, said | {"outcome": AttemptOutcome.FAILED}, sentence)
 
 
-def failed_outcome(held: ClaimedCall, state: CallState, attempt: dict[str, Any], error: str) -> CallOutcome:
+def failed_outcome(held: ClaimedCall, state: CallState, attempt: JsonDict, error: str) -> CallOutcome:
     if held.step == AttemptStep.REPAIR:
         return outcome_of_failed_repair(held, attempt)
     return CallOutcome(held, state, attempt, error=error)
 
 
-def stopped_outcome(held: ClaimedCall, said: dict[str, Any], reason: str, *, unsent: bool = False) -> CallOutcome:
+def stopped_outcome(held: ClaimedCall, said: JsonDict, reason: str, *, unsent: bool = False) -> CallOutcome:
     """The call stays pending for a run that can continue."""
     attempt = said | {"outcome": AttemptOutcome.STOPPED}
     return CallOutcome(held, CallState.PENDING, attempt, stop_reason=reason, unsent=unsent)

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 from django.db.models import Max
 
 from evaluations.domain.choices import Choice, ShownOrder
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import AttemptStep, CallState, ReplyShape, RequestShape, RunChannel, RunState
 from evaluations.domain.rubrics import RubricSpec
 from evaluations.domain.texts import Message, PairTexts, ResponseTexts
@@ -50,7 +51,7 @@ class WorkSession:
     keeps_limit: bool = True
     replies_within: int = 0
     reasons: bool = False
-    schemas: dict[tuple[bool, str], dict[str, Any]] = field(default_factory=dict)
+    schemas: dict[tuple[bool, str], JsonDict] = field(default_factory=dict)
     # What one request asks, by the aspect that it is about; by "" where it is about all of them.
     specs: dict[str, RubricSpec] = field(default_factory=dict)
     systems: dict[str, str] = field(default_factory=dict)
@@ -88,14 +89,14 @@ class WorkSession:
         """Whether it is not known yet what the judge's server and model take: neither the shape nor the settings."""
         return self.shape is None or (self.judge.sent_as is None and not self.judge.asked_as)
 
-    def schema(self, *, alone: bool, aspect: str = "") -> dict[str, Any]:
+    def schema(self, *, alone: bool, aspect: str = "") -> JsonDict:
         """The strict schema of a reply, built once; ``alone``: of the second of two steps."""
         if (alone, aspect) not in self.schemas:
             spec = self.spec_of(aspect)
             self.schemas[alone, aspect] = build_score_schema(spec) if alone else build_reply_schema(spec)
         return self.schemas[alone, aspect]
 
-    def largest_schema(self, aspect: str = "") -> dict[str, Any] | None:
+    def largest_schema(self, aspect: str = "") -> JsonDict | None:
         """The longest that may be sent beside the messages."""
         in_words = self.shape in (ReplyShape.TEXT, ReplyShape.JSON_OBJECT)
         return None if in_words else self.schema(alone=False, aspect=aspect)
@@ -125,9 +126,7 @@ class WorkSession:
         elif tokens_out is not None:
             self.replies_within += 1
 
-    def form(
-        self, step: AttemptStep, before: Sequence[str], shape: ReplyShape, aspect: str = ""
-    ) -> dict[str, Any] | str:
+    def form(self, step: AttemptStep, before: Sequence[str], shape: ReplyShape, aspect: str = "") -> JsonDict | str:
         """What is asked for beside the messages: a schema, or the word for what takes its place."""
         alone = asks_verdict_alone(step, before)
         if self.two_steps and not alone:
@@ -196,7 +195,7 @@ class CallOutcome:
 
     held: ClaimedCall
     state: CallState
-    attempt: Mapping[str, Any] | None = None
+    attempt: JsonMapping | None = None
     error: str = ""
     choices: Mapping[str, Choice] = field(default_factory=dict)
     scores: Mapping[str, float] = field(default_factory=dict)
@@ -239,7 +238,7 @@ def make_work_session(run: Run, patience: RetryPolicy) -> WorkSession:
     )
 
 
-def observe_budget_limits(run: Run) -> dict[str, Any]:
+def observe_budget_limits(run: Run) -> JsonDict:
     """What a budget must take into account: the dearest request so far, and whether the limit of tokens holds."""
     attempts = Attempt.objects.filter(run=run)
     limit = run.judge.max_tokens

@@ -12,6 +12,7 @@ from evaluations.api.form_validation import clean_form, dump_sent_fields
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.roles import Scope
 from evaluations.judges.endpoints.forms import ChangedEndpointForm, EndpointForm, PriceForm
 from evaluations.judges.endpoints.prices import set_price, use_list_price
@@ -91,7 +92,7 @@ def change_one_endpoint(request: AuthenticatedRequest, pk: int, body: EndpointPa
 def set_model_price(request: AuthenticatedRequest, pk: int, body: PriceIn) -> EndpointDetailOut:
     """What a model costs there, in USD for a million tokens. It counts for requests from now on."""
     row = get_endpoint_for_admin(request, pk)
-    given: dict[str, Any] = {
+    given: JsonDict = {
         name: Decimal(str(value)).quantize(PRICE_STEP) if isinstance(value, float) else value
         for name, value in body.model_dump(exclude_none=True).items()
     }

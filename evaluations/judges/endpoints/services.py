@@ -1,6 +1,6 @@
 """Creating endpoints, changing them, requesting their handshakes."""
 
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from django.db import transaction
@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import Dialect
 from evaluations.domain.texts import replace_unstorable
 from evaluations.jobs.nudges import WorkerTask, nudge
@@ -147,7 +148,7 @@ def change_endpoint(
 ) -> bool:
     """Write what changed, and what it was before into the record. False where nothing did."""
     endpoint = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
-    given: dict[str, Any] = {
+    given: JsonDict = {
         "name": check_endpoint_name(endpoint, name),
         "base_url": check_base_url(base_url),
         "key_variable": check_key_variable(key_variable),

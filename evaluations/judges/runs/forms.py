@@ -33,7 +33,7 @@ class BudgetField(forms.CharField):
         widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
         super().__init__(required=False, label="Budget in USD", widget=widget, **kwargs)
 
-    def clean(self, value: Any) -> int | None:
+    def clean(self, value: object) -> int | None:
         given: str = super().clean(value)
         try:
             return parse_budget_usd(given, "Budget") if given else None

@@ -11,6 +11,7 @@ from django.db.models import Count, Q, QuerySet
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import NamedFilter, parse_filter
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import (
     ACTIVE_RUN_STATES,
     FAILURE_STATES,
@@ -83,10 +84,10 @@ class Selection:
         """Whether one comparison or response alone is asked about, as a trial is."""
         return bool(self.comparison or self.response)
 
-    def filters(self) -> dict[str, Any]:
+    def filters(self) -> JsonDict:
         """What a Run keeps of it beside its own columns."""
         chosen = {"only_states": list(self.only_states), "comparison": self.comparison, "response": self.response}
-        said: dict[str, Any] = {key: value for key, value in chosen.items() if value}
+        said: JsonDict = {key: value for key, value in chosen.items() if value}
         if self.sliced:
             said["slice"] = {"name": self.sliced.name, "filter": self.sliced.wanted.as_json()}
         return {"limit": self.limit, "ask_failures_again": self.ask_failures_again, **said}

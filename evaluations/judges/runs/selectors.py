@@ -1,15 +1,16 @@
 """The progress of a run: calls by state, rate, time left, cost."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.core.cache import cache
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import (
     ACTIVE_RUN_STATES,
     FAILURE_STATES,
@@ -94,7 +95,7 @@ def measure_run_progress(run: Run) -> RunProgress:
     )
 
 
-def cache_costly_count(run: Run, count: Callable[[Run], dict[str, Any]]) -> dict[str, Any]:
+def cache_costly_count(run: Run, count: Callable[[Run], JsonDict]) -> JsonDict:
     """What goes through every request of a large run at work is counted again after ten times as long.
 
     Pages ask every few seconds, each of those who look on.
@@ -102,7 +103,7 @@ def cache_costly_count(run: Run, count: Callable[[Run], dict[str, Any]]) -> dict
     if run.planned < LARGE_RUN_CALLS or run.state not in ACTIVE_RUN_STATES:
         return count(run)
     key = f"{count.__name__}-{run.pk}"
-    told: dict[str, Any] | None = cache.get(key)
+    told: JsonDict | None = cache.get(key)
     if told is None:
         began = time.monotonic()
         told = count(run)
@@ -141,7 +142,7 @@ def count_unusual_answers(run: Run) -> dict[str, int]:
     )
 
 
-def calls_per_minute(run: Run, settled: int, told: Mapping[str, Any]) -> float | None:
+def calls_per_minute(run: Run, settled: int, told: JsonMapping) -> float | None:
     """Calls settled in the last minute; of a rule, which makes no attempts, since it started.
 
     A call may take several requests: those of the last minute settle as many calls as all of them did.

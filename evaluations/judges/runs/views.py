@@ -112,7 +112,7 @@ def change_run_and_redirect(request: AuthenticatedRequest, row: Run, change: Cal
     return redirect("run", row.evaluation.slug, row.pk)
 
 
-def run_context(request: AuthenticatedRequest, row: Run) -> dict[str, Any]:
+def run_context(request: AuthenticatedRequest, row: Run) -> dict[str, object]:
     told = measure_run_progress(row)
     is_active = row.state in ACTIVE_RUN_STATES
     return {
@@ -136,7 +136,7 @@ def exhausted_quota(row: Run) -> Endpoint | None:
     return endpoint if is_waiting and endpoint and endpoint.pause_reason else None
 
 
-def reparse_context(judge: Judge) -> dict[str, Any]:
+def reparse_context(judge: Judge) -> dict[str, object]:
     """How the latest re-reading of this judge's replies stands; nothing before the first."""
     event = last_reparse_event(judge)
     return {"reread": event, "is_rereading": event is not None and event.verb != REPARSE_ENDED}
@@ -236,7 +236,7 @@ def parse_positive_number(given: str | None, *, most: int) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and 1 <= int(text[:12]) <= most else None
 
 
-def sum_estimates(estimates: Sequence[RunEstimate]) -> dict[str, Any]:
+def sum_estimates(estimates: Sequence[RunEstimate]) -> dict[str, object]:
     """The sums of a panel. One unknown price makes the whole unknown, where there is something to buy at it."""
     costs = [one.cost for one in estimates if one.calls]
     known = [cost for cost in costs if cost is not None]

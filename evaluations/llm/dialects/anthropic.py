@@ -12,9 +12,10 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import CallState, Dialect, ReplyShape
 from evaluations.domain.texts import Message, replace_unstorable
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
@@ -23,6 +24,7 @@ from evaluations.llm.error_body import ErrorBody
 from evaluations.llm.exchange import (
     MAX_PAUSE_SECONDS,
     Answer,
+    ErrorFacts,
     FormatRefused,
     LLMError,
     QuotaExhausted,
@@ -158,7 +160,7 @@ def parse_anthropic_usage(usage: Mapping[str, object]) -> Usage:
 
 
 def classify_anthropic_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    known: ErrorFacts = {"http_status": said.status, "body": said.body}
     why = said.message
     if said.states(("api usage limits",)):
         return classify_spend_limit(why, known)
@@ -172,7 +174,7 @@ def classify_anthropic_error(said: ErrorBody, server: Server, request: Request, 
     return classify_refused_part(said, request, known) if said.status == 400 else None
 
 
-def classify_spend_limit(why: str, known: Mapping[str, Any]) -> LLMError:
+def classify_spend_limit(why: str, known: JsonMapping) -> LLMError:
     """A limit that the account's owner set: wait where it is lifted soon, else a person must raise it."""
     if found := ACCESS_REGAINED.search(why):
         year, month, day, hour, minute = (int(part or 0) for part in found.groups())
@@ -188,7 +190,7 @@ def classify_spend_limit(why: str, known: Mapping[str, Any]) -> LLMError:
     )
 
 
-def classify_refused_part(said: ErrorBody, request: Request, known: Mapping[str, Any]) -> LLMError | None:
+def classify_refused_part(said: ErrorBody, request: Request, known: JsonMapping) -> LLMError | None:
     """A part of the request that this model does not know, in the API's own names."""
     why, words = said.message, said.message.lower()
     if request.shape == ReplyShape.JSON_SCHEMA and words.startswith(("output_config: ", "output_format")):

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import CallState, Dialect, ReplyShape
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
 from evaluations.llm.dialects.chat import CHAT_ERROR_WORDS, build_chat_body, chat_parser_with_cost
 from evaluations.llm.error_body import ErrorBody, parse_embedded_object, parse_json_object
 from evaluations.llm.exchange import (
+    ErrorFacts,
     LLMError,
     QuotaExhausted,
     RecordOnCall,
@@ -27,7 +29,7 @@ DROPPABLE_SETTINGS: Final = ("logprobs", "seed", "reasoning_effort", "temperatur
 DAILY_LIMIT_WAIT_SECONDS: Final = 3600.0  # a daily limit of a key ends at midnight: looked at again every hour
 
 
-def build_openrouter_body(request: Request) -> dict[str, Any]:
+def build_openrouter_body(request: Request) -> JsonDict:
     """The effort is a part of an object of its own; the limit has one name for all models."""
     given = build_chat_body(request, limit_name=lambda request: "max_tokens")
     if effort := given.pop("reasoning_effort", None):
@@ -85,7 +87,7 @@ def openrouter_error_objects(given: object) -> Iterator[Mapping[str, object]]:
 
 def classify_openrouter_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     metadata = openrouter_metadata(said)
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    known: ErrorFacts = {"http_status": said.status, "body": said.body}
     provider = metadata.get("provider_name")
     if said.status == 403 and ("flagged_input" in metadata or metadata.get("reasons")):
         return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {said.message}", **known)
@@ -107,7 +109,7 @@ def classify_openrouter_error(said: ErrorBody, server: Server, request: Request,
     return None
 
 
-def classify_no_provider(said: ErrorBody, request: Request, known: Mapping[str, Any]) -> LLMError | None:
+def classify_no_provider(said: ErrorBody, request: Request, known: JsonMapping) -> LLMError | None:
     """Nobody serves the model with all these settings, and which of them is too much is not said."""
     setting = next((name for name in DROPPABLE_SETTINGS if request.sends(name)), None)
     if setting is None:
@@ -155,7 +157,7 @@ def litellm_inner_error(said: ErrorBody) -> ErrorBody:
 
 
 def classify_litellm_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    known: ErrorFacts = {"http_status": said.status, "body": said.body}
     if said.status in (400, 401, 403) and said.states(NO_ACCESS_WORDS):
         return StopRun(
             f"The key may not use the model “{request.model}” at {server.base_url}: have it allowed there, or make a "

@@ -8,8 +8,9 @@ https://docs.mistral.ai/api, https://developers.cloudflare.com/workers-ai/platfo
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import Dialect
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
 from evaluations.llm.dialects.chat import CHAT_ERROR_WORDS, build_chat_body, parse_chat_answer
@@ -21,7 +22,7 @@ from evaluations.llm.dialects.gateways import (
 )
 from evaluations.llm.dialects.hosted import classify_groq_error, classify_xai_error, is_xai_usage, with_xai_total
 from evaluations.llm.error_body import ErrorBody
-from evaluations.llm.exchange import Answer, LLMError, Request, Retry, Server, StopRun
+from evaluations.llm.exchange import Answer, ErrorFacts, LLMError, Request, Retry, Server, StopRun
 from evaluations.llm.token_usage import object_member, parse_nano_usd
 
 # What providers say that have no dialect of their own.
@@ -111,7 +112,7 @@ def zhipu_inner_error(said: ErrorBody) -> ErrorBody:
 
 def classify_generic_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     """What Alibaba says of limits and of models that only stream; else what the gateways mean by it."""
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    known: ErrorFacts = {"http_status": said.status, "body": said.body}
     if said.status == 429 and said.states(("allocationquota", "allocated quota exceeded")):
         return Retry(f"The server answered 429: {said.message}", busy=True, **known)
     if said.states(("enable_thinking",)):
@@ -145,7 +146,7 @@ def build_generic_adapter(known: Sequence[Adapter]) -> Adapter:
         faults = (one(body) for one in (*(one.fault for one in known), unmarked_error))
         return next((told for told in faults if told is not None), None)
 
-    def read(body: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+    def read(body: JsonMapping, headers: Headers, request: Request) -> Answer | None:
         return parse_chat_answer(with_xai_total(body) if is_xai_usage(body) else body, headers, request, cost=any_cost)
 
     return Adapter(

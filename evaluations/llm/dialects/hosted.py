@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from evaluations.domain.judges import Dialect, ReplyShape
@@ -14,6 +14,7 @@ from evaluations.llm.error_body import ErrorBody
 from evaluations.llm.exchange import (
     MAX_PAUSE_SECONDS,
     Answer,
+    ErrorFacts,
     FormatRefused,
     LLMError,
     QuotaExhausted,
@@ -168,7 +169,7 @@ def google_base_url(given: str) -> str:
 
 
 def classify_google_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    known: ErrorFacts = {"http_status": said.status, "body": said.body}
     why = said.message
     if said.status == 429:
         return classify_google_quota(said, request, known)
@@ -183,7 +184,7 @@ def classify_google_error(said: ErrorBody, server: Server, request: Request, hea
     return None
 
 
-def classify_google_quota(said: ErrorBody, request: Request, known: dict[str, Any]) -> LLMError | None:
+def classify_google_quota(said: ErrorBody, request: Request, known: ErrorFacts) -> LLMError | None:
     """A quota that will not be lifted by itself, or not before a day has passed; None for one a minute."""
     if NO_QUOTA.search(said.message) and len(NO_QUOTA.findall(said.message)) == len(ANY_LIMIT.findall(said.message)):
         return StopRun(

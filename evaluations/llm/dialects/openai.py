@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import CallState, Dialect, ReplyShape
 from evaluations.domain.texts import replace_unstorable
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
@@ -25,7 +26,17 @@ from evaluations.llm.dialects.chat import (
     request_messages,
 )
 from evaluations.llm.error_body import SETTING_NAMES, ErrorBody
-from evaluations.llm.exchange import Answer, LLMError, RecordOnCall, Request, Retry, Server, SettingRefused, StopRun
+from evaluations.llm.exchange import (
+    Answer,
+    ErrorFacts,
+    LLMError,
+    RecordOnCall,
+    Request,
+    Retry,
+    Server,
+    SettingRefused,
+    StopRun,
+)
 from evaluations.llm.token_usage import object_member, parse_usage
 
 # The older name, max_tokens, is refused by the models that reason; the newer one is taken by all.
@@ -72,7 +83,7 @@ def is_version_too_old_for_part(said: ErrorBody) -> bool:
 
 
 def classify_azure_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    known: ErrorFacts = {"http_status": said.status, "body": said.body}
     if said.states(NO_DEPLOYMENT_WORDS):
         return StopRun(
             f"{server.base_url} has no deployment “{request.model}”: name the judge's model as the deployment is named "
@@ -126,9 +137,9 @@ BLOCKED_WORDS: Final = ("invalid_prompt", "content_filter", "usage policy", "saf
 # ---- the request ---------------------------------------------------------------------------
 
 
-def build_responses_body(request: Request) -> dict[str, Any]:
+def build_responses_body(request: Request) -> JsonDict:
     """The system text is sent as an item of the input: a mode of JSON looks for the word “JSON” there alone."""
-    given: dict[str, Any] = {"model": request.model, "input": request_messages(request), "store": False}
+    given: JsonDict = {"model": request.model, "input": request_messages(request), "store": False}
     if request.sends("temperature"):
         given["temperature"] = request.temperature
     if request.sends("max_tokens"):
@@ -149,7 +160,7 @@ def responses_reasoning_summary(request: Request) -> dict[str, str]:
     )
 
 
-def responses_text_format(request: Request) -> dict[str, Any]:
+def responses_text_format(request: Request) -> JsonDict:
     if request.shape == ReplyShape.JSON_SCHEMA:
         schema = {"type": "json_schema", "name": "verdict", "strict": True, "schema": request.schema}
         return {"text": {"format": schema}}
@@ -159,7 +170,7 @@ def responses_text_format(request: Request) -> dict[str, Any]:
 # ---- the answer ----------------------------------------------------------------------------
 
 
-def parse_responses_answer(answered: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+def parse_responses_answer(answered: JsonMapping, headers: Headers, request: Request) -> Answer | None:
     """The messages of a response that ended, whole or not; None of one that failed or is under way."""
     output, status = answered.get("output"), answered.get("status", "completed")
     if not isinstance(output, list) or status not in ("completed", "incomplete"):
@@ -187,7 +198,7 @@ def responses_reasoning(output: list[Any]) -> str:
     return replace_unstorable("\n\n".join(filter(None, (content_text(part.get("text")) for part in parts))))
 
 
-def output_parts(output: list[Any], kind: str, name: str) -> Iterator[Mapping[str, Any]]:
+def output_parts(output: list[Any], kind: str, name: str) -> Iterator[JsonMapping]:
     """The parts under this name of all items of this kind."""
     for item in output:
         listed = item.get(name) if isinstance(item, dict) and item.get("type") == kind else None
@@ -198,7 +209,7 @@ def output_parts(output: list[Any], kind: str, name: str) -> Iterator[Mapping[st
 
 
 def classify_responses_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    known: ErrorFacts = {"http_status": said.status, "body": said.body}
     was_asked = request.sends("reasoning_effort") and bool(responses_reasoning_summary(request))
     if was_asked and (said.param == "reasoning.summary" or said.states(SUMMARY_REFUSED_WORDS)):
         return SettingRefused(

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final, Unpack
 
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import Dialect, ReplyShape
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
 from evaluations.llm.dialects.chat import (
@@ -24,6 +25,7 @@ from evaluations.llm.dialects.chat import (
 from evaluations.llm.error_body import ErrorBody
 from evaluations.llm.exchange import (
     Answer,
+    ErrorFacts,
     LLMError,
     Request,
     Retry,
@@ -66,7 +68,7 @@ NO_MODEL_LOADED_WORDS: Final = ("no models loaded", "no model loaded", "multiple
 
 def classify_lm_studio_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     """It answers 200 to any path, with an error inside; a path without /v1 is the usual mistake."""
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    known: ErrorFacts = {"http_status": said.status, "body": said.body}
     right = f"{local_server_root(server.base_url)}/v1"
     if said.states(WRONG_PATH_WORDS) and right != server.base_url:
         return StopRun(f"The base URL should end in /v1: {right}. LM Studio says: {said.message}", **known)
@@ -168,7 +170,7 @@ def ollama_format(request: Request) -> dict[str, object]:
 # ---- the answer ----------------------------------------------------------------------------
 
 
-def parse_ollama_answer(given: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+def parse_ollama_answer(given: JsonMapping, headers: Headers, request: Request) -> Answer | None:
     if not is_native_request(request):
         return parse_chat_answer(given, headers, request)
     if "choices" in given:  # it answers on the native path as well, but passes over what stands in native names
@@ -202,7 +204,7 @@ def parse_ollama_usage(given: Mapping[str, object]) -> Usage:
 
 
 def classify_ollama_error(said: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    known: dict[str, Any] = {"http_status": said.status, "body": said.body}
+    known: ErrorFacts = {"http_status": said.status, "body": said.body}
     why = said.message.lower()
     if is_native_request(request) and lacks_native_api(said, request):
         return native_api_refused(said.message, **known)
@@ -228,7 +230,7 @@ def lacks_native_api(said: ErrorBody, request: Request) -> bool:
     return (said.status in NO_SUCH_PATH_STATUSES and not is_of_model) or "unexpected endpoint" in why
 
 
-def native_api_refused(why: str, **known: Any) -> SettingRefused:
+def native_api_refused(why: str, **known: Unpack[ErrorFacts]) -> SettingRefused:
     return SettingRefused(NATIVE_PROTOCOL, f"This server does not have Ollama's own API. {why}", **known)
 
 

@@ -27,7 +27,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--owner", metavar="USER", help="the account that owns it")
 
-    def handle(self, *args: Any, slug: str, name: str, rubric: str, owner: str | None, **options: Any) -> None:
+    def handle(self, *args: object, slug: str, name: str, rubric: str, owner: str | None, **options: Any) -> None:
         try:
             create_evaluation(
                 slug=slug, name=name, owner=require_owner_account(owner) if owner else None, rubric=rubric

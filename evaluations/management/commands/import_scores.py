@@ -33,5 +33,5 @@ class Command(BaseCommand):
             "two scores that differ by at most MARGIN make a tie",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         import_file(options, cast(TextIO, self.stdout), brings="scores")

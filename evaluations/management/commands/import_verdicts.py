@@ -15,5 +15,5 @@ class Command(BaseCommand):
         add_file_arguments(parser)
         add_rater_arguments(parser, "verdicts")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         import_file(options, cast(TextIO, self.stdout), brings="verdicts")

@@ -16,7 +16,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--owner", metavar="USER", help="the account that owns it")
 
-    def handle(self, *args: Any, owner: str | None, **options: Any) -> None:
+    def handle(self, *args: object, owner: str | None, **options: Any) -> None:
         try:
             evaluation = load_example(owner=require_owner_account(owner) if owner else None)
         except InputRefused as refused:

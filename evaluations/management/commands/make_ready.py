@@ -26,7 +26,7 @@ class Command(BaseCommand):
     help = "Copy an SQLite database, migrate, collect static files, load the example the first time."
     requires_system_checks = []
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         try:
             self.migrate()
             if not settings.DEBUG:

@@ -9,7 +9,7 @@ from evaluations.models.migration_history import refusal_of_other_version
 
 
 class Command(migrate.Command):
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         if refusal := refusal_of_other_version():
             raise CommandError(refusal)
         super().handle(*args, **options)

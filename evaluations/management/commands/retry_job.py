@@ -16,7 +16,7 @@ class Command(BaseCommand):
         parser.add_argument("kind", help="as doctor names it, such as reread_replies")
         parser.add_argument("subject", type=int, help="the number after it")
 
-    def handle(self, *args: Any, kind: str, subject: int, **options: Any) -> None:
+    def handle(self, *args: object, kind: str, subject: int, **options: Any) -> None:
         try:
             retry_job(kind, subject)
         except InputRefused as refused:

@@ -22,6 +22,7 @@ from evaluations.judges.runs.selection import RunOptions
 from evaluations.judges.runs.selectors import count_calls_of_judge
 from evaluations.judges.runs.services import check_run_options, start_panel
 from evaluations.judges.selectors import judge_warnings
+from evaluations.management.key_values import CommandOptions
 from evaluations.management.run_summary import round_to_usd, summarize_run
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import Worker
@@ -93,7 +94,7 @@ def find_judges_by_name(slug: str, names: str | Sequence[str]) -> list[Judge]:
     return [known[name] for name in wanted]
 
 
-def run_options_from(options: dict[str, Any]) -> RunOptions:
+def run_options_from(options: CommandOptions) -> RunOptions:
     return RunOptions(
         orders=options["orders"],
         samples=options["samples"],
@@ -106,11 +107,11 @@ def run_options_from(options: dict[str, Any]) -> RunOptions:
     )
 
 
-def start_runs_from_options(judges: Sequence[Judge], options: dict[str, Any]) -> list[Run]:
+def start_runs_from_options(judges: Sequence[Judge], options: CommandOptions) -> list[Run]:
     return start_panel(judges, user=None, **run_options_from(options))
 
 
-def format_estimate(judge: Judge, options: dict[str, Any]) -> dict[str, Any]:
+def format_estimate(judge: Judge, options: CommandOptions) -> CommandOptions:
     """What a run that may start would take; an amount or a time that is not known is null."""
     check_run_options(judge, **run_options_from(options))
     guess = estimate_run(judge, **run_options_from(options))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from django import forms
+from django.db.models import QuerySet
 from django.http import QueryDict
 
 from evaluations.domain.reviews import RANDOM_SELECTION, SelectionMethod, StratifyBy
@@ -12,6 +13,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.reviews.queues.calibration import MAX_CALIBRATION_ITEMS
 from evaluations.reviews.queues.services import QueueOptions, SamplingOptions
+from evaluations.web.forms import CleanedData
 
 
 class ComparisonIdsField(forms.CharField):
@@ -20,7 +22,7 @@ class ComparisonIdsField(forms.CharField):
     def __init__(self, **options: Any) -> None:
         super().__init__(widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}), **options)
 
-    def clean(self, value: Any) -> list[int]:
+    def clean(self, value: object) -> list[int]:
         given: list[str] = [part for part in re.split(r"[\s,;]+", super().clean(value)) if part]
         wrong = [part for part in given if not (part.isascii() and part.isdecimal() and len(part) < 19)]
         if wrong:
@@ -46,8 +48,8 @@ class CalibrationForm(forms.Form):
         initial=0, min_value=0, max_value=2**53, help_text="The same seed draws the same comparisons again."
     )
 
-    def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or {}
+    def clean(self) -> CleanedData:
+        given: CleanedData = super().clean() or {}
         if not self.errors and bool(given.get("size")) == bool(given.get("comparisons")):
             raise forms.ValidationError("Say either how many are to be drawn, or which ones they are.")
         return given
@@ -142,7 +144,9 @@ class QueueForm(forms.Form):
         help_text="What chance decides here is decided the same way by the same seed.",
     )
 
-    def __init__(self, data: QueryDict | None, *, evaluation: Evaluation, people: Any, name: str = "") -> None:
+    def __init__(
+        self, data: QueryDict | None, *, evaluation: Evaluation, people: QuerySet[User], name: str = ""
+    ) -> None:
         initial = {
             "name": name,
             "strategy": SelectionMethod.RANDOM,
@@ -167,8 +171,8 @@ class QueueForm(forms.Form):
                 "is_drawn": value in RANDOM_SELECTION,
             }
 
-    def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or {}
+    def clean(self) -> CleanedData:
+        given: CleanedData = super().clean() or {}
         if not self.errors and given["who"] != FROM_DEFAULT_QUEUE and not given["people"]:
             self.add_error("people", "Choose at least one person, or have everyone take them from the pool.")
         if not self.errors and given["strategy"] == SelectionMethod.STRATIFIED and not given["strata"]:
