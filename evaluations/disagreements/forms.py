@@ -1,7 +1,6 @@
 """Forms of the disagreement pages."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from django import forms
 
@@ -54,7 +53,7 @@ class DisagreementsForm(forms.Form):
         if not (self.sees_judges and evaluation.settles_judge):
             del self.fields["kind"]
 
-    def offer(self, name: str, rows: Any) -> None:
+    def offer(self, name: str, rows: object) -> None:
         """Fill a filter; one that may not be used is not shown."""
         if rows is None:
             del self.fields[name]
@@ -138,7 +137,7 @@ class CommentForm(forms.Form):
         self.fields["about"].choices = choices  # type: ignore[attr-defined]
 
 
-def clean_or_refuse(form: forms.Form) -> dict[str, Any]:
+def clean_or_refuse(form: forms.Form) -> CleanedData:
     """The cleaned fields; InputRefused with the first error in one sentence."""
     if not form.is_valid():
         name, faults = next(iter(form.errors.items()))

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.texts import replace_unstorable
@@ -128,7 +128,7 @@ def parse_error_body(status: int, text: str, key: str, *, is_known_status: bool 
 # ---- errors inside errors --------------------------------------------------------------------
 
 
-def unwrap_error_objects(given: Any, depth: int = 0) -> Iterator[JsonMapping]:
+def unwrap_error_objects(given: object, depth: int = 0) -> Iterator[JsonMapping]:
     """The objects that say what is wrong, from the outermost to the innermost."""
     if isinstance(given, str):
         given = parse_embedded_object(given)
@@ -157,7 +157,7 @@ def unwrap_error_objects(given: Any, depth: int = 0) -> Iterator[JsonMapping]:
             yield from unwrap_error_objects(inside, depth + 1)
 
 
-def parse_embedded_object(text: str) -> Any:
+def parse_embedded_object(text: str) -> object:
     """The object inside a text, as JSON or as Python prints it; None where there is none."""
     start = text.find("{")
     if start < 0 or len(text) > 4 * MAX_BODY_LENGTH:
@@ -168,7 +168,7 @@ def parse_embedded_object(text: str) -> Any:
         return parse_python_object(text, start)
 
 
-def parse_python_object(text: str, start: int) -> Any:
+def parse_python_object(text: str, start: int) -> object:
     """The longest object that begins here as Python prints one; a gateway may add its own sentence after it."""
     end = len(text)
     for _ in range(MAX_OBJECT_ENDS):
@@ -209,7 +209,7 @@ def text_before_object(message: str) -> str:
     return message[: message.find("{")].strip().removesuffix("-").strip()
 
 
-def fastapi_error_text(fault: Any) -> str:
+def fastapi_error_text(fault: object) -> str:
     """FastAPI gives a list of places and what is wrong there."""
     if not isinstance(fault, Mapping):
         return str(fault)
@@ -236,7 +236,7 @@ def redact_key(text: str, key: str) -> str:
     return text
 
 
-def parse_json_object(text: str) -> Any:
+def parse_json_object(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

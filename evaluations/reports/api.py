@@ -1,7 +1,7 @@
 """The report in the API, with its charts as files."""
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
@@ -117,7 +117,9 @@ def get_report(request: AuthenticatedRequest, slug: str) -> JsonDict:
     form = build_report_form(request, user, evaluation, ("only", "raters", "where") if sees_all else ("only",))
     rules = add_free_filters(form.rules(), request.GET)
     parts = parse_parts(request, can_see_judges(user, evaluation))
-    told: dict[str, Any] = reveal_report(user, evaluation, rules, parts, form.cleaned_data["aspect"] or None).as_json()
+    told: dict[str, object] = reveal_report(
+        user, evaluation, rules, parts, form.cleaned_data["aspect"] or None
+    ).as_json()
     return told
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.db import connection, transaction
 from django.db.models import Max, QuerySet
@@ -170,7 +170,7 @@ class RunAccounts:
     spent: Counter[int] = field(default_factory=Counter)
     released: Counter[int] = field(default_factory=Counter)
 
-    def enter(self, outcome: CallOutcome, row: LockedCall, now: datetime) -> tuple[Any, ...]:
+    def enter(self, outcome: CallOutcome, row: LockedCall, now: datetime) -> tuple[object, ...]:
         """The row of its Attempt, paid for by the run that the call belongs to, or that lost it."""
         held, said, lost = (
             outcome.held,
@@ -217,7 +217,7 @@ def is_billable(outcome: CallOutcome) -> bool:
 # ---- the calls afterwards ------------------------------------------------------------------
 
 
-def resolved_call_row(bout: WorkSession, outcome: CallOutcome, now: datetime) -> tuple[Any, ...]:
+def resolved_call_row(bout: WorkSession, outcome: CallOutcome, now: datetime) -> tuple[object, ...]:
     held = outcome.held
     waits = outcome.state == CallState.PENDING
     step = outcome.next_step or held.step if waits else held.step

@@ -2,7 +2,6 @@
 
 import json
 from argparse import ArgumentParser
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
@@ -28,7 +27,7 @@ class Command(BaseCommand):
         move.add_argument("--cancel", action="store_true", help="ask nothing more")
         parser.add_argument("--budget", metavar="USD", help=f"spend no more than this; “{NO_BUDGET}”: no bound")
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         try:
             run = change_run(options)
         except InputRefused as refused:

@@ -1,7 +1,6 @@
 """``manage.py create_judge SLUG --name … --model …``"""
 
 from argparse import ArgumentParser
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
@@ -81,7 +80,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--max-in-flight", type=int, metavar="N", help="requests at once, a limit of the endpoint")
 
-    def handle(self, *args: object, slug: str, **options: Any) -> None:
+    def handle(self, *args: object, slug: str, **options: object) -> None:
         try:
             judge = create_judge_from_options(slug, options)
         except InputRefused as refused:

@@ -1,7 +1,7 @@
 """``manage.py set_price --endpoint NAME --model MODEL --in USD --out USD``, or ``--list-price``"""
 
 from argparse import ArgumentParser
-from typing import Any, Final
+from typing import Final
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -34,7 +34,7 @@ class Command(BaseCommand):
             "--most-tokens-out", type=int, metavar="N", help="the longest reply, reasoning included (default: unknown)"
         )
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         try:
             for endpoint in endpoints_from_options(options):
                 price = set_price_from_options(endpoint, options)
