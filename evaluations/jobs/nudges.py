@@ -1,7 +1,6 @@
 """Messages that wake a worker: each may be lost or come twice, for the rows say what is to be done."""
 
 from enum import StrEnum
-from functools import partial
 from typing import Final
 
 from celery import current_app
@@ -28,7 +27,11 @@ class WorkerTask(StrEnum):
 
 def nudge(task: WorkerTask, *ids: int, expires: float | None = None) -> None:
     """Wake a worker once the rows are committed. A message that cannot be sent is logged: the sweep sends another."""
-    transaction.on_commit(partial(send_nudge, task, ids, expires), robust=True)
+
+    def send() -> None:  # no partial: of a robust callback that fails, Django logs the name
+        send_nudge(task, ids, expires)
+
+    transaction.on_commit(send, robust=True)
 
 
 def send_nudge(task: WorkerTask, ids: tuple[int, ...], expires: float | None) -> None:

@@ -72,6 +72,7 @@ def state(run: Run, **columns: Any) -> str:
 def test_a_run_is_paused_and_goes_on_and_a_worker_is_told(
     owner: User, run: Run, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
 ) -> None:
+    nudges.clear()  # what began the run
     assert post(owner, "run_pause", run).status_code == 302
     assert state(run) == RunState.PAUSED
     shown = page(owner, run)
@@ -132,6 +133,7 @@ def test_a_budget_that_cannot_be_is_refused_in_one_sentence(owner: User, run: Ru
 def test_a_run_that_was_stopped_says_why_and_goes_on_with_a_larger_budget(
     owner: User, run: Run, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
 ) -> None:
+    nudges.clear()  # what began the run
     state(run, budget=DOLLAR, spent=DOLLAR)
     stop_run(run, "The budget is used up.")
     shown = page(owner, run)
