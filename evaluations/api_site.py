@@ -23,6 +23,8 @@ from evaluations.comparisons import api as comparisons_api
 from evaluations.disagreements import api as disagreements_api
 from evaluations.disagreements.services import ResolvedElsewhere
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonDict
+from evaluations.evaluation_settings import api as evaluation_settings_api
 from evaluations.exports import api as exports_api
 from evaluations.imports import api as imports_api
 from evaluations.imports.columns import api as columns_api
@@ -67,6 +69,7 @@ api.add_decorator(guard_operation, "view")
 API_MODULES = (
     *(
         overview_api,
+        evaluation_settings_api,
         members_api,
         comparisons_api,
         imports_api,
@@ -91,18 +94,18 @@ def handle_problem(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 @api.exception_handler(InputRefused)
-def handle_refusal(request: HttpRequest, error: Any) -> HttpResponse:
+def handle_refusal(request: HttpRequest, error: object) -> HttpResponse:
     code = "changed_elsewhere" if isinstance(error, STALE_VERSION_ERRORS) else "refused"
     return problem_response(request, Problem(code, str(error)))
 
 
 @api.exception_handler(Http404)
-def handle_not_found(request: HttpRequest, error: Any) -> HttpResponse:
+def handle_not_found(request: HttpRequest, error: object) -> HttpResponse:
     return problem_response(request, Problem("not_found", DEFAULT_DETAILS["not_found"]))
 
 
 @api.exception_handler(PermissionDenied)
-def handle_forbidden(request: HttpRequest, error: Any) -> HttpResponse:
+def handle_forbidden(request: HttpRequest, error: object) -> HttpResponse:
     return problem_response(request, Problem("forbidden", str(error) or DEFAULT_DETAILS["forbidden"]))
 
 
@@ -160,8 +163,8 @@ def openapi_json() -> str:
     return json.dumps(build_openapi(), ensure_ascii=False)
 
 
-def build_openapi() -> dict[str, Any]:
-    made: dict[str, Any] = deepcopy(dict(api.get_openapi_schema(path_prefix="/api/v1/")))
+def build_openapi() -> JsonDict:
+    made: JsonDict = deepcopy(dict(api.get_openapi_schema(path_prefix="/api/v1/")))
     components = made["components"]
     components["schemas"]["ProblemAnswer"] = ProblemOut.json_schema()
     components["schemas"].update(components["schemas"]["ProblemAnswer"].pop("$defs", {}))
@@ -178,13 +181,13 @@ def build_openapi() -> dict[str, Any]:
     return made
 
 
-def lift_definitions(schema: dict[str, Any]) -> dict[str, Any]:
+def lift_definitions(schema: JsonDict) -> JsonDict:
     text = json.dumps(schema).replace("#/$defs/", "#/components/schemas/")
-    read: dict[str, Any] = json.loads(text)
+    read: JsonDict = json.loads(text)
     return read
 
 
-def describe_problem(status: int) -> dict[str, Any]:
+def describe_problem(status: int) -> JsonDict:
     codes = [code for code, kind in PROBLEM_KINDS.items() if kind.status == status]
     kinds = "; ".join(f"`{code}`: {PROBLEM_KINDS[code].title.lower()}" for code in codes)
     schema = {"$ref": "#/components/schemas/ProblemAnswer"}
@@ -200,7 +203,7 @@ def describe_problem(status: int) -> dict[str, Any]:
     return {"description": kinds, "content": {PROBLEM_TYPE: {"schema": schema, "example": example}}}
 
 
-def complete_operation(method: str, operation: dict[str, Any]) -> None:
+def complete_operation(method: str, operation: JsonDict) -> None:
     """What all operations have in common: problems, the scope in words, the key to repeat a write by."""
     scope = operation["x-scope"]
     operation["description"] = f"{operation.get('description', '')}\n\nScope: `{scope}`.".strip()

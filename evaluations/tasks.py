@@ -1,12 +1,11 @@
 """Celery tasks, each of which takes ids and makes one service call."""
 
 import threading
-from typing import Any, Final
+from typing import Final
 
-from celery import current_app, shared_task
+from celery import shared_task
 from celery.contrib.django.task import DjangoTask
 from django.conf import settings
-from django.db import transaction
 
 from evaluations import rendered_texts
 from evaluations.api.idempotency import drop_old_answers
@@ -18,6 +17,7 @@ from evaluations.exports.services import remove_files_left_over
 from evaluations.imports import storage, undo
 from evaluations.imports.source_files import remove_stale_uploads
 from evaluations.jobs.kinds import JobClaim
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.jobs.runner import work_on_now
 from evaluations.jobs.sweeper import site_lease, sweep_jobs
 from evaluations.judges.calls import reply_reparse
@@ -47,7 +47,6 @@ from evaluations.webhooks.messages import create_due_messages
 SWEEP_SECONDS = 10
 # How long other workers leave the sweep to one that was killed at it.
 SWEEP_LEASE_SECONDS: Final = 20
-BROKER_SECONDS: Final = 5
 SLOTS_AT_ONCE: Final = 500
 
 # A message that comes to a process which is at that run already goes on to another, so often.
@@ -62,15 +61,6 @@ JOB_MODULES: Final = (
 # Which task of this process is at which run: a second message for a run adds nothing to it.
 RUNS_AT_WORK: dict[int, object] = {}
 RUNS_AT_WORK_LOCK = threading.Lock()
-
-
-def send_task(task: "DjangoTask[..., None]", *ids: int, **options: Any) -> None:
-    """Send the message once the rows are committed. One that cannot be sent is logged: the sweep sends another."""
-
-    def send() -> None:
-        task.apply_async(ids, **options)
-
-    transaction.on_commit(send, robust=True)
 
 
 def enter_run(run_id: int, comer: object) -> bool:
@@ -97,7 +87,7 @@ def work_run(run_id: int, passed_on: int = 0) -> None:
 
     def hand_over() -> None:
         leave_run(run_id, me)
-        send_task(work_run, run_id)
+        nudge(WorkerTask.WORK_RUN, run_id)
 
     if enter_run(run_id, me):
         try:
@@ -106,7 +96,7 @@ def work_run(run_id: int, passed_on: int = 0) -> None:
         finally:
             leave_run(run_id, me)
     elif passed_on < MAX_HANDOVERS and Worker.objects.alive().count() > 1:
-        send_task(work_run, run_id, passed_on + 1, countdown=0, expires=SWEEP_SECONDS)
+        nudge(WorkerTask.WORK_RUN, run_id, passed_on + 1, expires=SWEEP_SECONDS)
 
 
 def plan_run(run_id: int) -> None:
@@ -137,12 +127,6 @@ def look_for_local_server() -> None:
     refresh_local_server(settings.OLLAMA_URL)
 
 
-def reach_broker() -> None:
-    """Raise the broker's error if it does not answer within some seconds."""
-    with current_app.connection_for_write() as broker:
-        broker.ensure_connection(max_retries=1, timeout=BROKER_SECONDS)
-
-
 @shared_task(base=DjangoTask)
 def sweep() -> None:
     """Put back what a killed worker held, end what has ended, and wake what waits: one worker at a time."""
@@ -158,10 +142,10 @@ def sweep_all() -> None:
     cancel_waiting_calls(seconds=SWEEP_SECONDS)
     finish_ended_runs()
     for run_id in find_idle_runs():
-        send_task(work_run, run_id, expires=SWEEP_SECONDS)
+        nudge(WorkerTask.WORK_RUN, run_id, expires=SWEEP_SECONDS)
     for run_id in find_runs_to_join():
         for _ in range(list_idle_workers()):
-            send_task(work_run, run_id, expires=SWEEP_SECONDS)
+            nudge(WorkerTask.WORK_RUN, run_id, expires=SWEEP_SECONDS)
     sweep_jobs(expires=SWEEP_SECONDS)
     remove_files_left_over()
     delete_outdated_renderings()

@@ -1,6 +1,6 @@
-"""What a person may see of what others chose."""
+"""What a person may see of what others chose; who was shown it is on record from here on."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -19,6 +19,7 @@ from evaluations.models.users import Membership, User
 from evaluations.models.verdicts import Adjudication, Comment, Review, Score, Verdict
 from evaluations.verdicts.score_choices import load_imported_preferences
 from evaluations.verdicts.vote_counts import find_judges_that_scored
+from evaluations.verdicts.vote_table import VoteTable, build_vote_table
 
 
 def was_revealed(review: Review) -> bool:
@@ -106,6 +107,38 @@ def has_seen_verdicts(user: User, comparison: Comparison) -> bool:
     )
 
 
+def reveal_vote_table(user: User, comparison: Comparison) -> VoteTable | None:
+    """What everyone chose on it, for a person who now counts as having seen it; None before they may see it."""
+    return reveal_visible_vote_table(user, comparison) if can_see_verdicts(user, comparison) else None
+
+
+def reveal_visible_vote_table(user: User, comparison: Comparison) -> VoteTable:
+    """The same of one of `visible_comparisons`."""
+    reveal_comparisons(user, comparison.evaluation, [comparison])
+    return build_vote_table(comparison, with_judges=can_see_judges(user, comparison.evaluation))
+
+
+def reveal_comparisons(user: User, evaluation: Evaluation, comparisons: Sequence[Comparison]) -> Sequence[Comparison]:
+    """These comparisons, on each of which this person now counts as having seen what others chose."""
+    record_disclosure(user, evaluation, comparisons, judges=can_see_judges(user, evaluation))
+    return comparisons
+
+
+def reveal_call(user: User, call: Call) -> list[Comparison]:
+    """The comparisons that a call's answer says something about: one, or all those of the response.
+
+    Whoever opens the call has seen what the judge chose on them, a test call included.
+    """
+    about = (
+        Q(pk=call.comparison_id)
+        if call.comparison_id is not None
+        else Q(response_a=call.response_id) | Q(response_b=call.response_id)
+    )
+    comparisons = list(Comparison.objects.filter(about))
+    record_disclosure(user, call.judge.evaluation, comparisons, tests=True)
+    return comparisons
+
+
 def record_disclosure(
     user: User,
     evaluation: Evaluation,
@@ -117,8 +150,10 @@ def record_disclosure(
     """Record that this person saw what others chose on these comparisons, and what judges chose if ``judges``.
 
     ``tests``: what a judge answered in a test, which a call's own page shows. Once is enough: a review that they save
-    later is not blind, and one that they undo keeps its first choices.
+    later is not blind, and one that they undo keeps its first choices. Who never reviews needs no record.
     """
+    if not is_allowed(user, Action.REVIEW, evaluation):
+        return
     shown = {comparison.pk: comparison for comparison in comparisons}
     new = find_judged_by_others(user, shown.values(), judges=judges) | (
         find_with_test_calls(shown.values()) if tests else set()

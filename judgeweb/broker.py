@@ -45,7 +45,7 @@ def take(path: Path) -> bytes | None:
 class Channel(filesystem.Channel):
     """Kombu's, with messages and tables of queues that are whole or not there."""
 
-    def _put(self, queue: str, payload: Any, **options: Any) -> None:  # type: ignore[override]
+    def _put(self, queue: str, payload: object, **options: object) -> None:  # type: ignore[override]
         path = Path(self.data_folder_out, f"{time.monotonic_ns() // 1_000_000}_{uuid.uuid4()}.{queue}.msg")
         write_whole(path, payload)
 

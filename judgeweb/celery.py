@@ -2,7 +2,7 @@
 
 import os
 import threading
-from typing import Any, Final
+from typing import Final
 
 from celery import Celery
 from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
@@ -32,7 +32,7 @@ app.conf.beat_schedule = {
 
 
 @worker_ready.connect
-def start_work(**told: Any) -> None:
+def start_work(**told: object) -> None:
     """What an earlier worker left is swept at once, not only when the timer comes round; so is looking round."""
     from evaluations.tasks import look_for_local_server, sweep  # noqa: PLC0415 - Django is set up only now
 
@@ -42,7 +42,7 @@ def start_work(**told: Any) -> None:
 
 
 @worker_shutting_down.connect
-def stop_work(**told: Any) -> None:
+def stop_work(**told: object) -> None:
     """Asked to stop: what is in flight is waited for, and nothing more is begun."""
     from evaluations.models.transactions import PROCESS_STOPPING  # noqa: PLC0415 - Django is set up only now
 
@@ -50,7 +50,7 @@ def stop_work(**told: Any) -> None:
 
 
 @worker_shutdown.connect
-def take_leave(**told: Any) -> None:
+def take_leave(**told: object) -> None:
     """Nothing is in flight any more: the others hear of it before this process is gone."""
     if HEART.is_alive():
         HEART.join(LEAVE_SECONDS)

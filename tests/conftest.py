@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from django.test import Client
 from hypothesis import settings
 
 from evaluations.evaluation_settings.services import change_evaluation
+from evaluations.jobs.nudges import WorkerTask
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from tests.factories.evaluations import make_evaluation, restart_numbers
@@ -176,14 +178,22 @@ def job_messages(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sent
 
 
-@pytest.fixture
-def nudged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """The runs that are sent to workers, instead of sending them."""
-    from evaluations.tasks import work_run
-
-    sent: list[tuple[int, ...]] = []
-    monkeypatch.setattr(work_run, "apply_async", lambda ids, **options: sent.append(ids))
+@pytest.fixture(autouse=True)
+def nudges(monkeypatch: pytest.MonkeyPatch) -> list[tuple[WorkerTask, tuple[int, ...]]]:
+    """What would be sent to workers: no test in this process reaches a broker."""
+    sent: list[tuple[WorkerTask, tuple[int, ...]]] = []
+    monkeypatch.setattr("evaluations.jobs.nudges.send_nudge", lambda task, ids, expires: sent.append((task, ids)))
     return sent
+
+
+@pytest.fixture
+def nudged_at_once(
+    monkeypatch: pytest.MonkeyPatch, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
+) -> list[tuple[WorkerTask, tuple[int, ...]]]:
+    """The same without waiting for the commit, for tests whose transaction is rolled back."""
+    at_once = SimpleNamespace(on_commit=lambda send, robust: send())
+    monkeypatch.setattr("evaluations.jobs.nudges.transaction", at_once)
+    return nudges
 
 
 @pytest.fixture

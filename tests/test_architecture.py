@@ -8,6 +8,8 @@ from typing import Final
 
 import pytest
 
+from evaluations.jobs.nudges import WorkerTask
+
 PACKAGE: Final = Path(__file__).parent.parent / "evaluations"
 
 # From the bottom up: a package imports only from layers below its own.
@@ -19,7 +21,8 @@ LAYERS: Final[tuple[set[str], ...]] = (
     {"audit", "access", "rendered_texts", "templatetags"},
     {"verdicts", "jobs"},
     {"visibility"},
-    {"web", "api"},
+    {"web"},
+    {"api"},
 )
 PURE: Final = set().union(*LAYERS[:3])  # know neither Django nor the database
 FEATURES: Final = {
@@ -55,6 +58,17 @@ OVER_FEATURES: Final = {"overview", "examples", "operations", "management", "tas
 # What collects the pages and endpoints. Nothing else imports a page, a form or an endpoint of another package.
 COLLECTORS: Final = {"urls", "api_site", "api_urls", "context_processors"}
 DOORS: Final = {"views", "forms", "api", "urls"}
+# What shows the choices of others, and the functions that record that a person saw them and give them out.
+UNRECORDED_READS: Final = {
+    "build_vote_table": "reveal_vote_table",
+    "find_comparisons": "reveal_found_comparisons",
+    "find_comparisons_in_cell": "reveal_comparisons_in_cell",
+    "find_disagreements": "reveal_disagreements",
+    "get_disagreements": "reveal_disagreements",
+    "get_full_report": "reveal_report",
+    "build_report": "reveal_report",
+    "record_disclosure": "a reveal_… of evaluations.visibility",
+}
 # Third-party packages that only some of ours may import.
 ONLY_IMPORTED_BY: Final = {
     "openai": {"llm"},
@@ -139,6 +153,27 @@ def test_a_module_imports_only_what_its_package_may_use(module: str) -> None:
             assert package in allowed, f"{module} imports {imported}"
         if imported.split(".")[0] in ("django", "judgeweb"):
             assert package not in PURE, f"{module} imports {imported}"
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if DOORS & set(module.split(".")[2:])])
+def test_a_page_or_endpoint_gets_the_choices_of_others_only_with_a_record(module: str) -> None:
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        name = node.name if isinstance(node, ast.alias) else getattr(node, "attr", "")
+        assert name not in UNRECORDED_READS, f"{module}: {name} leaves no record, use {UNRECORDED_READS[name]}"
+
+
+def test_nobody_imports_the_tasks_but_the_worker() -> None:
+    """Whoever nudges a worker names the task: its module sees nearly everything."""
+    assert [module for module, path in MODULES.items() if "evaluations.tasks" in imports_of(path)] == []
+
+
+def test_every_task_that_is_nudged_by_its_name_is_there() -> None:
+    defined = {
+        node.name
+        for node in ast.parse(MODULES["evaluations.tasks"].read_text()).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert {task.rpartition(".")[2] for task in WorkerTask} <= defined
 
 
 def test_the_arrows_between_features_have_no_cycle_and_each_is_used() -> None:

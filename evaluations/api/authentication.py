@@ -11,7 +11,7 @@ from ninja.security import HttpBearer
 
 from evaluations.api.problems import Problem
 from evaluations.domain.roles import Scope
-from evaluations.models.users import ApiToken, User, hash_token
+from evaluations.models.users import ApiToken, hash_token
 
 WINDOW_SECONDS: Final = 60
 
@@ -107,8 +107,3 @@ def rate_limit_headers(allowance: RequestAllowance) -> dict[str, str]:
         "RateLimit-Remaining": str(max(allowance.left, 0)),
         "RateLimit-Reset": str(allowance.seconds),
     }
-
-
-def token_user(request: HttpRequest) -> User:
-    token: ApiToken = request.auth  # type: ignore[attr-defined]
-    return token.user

@@ -31,7 +31,7 @@ def raise_form_errors(errors: Mapping[str, Any], where: str = "body") -> None:
     raise Problem("invalid", f"{faults[0].message} Nothing was done.", faults=faults)
 
 
-def refuse_unknown_filters(given: Mapping[str, Any], form: forms.BaseForm, besides: tuple[str, ...] = ()) -> None:
+def refuse_unknown_filters(given: Mapping[str, object], form: forms.BaseForm, besides: tuple[str, ...] = ()) -> None:
     """A filter that is not known, or that this person may not use, would silently find something else."""
     unknown = sorted(set(given) - set(form.fields) - set(besides))
     if unknown:

@@ -1,9 +1,9 @@
 """The router of API operations, which checks token, scope and idempotency key."""
 
-import tempfile
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final, TypeVar
+from tempfile import SpooledTemporaryFile
+from typing import Final, TypedDict, TypeVar, Unpack
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -17,13 +17,14 @@ from evaluations.api.authentication import (
     rate_limit_headers,
     refuse_other_evaluation,
     require_scope,
-    token_user,
 )
 from evaluations.api.idempotency import KEY_HEADER, run_once
 from evaluations.api.parser import refuse_unstorable_address
 from evaluations.api.problems import Problem
 from evaluations.audit.events import act_with_token
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.roles import Scope
+from evaluations.web.requests import ApiRequest
 
 JSON_TYPE: Final = "application/json"
 FORM_TYPE: Final = "multipart/form-data"
@@ -32,31 +33,54 @@ SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 SPOOL_BLOCK_BYTES: Final = 1024 * 1024
 SPOOL_MEMORY_BYTES: Final = 1024 * 1024
 
-ApiView = TypeVar("ApiView", bound=Callable[..., Any])
+ApiView = TypeVar("ApiView", bound=Callable[..., object])
+
+
+class OperationOptions(TypedDict, total=False):
+    """``takes``: the kind of its body. ``keeps``: whether its answer may be kept, holding no secret.
+
+    ``needs``: what the person must be allowed to in the evaluation before a long body is so much as read.
+    ``site_wide``: open to tokens that are tied to one evaluation, though its address names none. ``extra``: what the
+    OpenAPI document says of it besides.
+    """
+
+    takes: str
+    site_wide: bool
+    keeps: bool
+    needs: Action
+    extra: JsonDict
 
 
 class OperationRouter(Router):
     """A router whose operations say their scope. The name of the function is the stable id of the operation."""
 
-    def get_one(self, path: str, scope: Scope, answer: Any, **more: Any) -> Callable[[ApiView], ApiView]:
+    def get_one(
+        self, path: str, scope: Scope, answer: object, **more: Unpack[OperationOptions]
+    ) -> Callable[[ApiView], ApiView]:
         return self.operation("GET", path, scope, {200: answer}, **more)
 
     def make(
-        self, path: str, scope: Scope, answer: Any, status: int = 201, **more: Any
+        self, path: str, scope: Scope, answer: object, status: int = 201, **more: Unpack[OperationOptions]
     ) -> Callable[[ApiView], ApiView]:
         return self.operation("POST", path, scope, {status: answer}, **more)
 
-    def do(self, path: str, scope: Scope, answer: Any, **more: Any) -> Callable[[ApiView], ApiView]:
+    def do(
+        self, path: str, scope: Scope, answer: object, **more: Unpack[OperationOptions]
+    ) -> Callable[[ApiView], ApiView]:
         """A step on something that is there already."""
         return self.operation("POST", path, scope, {200: answer}, **more)
 
-    def change(self, path: str, scope: Scope, answer: Any, **more: Any) -> Callable[[ApiView], ApiView]:
+    def change(
+        self, path: str, scope: Scope, answer: object, **more: Unpack[OperationOptions]
+    ) -> Callable[[ApiView], ApiView]:
         return self.operation("PATCH", path, scope, {200: answer}, **more)
 
-    def set(self, path: str, scope: Scope, answer: Any, **more: Any) -> Callable[[ApiView], ApiView]:
+    def set(
+        self, path: str, scope: Scope, answer: object, **more: Unpack[OperationOptions]
+    ) -> Callable[[ApiView], ApiView]:
         return self.operation("PUT", path, scope, {200: answer}, **more)
 
-    def remove(self, path: str, scope: Scope, **more: Any) -> Callable[[ApiView], ApiView]:
+    def remove(self, path: str, scope: Scope, **more: Unpack[OperationOptions]) -> Callable[[ApiView], ApiView]:
         return self.operation("DELETE", path, scope, {204: None}, **more)
 
     def operation(
@@ -64,19 +88,14 @@ class OperationRouter(Router):
         method: str,
         path: str,
         scope: Scope,
-        answers: dict[int, Any],
+        answers: dict[int, object],
         *,
         takes: str = JSON_TYPE,
         site_wide: bool = False,
         keeps: bool = True,
         needs: Action = Action.LOOK,
-        extra: dict[str, Any] | None = None,
+        extra: JsonDict | None = None,
     ) -> Callable[[ApiView], ApiView]:
-        """``takes``: the kind of its body. ``keeps``: whether its answer may be kept, holding no secret.
-
-        ``needs``: what the person must be allowed to in the evaluation before a long body is so much as read.
-        ``site_wide``: open to tokens that are tied to one evaluation, though its address names none.
-        """
 
         def added(view: ApiView) -> ApiView:
             view.__dict__.update(scope=scope, takes=takes, site_wide=site_wide, keeps=keeps, needs=needs)
@@ -100,7 +119,7 @@ def guard_operation(run: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
     view = operation.view_func.__dict__
 
     @wraps(run)
-    def answered(request: HttpRequest, **path: Any) -> HttpResponseBase:
+    def answered(request: ApiRequest, **path: str) -> HttpResponseBase:
         allowance = None
         try:
             refuse_unstorable_address(request)
@@ -108,8 +127,7 @@ def guard_operation(run: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
             require_scope(token, view["scope"])
             if not (view["site_wide"] and "slug" not in path):
                 refuse_other_evaluation(token, path.get("slug"))
-            request.auth = token  # type: ignore[attr-defined]
-            request.user = token.user
+            request.auth, request.user = token, token.user
             with act_with_token(token):
                 answer = run_write(request, lambda: run(request, **path), view, path.get("slug"))
         except Exception as error:  # noqa: BLE001 - ninja's own way: what is no problem is raised again there
@@ -122,17 +140,17 @@ def guard_operation(run: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
 
 
 def run_write(
-    request: HttpRequest, run: Callable[[], HttpResponseBase], view: dict[str, Any], slug: str | None
+    request: ApiRequest, run: Callable[[], HttpResponseBase], view: JsonMapping, slug: str | None
 ) -> HttpResponseBase:
     """Run a write after checking permission and media type, once per idempotency key."""
     if request.method in SAFE_METHODS:
         return run()
     refuse_media_type(request, view["takes"])
     if slug is not None and (BYTES_TYPE in view["takes"] or KEY_HEADER in request.headers):
-        require_evaluation(token_user(request), slug, view["needs"])
+        require_evaluation(request.user, slug, view["needs"])
     if BYTES_TYPE in view["takes"] and request.content_type == BYTES_TYPE:
         request.spooled = spool_body(request)  # type: ignore[attr-defined]
-    return run_once(request, request.auth, run) if view["keeps"] else run()  # type: ignore[attr-defined]
+    return run_once(request, request.auth, run) if view["keeps"] else run()
 
 
 def refuse_media_type(request: HttpRequest, takes: str) -> None:
@@ -143,9 +161,9 @@ def refuse_media_type(request: HttpRequest, takes: str) -> None:
         )
 
 
-def spool_body(request: HttpRequest) -> Any:
+def spool_body(request: HttpRequest) -> SpooledTemporaryFile[bytes]:
     """A body that is a file: in memory while it is short, on disk when it is not, and never larger than an upload."""
-    file = tempfile.SpooledTemporaryFile(max_size=SPOOL_MEMORY_BYTES)  # noqa: SIM115 - closed with the request
+    file = SpooledTemporaryFile(max_size=SPOOL_MEMORY_BYTES)  # noqa: SIM115 - closed with the request
     request._files_to_close = [file]  # type: ignore[attr-defined]
     size = 0
     while block := request.read(SPOOL_BLOCK_BYTES):

@@ -1,18 +1,19 @@
 """A strict JSON parser that refuses what no column can hold."""
 
 import json
-from typing import Any, cast
+from typing import cast
 
 from django.http import HttpRequest
 from ninja.parser import Parser
 
 from evaluations.api.problems import Problem
+from evaluations.domain.json_values import JsonDict
 
 
 class StrictParser(Parser):
     """No NaN, no infinity, no NUL and no half of a character: databases take none of these."""
 
-    def parse_body(self, request: HttpRequest) -> dict[str, Any]:
+    def parse_body(self, request: HttpRequest) -> dict[str, object]:
         try:
             text = request.body.decode()
             read = json.loads(text, parse_constant=refuse_nan_constant)
@@ -20,7 +21,7 @@ class StrictParser(Parser):
             raise UnreadableRequest(f"The body is not JSON: {str(error)[:200]}. Nothing was done.") from error
         if "\\u" in text or "\x00" in text:
             refuse_unstorable_texts(read)
-        return cast("dict[str, Any]", read)
+        return cast("JsonDict", read)
 
 
 class UnreadableRequest(Exception):
@@ -31,7 +32,7 @@ def refuse_nan_constant(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
 
-def refuse_unstorable_texts(value: Any) -> None:
+def refuse_unstorable_texts(value: object) -> None:
     waiting = [value]
     while waiting:
         one = waiting.pop()

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from django.http import HttpRequest, JsonResponse
+
+from evaluations.domain.json_values import JsonDict
 
 PROBLEM_TYPE: Final = "application/problem+json"
 
@@ -76,7 +78,7 @@ class Problem(Exception):
 
 def problem_response(request: HttpRequest, problem: Problem) -> JsonResponse:
     kind = PROBLEM_KINDS[problem.code]
-    body: dict[str, Any] = {
+    body: JsonDict = {
         "type": f"urn:judgeweb:problem:{problem.code}",
         "title": kind.title,
         "status": kind.status,

@@ -27,7 +27,7 @@ def serialize_optional_person(user: User | None) -> PersonOut | None:
     return serialize_person(user) if user else None
 
 
-def serialize_messages(messages: Iterable[Mapping[str, Any]]) -> list[MessageOut]:
+def serialize_messages(messages: Iterable[Mapping[str, object]]) -> list[MessageOut]:
     """Chat messages; content in parts is passed on unchanged in ``more``."""
     return [serialize_message(message) for message in messages]
 

@@ -1,13 +1,13 @@
 """The activity log: each change writes one event in its own transaction."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 from django.db import models
 
 from evaluations.audit.outbox import announce_event
+from evaluations.domain.json_values import JsonMapping
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.users import ApiToken, User
 
@@ -31,8 +31,8 @@ def record_event(
     *,
     user: User | None,
     evaluation: Evaluation | None,
-    before: Mapping[str, Any] | None = None,
-    after: Mapping[str, Any] | None = None,
+    before: JsonMapping | None = None,
+    after: JsonMapping | None = None,
 ) -> Event:
     """Write one Event in the transaction of the change, with its announcement to webhooks."""
     announce_event(verb, about, evaluation)

@@ -18,6 +18,7 @@ from evaluations.backups.sql import open_snapshot
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.events import DOWNLOADED
 from evaluations.domain.files import BACKUP_FORMAT_NAME, ExportState, ImportState
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import OPEN_BATCH_STATES, RunState
 from evaluations.formats.zip_stream import stream_zip
 from evaluations.models.comparisons import (
@@ -182,7 +183,7 @@ class BackupReferences:
 
     people: set[int] = field(default_factory=set)
     endpoints: set[int] = field(default_factory=set)
-    tables: dict[str, Any] = field(default_factory=dict)
+    tables: dict[str, object] = field(default_factory=dict)
 
 
 def build_backup(evaluation: Evaluation) -> Iterator[bytes]:
@@ -210,7 +211,7 @@ def refuse_if_busy(evaluation: Evaluation) -> None:
         raise InputRefused("A batch of a run has not come back yet: wait for it, then back up.")
 
 
-def save_tables(evaluation: Evaluation, folder: Path, noted: RowsRead) -> dict[str, Any]:
+def save_tables(evaluation: Evaluation, folder: Path, noted: RowsRead) -> dict[str, object]:
     """Each table into a file of the folder. Returns the manifest."""
     gathered = BackupReferences()
     for table in BACKUP_TABLES:
@@ -238,11 +239,11 @@ def get_newest_migration() -> str:
     return applied.values_list("name", flat=True).first() or ""
 
 
-def serialize_column(row: Evaluation, column: str) -> Any:
+def serialize_column(row: Evaluation, column: str) -> object:
     return serialize_value(getattr(row, column))
 
 
-def serialize_value(value: Any) -> Any:
+def serialize_value(value: object) -> object:
     return json.loads(json.dumps(value, cls=ExactEncoder))
 
 
@@ -282,22 +283,22 @@ class ExactEncoder(DjangoJSONEncoder):
         return o.isoformat() if hasattr(o, "isoformat") else super().default(o)
 
 
-def find_reference_positions(table: BackupTable, model: type[Any]) -> list[int]:
+def find_reference_positions(table: BackupTable, model: type[object]) -> list[int]:
     return [place for place, other in list_references(table) if other is model and other is not table.model]
 
 
-def serialize_people(ids: set[int]) -> dict[str, Any]:
+def serialize_people(ids: set[int]) -> dict[str, object]:
     """Names only: passwords are never included."""
     found = User.objects.filter(pk__in=ids).order_by("pk").values_list("pk", "username", "display_name")
     return {str(pk): {"username": username, "display_name": name} for pk, username, name in found}
 
 
-def serialize_endpoints(ids: set[int]) -> dict[str, Any]:
+def serialize_endpoints(ids: set[int]) -> dict[str, object]:
     """Addresses, limits and prices; of a key the name of its variable, never the key."""
     return {str(one.pk): serialize_endpoint(one) for one in Endpoint.objects.filter(pk__in=ids).order_by("pk")}
 
 
-def serialize_endpoint(endpoint: Endpoint) -> dict[str, Any]:
+def serialize_endpoint(endpoint: Endpoint) -> dict[str, object]:
     columns = (
         *("name", "base_url", "key_variable", "max_in_flight", "requests_per_minute", "tokens_per_minute"),
         *("dialect", "timeout_seconds", "extra_headers", "extra_query", "extra_body"),
@@ -311,7 +312,7 @@ def serialize_endpoint(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def iterate_archive_entries(
-    evaluation: Evaluation, folder: Path, manifest: dict[str, Any]
+    evaluation: Evaluation, folder: Path, manifest: JsonDict
 ) -> Iterator[tuple[str, Path | bytes]]:
     """The files of the archive, the manifest first, since restoring reads it first."""
     uploads = list(iterate_uploads(evaluation))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeAlias
 from uuid import UUID
 
 from django.core.exceptions import SuspiciousFileOperation
@@ -17,6 +17,7 @@ from evaluations.backups.selectors import BACKUP_TABLES, BackupTable, list_refer
 from evaluations.backups.sql import reserve_id_range
 from evaluations.comparisons.search.services import schedule_indexing
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.roles import Role
 from evaluations.llm.request_extras import check_extra_body, check_extra_headers, check_extra_query
 from evaluations.members.services import set_role
@@ -33,7 +34,7 @@ from evaluations.net.addresses import check_base_url, check_key_variable
 from evaluations.verdicts.label_updates import recount_labels_later
 
 
-def match_accounts(people: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...], dict[int, int]]:
+def match_accounts(people: JsonMapping) -> tuple[tuple[str, ...], tuple[str, ...], dict[int, int]]:
     """Names of existing accounts, names of new accounts, account ids by their id in the backup."""
     names = {one["username"] for one in people.values()}
     known = dict(User.objects.filter(username__in=names).values_list("username", "pk"))
@@ -50,7 +51,7 @@ def match_accounts(people: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[st
     return tuple(sorted(names - set(made))), tuple(sorted(made)), ids
 
 
-def match_endpoints(endpoints: Mapping[str, Any]) -> dict[int, int]:
+def match_endpoints(endpoints: JsonMapping) -> dict[int, int]:
     """Endpoint ids by their id in the backup: one with the same URL and key variable, else a new one."""
     ids = {}
     for pk, told in endpoints.items():
@@ -61,7 +62,7 @@ def match_endpoints(endpoints: Mapping[str, Any]) -> dict[int, int]:
     return ids
 
 
-def create_restored_endpoint(told: Mapping[str, Any]) -> Endpoint:
+def create_restored_endpoint(told: JsonMapping) -> Endpoint:
     columns = {name: value for name, value in told.items() if name not in ("name", "prices")}
     columns |= {
         "base_url": check_base_url(told["base_url"]),
@@ -204,7 +205,7 @@ def refuse_unusable_slug(slug: str) -> None:
 # ---- the evaluation itself -------------------------------------------------------------------
 
 
-def create_restored_evaluation(told: Mapping[str, Any], slug: str) -> Evaluation:
+def create_restored_evaluation(told: JsonMapping, slug: str) -> Evaluation:
     """The row itself; what it refers to is stored after it."""
     columns = {
         field.attname: parse_column_value(field, told[field.attname])
@@ -241,7 +242,7 @@ def restore_table(backup: BackupArchive, table: BackupTable, moved: IdMap) -> in
     added = tuple(field.get_default() for field in missing)
     names = (*columns, *(field.column for field in missing))
     mend = REMAPPERS.get(table.model)
-    rows: list[list[Any]] = []
+    rows: list[StoredRow] = []
     stored = 0
     for line in lines:
         row = [
@@ -271,6 +272,9 @@ def map_reference(
         ) from None
 
 
+# The values of one row of a backup, in the order of its columns.
+StoredRow: TypeAlias = list[Any]
+
 ValueReader = Callable[[Any], Any]
 
 
@@ -289,7 +293,7 @@ def parse_column_value(field: "models.Field[Any, Any]", value: Any) -> Any:
 # ---- ids that stand inside JSON --------------------------------------------------------------
 
 
-def remap_run(row: list[Any], columns: list[str], moved: IdMap) -> None:
+def remap_run(row: StoredRow, columns: list[str], moved: IdMap) -> None:
     """Map the ids in a test call's filters, without the position of an interrupted plan."""
     place = columns.index("filters")
     told = dict(row[place])
@@ -300,36 +304,36 @@ def remap_run(row: list[Any], columns: list[str], moved: IdMap) -> None:
     row[place] = told
 
 
-def remap_comparison(row: list[Any], columns: list[str], moved: IdMap) -> None:
+def remap_comparison(row: StoredRow, columns: list[str], moved: IdMap) -> None:
     """The candidates of its responses, which it repeats as plain numbers."""
     for column in ("candidate_a", "candidate_b"):
         if column in columns:
             row[columns.index(column)] += moved.distances[Candidate]
 
 
-def remap_import(row: list[Any], columns: list[str], moved: IdMap) -> None:
+def remap_import(row: StoredRow, columns: list[str], moved: IdMap) -> None:
     """What only an import needs that is not done yet."""
     place = columns.index("summary")
     row[place] = {name: value for name, value in row[place].items() if name not in ("made", "paired")}
     row[columns.index("file")] = ""
 
 
-def remap_saved_filter(row: list[Any], columns: list[str], moved: IdMap) -> None:
+def remap_saved_filter(row: StoredRow, columns: list[str], moved: IdMap) -> None:
     place = columns.index("filter")
     row[place] = remap_import_filter(row[place], moved)
 
 
-def remap_export(row: list[Any], columns: list[str], moved: IdMap) -> None:
+def remap_export(row: StoredRow, columns: list[str], moved: IdMap) -> None:
     place = columns.index("filters")
     if "filter" in row[place]:
         row[place] = {**row[place], "filter": remap_import_filter(row[place]["filter"], moved)}
 
 
-def remap_import_filter(told: Mapping[str, Any], moved: IdMap) -> dict[str, Any]:
+def remap_import_filter(told: JsonMapping, moved: IdMap) -> JsonDict:
     return {name: moved.id_of(Import, value) if name == "import" else value for name, value in told.items()}
 
 
-def remap_event(row: list[Any], columns: list[str], moved: IdMap) -> None:
+def remap_event(row: StoredRow, columns: list[str], moved: IdMap) -> None:
     """Map the id of the object that the event is about; None if that object is not part of the backup."""
     place, kind = columns.index("object_id"), row[columns.index("object_type")]
     model = {table.name: table.model for table in BACKUP_TABLES}.get(kind)
@@ -343,7 +347,7 @@ def remap_event(row: list[Any], columns: list[str], moved: IdMap) -> None:
         row[place] = None
 
 
-REMAPPERS: Final[Mapping[type[models.Model], Callable[[list[Any], list[str], IdMap], None]]] = {
+REMAPPERS: Final[Mapping[type[models.Model], Callable[[StoredRow, list[str], IdMap], None]]] = {
     Comparison: remap_comparison,
     Run: remap_run,
     Import: remap_import,

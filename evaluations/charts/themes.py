@@ -1,10 +1,13 @@
 """How charts look: in the page's own colors on a page, in fixed colors on paper."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-Json = dict[str, Any]
+from evaluations.domain.json_values import JsonDict, JsonMapping
+
+Json = JsonDict
+
 PEOPLE_SERIES: Final = "people"
 # Series differ in shape and position first, and in color only in addition. People are always the diamond.
 SHAPES: Final = ("diamond", "circle", "square", "triangle-up", "cross", "triangle-down", "triangle-right")
@@ -78,7 +81,7 @@ def choose_series_style(names: Sequence[str], given: Sequence[str], theme: Theme
 
 def build_vega_config(theme: Theme) -> Json:
     """The configuration of all charts of a theme. Marks are hidden from screen readers; a chart has one description."""
-    words: Mapping[str, Any] = {"labelColor": theme.soft, "titleColor": theme.soft, "titleFontWeight": 500}
+    words: JsonMapping = {"labelColor": theme.soft, "titleColor": theme.soft, "titleFontWeight": 500}
     return {
         "aria": False,
         "mark": {"aria": False},

@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
 from evaluations.access import Action, is_allowed, list_reviewers, require_evaluation
-from evaluations.api.authentication import token_user
 from evaluations.api.comparison_rows import ComparisonPageOut, select_row_columns, serialize_comparisons
 from evaluations.api.form_validation import clean_form, dump_sent_fields, refuse_unknown_filters
 from evaluations.api.operations import OperationRouter
@@ -35,7 +33,10 @@ from evaluations.comparisons.schemas import (
     TagStepOut,
     TagUndoIn,
 )
-from evaluations.comparisons.selectors import find_comparisons, list_if_few_distinguishable, list_tags_with_counts
+from evaluations.comparisons.selectors import (
+    list_tags_with_counts,
+    reveal_found_comparisons,
+)
 from evaluations.comparisons.services import (
     add_comparison,
     change_tag_name,
@@ -56,9 +57,9 @@ from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication
 from evaluations.reviews.queues.services import assign_comparisons
 from evaluations.reviews.selectors import put_in_order_shown
-from evaluations.verdicts.vote_table import build_vote_table
-from evaluations.visibility import can_see_judges, can_see_verdicts, record_disclosure, visible_comparisons
+from evaluations.visibility import can_see_judges, can_see_verdicts, reveal_visible_vote_table, visible_comparisons
 from evaluations.web.forms import ReviewersForm
+from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["comparisons"])
 DETAIL_RELATIONS: Final = (
@@ -100,15 +101,13 @@ FILTER_PARAMETERS: Final = [
 @operations.get_one(
     "/evaluations/{slug:slug}/comparisons", Scope.READ, ComparisonPageOut, extra={"parameters": FILTER_PARAMETERS}
 )
-def list_comparisons(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> ComparisonPageOut:
+def list_comparisons(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> ComparisonPageOut:
     """By the filters of the page, in the order of their ids. A filter that you may not use is refused."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug)
     wanted = parse_filters(request, user, evaluation)
-    found = find_comparisons(evaluation, wanted, after=decode_cursor(paging), size=paging.limit)
+    found = reveal_found_comparisons(user, evaluation, wanted, after=decode_cursor(paging), size=paging.limit)
     rows = list(select_row_columns(Comparison.all_rows.filter(pk__in=found.ids)))
-    if is_allowed(user, Action.REVIEW, evaluation) and any(one.tells_what_others_chose for one in wanted):
-        record_disclosure(user, evaluation, list_if_few_distinguishable(evaluation, wanted) or rows)
     return ComparisonPageOut(
         items=serialize_comparisons(user, evaluation, rows),
         next=encode_cursor(found.goes_on) if found.goes_on else None,
@@ -116,7 +115,7 @@ def list_comparisons(request: HttpRequest, slug: str, paging: Query[PageQuery]) 
     )
 
 
-def parse_filters(request: HttpRequest, user: User, evaluation: Evaluation) -> list[ComparisonFilter]:
+def parse_filters(request: AuthenticatedRequest, user: User, evaluation: Evaluation) -> list[ComparisonFilter]:
     form = FilterForm(
         request.GET,
         evaluation=evaluation,
@@ -130,9 +129,9 @@ def parse_filters(request: HttpRequest, user: User, evaluation: Evaluation) -> l
 
 
 @operations.make("/evaluations/{slug:slug}/comparisons", Scope.WRITE, ComparisonDetailOut)
-def add_one_comparison(request: HttpRequest, slug: str, body: ComparisonIn) -> ComparisonDetailOut:
+def add_one_comparison(request: AuthenticatedRequest, slug: str, body: ComparisonIn) -> ComparisonDetailOut:
     """One written by hand. Of the two candidates A is the one whose name sorts first."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     form = ManualComparisonForm(dump_sent_fields(body))
     clean_form(form)
@@ -141,9 +140,9 @@ def add_one_comparison(request: HttpRequest, slug: str, body: ComparisonIn) -> C
 
 
 @operations.get_one("/evaluations/{slug:slug}/comparisons/{int:pk}", Scope.READ, ComparisonDetailOut)
-def get_comparison(request: HttpRequest, slug: str, pk: int) -> ComparisonDetailOut:
+def get_comparison(request: AuthenticatedRequest, slug: str, pk: int) -> ComparisonDetailOut:
     """Its texts. What others chose stands under its verdicts."""
-    user = token_user(request)
+    user = request.user
     return serialize_comparison_detail(user, get_comparison_row(require_evaluation(user, slug), pk))
 
 
@@ -185,24 +184,21 @@ def split_flags(flags: str) -> list[str]:
 
 
 @operations.get_one("/evaluations/{slug:slug}/comparisons/{int:pk}/verdicts", Scope.READ, VoteTableOut)
-def get_verdicts(request: HttpRequest, slug: str, pk: int) -> VoteTableOut:
+def get_verdicts(request: AuthenticatedRequest, slug: str, pk: int) -> VoteTableOut:
     """What everyone said of it, the labels, and what was settled; nothing of it before your own first save."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug)
     row: Comparison = get_object_or_404(
         visible_comparisons(user, evaluation).select_related(*DETAIL_RELATIONS), evaluation=evaluation, pk=pk
     )
-    sees_judges = can_see_judges(user, evaluation)
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, [row], judges=sees_judges)
     decided = Adjudication.objects.filter(comparison=row).select_related("aspect", "user").order_by("aspect__name")
-    return serialize_vote_table(build_vote_table(row, with_judges=sees_judges), list(decided))
+    return serialize_vote_table(reveal_visible_vote_table(user, row), list(decided))
 
 
 @operations.do("/evaluations/{slug:slug}/comparisons/give", Scope.WRITE, AssignedOut)
-def give_comparisons(request: HttpRequest, slug: str, body: AssignIn) -> AssignedOut:
+def give_comparisons(request: AuthenticatedRequest, slug: str, body: AssignIn) -> AssignedOut:
     """Give comparisons to people by name: they meet them next."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     people = ReviewersForm({"people": body.people}, people=list_reviewers(evaluation)).chosen()
     refuse_unknown_comparisons(evaluation, body.comparisons)
@@ -221,42 +217,42 @@ def refuse_unknown_comparisons(evaluation: Evaluation, ids: Sequence[int]) -> No
 
 
 @operations.get_one("/evaluations/{slug:slug}/tags", Scope.READ, TagListOut)
-def list_tags(request: HttpRequest, slug: str) -> TagListOut:
+def list_tags(request: AuthenticatedRequest, slug: str) -> TagListOut:
     """All of them, at most 500, by name."""
-    evaluation = require_evaluation(token_user(request), slug, Action.SEE_ALL)
+    evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     counted: Any = list_tags_with_counts(evaluation)
     return TagListOut(items=[TagOut(id=one.pk, name=one.name, comparisons=one.number) for one in counted])
 
 
 @operations.do("/evaluations/{slug:slug}/tags/put", Scope.WRITE, TagStepOut)
-def put_tag(request: HttpRequest, slug: str, body: TaggingIn) -> TagStepOut:
+def put_tag(request: AuthenticatedRequest, slug: str, body: TaggingIn) -> TagStepOut:
     """Put a tag on comparisons; it is made where there is none of that name."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     refuse_unknown_comparisons(evaluation, body.comparisons)
     return serialize_tag_step(tag_comparisons(evaluation, body.comparisons, body.name, user=user))
 
 
 @operations.do("/evaluations/{slug:slug}/tags/take", Scope.WRITE, TagStepOut)
-def take_tag(request: HttpRequest, slug: str, body: TaggingIn) -> TagStepOut:
-    user = token_user(request)
+def take_tag(request: AuthenticatedRequest, slug: str, body: TaggingIn) -> TagStepOut:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     refuse_unknown_comparisons(evaluation, body.comparisons)
     return serialize_tag_step(untag_comparisons(evaluation, body.comparisons, body.name, user=user))
 
 
 @operations.do("/evaluations/{slug:slug}/tags/undo", Scope.WRITE, TagStepOut)
-def undo_tag(request: HttpRequest, slug: str, body: TagUndoIn) -> TagStepOut:
+def undo_tag(request: AuthenticatedRequest, slug: str, body: TagUndoIn) -> TagStepOut:
     """Take back one step: exactly the comparisons that it changed."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     return serialize_tag_step(undo_tagging(evaluation, body.step, user=user))
 
 
 @operations.do("/evaluations/{slug:slug}/tags/put-all", Scope.WRITE, TagJobOut)
-def put_tag_on_all(request: HttpRequest, slug: str, body: TagJobIn) -> TagJobOut:
+def put_tag_on_all(request: AuthenticatedRequest, slug: str, body: TagJobIn) -> TagJobOut:
     """Put a tag on all that a filter means by now, or take it from them, in the background."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     wanted = parse_filter_json(body.filter)
     work = start_tag_job(evaluation, [wanted] if wanted else [], body.name, takes_away=body.takes_away, user=user)
@@ -264,20 +260,20 @@ def put_tag_on_all(request: HttpRequest, slug: str, body: TagJobIn) -> TagJobOut
 
 
 @operations.change("/evaluations/{slug:slug}/tags/{int:pk}", Scope.WRITE, TagOut)
-def rename_tag(request: HttpRequest, slug: str, pk: int, body: NamePatch) -> TagOut:
+def rename_tag(request: AuthenticatedRequest, slug: str, pk: int, body: NamePatch) -> TagOut:
     one = get_tag_for_program(request, slug, pk)
-    change_tag_name(one, body.name, user=token_user(request))
+    change_tag_name(one, body.name, user=request.user)
     return TagOut(id=one.pk, name=one.name, comparisons=one.taggings.count())
 
 
 @operations.remove("/evaluations/{slug:slug}/tags/{int:pk}", Scope.WRITE)
-def delete_tag(request: HttpRequest, slug: str, pk: int) -> None:
+def delete_tag(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     """Only one that nothing has any more."""
-    delete_unused_tag(get_tag_for_program(request, slug, pk), user=token_user(request))
+    delete_unused_tag(get_tag_for_program(request, slug, pk), user=request.user)
 
 
-def get_tag_for_program(request: HttpRequest, slug: str, pk: int) -> Tag:
-    evaluation = require_evaluation(token_user(request), slug, Action.TAG)
+def get_tag_for_program(request: AuthenticatedRequest, slug: str, pk: int) -> Tag:
+    evaluation = require_evaluation(request.user, slug, Action.TAG)
     return get_object_or_404(Tag.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
 
 
@@ -289,21 +285,21 @@ def serialize_tag_step(event: Event) -> TagStepOut:
 
 
 @operations.get_one("/evaluations/{slug:slug}/slices", Scope.READ, SavedFilterListOut)
-def list_slices(request: HttpRequest, slug: str) -> SavedFilterListOut:
+def list_slices(request: AuthenticatedRequest, slug: str) -> SavedFilterListOut:
     """Filters with a name, for reports and exports."""
-    evaluation = require_evaluation(token_user(request), slug, Action.SEE_ALL)
+    evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     rows = Slice.objects.filter(evaluation=evaluation).order_by("name")
     return SavedFilterListOut(items=[serialize_saved_filter(one) for one in rows])
 
 
 @operations.make("/evaluations/{slug:slug}/slices", Scope.WRITE, SavedFilterOut)
-def save_slice(request: HttpRequest, slug: str, body: SavedFilterIn) -> SavedFilterOut:
-    user = token_user(request)
+def save_slice(request: AuthenticatedRequest, slug: str, body: SavedFilterIn) -> SavedFilterOut:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     return serialize_saved_filter(create_saved_filter(evaluation, body.name, parse_filter_json(body.filter), user=user))
 
 
-def parse_filter_json(given: Mapping[str, Any]) -> ComparisonFilter:
+def parse_filter_json(given: Mapping[str, object]) -> ComparisonFilter:
     """A filter as JSON has it; a value of another kind is a mistake of the program."""
     for name, value in given.items():
         is_tags = name == "tag" and isinstance(value, list) and all(isinstance(one, str) for one in value)
@@ -316,19 +312,19 @@ def parse_filter_json(given: Mapping[str, Any]) -> ComparisonFilter:
 
 
 @operations.change("/evaluations/{slug:slug}/slices/{int:pk}", Scope.WRITE, SavedFilterOut)
-def rename_slice(request: HttpRequest, slug: str, pk: int, body: NamePatch) -> SavedFilterOut:
-    user, one = token_user(request), get_saved_filter_for_program(request, slug, pk)
+def rename_slice(request: AuthenticatedRequest, slug: str, pk: int, body: NamePatch) -> SavedFilterOut:
+    user, one = request.user, get_saved_filter_for_program(request, slug, pk)
     rename_saved_filter(one, body.name, user=user)
     return serialize_saved_filter(one)
 
 
 @operations.remove("/evaluations/{slug:slug}/slices/{int:pk}", Scope.WRITE)
-def delete_slice(request: HttpRequest, slug: str, pk: int) -> None:
-    delete_saved_filter(get_saved_filter_for_program(request, slug, pk), user=token_user(request))
+def delete_slice(request: AuthenticatedRequest, slug: str, pk: int) -> None:
+    delete_saved_filter(get_saved_filter_for_program(request, slug, pk), user=request.user)
 
 
-def get_saved_filter_for_program(request: HttpRequest, slug: str, pk: int) -> Slice:
-    evaluation = require_evaluation(token_user(request), slug, Action.TAG)
+def get_saved_filter_for_program(request: AuthenticatedRequest, slug: str, pk: int) -> Slice:
+    evaluation = require_evaluation(request.user, slug, Action.TAG)
     return get_object_or_404(Slice.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
 
 

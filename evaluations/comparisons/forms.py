@@ -1,6 +1,6 @@
 """Forms that filter, add or act on comparisons."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.selection import list_categories
+from evaluations.web.forms import CleanedData
 
 MAX_TEXT_LENGTH = 500_000
 
@@ -86,7 +87,7 @@ MAX_OFFERED: Final = 500
 
 UNKNOWN_VALUE: Final = "There is no “%(value)s” here, or no longer: choose another."
 
-OfferedChoices = Iterable[tuple[Any, Any]]
+OfferedChoices = Iterable[tuple[object, object]]
 
 
 class FilterForm(forms.Form):
@@ -126,7 +127,13 @@ class FilterForm(forms.Form):
     )
 
     def __init__(
-        self, data: Any, *, evaluation: Evaluation, sees_all: bool, judges_shown: bool, in_cell: bool = False
+        self,
+        data: Mapping[str, object] | None,
+        *,
+        evaluation: Evaluation,
+        sees_all: bool,
+        judges_shown: bool,
+        in_cell: bool = False,
     ) -> None:
         super().__init__(data)
         self.evaluation = evaluation
@@ -189,7 +196,7 @@ class FilterForm(forms.Form):
         those = [(f"{kind}:{name}", f"{kinds[RaterKind(kind)]} {name}") for kind, name in raters]
         self.offer("rater", "the label", those, True)
 
-    def is_wanted(self, name: str, there: Collection[Any]) -> bool:
+    def is_wanted(self, name: str, there: Collection[object]) -> bool:
         """Where there is something to choose; else only for an address that names what is gone, which is told."""
         return bool(there or self.data.get(name))
 
@@ -200,7 +207,7 @@ class FilterForm(forms.Form):
         else:
             del self.fields[name]
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> CleanedData:
         given = super().clean() or {}
         self.filter = ComparisonFilter()
         try:

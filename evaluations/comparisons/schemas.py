@@ -1,10 +1,11 @@
 """Shapes of the API for comparisons, tags, saved filters."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from ninja import Field, Schema
 
 from evaluations.api.schemas import LongText, MessageOut, NameText, RowId, StrictIn
+from evaluations.domain.json_values import JsonDict
 
 
 class ResponseOut(Schema):
@@ -14,7 +15,7 @@ class ResponseOut(Schema):
     candidate: str | None
     messages: list[MessageOut]
     flags: list[str]
-    metadata: dict[str, Any] | None
+    metadata: JsonDict | None
 
 
 class ComparisonDetailOut(Schema):
@@ -68,7 +69,7 @@ class TaggingIn(StrictIn):
 
 class TagJobIn(StrictIn):
     name: Annotated[str, Field(min_length=1, max_length=60)]
-    filter: dict[str, Any] = Field(description="as the list of comparisons takes it; empty: all")
+    filter: JsonDict = Field(description="as the list of comparisons takes it; empty: all")
     takes_away: bool = False
 
 
@@ -90,7 +91,7 @@ class TagUndoIn(StrictIn):
 class SavedFilterOut(Schema):
     id: int
     name: str
-    filter: dict[str, Any]
+    filter: JsonDict
     in_words: str
 
 
@@ -100,7 +101,7 @@ class SavedFilterListOut(Schema):
 
 class SavedFilterIn(StrictIn):
     name: Annotated[str, Field(min_length=1, max_length=80)]
-    filter: dict[str, Any] = Field(examples=[{"category": "math"}], description="as the list of comparisons takes it")
+    filter: JsonDict = Field(examples=[{"category": "math"}], description="as the list of comparisons takes it")
 
 
 class NamePatch(StrictIn):

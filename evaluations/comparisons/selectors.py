@@ -20,6 +20,8 @@ from evaluations.models.comparison_filter import (
 from evaluations.models.comparisons import Comparison, Slice, Tag, Tagging
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.selection import SMALL_REPORT_COMPARISONS, list_finished_comparisons
+from evaluations.models.users import User
+from evaluations.visibility import record_disclosure
 
 FIRST_BLOCK: Final = 4_000
 
@@ -157,6 +159,39 @@ def find_block_end(evaluation: Evaluation, place: int | None, length: int, backw
 SMALL_SEARCH_SECONDS: Final = 1.0  # seconds
 
 
+def find_excluding_filters(evaluation: Evaluation, wanted: Sequence[ComparisonFilter]) -> list[str]:
+    """In words, each part of the filter without which something would be found."""
+    parts = [part for one in wanted for part in one.parts()]
+    if len(parts) < 2:
+        return []
+    found = []
+    for part in parts:
+        others = [one for one in parts if one is not part]
+        if find_comparisons(evaluation, others, size=1, seconds=0.02).ids:
+            found.append(part.in_words())
+    return found
+
+
+def reveal_found_comparisons(
+    user: User,
+    evaluation: Evaluation,
+    wanted: Sequence[ComparisonFilter],
+    *,
+    after: int = 0,
+    size: int = 50,
+    backwards: bool = False,
+) -> FoundComparisons:
+    """The next comparisons that every filter means.
+
+    Where a filter is by the choices of others, this person now counts as having seen what others chose on them.
+    """
+    found = find_comparisons(evaluation, wanted, after=after, size=size, backwards=backwards)
+    if any(one.tells_what_others_chose for one in wanted):
+        told_apart = list_if_few_distinguishable(evaluation, wanted) or select_sides(found.ids)
+        record_disclosure(user, evaluation, told_apart)  # a saved filter may be by judges that are shown to nobody
+    return found
+
+
 def list_if_few_distinguishable(evaluation: Evaluation, wanted: Sequence[ComparisonFilter]) -> list[Comparison]:
     """Of few comparisons, those that a filter by the choices of others leaves out are told apart, too.
 
@@ -171,8 +206,12 @@ def list_if_few_distinguishable(evaluation: Evaluation, wanted: Sequence[Compari
     )
     if found.is_whole and found.goes_on is not None:
         return []
-    few = Comparison.objects.filter(pk__in=found.ids)
-    return list(few.only("evaluation", "response_a", "response_b"))
+    return select_sides(found.ids)
+
+
+def select_sides(ids: Sequence[int]) -> list[Comparison]:
+    """These comparisons with the ids of their responses alone."""
+    return list(Comparison.objects.filter(pk__in=ids).only("evaluation", "response_a", "response_b"))
 
 
 MAX_NAMED_FILTERS = 8

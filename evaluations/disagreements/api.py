@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
-from evaluations.access import Action, is_allowed, require_evaluation
-from evaluations.api.authentication import token_user
+from evaluations.access import Action, require_evaluation
 from evaluations.api.form_validation import clean_form, refuse_unknown_filters
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor, paginate_by_cursor
@@ -33,13 +31,14 @@ from evaluations.disagreements.schemas import (
     WithdrawIn,
 )
 from evaluations.disagreements.selectors import (
+    MENTION_RELATIONS,
     Disagreement,
     count_disagreements,
-    find_disagreements,
-    get_disagreements,
     get_disagreements_on,
     get_mentions,
     get_thread,
+    reveal_disagreements,
+    reveal_mentions,
 )
 from evaluations.disagreements.services import (
     add_comment,
@@ -53,17 +52,16 @@ from evaluations.domain.roles import Scope
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Aspect
-from evaluations.models.users import ApiToken, User
+from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Review
 from evaluations.verdicts.reviewer_choices import ReviewerChoice, StageChoice, get_reviewer_choices
-from evaluations.verdicts.vote_table import build_vote_table
 from evaluations.visibility import (
-    can_see_judges,
     list_people_who_can_see,
-    record_disclosure,
+    reveal_visible_vote_table,
     visible_comparisons,
     visible_comparisons_everywhere,
 )
+from evaluations.web.requests import ApiRequest, AuthenticatedRequest
 
 operations = OperationRouter(tags=["disagreements"])
 DISAGREEMENT_RELATIONS: Final = (
@@ -71,18 +69,6 @@ DISAGREEMENT_RELATIONS: Final = (
     "response_a__candidate",
     "response_b__candidate",
     "evaluation__review_rubric__rubric",
-)
-DISAGREEMENT_COLUMNS: Final = (
-    "evaluation",
-    "query__text",
-    "response_a__candidate__name",
-    "response_b__candidate__name",
-)
-COMMENT_RELATIONS: Final = (
-    "comment__user",
-    "comment__aspect",
-    "comment__comparison__evaluation",
-    "comment__comparison__query",
 )
 FILTER_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "state": "empty: open; `settled`",
@@ -103,52 +89,45 @@ FILTER_PARAMETERS: Final = {
 DISAGREEMENT_PATH: Final = "/evaluations/{slug:slug}/disagreements/{int:pk}"
 
 
-def build_filter_form(request: HttpRequest, evaluation: Evaluation) -> DisagreementsForm:
-    form = DisagreementsForm(request.GET, evaluation=evaluation, user=token_user(request))
+def build_filter_form(request: AuthenticatedRequest, evaluation: Evaluation) -> DisagreementsForm:
+    form = DisagreementsForm(request.GET, evaluation=evaluation, user=request.user)
     refuse_unknown_filters(request.GET.dict(), form, ("cursor", "limit"))
     clean_form(form, "query")
     return form
 
 
 @operations.get_one("/evaluations/{slug:slug}/disagreements", Scope.READ, DisagreementPage, extra=FILTER_PARAMETERS)
-def list_disagreements(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> DisagreementPage:
+def list_disagreements(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> DisagreementPage:
     """The same filters as on the page. Reviewers see only comparisons that they have reviewed."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug)
     wanted = build_filter_form(request, evaluation).wanted()
-    found = find_disagreements(wanted, after=decode_cursor(paging), size=paging.limit)
-    related = Comparison.objects.select_related("query", "response_a__candidate", "response_b__candidate")
-    rows = list(related.only(*DISAGREEMENT_COLUMNS).filter(pk__in=found.ids).order_by("pk"))
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, rows, judges=can_see_judges(user, evaluation))
-    told, (between_people, settled) = get_disagreements(wanted, [row.pk for row in rows]), count_disagreements(wanted)
+    found = reveal_disagreements(user, wanted, after=decode_cursor(paging), size=paging.limit)
+    between_people, settled = count_disagreements(wanted)
     items = [
         DisagreementOut(
             comparison=row.pk,
             query=row.query.text,
             candidate_a=row.response_a.candidate.name,
             candidate_b=row.response_b.candidate.name,
-            differences=[disagreement_aspect_out(one) for one in told[row.pk]],
+            differences=[disagreement_aspect_out(one) for one in differences],
         )
-        for row in rows
+        for row, differences in found.rows
     ]
     more = encode_cursor(found.goes_on) if found.goes_on else None
     return DisagreementPage(items=items, next=more, between_people=between_people, settled=settled)
 
 
 @operations.get_one(DISAGREEMENT_PATH, Scope.READ, DisagreementDetailOut)
-def get_disagreement(request: HttpRequest, slug: str, pk: int) -> DisagreementDetailOut:
+def get_disagreement(request: AuthenticatedRequest, slug: str, pk: int) -> DisagreementDetailOut:
     """Each reviewer's choices by aspect, with the discussion."""
-    comparison, user = find_open_comparison(request, slug, pk), token_user(request)
-    evaluation = comparison.evaluation
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, [comparison], judges=can_see_judges(user, evaluation))
+    comparison, user = find_open_comparison(request, slug, pk), request.user
     mark_mentions_seen(user, comparison)
     return disagreement_detail_out(user, comparison)
 
 
 @operations.do(f"{DISAGREEMENT_PATH}/settle", Scope.REVIEW, AdjudicationOut)
-def resolve_disagreement(request: HttpRequest, slug: str, pk: int, body: ResolveIn) -> AdjudicationOut:
+def resolve_disagreement(request: AuthenticatedRequest, slug: str, pk: int, body: ResolveIn) -> AdjudicationOut:
     """Resolve one aspect. The resolution becomes the label."""
     comparison = find_open_comparison(request, slug, pk, Action.ADJUDICATE)
     made = resolve_aspect(
@@ -157,15 +136,15 @@ def resolve_disagreement(request: HttpRequest, slug: str, pk: int, body: Resolve
         choice=body.choice,
         reason=body.reason,
         version=body.version,
-        user=token_user(request),
+        user=request.user,
     )
     return serialize_adjudication(made)
 
 
 @operations.do("/evaluations/{slug:slug}/adjudications/{int:pk}/withdraw", Scope.REVIEW, DisagreementDetailOut)
-def reopen_disagreement(request: HttpRequest, slug: str, pk: int, body: WithdrawIn) -> DisagreementDetailOut:
+def reopen_disagreement(request: AuthenticatedRequest, slug: str, pk: int, body: WithdrawIn) -> DisagreementDetailOut:
     """Withdraw a resolution. The aspect is open again."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.ADJUDICATE)
     found = Adjudication.objects.select_related("comparison", "aspect", "user")
     adjudication = get_object_or_404(found, pk=pk, comparison__evaluation=evaluation)
@@ -175,9 +154,9 @@ def reopen_disagreement(request: HttpRequest, slug: str, pk: int, body: Withdraw
 
 
 @operations.do(f"{DISAGREEMENT_PATH}/why", Scope.REVIEW, DisagreementDetailOut)
-def explain_choice(request: HttpRequest, slug: str, pk: int, body: ExplainIn) -> DisagreementDetailOut:
+def explain_choice(request: AuthenticatedRequest, slug: str, pk: int, body: ExplainIn) -> DisagreementDetailOut:
     """Explain your own final choice."""
-    comparison, user = find_open_comparison(request, slug, pk, Action.REVIEW), token_user(request)
+    comparison, user = find_open_comparison(request, slug, pk, Action.REVIEW), request.user
     mine = Review.objects.filter(rater__user=user, comparison=comparison).select_related("rater")
     review = get_object_or_404(mine, pk=body.review)
     review.comparison = comparison
@@ -188,9 +167,9 @@ def explain_choice(request: HttpRequest, slug: str, pk: int, body: ExplainIn) ->
 
 
 @operations.make(f"{DISAGREEMENT_PATH}/comments", Scope.REVIEW, PostedCommentOut)
-def post_comment(request: HttpRequest, slug: str, pk: int, body: CommentIn) -> PostedCommentOut:
+def post_comment(request: AuthenticatedRequest, slug: str, pk: int, body: CommentIn) -> PostedCommentOut:
     """Comments are Markdown. Use @name to mention someone."""
-    comparison, user = find_open_comparison(request, slug, pk, Action.DISCUSS), token_user(request)
+    comparison, user = find_open_comparison(request, slug, pk, Action.DISCUSS), request.user
     posted = add_comment(
         comparison,
         body.text,
@@ -206,31 +185,26 @@ def post_comment(request: HttpRequest, slug: str, pk: int, body: CommentIn) -> P
 
 
 @operations.remove("/evaluations/{slug:slug}/comments/{int:pk}", Scope.REVIEW)
-def withdraw_comment(request: HttpRequest, slug: str, pk: int) -> None:
+def withdraw_comment(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     """Withdraw your own comment. It stays in the thread without its text."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.DISCUSS)
     own = Comment.objects.filter(user=user, comparison__in=visible_comparisons(user, evaluation))
     withdraw_own_comment(get_object_or_404(own.select_related("comparison__evaluation"), pk=pk), user=user)
 
 
 @operations.get_one("/mentions", Scope.READ, MentionPage, site_wide=True)
-def list_mentions(request: HttpRequest, paging: Query[PageQuery]) -> MentionPage:
+def list_mentions(request: ApiRequest, paging: Query[PageQuery]) -> MentionPage:
     """Comments that mention you, newest first."""
-    user = token_user(request)
-    token: ApiToken = request.auth  # type: ignore[attr-defined]
+    user = request.user
+    token = request.auth
     readable = visible_comparisons_everywhere(user)
     if token.evaluation_id is not None:
         readable = readable.filter(evaluation=token.evaluation_id)
-    rows, more = paginate_by_cursor(
-        paging, get_mentions(user, readable).select_related(*COMMENT_RELATIONS), newest_first=True
+    found, more = paginate_by_cursor(
+        paging, get_mentions(user, readable).select_related(*MENTION_RELATIONS), newest_first=True
     )
-    called_on: dict[Evaluation, list[Comparison]] = {}
-    for row in rows:
-        called_on.setdefault(row.comment.comparison.evaluation, []).append(row.comment.comparison)
-    for evaluation, comparisons in called_on.items():
-        if is_allowed(user, Action.REVIEW, evaluation):
-            record_disclosure(user, evaluation, comparisons, judges=can_see_judges(user, evaluation))
+    rows = reveal_mentions(user, found)
     items = [
         MentionOut(
             evaluation=row.comment.comparison.evaluation.slug,
@@ -243,9 +217,9 @@ def list_mentions(request: HttpRequest, paging: Query[PageQuery]) -> MentionPage
     return MentionPage(items=items, next=more)
 
 
-def find_open_comparison(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Comparison:
+def find_open_comparison(request: AuthenticatedRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Comparison:
     """The comparison, if this user may see the choices on it; otherwise 404."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, action)
     visible = visible_comparisons(user, evaluation).select_related(*DISAGREEMENT_RELATIONS)
     comparison: Comparison = get_object_or_404(visible, pk=pk)
@@ -259,7 +233,7 @@ def find_aspect_or_404(comparison: Comparison, key: str) -> Aspect:
 
 def disagreement_detail_out(user: User, comparison: Comparison) -> DisagreementDetailOut:
     evaluation = comparison.evaluation
-    table = build_vote_table(comparison, with_judges=can_see_judges(user, evaluation))
+    table = reveal_visible_vote_table(user, comparison)
     wanted = DisagreementsForm({}, evaluation=evaluation, user=user).wanted()
     voices, differ = get_reviewer_choices(comparison), get_disagreements_on(comparison, wanted.judge)
     questions = [

@@ -1,7 +1,6 @@
 """Forms of the disagreement pages."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from django import forms
 
@@ -19,7 +18,7 @@ from evaluations.models.rubrics import Aspect
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication
 from evaluations.visibility import can_see_judges, visible_comparisons
-from evaluations.web.forms import MultilineField
+from evaluations.web.forms import CleanedData, MultilineField
 
 KIND_OPTIONS = [("", "all"), (DisagreementKind.PEOPLE, "between people"), (DisagreementKind.JUDGE, "people and judge")]
 
@@ -38,7 +37,7 @@ class DisagreementsForm(forms.Form):
     judge = forms.ModelChoiceField(Rater.objects.none(), required=False, empty_label="all", label="Judge who differs")
     mine = forms.BooleanField(required=False, label="Calls me")
 
-    def __init__(self, data: Any, *, evaluation: Evaluation, user: User) -> None:
+    def __init__(self, data: Mapping[str, object] | None, *, evaluation: Evaluation, user: User) -> None:
         super().__init__(data)
         self.evaluation, self.user = evaluation, user
         self.sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
@@ -54,14 +53,14 @@ class DisagreementsForm(forms.Form):
         if not (self.sees_judges and evaluation.settles_judge):
             del self.fields["kind"]
 
-    def offer(self, name: str, rows: Any) -> None:
+    def offer(self, name: str, rows: object) -> None:
         """Fill a filter; one that may not be used is not shown."""
         if rows is None:
             del self.fields[name]
         else:
             self.fields[name].queryset = rows  # type: ignore[attr-defined]
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> CleanedData:
         given = super().clean() or {}
         if given.get("judge") and given.get("kind") == DisagreementKind.PEOPLE:
             self.add_error("judge", "A judge is no part of what people differ on: choose another kind.")
@@ -95,7 +94,9 @@ class ResolveForm(forms.Form):
     reason = forms.CharField(required=False, max_length=MAX_REASON_LENGTH)
 
     @classmethod
-    def for_aspect(cls, aspect: Aspect, settled: Adjudication | None, data: Any = None) -> "ResolveForm":
+    def for_aspect(
+        cls, aspect: Aspect, settled: Adjudication | None, data: Mapping[str, object] | None = None
+    ) -> "ResolveForm":
         """``data``: what was sent and refused; the version stays that of the decision which stands now."""
         known = {
             "aspect": aspect.key,
@@ -130,13 +131,13 @@ class CommentForm(forms.Form):
     )
     about = forms.ChoiceField(required=False)
 
-    def __init__(self, data: Any = None, *, aspects: Iterable[Aspect]) -> None:
+    def __init__(self, data: Mapping[str, object] | None = None, *, aspects: Iterable[Aspect]) -> None:
         super().__init__(data, auto_id="comment_%s")
         choices = [("", "the whole comparison"), *((aspect.key, aspect.name) for aspect in aspects)]
         self.fields["about"].choices = choices  # type: ignore[attr-defined]
 
 
-def clean_or_refuse(form: forms.Form) -> dict[str, Any]:
+def clean_or_refuse(form: forms.Form) -> CleanedData:
     """The cleaned fields; InputRefused with the first error in one sentence."""
     if not form.is_valid():
         name, faults = next(iter(form.errors.items()))

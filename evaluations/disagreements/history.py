@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 
 from evaluations.domain.choices import Choice
 from evaluations.domain.events import SAW_VERDICTS
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Event
@@ -102,7 +103,7 @@ def is_review_event(event: Event) -> bool:
     return event.object_type == "review" and ("choices" in event.after or "choices" in event.before)
 
 
-def read_event_answers(state: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, str]:
+def read_event_answers(state: JsonMapping, names: Mapping[str, str]) -> Mapping[str, str]:
     """Choices by aspect, then why they were made, by what they are about."""
     said = {names.get(key, key): format_event_value(given) for key, given in state.get("choices", {}).items()}
     for words, about in (("reasons", "reason on"), ("notes", "note on")):

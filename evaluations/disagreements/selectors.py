@@ -1,5 +1,6 @@
 """Comparisons on which raters disagree, with their discussion."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,6 +19,7 @@ from evaluations.models.verdicts import Adjudication, Comment, Label, Mention, S
 from evaluations.verdicts.judge_differences import filter_possible_differences
 from evaluations.verdicts.judge_verdicts import load_judge_choices
 from evaluations.verdicts.votes import count_votes
+from evaluations.visibility import reveal_comparisons
 
 IS_RESOLVED: Final = Q(source=LabelSource.ADJUDICATED)
 
@@ -235,6 +237,27 @@ def get_neighbouring_disagreements(wanted: DisagreementFilter, comparison: Compa
 
 # ---- what differs, for the page -------------------------------------------------------------
 
+# Lists show neither the messages of a query nor those of its responses: they are left unread.
+LISTED_COLUMNS: Final = ("evaluation", "query__text", "response_a__candidate__name", "response_b__candidate__name")
+
+
+@dataclass(frozen=True)
+class DisagreementRows:
+    """Comparisons with what differs on each. ``goes_on``: the id after which to continue; None at the end."""
+
+    rows: list[tuple[Comparison, list[Disagreement]]]
+    goes_on: int | None
+
+
+def reveal_disagreements(user: User, wanted: DisagreementFilter, *, after: int, size: int) -> DisagreementRows:
+    """The next disagreements, whose choices this person now counts as having seen."""
+    found = find_disagreements(wanted, after=after, size=size)
+    related = Comparison.objects.select_related("query", "response_a__candidate", "response_b__candidate")
+    comparisons = list(related.only(*LISTED_COLUMNS).filter(pk__in=found.ids).order_by("pk"))
+    differences = get_disagreements(wanted, [one.pk for one in comparisons])
+    shown = reveal_comparisons(user, wanted.evaluation, comparisons)
+    return DisagreementRows([(one, differences[one.pk]) for one in shown], found.goes_on)
+
 
 def get_disagreements(wanted: DisagreementFilter, ids: Sequence[int]) -> Mapping[int, list[Disagreement]]:
     """The matching disagreements by comparison, in the rubric's order, in a fixed number of queries."""
@@ -307,6 +330,24 @@ def get_mentions(user: User, readable: QuerySet[Comparison]) -> QuerySet[Mention
     """Mentions of this user in comments that are not withdrawn, on comparisons that they may see."""
     standing = Mention.objects.filter(user=user, comment__withdrawn_at__isnull=True)
     return standing.filter(comment__comparison__in=readable)
+
+
+MENTION_RELATIONS: Final = (
+    "comment__user",
+    "comment__aspect",
+    "comment__comparison__evaluation",
+    "comment__comparison__query",
+)
+
+
+def reveal_mentions(user: User, mentions: Sequence[Mention]) -> Sequence[Mention]:
+    """These mentions of one person, who now counts as having seen what others chose: a comment reveals it."""
+    called_on: dict[Evaluation, list[Comparison]] = defaultdict(list)
+    for mention in mentions:
+        called_on[mention.comment.comparison.evaluation].append(mention.comment.comparison)
+    for evaluation, comparisons in called_on.items():
+        reveal_comparisons(user, evaluation, comparisons)
+    return mentions
 
 
 def has_unseen_mention(user: User) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.db import transaction
 from django.utils import timezone
@@ -129,7 +129,7 @@ def spell_choice(choice: str) -> str:
     return choice.replace("_", " ")
 
 
-def describe_resolution(adjudication: Adjudication) -> dict[str, Any]:
+def describe_resolution(adjudication: Adjudication) -> dict[str, object]:
     """The resolution as its event stores it."""
     return {
         "aspect": adjudication.aspect.key,

@@ -1,12 +1,11 @@
 """The pages of disagreements and mentions."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -22,15 +21,16 @@ from evaluations.disagreements.forms import (
 )
 from evaluations.disagreements.history import get_comparison_history
 from evaluations.disagreements.selectors import (
+    MENTION_RELATIONS,
     Disagreement,
     DisagreementFilter,
     count_disagreements,
-    find_disagreements,
-    get_disagreements,
     get_disagreements_on,
     get_mentions,
     get_neighbouring_disagreements,
     get_thread,
+    reveal_disagreements,
+    reveal_mentions,
 )
 from evaluations.disagreements.services import (
     add_comment,
@@ -47,35 +47,36 @@ from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Aspect, RubricAspect
-from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Review
 from evaluations.rendered_texts import build_turns, iter_comparison_texts, render_texts
 from evaluations.reviews.spans import get_saved_spans
 from evaluations.verdicts.labels import DecidedLabel
 from evaluations.verdicts.reviewer_choices import ReviewerChoice, get_reviewer_choices
-from evaluations.verdicts.vote_table import VoteCell, VoteRow, VoteTable, build_vote_table
+from evaluations.verdicts.vote_table import VoteCell, VoteRow, VoteTable
 from evaluations.visibility import (
-    can_see_judges,
     list_people_who_can_see,
-    record_disclosure,
+    reveal_visible_vote_table,
     visible_comparisons,
     visible_comparisons_everywhere,
 )
 from evaluations.web.pagination import PAGE_SIZE, Page, page_query, paginate, parse_after
-
-# Lists show neither the messages of a query nor those of its responses: they are left unread.
-LISTED_COLUMNS = ("evaluation", "query__text", "response_a__candidate__name", "response_b__candidate__name")
+from evaluations.web.requests import AuthenticatedRequest
 
 
 @require_safe
-def disagreement_list(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
+def disagreement_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug)
     form = DisagreementsForm(request.GET, evaluation=evaluation, user=user)
     wanted = form.wanted()
-    page = get_disagreement_page(request, wanted)
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, page.rows, judges=can_see_judges(user, evaluation))
+    after = parse_after(request)
+    found = reveal_disagreements(user, wanted, after=after, size=PAGE_SIZE)
+    page = Page(
+        [comparison for comparison, _ in found.rows],
+        is_first=not after,
+        first_page=page_query(request, 0),
+        next_page=page_query(request, found.goes_on) if found.goes_on else None,
+    )
     between_people, settled = count_disagreements(wanted)
     context = {
         "page": "disagreements",
@@ -83,32 +84,13 @@ def disagreement_list(request: HttpRequest, slug: str) -> HttpResponse:
         "form": form,
         "wanted": wanted,
         "page_of_rows": page,
-        "rows": add_disagreements(wanted, page.rows),
+        "rows": [{"comparison": comparison, "differences": differences} for comparison, differences in found.rows],
         "filter": encode_filter(request.GET),
         "is_filtered": any(request.GET.get(name) for name in form.fields if name != "state"),
         "between_people": between_people,
         "settled": settled,
     }
     return render(request, "disagreements/disagreements.html", context, status=422 if form.errors else 200)
-
-
-def get_disagreement_page(request: HttpRequest, wanted: DisagreementFilter) -> Page[Comparison]:
-    after = parse_after(request)
-    found = find_disagreements(wanted, after=after, size=PAGE_SIZE)
-    rows = Comparison.objects.select_related("query", "response_a__candidate", "response_b__candidate").only(
-        *LISTED_COLUMNS
-    )
-    return Page(
-        list(rows.filter(pk__in=found.ids).order_by("pk")),
-        is_first=not after,
-        first_page=page_query(request, 0),
-        next_page=page_query(request, found.goes_on) if found.goes_on else None,
-    )
-
-
-def add_disagreements(wanted: DisagreementFilter, comparisons: Sequence[Comparison]) -> list[Mapping[str, Any]]:
-    told = get_disagreements(wanted, [comparison.pk for comparison in comparisons])
-    return [{"comparison": comparison, "differences": told[comparison.pk]} for comparison in comparisons]
 
 
 def encode_filter(query: QueryDict) -> str:
@@ -120,9 +102,9 @@ def encode_filter(query: QueryDict) -> str:
     return kept.urlencode()
 
 
-def read_filter(request: HttpRequest, evaluation: Evaluation) -> DisagreementFilter:
+def read_filter(request: AuthenticatedRequest, evaluation: Evaluation) -> DisagreementFilter:
     """The line that a disagreement was opened from, by the filter in its address."""
-    return DisagreementsForm(request.GET, evaluation=evaluation, user=cast(User, request.user)).wanted()
+    return DisagreementsForm(request.GET, evaluation=evaluation, user=request.user).wanted()
 
 
 COMPARISON_RELATIONS = ("query", "response_a__candidate", "response_b__candidate", "evaluation__review_rubric__rubric")
@@ -162,9 +144,11 @@ class RefusedInput:
     sent: Mapping[str, Any] | None = None
 
 
-def get_open_comparison_or_404(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Comparison:
+def get_open_comparison_or_404(
+    request: AuthenticatedRequest, slug: str, pk: int, action: Action = Action.LOOK
+) -> Comparison:
     """The comparison, if this user may see the choices on it; otherwise 404."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, action)
     visible = visible_comparisons(user, evaluation).select_related(*COMPARISON_RELATIONS)
     comparison: Comparison = get_object_or_404(visible, pk=pk)
@@ -172,26 +156,23 @@ def get_open_comparison_or_404(request: HttpRequest, slug: str, pk: int, action:
 
 
 @require_safe
-def disagreement_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    comparison, user = get_open_comparison_or_404(request, slug, pk), cast(User, request.user)
-    evaluation = comparison.evaluation
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, [comparison], judges=can_see_judges(user, evaluation))
+def disagreement_detail(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    comparison, user = get_open_comparison_or_404(request, slug, pk), request.user
     mark_mentions_seen(user, comparison)
     return render_disagreement(request, comparison)
 
 
 def render_disagreement(
-    request: HttpRequest,
+    request: AuthenticatedRequest,
     comparison: Comparison,
     *,
     refused: RefusedInput | None = None,
     comment: CommentForm | None = None,
 ) -> HttpResponse:
-    user, evaluation = cast(User, request.user), comparison.evaluation
+    user, evaluation = request.user, comparison.evaluation
     wanted = read_filter(request, evaluation)
     before, after = get_neighbouring_disagreements(wanted, comparison)
-    table = build_vote_table(comparison, with_judges=can_see_judges(user, evaluation))
+    table = reveal_visible_vote_table(user, comparison)
     asked = list(build_questions(comparison, wanted, table, refused, is_allowed(user, Action.ADJUDICATE, evaluation)))
     said = get_thread(comparison)
     html = render_texts([*iter_comparison_texts(comparison), *table.rationales, *(one.text for one in said)])
@@ -270,7 +251,7 @@ def label_offered_choice(choice: Choice, asked: RubricAspect) -> str:
 
 
 @require_POST
-def disagreement_resolve(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def disagreement_resolve(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     comparison = get_open_comparison_or_404(request, slug, pk, Action.ADJUDICATE)
     aspect = get_aspect_or_404(comparison, request.POST.get("aspect", ""))
     try:
@@ -281,7 +262,7 @@ def disagreement_resolve(request: HttpRequest, slug: str, pk: int) -> HttpRespon
             choice=given["choice"],
             reason=given["reason"],
             version=given["version"],
-            user=cast(User, request.user),
+            user=request.user,
         )
     except InputRefused as refusal:
         return render_disagreement(request, comparison, refused=RefusedInput(aspect.key, str(refusal), request.POST))
@@ -290,14 +271,14 @@ def disagreement_resolve(request: HttpRequest, slug: str, pk: int) -> HttpRespon
 
 
 @require_POST
-def adjudication_withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    evaluation = require_evaluation(cast(User, request.user), slug, Action.ADJUDICATE)
+def adjudication_withdraw(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug, Action.ADJUDICATE)
     found = Adjudication.objects.select_related("comparison", "aspect", "user")
     adjudication = get_object_or_404(found, pk=pk, comparison__evaluation=evaluation)
     comparison = get_open_comparison_or_404(request, slug, adjudication.comparison_id, Action.ADJUDICATE)
     try:
         given = clean_or_refuse(WithdrawForm(request.POST))
-        withdraw_resolution(adjudication, version=given["version"], user=cast(User, request.user))
+        withdraw_resolution(adjudication, version=given["version"], user=request.user)
     except InputRefused as refusal:
         return render_disagreement(request, comparison, refused=RefusedInput(adjudication.aspect.key, str(refusal)))
     messages.success(request, f"{adjudication.aspect.name} is open again.")
@@ -305,9 +286,9 @@ def adjudication_withdraw(request: HttpRequest, slug: str, pk: int) -> HttpRespo
 
 
 @require_POST
-def disagreement_explain(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def disagreement_explain(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Explain the user's own choice."""
-    comparison, user = get_open_comparison_or_404(request, slug, pk, Action.REVIEW), cast(User, request.user)
+    comparison, user = get_open_comparison_or_404(request, slug, pk, Action.REVIEW), request.user
     aspect = get_aspect_or_404(comparison, request.POST.get("aspect", ""))
     try:
         given = clean_or_refuse(ExplainForm(request.POST))
@@ -321,8 +302,8 @@ def disagreement_explain(request: HttpRequest, slug: str, pk: int) -> HttpRespon
 
 
 @require_POST
-def disagreement_comment(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    comparison, user = get_open_comparison_or_404(request, slug, pk, Action.DISCUSS), cast(User, request.user)
+def disagreement_comment(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    comparison, user = get_open_comparison_or_404(request, slug, pk, Action.DISCUSS), request.user
     form = CommentForm(request.POST, aspects=Aspect.objects.filter(evaluation=comparison.evaluation))
     try:
         given = clean_or_refuse(form)
@@ -343,8 +324,8 @@ def disagreement_comment(request: HttpRequest, slug: str, pk: int) -> HttpRespon
 
 
 @require_POST
-def comment_withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    user = cast(User, request.user)
+def comment_withdraw(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.DISCUSS)
     own = Comment.objects.filter(user=user, comparison__in=visible_comparisons(user, evaluation))
     comment = get_object_or_404(own.select_related("comparison__evaluation"), pk=pk)
@@ -357,7 +338,7 @@ def get_aspect_or_404(comparison: Comparison, key: str) -> Aspect:
     return aspect
 
 
-def redirect_to_disagreement(request: HttpRequest, comparison: Comparison, fragment: str = "") -> HttpResponse:
+def redirect_to_disagreement(request: AuthenticatedRequest, comparison: Comparison, fragment: str = "") -> HttpResponse:
     """Redirect to the comparison, with the filter that it was opened from."""
     address = reverse("disagreement", args=[comparison.evaluation.slug, comparison.pk])
     kept = encode_filter(request.GET)
@@ -366,29 +347,13 @@ def redirect_to_disagreement(request: HttpRequest, comparison: Comparison, fragm
 
 MAX_UNSEEN: Final = 100
 
-MENTION_RELATIONS: Final = (
-    "comment__user",
-    "comment__aspect",
-    "comment__comparison__evaluation",
-    "comment__comparison__query",
-)
-
 
 @require_safe
-def mention_list(request: HttpRequest) -> HttpResponse:
-    user = cast(User, request.user)
+def mention_list(request: AuthenticatedRequest) -> HttpResponse:
+    user = request.user
     calls = get_mentions(user, visible_comparisons_everywhere(user)).select_related(*MENTION_RELATIONS)
     unseen = list(calls.filter(seen_at__isnull=True).order_by("-pk")[:MAX_UNSEEN])
     page = paginate(request, calls.filter(seen_at__isnull=False), newest_first=True)
-    record_mentions_seen(user, [mention.comment.comparison for mention in (*unseen, *page.rows)])
-    html = render_texts(mention.comment.text for mention in [*unseen, *page.rows])
+    html = render_texts(mention.comment.text for mention in reveal_mentions(user, [*unseen, *page.rows]))
     context = {"page": "mentions", "unseen": unseen, "page_of_rows": page, "html": html}
     return render(request, "mentions/mentions.html", context)
-
-
-def record_mentions_seen(user: User, comparisons: Iterable[Comparison]) -> None:
-    """Record that the user saw the choices: a comment reveals them as the page does."""
-    in_order = sorted(comparisons, key=lambda comparison: comparison.evaluation_id)
-    for evaluation, called_on in groupby(in_order, key=lambda comparison: comparison.evaluation):
-        if is_allowed(user, Action.REVIEW, evaluation):
-            record_disclosure(user, evaluation, called_on, judges=can_see_judges(user, evaluation))

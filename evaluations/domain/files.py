@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import ShownOrder
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.texts import Messages
 
@@ -141,7 +142,7 @@ class QueryPart:
     context: str | None = None
     reference: str | None = None
     category: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: JsonMapping = field(default_factory=dict)
     is_stand_in: bool = False
 
 
@@ -163,7 +164,7 @@ class ComparisonRow:
     response_a: Messages
     candidate_b: str
     response_b: Messages
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict)
     sample: int | None = None
 
 
@@ -180,7 +181,7 @@ class ResponseRow:
     query: QueryPart
     candidate: str
     response: Messages
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict)
     lacks_questions: bool = False
     overruled: str = ""
     sample: int | None = None

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from evaluations.domain.choices import Choice, LabelSource
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.texts import ComparisonOrigin
 
@@ -66,7 +67,7 @@ class ComparisonFilter:
     def __str__(self) -> str:
         return self.as_query()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         """What is said, by the names that an address has for it too; the same filter gives the same words."""
         return {
             FILTER_PARAMETERS[name]: list(value) if isinstance(value, tuple) else value
@@ -95,7 +96,7 @@ class ComparisonFilter:
     def parts(self) -> "list[ComparisonFilter]":
         """Each thing that it says as a filter of its own."""
         together = {"against": "candidate", "rater": "choices", "aspect": "choices", "choice": "choices"}
-        said: dict[str, dict[str, Any]] = {}
+        said: dict[str, JsonDict] = {}
         for name, value in self.said():
             if value:
                 said.setdefault(together.get(name, name), {})[name] = value
@@ -178,13 +179,13 @@ class NamedFilter:
         return f"“{self.name}”: {self.wanted.in_words()}"
 
 
-def parse_filter(told: Mapping[str, Any]) -> ComparisonFilter:
+def parse_filter(told: JsonMapping) -> ComparisonFilter:
     """The filter that these words say, as an address or JSON has them; a name or a value that cannot be is refused."""
     columns = {word: name for name, word in FILTER_PARAMETERS.items()}
     for word in told:
         if word not in columns:
             raise InputRefused(f"A filter has no “{word}”: it has {', '.join(columns)}.")
-    said: dict[str, Any] = {columns[word]: value for word, value in told.items() if value not in (None, "", [], ())}
+    said: JsonDict = {columns[word]: value for word, value in told.items() if value not in (None, "", [], ())}
     if "tags" in said:
         tags = said["tags"]
         said["tags"] = tuple(dict.fromkeys([tags] if isinstance(tags, str) else list(tags)))

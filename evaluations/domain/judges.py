@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
+
+from evaluations.domain.json_values import JsonMapping
 
 
 class JudgeKind(StrEnum):
@@ -97,7 +99,7 @@ class RequestShape:
         return {"limit_name": self.limit_name, "left_out": list(self.left_out), "system_folded": self.system_folded}
 
     @staticmethod
-    def from_json(stored: Mapping[str, Any] | None) -> "RequestShape":
+    def from_json(stored: JsonMapping | None) -> "RequestShape":
         """What a judge has stored; nothing in particular where nothing was found yet."""
         stored = stored or {}
         return RequestShape(

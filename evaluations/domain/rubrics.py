@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import Choice
+from evaluations.domain.json_values import JsonMapping
 
 
 class RubricKind(StrEnum):
@@ -86,7 +87,7 @@ class RubricSpec:
     output_order: tuple[str, ...]
     placeholders: Mapping[str, str] = field(default_factory=dict)
     answer_format: str = "json"
-    few_shot: tuple[Mapping[str, Any], ...] = ()
+    few_shot: tuple[JsonMapping, ...] = ()
     rationale_key: str = "rationale"
     choices_key: str = "choices"
     layout: int = CURRENT_LAYOUT

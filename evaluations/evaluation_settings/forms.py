@@ -1,7 +1,6 @@
 """Forms of an evaluation's settings and model families."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from django import forms
 from django.db.models import Model, QuerySet
@@ -124,7 +123,9 @@ class SettingsForm(forms.Form):
 class FamiliesForm(forms.Form):
     """A field for each candidate and each judge."""
 
-    def __init__(self, data: Any, *, candidates: Sequence[Candidate], judges: Sequence[Judge]) -> None:
+    def __init__(
+        self, data: Mapping[str, object] | None, *, candidates: Sequence[Candidate], judges: Sequence[Judge]
+    ) -> None:
         super().__init__(data)
         self.rows: dict[str, list[Candidate] | list[Judge]] = {"candidate": list(candidates), "judge": list(judges)}
         for kind, rows in self.rows.items():

@@ -1,5 +1,6 @@
-"""API shapes of an evaluation's settings and model families."""
+"""API shapes of an evaluation's settings, guidelines and model families."""
 
+from datetime import datetime
 from typing import Annotated
 
 from ninja import Field, Schema
@@ -35,6 +36,11 @@ class EvaluationSettingsPatch(StrictIn):
     reveal: Reveal | None = None
     label_policy: LabelPolicy | None = None
     settles_judge: bool | None = None
+
+
+class GuidelinesOut(Schema):
+    guidelines: str
+    changed_at: datetime | None
 
 
 class FamilyOut(Schema):

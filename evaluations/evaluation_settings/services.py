@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from itertools import chain
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Model
@@ -18,7 +17,7 @@ from evaluations.models.users import User
 
 
 @transaction.atomic
-def change_evaluation(evaluation: Evaluation, changes: Mapping[str, Any], *, user: User | None) -> Evaluation:
+def change_evaluation(evaluation: Evaluation, changes: Mapping[str, object], *, user: User | None) -> Evaluation:
     """Write new values into the evaluation's own columns, and what they were into the record.
 
     What is the same as before is no change, and leaves no trace.
@@ -36,7 +35,7 @@ def change_evaluation(evaluation: Evaluation, changes: Mapping[str, Any], *, use
     return evaluation
 
 
-def to_event_value(value: Any) -> Any:
+def to_event_value(value: object) -> object:
     """The value as an event stores it: rows by name and number, times as text."""
     if isinstance(value, Model):
         return f"{value} ({value.pk})"

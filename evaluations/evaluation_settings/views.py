@@ -1,9 +1,7 @@
 """Pages on which an evaluation's settings and model families are changed."""
 
-from typing import cast
-
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -12,13 +10,13 @@ from evaluations.evaluation_settings.forms import FamiliesForm, SettingsForm
 from evaluations.evaluation_settings.selectors import get_rubric_change_impact, list_candidates_and_judges
 from evaluations.evaluation_settings.services import change_evaluation, move_to_archive, set_families, take_from_archive
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.users import User
+from evaluations.web.requests import AuthenticatedRequest
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def evaluation_settings(request: HttpRequest, slug: str) -> HttpResponse:
+def evaluation_settings(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The form; a POST with ``step=look`` shows the guidelines as reviewers will see them, any other saves."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     form = SettingsForm(request.POST or None, evaluation=evaluation)
     if request.POST.get("step") == "look":
@@ -30,16 +28,18 @@ def evaluation_settings(request: HttpRequest, slug: str) -> HttpResponse:
     return render_settings(request, evaluation, form, status=422 if request.method == "POST" else 200)
 
 
-def render_guidelines_preview(request: HttpRequest, evaluation: Evaluation, form: SettingsForm) -> HttpResponse:
+def render_guidelines_preview(
+    request: AuthenticatedRequest, evaluation: Evaluation, form: SettingsForm
+) -> HttpResponse:
     """The guidelines as they are being written; nothing is stored."""
     text = request.POST.get("guidelines", "")
-    if request.htmx:  # type: ignore[attr-defined]
+    if request.htmx:
         return render(request, "evaluation_settings/_look.html", {"evaluation": evaluation, "text": text})
     return render_settings(request, evaluation, form, text=text, is_looking=True)
 
 
 def render_settings(
-    request: HttpRequest, evaluation: Evaluation, form: SettingsForm, status: int = 200, **more: object
+    request: AuthenticatedRequest, evaluation: Evaluation, form: SettingsForm, status: int = 200, **more: object
 ) -> HttpResponse:
     context = {
         "page": "evaluation_settings",
@@ -52,8 +52,8 @@ def render_settings(
 
 
 @require_POST
-def evaluation_archive(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
+def evaluation_archive(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     move_to_archive(evaluation, user=user)
     messages.success(request, f"“{evaluation.name}” is archived. It stands under “Archived”, and can be brought back.")
@@ -61,8 +61,8 @@ def evaluation_archive(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-def evaluation_bring_back(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
+def evaluation_bring_back(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     take_from_archive(evaluation, user=user)
     messages.success(request, f"“{evaluation.name}” is back.")
@@ -70,8 +70,8 @@ def evaluation_bring_back(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def families(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
+def families(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     candidates, judges = list_candidates_and_judges(evaluation)
     form = FamiliesForm(request.POST or None, candidates=candidates, judges=judges)

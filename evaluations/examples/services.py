@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from django.db import transaction
 from django.utils import timezone
@@ -13,6 +13,7 @@ from django.utils import timezone
 from evaluations.audit.events import record_event
 from evaluations.domain.choices import Stage
 from evaluations.domain.files import ReadOptions
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.reviews import ReviewState, SelectionMethod
 from evaluations.domain.roles import RaterKind
 from evaluations.evaluation_settings.services import change_evaluation
@@ -107,7 +108,7 @@ def add_example_reviews(evaluation: Evaluation, owner: User | None) -> None:
     record_event("loaded reviews", evaluation, user=owner, evaluation=evaluation, after={"example reviews": len(given)})
 
 
-def read_example_lines(name: str) -> Iterator[dict[str, Any]]:
+def read_example_lines(name: str) -> Iterator[JsonDict]:
     with (EXAMPLE_FOLDER / name).open(encoding="utf-8") as file:
         yield from map(json.loads, file)
 
@@ -119,7 +120,7 @@ def add_example_reviewer(evaluation: Evaluation, name: str) -> Rater:
 
 
 def add_example_review(
-    line: Mapping[str, Any], rater: Rater, comparison: Comparison, rubric: RubricVersion, judge: Judge | None
+    line: JsonMapping, rater: Rater, comparison: Comparison, rubric: RubricVersion, judge: Judge | None
 ) -> None:
     """Add one review with first choices, and final ones where the file has changes."""
     now = timezone.now()

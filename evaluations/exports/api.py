@@ -2,14 +2,13 @@
 
 from typing import Any, Final
 
-from django.http import FileResponse, HttpRequest, StreamingHttpResponse
+from django.http import FileResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.http import content_disposition_header
 from ninja import Query
 
 from evaluations.access import Action, action_for_export, require_evaluation
-from evaluations.api.authentication import token_user
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.problems import DEFAULT_DETAILS, Problem
@@ -33,23 +32,15 @@ from evaluations.exports.schemas import (
     ManifestOut,
 )
 from evaluations.exports.selectors import build_manifest, get_export_content_type, open_export_file
-from evaluations.exports.services import (
-    delete_export_file,
-    export_job,
-    jobs_of_exports,
-    needs_background,
-    start_export,
-    stop_export,
-)
-from evaluations.exports.writer import stream_export
+from evaluations.exports.services import delete_export_file, export_job, jobs_of_exports, request_export, stop_export
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.jobs import Job
-from evaluations.visibility import visible_comparisons
 from evaluations.web.file_responses import parse_range, read_file_range
+from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["exports"])
-FILE_RESPONSE: Final[dict[str, Any]] = {
+FILE_RESPONSE: Final[dict[str, object]] = {
     "parameters": [
         {
             "name": "Range",
@@ -67,16 +58,16 @@ FILE_RESPONSE: Final[dict[str, Any]] = {
 
 
 @operations.get_one("/evaluations/{slug:slug}/exports", Scope.READ, ExportPage)
-def list_exports(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> ExportPage:
+def list_exports(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> ExportPage:
     """Newest first."""
-    evaluation = require_evaluation(token_user(request), slug, Action.EXPORT)
+    evaluation = require_evaluation(request.user, slug, Action.EXPORT)
     rows, more = paginate_by_cursor(paging, evaluation.exports.select_related("user", "evaluation"), newest_first=True)
     jobs = jobs_of_exports(rows)
     return ExportPage(items=[build_export_out(row, jobs.get(row.pk)) for row in rows], next=more)
 
 
 @operations.get_one("/export-formats", Scope.READ, ExportFormatList, site_wide=True)
-def list_export_formats(request: HttpRequest) -> ExportFormatList:
+def list_export_formats(request: AuthenticatedRequest) -> ExportFormatList:
     """What an export can be written as, with the settings of each."""
     return ExportFormatList(
         items=[
@@ -102,23 +93,19 @@ def list_export_formats(request: HttpRequest) -> ExportFormatList:
 
 
 @operations.make("/evaluations/{slug:slug}/exports", Scope.WRITE, ExportOut)
-def make_export(request: HttpRequest, slug: str, body: ExportIn) -> ExportOut:
+def make_export(request: AuthenticatedRequest, slug: str, body: ExportIn) -> ExportOut:
     """Write the comparisons that you may see into a file: a short one now, a long one in the background.
 
     A `backup` holds the whole evaluation, for owners alone, and is always written in the background.
 
     Ask for the export until its `state` is `done`, then fetch the file.
     """
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, action_for_export(body.format))
-    comparisons, wanted = visible_comparisons(user, evaluation), parse_request(evaluation, body)
-    is_long = needs_background(evaluation, body.format, comparisons, wanted)
-    export = start_export(evaluation, written_as=body.format, user=user, wanted=wanted, in_background=is_long)
-    if not is_long:
-        record_event(DOWNLOADED, export, user=user, evaluation=evaluation)
-        for _ in stream_export(export, comparisons):
-            pass
-    return build_export_out(export, export_job(export))
+    made = request_export(evaluation, written_as=body.format, user=user, wanted=parse_request(evaluation, body))
+    for _ in made.blocks or ():
+        pass
+    return build_export_out(made.record, export_job(made.record))
 
 
 def parse_request(evaluation: Evaluation, body: ExportIn) -> ExportRequest:
@@ -143,23 +130,23 @@ def parse_split(evaluation: Evaluation, body: ExportIn) -> Split | None:
 
 
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}", Scope.READ, ExportOut)
-def get_export(request: HttpRequest, slug: str, pk: int) -> ExportOut:
+def get_export(request: AuthenticatedRequest, slug: str, pk: int) -> ExportOut:
     """The record: what was asked for, how far it is, rows and SHA-256 once it is whole."""
     export = get_export_or_404(request, slug, pk)
     return build_export_out(export, export_job(export))
 
 
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}/manifest", Scope.READ, ManifestOut)
-def get_manifest(request: HttpRequest, slug: str, pk: int) -> ManifestOut:
+def get_manifest(request: AuthenticatedRequest, slug: str, pk: int) -> ManifestOut:
     """What the file rests on: filters, policy, rubrics, judges, counts, exclusions."""
     export = get_export_or_404(request, slug, pk, state=ExportState.DONE)
     return ManifestOut(manifest=build_manifest(export))
 
 
 @operations.do("/evaluations/{slug:slug}/exports/{int:pk}/cancel", Scope.WRITE, ExportOut)
-def cancel_export(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ExportOut:
+def cancel_export(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ExportOut:
     """Stop one that is waiting or being written: no file of it stays."""
-    user, export = token_user(request), get_export_or_404(request, slug, pk)
+    user, export = request.user, get_export_or_404(request, slug, pk)
     require_evaluation(user, slug, action_for_export(export.format))
     stop_export(export, user=user)
     export = get_export_or_404(request, slug, pk)
@@ -167,17 +154,17 @@ def cancel_export(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None
 
 
 @operations.remove("/evaluations/{slug:slug}/exports/{int:pk}/file", Scope.ADMIN)
-def remove_export_file(request: HttpRequest, slug: str, pk: int) -> None:
+def remove_export_file(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     """The file goes; its record and its manifest stay."""
-    user = token_user(request)
+    user = request.user
     require_evaluation(user, slug, Action.OWN)
     delete_export_file(get_export_or_404(request, slug, pk), user=user)
 
 
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}/file", Scope.READ, None, extra=FILE_RESPONSE)
-def get_export_file(request: HttpRequest, slug: str, pk: int) -> HttpResponseBase:
+def get_export_file(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponseBase:
     """The file of a finished export; with `Range: bytes=1000-` what is missing of an interrupted download."""
-    user = token_user(request)
+    user = request.user
     export = get_export_or_404(request, slug, pk, state=ExportState.DONE)
     require_evaluation(user, slug, action_for_export(export.format))
     file = open_export_file(export)
@@ -190,7 +177,7 @@ def get_export_file(request: HttpRequest, slug: str, pk: int) -> HttpResponseBas
     return answer
 
 
-def build_range_response(request: HttpRequest, file: Any, tag: str) -> HttpResponseBase | None:
+def build_range_response(request: AuthenticatedRequest, file: Any, tag: str) -> HttpResponseBase | None:
     """The part that was asked for; None where the whole file was, several parts, or a part of another file."""
     size = file.size
     wanted = parse_range(request.headers.get("Range", ""), request.headers.get("If-Range"), size=size, tag=tag)
@@ -210,8 +197,8 @@ def build_range_response(request: HttpRequest, file: Any, tag: str) -> HttpRespo
     return answer
 
 
-def get_export_or_404(request: HttpRequest, slug: str, pk: int, **columns: Any) -> Export:
-    evaluation = require_evaluation(token_user(request), slug, Action.EXPORT)
+def get_export_or_404(request: AuthenticatedRequest, slug: str, pk: int, **columns: Any) -> Export:
+    evaluation = require_evaluation(request.user, slug, Action.EXPORT)
     found = Export.objects.select_related("user", "evaluation")
     return get_object_or_404(found, evaluation=evaluation, pk=pk, **columns)
 

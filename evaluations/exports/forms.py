@@ -1,5 +1,6 @@
 """The form of a new export: format, comparisons, label source, split."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django import forms
@@ -12,6 +13,7 @@ from evaluations.domain.splits import Split, SplitPart, make_split
 from evaluations.exports.options import DEFAULT_REQUEST, ExportRequest, get_export_format, get_export_formats
 from evaluations.models.comparisons import Slice
 from evaluations.models.evaluations import Evaluation
+from evaluations.web.forms import CleanedData
 
 POLICY_CHOICES: Final = [
     (LabelPolicy.PEOPLE_THEN_JUDGES, "people, and judges where no person voted"),
@@ -74,7 +76,9 @@ class ExportForm(forms.Form):
         help_text="Everywhere but in free text: what people wrote in notes and reasons stays as it is.",
     )
 
-    def __init__(self, data: Any, *, evaluation: Evaluation, backs_up: bool = False, within: str = "") -> None:
+    def __init__(
+        self, data: Mapping[str, object] | None, *, evaluation: Evaluation, backs_up: bool = False, within: str = ""
+    ) -> None:
         """``backs_up``: offers the whole of it, too. ``within``: the slice that is chosen already, if one is."""
         super().__init__(data)
         self.choose("written_as", list_format_choices(backs_up=backs_up))
@@ -133,7 +137,7 @@ class ExportForm(forms.Form):
     def is_split(self) -> bool:
         return bool(self.data.get("part") or self.data.get("split"))
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> CleanedData:
         told = super().clean() or self.cleaned_data
         try:
             told["divided"] = self.divided(told)

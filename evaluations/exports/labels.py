@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
 
 import orjson
 from django.db.models import QuerySet
@@ -238,7 +237,7 @@ def parse_messages(text: str) -> list[Message]:
         return json.loads(text)  # type: ignore[no-any-return]
 
 
-def merge_metadata(one: ComparisonRow) -> dict[str, Any]:
+def merge_metadata(one: ComparisonRow) -> dict[str, object]:
     """What came with query and comparison, and under the side's name what came with a response alone."""
     if one.query_metadata == one.metadata == one.metadata_a == one.metadata_b == "{}":
         return {}

@@ -1,7 +1,7 @@
 """The manifest of an exported file, from which its data set card is written, too."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
@@ -58,10 +58,10 @@ POLICY_DESCRIPTIONS: Final = {
 }
 
 
-def build_manifest_basis(leaving: ExportFormat, wanted: ExportRequest, those: Participants) -> dict[str, Any]:
+def build_manifest_basis(leaving: ExportFormat, wanted: ExportRequest, those: Participants) -> dict[str, object]:
     """The part of the manifest that is known before the first row, identical for identical files."""
     evaluation = those.evaluation
-    told: dict[str, Any] = {
+    told: dict[str, object] = {
         **build_manifest_header(leaving, evaluation),
         "label_policy": wanted.policy,
         "filters": serialize_filters(wanted),
@@ -80,7 +80,7 @@ def build_manifest_basis(leaving: ExportFormat, wanted: ExportRequest, those: Pa
     return told
 
 
-def build_manifest_header(leaving: ExportFormat, evaluation: Evaluation) -> dict[str, Any]:
+def build_manifest_header(leaving: ExportFormat, evaluation: Evaluation) -> dict[str, object]:
     return {
         "evaluation": {"slug": evaluation.slug, "name": evaluation.name},
         "format": leaving.name,
@@ -100,7 +100,7 @@ def list_exported_rubrics(those: Participants) -> list[RubricVersion]:
     ]
 
 
-def describe_rubric_version(version: RubricVersion) -> dict[str, Any]:
+def describe_rubric_version(version: RubricVersion) -> dict[str, object]:
     return {
         "name": format_rubric_name(version),
         "kind": version.rubric.kind,
@@ -109,7 +109,7 @@ def describe_rubric_version(version: RubricVersion) -> dict[str, Any]:
     }
 
 
-def build_export_counts(tally: ExportTally) -> dict[str, Any]:
+def build_export_counts(tally: ExportTally) -> dict[str, object]:
     return {
         # Scores are of responses: where they are exported no comparisons are counted.
         **({"comparisons": tally.comparisons} if tally.comparisons or not tally.rows else {}),
@@ -120,7 +120,7 @@ def build_export_counts(tally: ExportTally) -> dict[str, Any]:
     }
 
 
-def build_card_facts(wanted: ExportRequest, those: Participants, told: Mapping[str, Any]) -> CardFacts:
+def build_card_facts(wanted: ExportRequest, those: Participants, told: Mapping[str, object]) -> CardFacts:
     """The facts that the card of a data set shows."""
     evaluation, names = those.evaluation, those.names()
     rubrics = [

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import LabelPolicy
 from evaluations.domain.errors import InputRefused
@@ -99,15 +99,15 @@ def is_candidate_name(evaluation: Evaluation, name: str) -> bool:
     return Candidate.objects.filter(evaluation=evaluation, name=name).exists()
 
 
-def serialize_filters(wanted: ExportRequest) -> dict[str, Any]:
+def serialize_filters(wanted: ExportRequest) -> dict[str, object]:
     """What chose the comparisons, as the record has it: nothing that was not asked for."""
-    told: dict[str, Any] = {"where": [list(pair) for pair in wanted.where], "part": wanted.part}
+    told: dict[str, object] = {"where": [list(pair) for pair in wanted.where], "part": wanted.part}
     if wanted.sliced:
         told |= {"slice": wanted.sliced.name, "filter": wanted.sliced.wanted.as_json()}
     return {name: value for name, value in told.items() if value}
 
 
-def serialize_options(wanted: ExportRequest) -> dict[str, Any]:
+def serialize_options(wanted: ExportRequest) -> dict[str, object]:
     """How the file is written, as the record has it."""
     told = {
         "aspect": wanted.aspect,

@@ -1,13 +1,14 @@
 """The API shapes of exports."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from ninja import Field, Schema
 
 from evaluations.api.schemas import PersonOut, StrictIn
 from evaluations.domain.choices import LabelPolicy
 from evaluations.domain.files import ExportState
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.splits import SplitPart
 
 
@@ -17,12 +18,12 @@ class ExportOut(Schema):
     file_name: str
     state: ExportState
     policy: LabelPolicy
-    filters: dict[str, Any]
-    options: dict[str, Any]
+    filters: JsonDict
+    options: JsonDict
     rows: int | None
     bytes: int | None
     sha256: str
-    counts: dict[str, Any]
+    counts: JsonDict
     person: PersonOut | None
     reached: int = Field(description="comparisons so far, of a backup rows")
     expected: int | None = Field(description="of how many, once that is known")
@@ -81,4 +82,4 @@ class ExportIn(StrictIn):
 
 
 class ManifestOut(Schema):
-    manifest: dict[str, Any]
+    manifest: JsonDict

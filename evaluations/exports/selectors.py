@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import Any
 
 from django.core.files import File
 from django.db.models import QuerySet
 
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.exports.options import ExportRequest, complete_request, get_export_format
 from evaluations.exports.writer import filter_export_comparisons, load_export_participants, read_export_rows
 from evaluations.formats.export_format import ExportRow, ExportTally
@@ -19,7 +19,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 
 
-def build_manifest(export: Export) -> dict[str, Any]:
+def build_manifest(export: Export) -> JsonDict:
     """The complete manifest of a finished export."""
     return {
         **export.manifest,
@@ -33,7 +33,7 @@ def build_manifest(export: Export) -> dict[str, Any]:
     }
 
 
-def encode_manifest(told: Mapping[str, Any]) -> bytes:
+def encode_manifest(told: JsonMapping) -> bytes:
     """The manifest as JSON with sorted keys, one per line: equal manifests give equal bytes."""
     return (json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 

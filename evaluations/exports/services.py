@@ -1,5 +1,7 @@
 """Starting, writing in the background, cancelling or deleting exports."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
@@ -11,6 +13,7 @@ from django.db.models.functions import Now
 from evaluations.audit.events import record_event
 from evaluations.backups.selectors import refuse_if_busy
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.events import DOWNLOADED
 from evaluations.domain.files import ExportState
 from evaluations.exports.failures import (
     EXPORT_JOB,
@@ -31,12 +34,33 @@ from evaluations.exports.options import (
 )
 from evaluations.exports.writer import ExportHandedOver, filter_export_comparisons, stream_export
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.jobs.queue import cancel_job, enqueue_job, job_of, jobs_about, start_claimed_job
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.jobs import Job
 from evaluations.models.users import User
+from evaluations.visibility import visible_comparisons
+
+
+@dataclass(frozen=True)
+class RequestedExport:
+    """``blocks``: the bytes of the file, written as they are read; None where a worker writes it."""
+
+    record: Export
+    blocks: Iterator[bytes] | None
+
+
+def request_export(evaluation: Evaluation, *, written_as: str, user: User, wanted: ExportRequest) -> RequestedExport:
+    """Begin an export of the comparisons that this person may see: a short one is read here, a long one by a worker."""
+    comparisons = visible_comparisons(user, evaluation)
+    is_long = needs_background(evaluation, written_as, comparisons, wanted)
+    export = start_export(evaluation, written_as=written_as, user=user, wanted=wanted, in_background=is_long)
+    if is_long:
+        return RequestedExport(export, None)
+    record_event(DOWNLOADED, export, user=user, evaluation=evaluation)
+    return RequestedExport(export, stream_export(export, comparisons))
 
 
 @transaction.atomic
@@ -73,6 +97,8 @@ def start_export(
         start_claimed_job(SENT_EXPORT_JOB, export.pk, evaluation=evaluation)
     told = {"format": written_as, "policy": export.policy, "filters": export.filters, "options": export.options}
     record_event("began", export, user=user, evaluation=evaluation, after=told)
+    if in_background:
+        nudge(WorkerTask.WRITE_EXPORT, export.pk)
     return export
 
 

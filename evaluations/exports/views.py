@@ -1,10 +1,10 @@
 """The pages of exports: the list, a new export, its record or its file."""
 
-from typing import Final, cast
+from typing import Final
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import content_disposition_header
@@ -31,15 +31,14 @@ from evaluations.exports.selectors import (
     open_export_file,
     preview_export,
 )
-from evaluations.exports.services import delete_export_file, export_job, needs_background, start_export, stop_export
-from evaluations.exports.writer import stream_export
+from evaluations.exports.services import delete_export_file, export_job, request_export, stop_export
 from evaluations.jobs.queue import job_progress
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
-from evaluations.models.users import User
 from evaluations.visibility import visible_comparisons
 from evaluations.web.file_responses import file_response
 from evaluations.web.pagination import paginate
+from evaluations.web.requests import AuthenticatedRequest
 
 PREVIEW_SECONDS: Final = 0.5
 STOP_POLLING: Final = 286
@@ -47,20 +46,20 @@ STOP_POLLING: Final = 286
 
 @never_cache
 @require_GET
-def exports(request: HttpRequest, slug: str) -> HttpResponse:
-    evaluation = require_evaluation(cast(User, request.user), slug, Action.EXPORT)
+def exports(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug, Action.EXPORT)
     listed = evaluation.exports.select_related("user").defer("manifest", "options", "filters", "reason")
     page = paginate(request, listed, newest_first=True)
-    backs_up = is_allowed(cast(User, request.user), Action.BACK_UP, evaluation)
+    backs_up = is_allowed(request.user, Action.BACK_UP, evaluation)
     context = {"page": "exports", "evaluation": evaluation, "exports": page, "backs_up": backs_up}
     return render(request, "exports/exports.html", context)
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def export_new(request: HttpRequest, slug: str) -> HttpResponseBase:
+def export_new(request: AuthenticatedRequest, slug: str) -> HttpResponseBase:
     """What would be written; a POST writes it: a short one is sent while it is written, a long one by a worker."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, action_for_export(request.POST.get("written_as", "")))
     sent = request.POST if request.method == "POST" else None
     backs_up = is_allowed(user, Action.BACK_UP, evaluation)
@@ -69,27 +68,22 @@ def export_new(request: HttpRequest, slug: str) -> HttpResponseBase:
         return render_export_form(request, evaluation, form)
     if not form.is_valid():
         return render_export_form(request, evaluation, form, status=422)
-    comparisons = visible_comparisons(user, evaluation)
     try:
-        wanted = form.wanted()
-        written_as = form.cleaned_data["written_as"]
-        is_long = needs_background(evaluation, written_as, comparisons, wanted)
-        export = start_export(evaluation, written_as=written_as, user=user, wanted=wanted, in_background=is_long)
+        made = request_export(evaluation, written_as=form.cleaned_data["written_as"], user=user, wanted=form.wanted())
     except InputRefused as refused:
         form.add_error(None, str(refused))
         return render_export_form(request, evaluation, form, status=422)
-    if is_long:
-        return redirect("export", slug, export.pk)
-    record_event(DOWNLOADED, export, user=user, evaluation=evaluation)
+    if made.blocks is None:
+        return redirect("export", slug, made.record.pk)
     return StreamingHttpResponse(
-        stream_export(export, comparisons),
-        content_type=get_export_content_type(export),
-        headers={"Content-Disposition": content_disposition_header(True, export.file_name) or ""},
+        made.blocks,
+        content_type=get_export_content_type(made.record),
+        headers={"Content-Disposition": content_disposition_header(True, made.record.file_name) or ""},
     )
 
 
 def render_export_form(
-    request: HttpRequest, evaluation: Evaluation, form: ExportForm, status: int = 200
+    request: AuthenticatedRequest, evaluation: Evaluation, form: ExportForm, status: int = 200
 ) -> HttpResponse:
     """The form with what it would write, counted for a moment. Only looking at it refuses nothing with a status."""
     those = load_participants(evaluation)
@@ -116,12 +110,12 @@ def render_export_form(
     return render(request, template, context, status=status)
 
 
-def preview_from_form(request: HttpRequest, evaluation: Evaluation, asked: ExportForm) -> ExportPreview | None:
+def preview_from_form(request: AuthenticatedRequest, evaluation: Evaluation, asked: ExportForm) -> ExportPreview | None:
     """What would be in it; of a backup nothing is counted."""
     if asked.is_whole:
         refuse_if_busy(evaluation)
         return None
-    comparisons = visible_comparisons(cast(User, request.user), evaluation)
+    comparisons = visible_comparisons(request.user, evaluation)
     return preview_export(evaluation, asked.cleaned_data["written_as"], asked.wanted(), comparisons, PREVIEW_SECONDS)
 
 
@@ -130,19 +124,19 @@ def get_initial_values(form: ExportForm) -> dict[str, str]:
     return {name: str(field.initial) for name, field in form.fields.items() if field.initial}
 
 
-def get_export_or_404(request: HttpRequest, slug: str, pk: int, action: Action = Action.EXPORT) -> Export:
-    evaluation = require_evaluation(cast(User, request.user), slug, action)
+def get_export_or_404(request: AuthenticatedRequest, slug: str, pk: int, action: Action = Action.EXPORT) -> Export:
+    evaluation = require_evaluation(request.user, slug, action)
     return get_object_or_404(evaluation.exports.select_related("evaluation", "user"), pk=pk)
 
 
 @never_cache
 @require_GET
-def export_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def export_page(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     return render_export(request, get_export_or_404(request, slug, pk))
 
 
-def render_export(request: HttpRequest, export: Export, error: str = "") -> HttpResponse:
-    user = cast(User, request.user)
+def render_export(request: AuthenticatedRequest, export: Export, error: str = "") -> HttpResponse:
+    user = request.user
     context = {
         "page": "exports",
         "evaluation": export.evaluation,
@@ -159,7 +153,7 @@ def render_export(request: HttpRequest, export: Export, error: str = "") -> Http
 
 @never_cache
 @require_GET
-def export_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def export_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """How far it is, asked for every second; when it is over the page itself comes anew."""
     export = get_export_or_404(request, slug, pk)
     is_cancelled = export.state == ExportState.CANCELLED
@@ -170,8 +164,8 @@ def export_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_POST
-def export_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    user = cast(User, request.user)
+def export_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    user = request.user
     export = get_export_or_404(request, slug, pk)
     require_evaluation(user, slug, action_for_export(export.format))
     try:
@@ -183,11 +177,11 @@ def export_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_POST
-def export_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def export_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """The file goes, the record stays."""
     export = get_export_or_404(request, slug, pk, Action.OWN)
     try:
-        delete_export_file(export, user=cast(User, request.user))
+        delete_export_file(export, user=request.user)
     except InputRefused as refused:
         return render_export(request, export, error=str(refused))
     messages.success(request, f"The file {export.file_name} was deleted. Its record and its manifest stay.")
@@ -196,7 +190,7 @@ def export_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @never_cache
 @require_GET
-def export_manifest(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def export_manifest(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     export = get_object_or_404(Export, pk=get_export_or_404(request, slug, pk).pk, state=ExportState.DONE)
     name = content_disposition_header(True, get_manifest_name(export)) or ""
     told = encode_manifest(build_manifest(export))
@@ -205,9 +199,9 @@ def export_manifest(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @never_cache
 @require_http_methods(["GET", "HEAD"])
-def export_file(request: HttpRequest, slug: str, pk: int) -> HttpResponseBase:
+def export_file(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponseBase:
     """The file of a finished export, once more, or the rest of it."""
-    user = cast(User, request.user)
+    user = request.user
     export = get_object_or_404(Export, pk=get_export_or_404(request, slug, pk).pk, state=ExportState.DONE)
     require_evaluation(user, slug, action_for_export(export.format))
     try:

@@ -1,12 +1,10 @@
 """Imports in the API."""
 
-from typing import Any, Final
+from typing import Final
 
-from django.http import HttpRequest
 from ninja import Query
 
 from evaluations.access import Action, require_evaluation
-from evaluations.api.authentication import token_user
 from evaluations.api.form_validation import clean_form, refuse_unknown_filters
 from evaluations.api.operations import BYTES_TYPE, FORM_TYPE, OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
@@ -19,9 +17,7 @@ from evaluations.imports.schemas import ImportDetailOut, ImportPageOut, StoreImp
 from evaluations.imports.serializers import get_import_for_program, serialize_import, serialize_import_detail
 from evaluations.imports.services import discard_import, receive_upload, start_storing
 from evaluations.imports.undo import start_undo
-from evaluations.models.evaluations import Evaluation
-from evaluations.models.imports import Import
-from evaluations.models.users import User
+from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["imports"])
 TEXT_SCHEMA: Final = {"type": "string"}
@@ -49,7 +45,7 @@ UPLOAD_FIELDS: Final = {
     "lower_is_better": TEXT_SCHEMA,
     "derive_pairs": TEXT_SCHEMA,
 }
-UPLOAD_BODY: Final[dict[str, Any]] = {
+UPLOAD_BODY: Final[dict[str, object]] = {
     "parameters": [FILE_NAME_PARAMETER],
     "requestBody": {
         "required": True,
@@ -64,9 +60,9 @@ UPLOAD_BODY: Final[dict[str, Any]] = {
 
 
 @operations.get_one("/evaluations/{slug:slug}/imports", Scope.READ, ImportPageOut)
-def list_imports(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> ImportPageOut:
+def list_imports(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> ImportPageOut:
     """Newest first."""
-    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     rows, more = paginate_by_cursor(paging, evaluation.imports.select_related("user"), newest_first=True)
     return ImportPageOut(items=[serialize_import(row) for row in rows], next=more)
 
@@ -79,13 +75,13 @@ def list_imports(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> I
     needs=Action.MANAGE,
     extra=UPLOAD_BODY,
 )
-def upload_file(request: HttpRequest, slug: str) -> ImportDetailOut:
+def upload_file(request: AuthenticatedRequest, slug: str) -> ImportDetailOut:
     """Bring in a file, as a form or as the whole body: it is checked, and none of it is stored yet.
 
     Look at `summary` and `bad_rows`, then store it or discard it. Where its columns are not known its state is
     `mapping`: say what they mean (`set_columns`) before.
     """
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     is_raw = request.content_type == BYTES_TYPE
     fields = request.GET.dict() if is_raw else request.POST.dict()
@@ -94,40 +90,36 @@ def upload_file(request: HttpRequest, slug: str) -> ImportDetailOut:
     form = ImportForm({"format": "auto", **fields}, {"file": file})
     refuse_unknown_filters(fields, form)
     clean_form(form, "query" if is_raw else "form")
-    return serialize_import_detail(receive_file(evaluation, form, user))
-
-
-def receive_file(evaluation: Evaluation, form: ImportForm, user: User) -> Import:
-    return receive_upload(evaluation, user=user, **form.options())
+    return serialize_import_detail(receive_upload(evaluation, user=user, **form.options()))
 
 
 @operations.get_one("/evaluations/{slug:slug}/imports/{int:pk}", Scope.READ, ImportDetailOut)
-def get_import(request: HttpRequest, slug: str, pk: int) -> ImportDetailOut:
+def get_import(request: AuthenticatedRequest, slug: str, pk: int) -> ImportDetailOut:
     """How it stands: what storing it would do, its bad rows, and how far it is."""
     return serialize_import_detail(get_import_for_program(request, slug, pk))
 
 
 @operations.do("/evaluations/{slug:slug}/imports/{int:pk}/store", Scope.WRITE, ImportDetailOut)
-def store_file(request: HttpRequest, slug: str, pk: int, body: StoreImportIn | None = None) -> ImportDetailOut:
+def store_file(request: AuthenticatedRequest, slug: str, pk: int, body: StoreImportIn | None = None) -> ImportDetailOut:
     """Store its rows, in the background. Ask for the import to see how far it is."""
     importing = get_import_for_program(request, slug, pk)
-    start_storing(importing, skip_bad=bool(body and body.skip_bad), user=token_user(request))
+    start_storing(importing, skip_bad=bool(body and body.skip_bad), user=request.user)
     return serialize_import_detail(get_import_for_program(request, slug, pk))
 
 
 @operations.do("/evaluations/{slug:slug}/imports/{int:pk}/cancel", Scope.WRITE, ImportDetailOut)
-def cancel_import(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ImportDetailOut:
+def cancel_import(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ImportDetailOut:
     """Discard it: nothing of it is stored."""
-    discard_import(get_import_for_program(request, slug, pk), user=token_user(request))
+    discard_import(get_import_for_program(request, slug, pk), user=request.user)
     return serialize_import_detail(get_import_for_program(request, slug, pk))
 
 
 @operations.do("/evaluations/{slug:slug}/imports/{int:pk}/undo", Scope.WRITE, ImportDetailOut)
-def undo_import(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ImportDetailOut:
+def undo_import(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ImportDetailOut:
     """Remove what it alone brought, where nothing was judged, reviewed, resolved, commented or exported with it.
 
     It is hidden at once and removed in the background: its state is `undoing`, then `undone`.
     """
     importing = get_import_for_program(request, slug, pk)
-    start_undo(importing, user=token_user(request))
+    start_undo(importing, user=request.user)
     return serialize_import_detail(get_import_for_program(request, slug, pk))

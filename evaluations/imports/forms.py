@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import UploadedFile
 from evaluations.comparisons.pairing.selectors import PAIR_ADJACENT, PAIR_ALL, PAIR_BASELINE, PAIR_RANDOM
 from evaluations.domain.files import DEFAULT_FILE_NAME, FileFormat, NewResponse, ReadOptions
 from evaluations.domain.roles import RaterKind
+from evaluations.web.forms import CleanedData
 
 FORMAT_CHOICES = [
     (FileFormat.AUTO, "found out from the columns"),
@@ -129,7 +130,7 @@ class ImportForm(forms.Form):
                 raise forms.ValidationError(f"“{line.strip()}” is not of the form column=field.")
         return mapping
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> CleanedData:
         cleaned: dict[str, Any] = super().clean() or {}
         if cleaned.get("pair") == PAIR_BASELINE and not cleaned.get("baseline"):
             self.add_error("baseline", "Name the candidate.")

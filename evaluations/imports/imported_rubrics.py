@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from math import isfinite
-from typing import Any, Final
+from typing import Final
 
 from django.db.models import QuerySet
 
 from evaluations.domain.choices import Choice
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, RubricSpec
 from evaluations.imports.row_sketches import ScoreScale, ScoreScales
 from evaluations.models.evaluations import Evaluation
@@ -83,12 +84,12 @@ def find_free_rubric_name(evaluation: Evaluation, wanted: str) -> str:
 SCORES_RUBRIC_NAME: Final = "imported scores"
 
 
-def scales_to_json(scales: ScoreScales) -> dict[str, Any]:
+def scales_to_json(scales: ScoreScales) -> dict[str, object]:
     """As an import's summary keeps them."""
     return {key: asdict(scale) for key, scale in sorted(scales.items())}
 
 
-def scales_from_json(told: Mapping[str, Any]) -> dict[str, ScoreScale]:
+def scales_from_json(told: JsonMapping) -> dict[str, ScoreScale]:
     return {key: ScoreScale(**scale) for key, scale in told.items()}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 from django.db import models, transaction
 from django.db.models import ProtectedError
@@ -67,7 +67,7 @@ def work_here(importing: Import, kind: str, *, seconds: float | None = None) -> 
         importing.refresh_from_db()
 
 
-def renew_import_claim(importing: Import, expected: ImportState, **columns: Any) -> None:
+def renew_import_claim(importing: Import, expected: ImportState, **columns: object) -> None:
     """Renew the claim, or raise ImportStopped where the import is no longer wanted."""
     if importing.lease:
         importing.lease.heartbeat()

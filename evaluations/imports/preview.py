@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import PurePath
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 from django.core.files import File
 from django.db import transaction
@@ -99,7 +99,7 @@ class CheckResult:
     models: ModelCounts = field(default_factory=lambda: ModelCounts(CandidateNaming.COLUMN))
     new: Counter[str] = field(default_factory=Counter)
     bad_rows: list[BadRow] = field(default_factory=list)
-    samples: list[dict[str, Any]] = field(default_factory=list)
+    samples: list[dict[str, object]] = field(default_factory=list)
     aspects: set[str] = field(default_factory=set)
     judges: set[str] = field(default_factory=set)
     scales: ScoreScales = field(default_factory=dict)

@@ -4,10 +4,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import Choice
 from evaluations.domain.files import BadRow, ComparisonRow, FileRow, QueryRow, ResponseRow, ScoreRow, VerdictRow
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.texts import messages_to_text
 from evaluations.formats.file_reader import CandidateNaming, FileEntry
 from evaluations.imports.row_sketches import EntryOutcome, SkippedEntry
@@ -43,7 +44,7 @@ class ModelCounts:
     def names(self) -> set[str]:
         return {name for name, _ in self.rows}
 
-    def listed(self) -> list[dict[str, Any]]:
+    def listed(self) -> list[dict[str, object]]:
         """Those with most rows first, as an import's summary keeps them."""
         total: Counter[str] = Counter()
         for (name, _), number in self.rows.items():
@@ -107,9 +108,9 @@ MAX_SAMPLE_CHARACTERS: Final = 400
 MAX_SAMPLE_SCORES: Final = 6  # of a row that brings many
 
 
-def sample_entry(entry: FileEntry) -> dict[str, Any]:
+def sample_entry(entry: FileEntry) -> JsonDict:
     """A row as the page shows it before it is stored."""
-    told: dict[str, Any] = {"line": entry.line, "verdicts": [], "scores": []}
+    told: JsonDict = {"line": entry.line, "verdicts": [], "scores": []}
     for row in entry.rows:
         if isinstance(row, VerdictRow):
             told["verdicts"].append(sample_verdict(row))
@@ -120,7 +121,7 @@ def sample_entry(entry: FileEntry) -> dict[str, Any]:
     return told
 
 
-def sample_texts(row: FileRow) -> dict[str, Any]:
+def sample_texts(row: FileRow) -> JsonDict:
     if isinstance(row, ComparisonRow):
         sides = [(row.candidate_a, row.response_a), (row.candidate_b, row.response_b)]
     elif isinstance(row, ResponseRow):
@@ -138,7 +139,7 @@ def sample_texts(row: FileRow) -> dict[str, Any]:
     }
 
 
-def sample_verdict(row: VerdictRow) -> dict[str, Any]:
+def sample_verdict(row: VerdictRow) -> dict[str, object]:
     """In the words of the file, before it is turned round."""
     sides = {Choice.A: row.candidate_a, Choice.B: row.candidate_b}
     return {
@@ -152,7 +153,7 @@ def sample_verdict(row: VerdictRow) -> dict[str, Any]:
     }
 
 
-def sample_score(row: ScoreRow) -> dict[str, Any]:
+def sample_score(row: ScoreRow) -> JsonDict:
     return {
         "key": row.query_key,
         "candidate": row.candidate,

@@ -1,15 +1,12 @@
 """The import that the address of a page names."""
 
-from typing import cast
-
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
 from evaluations.access import Action, require_evaluation
 from evaluations.models.imports import Import
-from evaluations.models.users import User
+from evaluations.web.requests import AuthenticatedRequest
 
 
-def get_import_of_request(request: HttpRequest, slug: str, pk: int) -> Import:
-    evaluation = require_evaluation(cast(User, request.user), slug, Action.MANAGE)
+def get_import_of_request(request: AuthenticatedRequest, slug: str, pk: int) -> Import:
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     return get_object_or_404(evaluation.imports.select_related("evaluation", "user"), pk=pk)

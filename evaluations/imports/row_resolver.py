@@ -1,9 +1,9 @@
 """The rows of a file resolved against what an evaluation holds."""
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from evaluations.domain.choices import Choice, ShownOrder
 from evaluations.domain.files import (
@@ -18,6 +18,7 @@ from evaluations.domain.files import (
     ScoreRow,
     VerdictRow,
 )
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import CallState
 from evaluations.domain.texts import Messages, messages_sha256, query_sha256
 from evaluations.formats.conversations import UNNAMED
@@ -225,7 +226,7 @@ def add_response(
     query: QuerySketch,
     name: str,
     messages: Messages,
-    metadata: Mapping[str, Any],
+    metadata: JsonMapping,
     sample: int | None,
 ) -> ResponseSketch:
     around = added.batch.around

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.files import BadRow, QueryPart, ScoreRow, VerdictRow
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.texts import Messages, messages_to_text
 from evaluations.models.comparisons import Candidate
 from evaluations.models.judges import Rater
@@ -74,7 +75,7 @@ class ResponseSketch:
     sample: int | None = None
     replaces: ResponseKey | None = None  # the one whose place it takes
     messages: Messages = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: JsonMapping = field(default_factory=dict)
     said: dict[StatementKey, Statement] = field(default_factory=dict)
 
     @property
@@ -89,7 +90,7 @@ class ComparisonSketch:
     b: ResponseSketch
     turned: bool
     pk: int | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: JsonMapping = field(default_factory=dict)
     said: dict[StatementKey, Statement] = field(default_factory=dict)
 
     @property

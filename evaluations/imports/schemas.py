@@ -1,12 +1,12 @@
 """Shapes of the API for imports."""
 
 from datetime import datetime
-from typing import Any
 
 from ninja import Field, Schema
 
 from evaluations.api.schemas import PersonOut, StrictIn
 from evaluations.domain.files import ImportState
+from evaluations.domain.json_values import JsonDict
 
 
 class ImportProgressOut(Schema):
@@ -39,10 +39,10 @@ class ImportPageOut(Schema):
 
 
 class ImportDetailOut(ImportOut):
-    mapping: dict[str, Any]
-    options: dict[str, Any]
-    summary: dict[str, Any] = Field(description="what storing it would do; empty until the file is checked")
-    bad_rows: list[dict[str, Any]] = Field(description="the first of them, by line")
+    mapping: JsonDict
+    options: JsonDict
+    summary: JsonDict = Field(description="what storing it would do; empty until the file is checked")
+    bad_rows: list[JsonDict] = Field(description="the first of them, by line")
     progress: ImportProgressOut | None
 
 

@@ -1,20 +1,19 @@
 """Imports as the API shows them."""
 
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
 from evaluations.access import Action, require_evaluation
-from evaluations.api.authentication import token_user
 from evaluations.api.serializers import serialize_optional_person
 from evaluations.domain.files import ImportState
 from evaluations.imports.lifecycle import BUSY_STATES
 from evaluations.imports.schemas import ImportDetailOut, ImportOut, ImportProgressOut
 from evaluations.imports.selectors import get_import_progress
 from evaluations.models.imports import Import
+from evaluations.web.requests import AuthenticatedRequest
 
 
-def get_import_for_program(request: HttpRequest, slug: str, pk: int) -> Import:
-    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+def get_import_for_program(request: AuthenticatedRequest, slug: str, pk: int) -> Import:
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     found = evaluation.imports.select_related("evaluation", "user")
     return get_object_or_404(found, pk=pk)
 

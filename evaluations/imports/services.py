@@ -1,7 +1,7 @@
 """Files are received, stored and discarded."""
 
 import dataclasses
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from django.db import transaction
 from django.db.models import Q
@@ -9,6 +9,7 @@ from django.db.models import Q
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import ColumnsUnknown, InputRefused
 from evaluations.domain.files import ImportState, ReadOptions
+from evaluations.domain.json_values import JsonDict
 from evaluations.imports.lifecycle import BEGAN_STORING, BUSY_STATES, IMPORT_JOB, refuse_concurrent_import, work_here
 from evaluations.imports.options import PairOptions, refuse_archived_evaluation
 from evaluations.imports.preview import (
@@ -19,6 +20,7 @@ from evaluations.imports.preview import (
     save_import_with_file,
 )
 from evaluations.imports.source_files import read_sheet
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.jobs.queue import enqueue_job
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -41,7 +43,7 @@ def discard_import(importing: Import, *, user: User | None) -> None:
 
 
 def start_storing(importing: Import, *, skip_bad: bool, user: User | None) -> None:
-    """Mark a checked file as one to store; `continue_storing` then stores it."""
+    """Mark a checked file as one to store; the caller then stores it with `continue_storing`."""
     if not importing.is_checked:
         raise InputRefused(f"{importing.file_name} is not checked yet.")
     if importing.rows_bad and not skip_bad:
@@ -91,12 +93,16 @@ def receive_upload(
 
     One whose columns are not known is kept until somebody says what they mean. Raises InputRefused.
     """
-    said: dict[str, Any] = {"file_name": file_name, "reading": reading, "user": user, "pair": pair}
+    said: JsonDict = {"file_name": file_name, "reading": reading, "user": user, "pair": pair}
     said["derive_pairs"] = derive_pairs
     try:
-        return (preview_file if is_quick_to_check(file, size) else keep_for_check)(evaluation, file, **said)
+        if is_quick_to_check(file, size):
+            return preview_file(evaluation, file, **said)
+        importing = keep_for_check(evaluation, file, **said)
     except ColumnsUnknown as unknown:
         return keep_unmapped(evaluation, file, why=str(unknown), **said)
+    nudge(WorkerTask.STORE_IMPORT, importing.pk)
+    return importing
 
 
 def keep_unmapped(

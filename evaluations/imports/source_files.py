@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from time import time
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 from django.conf import settings
 from django.core.files.uploadedfile import TemporaryUploadedFile
@@ -63,7 +63,7 @@ class Sheet:
     """The columns and first rows of a file, with the words of columns that hold few."""
 
     columns: tuple[str, ...]
-    rows: tuple[Mapping[str, Any], ...]
+    rows: tuple[Mapping[str, object], ...]
     words: Mapping[str, tuple[str, ...]]
 
 
@@ -82,7 +82,7 @@ def read_sheet(file: BinaryIO, name: str) -> Sheet:
     return Sheet(sample.columns, tuple(sample.rows[:SHOWN_ROWS]), few)
 
 
-def distinct_words(rows: Sequence[Mapping[str, Any]], column: str) -> tuple[str, ...]:
+def distinct_words(rows: Sequence[Mapping[str, object]], column: str) -> tuple[str, ...]:
     """The distinct values of a column, or nothing if they are too many or too long."""
     found: dict[str, None] = {}
     for row in rows:

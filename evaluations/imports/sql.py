@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from django.db import connection
 
@@ -18,7 +18,7 @@ WHERE id = %s AND state = %s
 """
 
 
-def add_stored_rows(importing: Import, counted: OutcomeCounts, summary: Mapping[str, Any]) -> None:
+def add_stored_rows(importing: Import, counted: OutcomeCounts, summary: Mapping[str, object]) -> None:
     """Renew the claim and add to the counts of the import; past the ORM, which took as long as writing fifty rows."""
     if importing.lease:
         importing.lease.heartbeat()

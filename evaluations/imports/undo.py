@@ -62,7 +62,9 @@ MAX_NAMED_IMPORTS: Final = 5  # imports, in a sentence
 
 
 def start_undo(importing: Import, *, user: User | None) -> None:
-    """Hide all rows of an import; `continue_undo` then removes them. Raises InputRefused if they were used.
+    """Hide all rows of an import; the caller then removes them with `continue_undo`.
+
+    Raises InputRefused if they were used.
 
     The judges are locked, as by the planning of a run, and the queues, as by whoever takes a place in one.
     """

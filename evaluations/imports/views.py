@@ -1,11 +1,11 @@
 """Pages of the imports of an evaluation."""
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
 from django.contrib import messages
 from django.db.models.fields.json import KT
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -25,8 +25,8 @@ from evaluations.imports.undo import describe_later_duplicates, explain_why_not_
 from evaluations.jobs.queue import job_of
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
-from evaluations.models.users import User
 from evaluations.web.pagination import paginate
+from evaluations.web.requests import AuthenticatedRequest
 
 STOP_POLLING: Final = 286
 FORMAT_LABELS: Final[Mapping[str, str]] = {name: told for name, told in FORMAT_CHOICES if name != FileFormat.AUTO}
@@ -34,8 +34,8 @@ FORMAT_LABELS: Final[Mapping[str, str]] = {name: told for name, told in FORMAT_C
 
 @never_cache
 @require_GET
-def import_list(request: HttpRequest, slug: str) -> HttpResponse:
-    evaluation = require_evaluation(cast(User, request.user), slug, Action.MANAGE)
+def import_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     # What a file holds in words is a part of its summary, whose samples may be long texts: those are left unread.
     told = evaluation.imports.select_related("user").annotate(brings=KT("summary__brings"))
     page = paginate(request, told.defer("summary", "bad_rows", "mapping", "options", "reason"), newest_first=True)
@@ -44,38 +44,38 @@ def import_list(request: HttpRequest, slug: str) -> HttpResponse:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def import_new(request: HttpRequest, slug: str) -> HttpResponse:
+def import_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The form; a POST checks the file, now or in the background, and stores none of it yet."""
-    evaluation = require_evaluation(cast(User, request.user), slug, Action.MANAGE)
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     if request.method != "POST":
         return render_import_form(request, evaluation, ImportForm())
     form = ImportForm(request.POST, request.FILES)
     if not form.is_valid():
         return render_import_form(request, evaluation, form, status=422)
     try:
-        importing = receive_form(request, evaluation, form)
+        importing = receive_upload(evaluation, user=request.user, **form.options())
     except InputRefused as refused:
         form.add_error("file", str(refused))
         return render_import_form(request, evaluation, form, status=422)
     return redirect("import", slug, importing.pk)
 
 
-def receive_form(request: HttpRequest, evaluation: Evaluation, form: ImportForm) -> Import:
-    return receive_upload(evaluation, user=cast(User, request.user), **form.options())
+def receive_form(request: AuthenticatedRequest, evaluation: Evaluation, form: ImportForm) -> Import:
+    return receive_upload(evaluation, user=request.user, **form.options())
 
 
 def render_import_form(
-    request: HttpRequest, evaluation: Evaluation, form: ImportForm, status: int = 200
+    request: AuthenticatedRequest, evaluation: Evaluation, form: ImportForm, status: int = 200
 ) -> HttpResponse:
     context = {"page": "imports", "evaluation": evaluation, "form": form}
     return render(request, "import_new/import_new.html", context, status=status)
 
 
 @require_POST
-def import_undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def import_undo(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     importing = get_import_of_request(request, slug, pk)
     try:
-        start_undo(importing, user=cast(User, request.user))
+        start_undo(importing, user=request.user)
     except InputRefused as refused:
         return render_import(request, importing, error=str(refused))
     messages.success(request, f"{importing.file_name} is undone. {describe_later_duplicates(importing)}".strip())
@@ -84,14 +84,14 @@ def import_undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @never_cache
 @require_GET
-def import_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def import_detail(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     importing = get_import_of_request(request, slug, pk)
     if importing.state == ImportState.MAPPING:
         return redirect("import_map", slug, pk)
     return render_import(request, importing)
 
 
-def render_import(request: HttpRequest, importing: Import, error: str = "") -> HttpResponse:
+def render_import(request: AuthenticatedRequest, importing: Import, error: str = "") -> HttpResponse:
     context = {
         "page": "imports",
         "evaluation": importing.evaluation,
@@ -109,7 +109,7 @@ def render_import(request: HttpRequest, importing: Import, error: str = "") -> H
 
 @never_cache
 @require_GET
-def import_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def import_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """How far it is, asked for every second; when it is over the page itself comes anew.
 
     Not so where it was cancelled: whoever pressed that button is on the way to the list.
@@ -133,20 +133,20 @@ def is_worked_on(importing: Import) -> bool:
 
 
 @require_POST
-def import_store(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def import_store(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     importing = get_import_of_request(request, slug, pk)
     try:
-        start_storing(importing, skip_bad="skip_bad" in request.POST, user=cast(User, request.user))
+        start_storing(importing, skip_bad="skip_bad" in request.POST, user=request.user)
     except InputRefused as refused:
         return render_import(request, importing, error=str(refused))
     return redirect("import", slug, pk)
 
 
 @require_POST
-def import_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def import_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     importing = get_import_of_request(request, slug, pk)
     try:
-        discard_import(importing, user=cast(User, request.user))
+        discard_import(importing, user=request.user)
     except InputRefused as refused:
         return render_import(request, importing, error=str(refused))
     messages.success(request, f"{importing.file_name} was discarded. Nothing of it is stored.")

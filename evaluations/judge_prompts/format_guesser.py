@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import Choice
 from evaluations.domain.rubrics import AspectSpec, RubricKind
@@ -217,7 +217,7 @@ def with_text_pattern(labels: Mapping[Choice, str], pattern: str) -> GuessedForm
     )
 
 
-def format_of_shown_object(shown: Mapping[str, Any], text: str) -> GuessedFormat | None:
+def format_of_shown_object(shown: Mapping[str, object], text: str) -> GuessedFormat | None:
     """An object with an object of choices in it, or with one choice and its reasons."""
     nested = {key: value for key, value in shown.items() if isinstance(value, dict)}
     key, choices = next(iter(nested.items())) if len(nested) == 1 else ("", shown)
@@ -307,7 +307,7 @@ def guess_score_pattern(text: str) -> str:
     return ""
 
 
-def scores_of_shown_object(shown: Mapping[str, Any], text: str) -> GuessedFormat | None:
+def scores_of_shown_object(shown: Mapping[str, object], text: str) -> GuessedFormat | None:
     """Every member that is not the rationale is a score; those of a nested object if there is one."""
     nested = {key: value for key, value in shown.items() if isinstance(value, dict)}
     key, scores = next(iter(nested.items())) if len(nested) == 1 else ("", shown)
@@ -359,9 +359,9 @@ def parse_number_words(words: Iterable[str]) -> list[float]:
     return [number for word in words for number in parse_band_numbers(word)]
 
 
-def find_shown_objects(text: str) -> list[dict[str, Any]]:
+def find_shown_objects(text: str) -> list[dict[str, object]]:
     """The top-level objects in the text; unquoted values become text."""
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, object]] = []
     position = 0
     for opening in list(SHOWN_OBJECT_START.finditer(text))[-MAX_OBJECTS:]:
         end = find_closing_brace(text, opening.start())
@@ -382,7 +382,7 @@ def find_closing_brace(text: str, start: int) -> int:
     return len(text)
 
 
-def load_shown_object(written: str) -> dict[str, Any] | None:
+def load_shown_object(written: str) -> dict[str, object] | None:
     quoted = BARE_KEY.sub(r'\1"\2":', written)
     in_json = re.sub(r"'([^'\"\n]*)'", r'"\1"', quoted)
     for attempt in (written, *(UNQUOTED_VALUE.sub(r': "\1"', one) for one in (written, quoted, in_json)), in_json):

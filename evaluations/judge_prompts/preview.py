@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.judges import AttemptStep, ReplyShape
@@ -50,7 +50,7 @@ def preview_prompt(
     return PromptPreview(first, "", ReplyShape.TEXT, later)
 
 
-def format_schema(schema: Mapping[str, Any], shape: ReplyShape) -> str:
+def format_schema(schema: Mapping[str, object], shape: ReplyShape) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) if shape == ReplyShape.JSON_SCHEMA else ""
 
 

@@ -7,9 +7,10 @@ verdict by aspect.
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import Choice, ShownOrder
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import AttemptStep
 from evaluations.domain.rubrics import FIRST_LAYOUT, AspectSpec, RubricSpec
 from evaluations.domain.texts import Message, PairTexts, ResponseTexts, messages_to_text
@@ -60,13 +61,13 @@ def render_examples(spec: RubricSpec, framed: FrameText = title_text, titles: Ma
 
 
 def render_example(
-    spec: RubricSpec, example: Mapping[str, Any], number: int, framed: FrameText, titles: Mapping[str, str]
+    spec: RubricSpec, example: JsonMapping, number: int, framed: FrameText, titles: Mapping[str, str]
 ) -> str:
     texts = [framed(f"example {number}, {titles[key]}", example[key]) for key in titles if key in example]
     return "\n".join([*texts, f"Example {number}, answer:", render_example_answer(spec, example)])
 
 
-def render_example_answer(spec: RubricSpec, example: Mapping[str, Any]) -> str:
+def render_example_answer(spec: RubricSpec, example: Mapping[str, object]) -> str:
     """The answer in the format that the judge must use."""
     reasoning = example.get("reasoning", "")
     verdicts = {
@@ -80,7 +81,7 @@ def render_example_answer(spec: RubricSpec, example: Mapping[str, Any]) -> str:
     return json.dumps({spec.rationale_key: reasoning, **nested}, ensure_ascii=False)
 
 
-def example_verdict_text(spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, Any]) -> str | float:
+def example_verdict_text(spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, object]) -> str | float:
     """The example's verdict on this aspect in the reply's notation."""
     given = example_verdict(spec, aspect, example)
     if not is_pointwise(spec):
@@ -96,7 +97,7 @@ def example_label(aspect: AspectSpec, given: str) -> str:
     return by_word.get(given.strip().casefold(), given)
 
 
-def example_verdict(spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, Any]) -> object:
+def example_verdict(spec: RubricSpec, aspect: AspectSpec, example: JsonMapping) -> object:
     """The example's verdict on this aspect; None if it has none."""
     one, many = ("score", "scores") if is_pointwise(spec) else ("choice", "choices")
     by_key = example.get(many) or {}
@@ -337,6 +338,6 @@ def judged_text_title(spec: RubricSpec, field: str) -> str:
     return f"response {label.strip('[]')}"
 
 
-def hash_prompt(messages: Sequence[Message], form: Mapping[str, Any] | str | None) -> str:
+def hash_prompt(messages: Sequence[Message], form: Mapping[str, object] | str | None) -> str:
     """What the judge was asked, its schema or shape included: key order counts, since it steers the reply."""
     return hashlib.sha256(json.dumps([list(messages), form], ensure_ascii=False).encode()).hexdigest()

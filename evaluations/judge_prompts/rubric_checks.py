@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.rubrics import AspectSpec, RubricSpec
@@ -186,7 +186,7 @@ def refuse_incomplete_template(spec: RubricSpec) -> None:
         )
 
 
-def refuse_invalid_example(spec: RubricSpec, example: Mapping[str, Any], number: int) -> None:
+def refuse_invalid_example(spec: RubricSpec, example: Mapping[str, object], number: int) -> None:
     known = (*example_titles(spec), *VERDICT_FIELDS)
     odd = next((key for key in example if key not in known), None)
     if odd is not None:
@@ -199,7 +199,7 @@ def refuse_invalid_example(spec: RubricSpec, example: Mapping[str, Any], number:
 
 
 def refuse_invalid_example_verdict(
-    spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, Any], number: int
+    spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, object], number: int
 ) -> None:
     """Refuse an example without a valid verdict on an aspect: examples teach the format."""
     given = example_verdict(spec, aspect, example)

@@ -1,11 +1,10 @@
 """The API of judges."""
 
-from django.http import Http404, HttpRequest
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Schema
 
 from evaluations.access import Action, is_allowed, require_evaluation
-from evaluations.api.authentication import token_user
 from evaluations.api.form_validation import clean_form
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
@@ -16,7 +15,6 @@ from evaluations.domain.judges import JudgeKind
 from evaluations.domain.roles import Scope
 from evaluations.judges import services as judges_services
 from evaluations.judges.calls.serializers import serialize_call_detail
-from evaluations.judges.calls.services import record_call_seen
 from evaluations.judges.forms import JudgeForm
 from evaluations.judges.guards import JUDGE_RELATIONS, get_judge_or_404
 from evaluations.judges.runs.schemas import RunOut
@@ -41,7 +39,8 @@ from evaluations.judges.selectors import describe_request_adaptations, preview_j
 from evaluations.judges.services import create_judge
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Run
-from evaluations.tasks import send_task, work_run
+from evaluations.visibility import reveal_call
+from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["judges"])
 
@@ -58,9 +57,9 @@ class JudgePaging(PageQuery):
 
 
 @operations.get_one("/evaluations/{slug:slug}/judges", Scope.READ, JudgePage)
-def list_judges(request: HttpRequest, slug: str, paging: Query[JudgePaging]) -> JudgePage:
+def list_judges(request: AuthenticatedRequest, slug: str, paging: Query[JudgePaging]) -> JudgePage:
     """The current ones; with `archived` those that are archived."""
-    evaluation = require_evaluation(token_user(request), slug)
+    evaluation = require_evaluation(request.user, slug)
     known = Judge.objects.filter(evaluation=evaluation)
     rows, more = paginate_by_cursor(
         paging, (known.archived() if paging.archived else known.current()).select_related(*JUDGE_RELATIONS)
@@ -69,8 +68,8 @@ def list_judges(request: HttpRequest, slug: str, paging: Query[JudgePaging]) -> 
 
 
 @operations.make("/evaluations/{slug:slug}/judges", Scope.WRITE, JudgeDetailOut)
-def make_judge(request: HttpRequest, slug: str, body: JudgeIn) -> JudgeDetailOut:
-    user = token_user(request)
+def make_judge(request: AuthenticatedRequest, slug: str, body: JudgeIn) -> JudgeDetailOut:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     given = {name: value for name, value in body.model_dump(mode="json").items() if value not in (None, "")}
     form = JudgeForm(given, evaluation=evaluation)
@@ -79,31 +78,31 @@ def make_judge(request: HttpRequest, slug: str, body: JudgeIn) -> JudgeDetailOut
 
 
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}", Scope.READ, JudgeDetailOut)
-def get_judge(request: HttpRequest, slug: str, pk: int) -> JudgeDetailOut:
+def get_judge(request: AuthenticatedRequest, slug: str, pk: int) -> JudgeDetailOut:
     return serialize_judge_detail(get_judge_or_404(request, slug, pk))
 
 
 @operations.do("/evaluations/{slug:slug}/judges/{int:pk}/archive", Scope.WRITE, JudgeDetailOut)
-def archive_judge(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> JudgeDetailOut:
+def archive_judge(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> JudgeDetailOut:
     """Leave it out of reports, lists and new exports; its verdicts are kept. Not while a run of it is active."""
     row = get_judge_or_404(request, slug, pk, Action.MANAGE)
-    return serialize_judge_detail(judges_services.archive_judge(row, user=token_user(request)))
+    return serialize_judge_detail(judges_services.archive_judge(row, user=request.user))
 
 
 @operations.do("/evaluations/{slug:slug}/judges/{int:pk}/restore", Scope.WRITE, JudgeDetailOut)
-def restore_judge(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> JudgeDetailOut:
+def restore_judge(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> JudgeDetailOut:
     """Bring an archived judge back."""
     row = get_judge_or_404(request, slug, pk, Action.MANAGE)
-    return serialize_judge_detail(judges_services.restore_judge(row, user=token_user(request)))
+    return serialize_judge_detail(judges_services.restore_judge(row, user=request.user))
 
 
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}/prompt", Scope.READ, JudgePromptOut)
-def get_prompt(request: HttpRequest, slug: str, pk: int, asked: Query[PromptQuery]) -> JudgePromptOut:
+def get_prompt(request: AuthenticatedRequest, slug: str, pk: int, asked: Query[PromptQuery]) -> JudgePromptOut:
     """The exact messages that it is sent about a comparison, or about the first.
 
     A reviewer, who is not to know which response is A, is told them about made-up texts: `subject` is then null.
     """
-    user = token_user(request)
+    user = request.user
     judge = get_judge_or_404(request, slug, pk)
     if asked.subject is None and not is_allowed(user, Action.SEE_ALL, judge.evaluation):
         subject, seen = None, preview_judge_sample_prompt(judge, asked.shown)
@@ -124,17 +123,16 @@ def get_prompt(request: HttpRequest, slug: str, pk: int, asked: Query[PromptQuer
 
 
 @operations.make("/evaluations/{slug:slug}/judges/{int:pk}/try", Scope.WRITE, RunOut)
-def try_judge(request: HttpRequest, slug: str, pk: int, body: JudgeTestIn) -> RunOut:
+def try_judge(request: AuthenticatedRequest, slug: str, pk: int, body: JudgeTestIn) -> RunOut:
     """A run of one call; where it was asked that in vain before, it is asked again. See what came of it as a trial."""
     judge = get_judge_or_404(request, slug, pk, Action.MANAGE)
     subject = get_api_subject_or_404(judge, body.subject)
-    run = start_run(judge, user=token_user(request), **single_call_selection(subject, body.shown))
-    send_task(work_run, run.pk)
+    run = start_run(judge, user=request.user, **single_call_selection(subject, body.shown))
     return serialize_run(run)
 
 
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}/tries/{int:run}", Scope.READ, JudgeTestOut)
-def get_trial(request: HttpRequest, slug: str, pk: int, run: int) -> JudgeTestOut:
+def get_trial(request: AuthenticatedRequest, slug: str, pk: int, run: int) -> JudgeTestOut:
     """What came of a try."""
     judge = get_judge_or_404(request, slug, pk, Action.SEE_ALL)
     runs = Run.objects.select_related("judge__rubric_version__rubric", "user")
@@ -142,7 +140,7 @@ def get_trial(request: HttpRequest, slug: str, pk: int, run: int) -> JudgeTestOu
     if test_call is None:
         raise Http404
     if test_call.call is not None:
-        record_call_seen(test_call.call, user=token_user(request))
+        reveal_call(request.user, test_call.call)
     return JudgeTestOut(
         run=serialize_run(test_call.run),
         is_moving=test_call.is_moving,

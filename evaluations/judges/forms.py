@@ -1,7 +1,7 @@
 """The form that creates a judge."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any, Final, cast
 
 from django import forms
 from django.db.models import QuerySet
@@ -10,11 +10,11 @@ from django.forms.models import ModelChoiceIterator
 from evaluations.domain.judges import RULE_JUDGE_TEXTS, OutputMode
 from evaluations.domain.rubrics import RubricKind
 from evaluations.domain.secrets import is_probable_key
-from evaluations.judges.services import REASONING_EFFORTS
+from evaluations.judges.services import REASONING_EFFORTS, JudgeSettings
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint
 from evaluations.models.rubrics import RubricVersion
-from evaluations.web.forms import HeaderLinesField, JSONObjectField, SecretFreeForm, SecretFreeInput
+from evaluations.web.forms import CleanedData, HeaderLinesField, JSONObjectField, SecretFreeForm, SecretFreeInput
 
 PLAIN_ATTRS: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
 MODE_CHOICES: Final = [
@@ -136,13 +136,13 @@ class JudgeForm(SecretFreeForm):
         versions.queryset = judgeable_versions(evaluation)
         versions.initial = evaluation.review_rubric
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> CleanedData:
         given = super().clean() or {}
         if given.get("endpoint") and not given.get("model"):
             self.add_error("model", "Name the model that is asked at this endpoint.")
         return given
 
-    def settings(self) -> Mapping[str, Any]:
+    def settings(self) -> JudgeSettings:
         """The arguments of ``create_judge``. A rule has no model settings and is named after itself by default."""
         given = dict(self.cleaned_data)
         rule = given.pop("rule") or RULE_CHOICES[0][0]
@@ -150,7 +150,7 @@ class JudgeForm(SecretFreeForm):
             given = {name: value for name, value in given.items() if name not in MODEL_SETTINGS}
             given["model"] = given["model"] or rule
         given["name"] = given["name"] or given["model"]
-        return given
+        return cast(JudgeSettings, given)
 
 
 def judgeable_versions(evaluation: Evaluation) -> "QuerySet[RubricVersion]":

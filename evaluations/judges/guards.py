@@ -1,8 +1,7 @@
 """Lookups that return a row the user may open, or a 404."""
 
-from typing import Final, cast
+from typing import Final
 
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
 from evaluations.access import Action, is_allowed, require_evaluation, require_site_administrator
@@ -10,6 +9,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Call, Run
 from evaluations.models.users import User
+from evaluations.web.requests import AuthenticatedRequest
 
 CALL_RELATIONS: Final = (
     *("judge__evaluation", "run", "copied_from__judge", "source_import", "confirmed_by"),
@@ -19,8 +19,8 @@ JUDGE_RELATIONS: Final = ("endpoint", "rubric_version__rubric")
 RUN_RELATIONS: Final = ("judge__rubric_version__rubric", "judge__endpoint", "user", "evaluation")
 
 
-def get_call_or_404(request: HttpRequest, slug: str, pk: int, action: Action) -> Call:
-    evaluation = require_evaluation(cast(User, request.user), slug, action)
+def get_call_or_404(request: AuthenticatedRequest, slug: str, pk: int, action: Action) -> Call:
+    evaluation = require_evaluation(request.user, slug, action)
     return get_object_or_404(Call.all_rows.select_related(*CALL_RELATIONS), judge__evaluation=evaluation, pk=pk)
 
 
@@ -36,11 +36,11 @@ def get_judge_or_404(request: HttpRequest, slug: str, pk: int, action: Action = 
     return row
 
 
-def get_run_or_404(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Run:
-    evaluation = require_evaluation(cast(User, request.user), slug, action)
+def get_run_or_404(request: AuthenticatedRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Run:
+    evaluation = require_evaluation(request.user, slug, action)
     return get_object_or_404(Run.objects.select_related(*RUN_RELATIONS), evaluation=evaluation, pk=pk)
 
 
-def may_see_calls(request: HttpRequest, evaluation: Evaluation) -> bool:
+def may_see_calls(request: AuthenticatedRequest, evaluation: Evaluation) -> bool:
     """Replies contain choices: reviewers see how far a run is, and no calls."""
-    return is_allowed(cast(User, request.user), Action.SEE_ALL, evaluation)
+    return is_allowed(request.user, Action.SEE_ALL, evaluation)

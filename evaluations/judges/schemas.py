@@ -1,12 +1,13 @@
 """What the API accepts for judges, their prompts, their test calls."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from ninja import Field, Schema
 
 from evaluations.api.schemas import MessageOut, NameText, RowId, StrictIn
 from evaluations.domain.choices import ShownOrder
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import JudgeKind
 from evaluations.judges.calls.schemas import CallDetailOut
 from evaluations.judges.endpoints.schemas import ExtraLines
@@ -41,8 +42,8 @@ class JudgeDetailOut(JudgeOut):
     repairs: bool
     one_aspect_per_call: bool
     sent_as: list[str] = Field(description="how its requests are written so that the model takes them, where unusual")
-    extra_headers: dict[str, Any]
-    extra_body: dict[str, Any]
+    extra_headers: JsonDict
+    extra_body: JsonDict
     family: str
     fingerprint: str
 
@@ -64,7 +65,7 @@ class JudgeIn(StrictIn):
     logprobs: bool = False
     one_aspect_per_call: bool = Field(False, description="a request for each aspect; needs a rubric with several")
     extra_headers: ExtraLines = {}
-    extra_body: dict[str, Any] = {}
+    extra_body: JsonDict = {}
 
 
 class JudgePromptOut(Schema):

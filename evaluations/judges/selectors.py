@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.judges import JudgeKind, OutputMode, ReplyShape, RequestShape
@@ -17,7 +17,7 @@ from evaluations.replies.reply_format import aspects_in_reply_order, only_aspect
 from evaluations.rubrics.selectors import missing_placeholder_warnings
 
 
-def judge_settings(judge: Judge) -> dict[str, Any]:
+def judge_settings(judge: Judge) -> dict[str, object]:
     """All settings that make a judge what it is; changing one makes another judge.
 
     Later settings are left out at their defaults, so that older fingerprints stay valid.

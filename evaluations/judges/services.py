@@ -1,7 +1,7 @@
 """Creating judges, putting them in the archive, bringing them back."""
 
 import secrets
-from typing import Final
+from typing import Final, Required, TypedDict
 
 from django.db import transaction
 from django.utils import timezone
@@ -35,6 +35,25 @@ ASKING_MODES: Final = tuple(OutputMode)
 # The protocol's values; the server says which of them a model takes.
 REASONING_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
 MAX_SEED: Final = 2**62  # each sample adds one
+
+
+class JudgeSettings(TypedDict, total=False):
+    """What makes a judge; see `create_judge`."""
+
+    name: Required[str]
+    model: Required[str]
+    version: Required[RubricVersion | None]
+    endpoint: Endpoint | None
+    mode: str
+    temperature: float | None
+    max_tokens: int | None
+    seed: int | None
+    reasoning_effort: str
+    logprobs: bool
+    repairs: bool
+    extra_headers: ExtrasInput
+    extra_body: ExtrasInput
+    one_aspect_per_call: bool
 
 
 @transaction.atomic

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final, cast
+from typing import Final
 from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db.models import Max, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -18,7 +18,6 @@ from evaluations.domain.choices import ShownOrder
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import FAILURE_STATES, OPEN_CALL_STATES, JudgeKind
 from evaluations.domain.secrets import is_probable_key
-from evaluations.judges.calls.services import record_call_seen
 from evaluations.judges.endpoints.prices import find_judge_price, find_price
 from evaluations.judges.endpoints.selectors import known_models
 from evaluations.judges.forms import JudgeForm, judgeable_versions
@@ -48,23 +47,24 @@ from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Run
 from evaluations.models.users import User
 from evaluations.rubrics.selectors import missing_placeholder_warnings
-from evaluations.tasks import send_task, work_run
+from evaluations.visibility import reveal_call
 from evaluations.web.forms import submit_form
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
+from evaluations.web.requests import AuthenticatedRequest
 
 ORDER_LABELS = ((ShownOrder.AS_STORED, "A first"), (ShownOrder.SWAPPED, "B first"))
 RUNS_SHOWN = 5
 
 
 @require_safe
-def judge(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def judge(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """The page; ``subject`` and ``shown`` choose the prompt to show."""
     return render_judge(request, get_judge_or_404(request, slug, pk))
 
 
-def render_judge(request: HttpRequest, row: Judge, test_call: JudgeTestCall | None = None) -> HttpResponse:
-    context: dict[str, Any] = {
+def render_judge(request: AuthenticatedRequest, row: Judge, test_call: JudgeTestCall | None = None) -> HttpResponse:
+    context: dict[str, object] = {
         "page": "judges",
         "evaluation": row.evaluation,
         "judge": row,
@@ -78,10 +78,10 @@ def render_judge(request: HttpRequest, row: Judge, test_call: JudgeTestCall | No
     return render(request, "judge/judge.html", context)
 
 
-def prompt_context(request: HttpRequest, row: Judge) -> dict[str, Any]:
+def prompt_context(request: AuthenticatedRequest, row: Judge) -> dict[str, object]:
     """The prompt about the chosen subject; about a made-up one for users who must not know which response is A."""
     shown = parse_order(request.GET)
-    if not is_allowed(cast(User, request.user), Action.SEE_ALL, row.evaluation):
+    if not is_allowed(request.user, Action.SEE_ALL, row.evaluation):
         return {
             "is_made_up": True,
             "shown": shown,
@@ -93,10 +93,10 @@ def prompt_context(request: HttpRequest, row: Judge) -> dict[str, Any]:
 
 
 def prompt_about_subject(
-    request: HttpRequest, row: Judge, subject: JudgeTestSubject, shown: ShownOrder
-) -> dict[str, Any]:
+    request: AuthenticatedRequest, row: Judge, subject: JudgeTestSubject, shown: ShownOrder
+) -> dict[str, object]:
     """The exact messages, links to the neighbouring subjects, and the stored answer."""
-    user, (before, after) = cast(User, request.user), neighbouring_subject_ids(row, subject)
+    user, (before, after) = request.user, neighbouring_subject_ids(row, subject)
     call = find_call_about(row, subject, shown)
     may_try = is_allowed(user, Action.MANAGE, row.evaluation)
     return {
@@ -145,17 +145,17 @@ def parse_order(given: Mapping[str, str]) -> ShownOrder:
 
 
 @require_POST
-def judge_archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def judge_archive(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     return change_judge_archive(request, slug, pk, archive_judge, "archived")
 
 
 @require_POST
-def judge_restore(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def judge_restore(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     return change_judge_archive(request, slug, pk, restore_judge, "restored")
 
 
 def change_judge_archive(
-    request: HttpRequest, slug: str, pk: int, change: Callable[..., Judge], done: str
+    request: AuthenticatedRequest, slug: str, pk: int, change: Callable[..., Judge], done: str
 ) -> HttpResponse:
     row = get_judge_or_404(request, slug, pk, Action.MANAGE)
     try:
@@ -170,9 +170,9 @@ MISSING_PLACEHOLDERS_ID: Final = "left-out"  # the element with the rubric's war
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def judge_new(request: HttpRequest, slug: str) -> HttpResponse:
+def judge_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The form; fields in the address fill it in. htmx gets only the model's price or the rubric's warnings."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     if request.method != "POST":
         return render_judge_form(request, evaluation, JudgeForm(initial=request.GET.dict(), evaluation=evaluation))
@@ -182,7 +182,7 @@ def judge_new(request: HttpRequest, slug: str) -> HttpResponse:
     return render_judge_form(request, evaluation, form, status=422)
 
 
-def redirect_to_new_judge(request: HttpRequest, slug: str, judge: Judge) -> HttpResponse:
+def redirect_to_new_judge(request: AuthenticatedRequest, slug: str, judge: Judge) -> HttpResponse:
     """Redirect to the new run of a rule; to the page of a model, whose prompt should be read and tested first."""
     if judge.is_baseline:
         messages.success(request, f"“{judge.name}” is ready. Say how it is to run.")
@@ -193,9 +193,11 @@ def redirect_to_new_judge(request: HttpRequest, slug: str, judge: Judge) -> Http
     return redirect("judge", slug, judge.pk)
 
 
-def render_judge_form(request: HttpRequest, evaluation: Evaluation, form: JudgeForm, status: int = 200) -> HttpResponse:
-    asks_for_part = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
-    if asks_for_part and request.htmx.target == MISSING_PLACEHOLDERS_ID:  # type: ignore[attr-defined]
+def render_judge_form(
+    request: AuthenticatedRequest, evaluation: Evaluation, form: JudgeForm, status: int = 200
+) -> HttpResponse:
+    asks_for_part = request.htmx and request.method == "GET"
+    if asks_for_part and request.htmx.target == MISSING_PLACEHOLDERS_ID:
         return render(request, "rubric/_left_out.html", {"warnings": form_warnings(form, evaluation)})
     endpoint, model = form_endpoint(form), str(form["model"].value() or "").strip()
     if is_probable_key(model):
@@ -212,7 +214,7 @@ def render_judge_form(request: HttpRequest, evaluation: Evaluation, form: JudgeF
         return render(request, "judge_new/_price.html", context)
     context |= {
         "has_endpoints": Endpoint.objects.exists(),
-        "may_add_endpoints": cast(User, request.user).is_superuser,
+        "may_add_endpoints": request.user.is_superuser,
         "models": known_models(evaluation),
         "warnings": form_warnings(form, evaluation),
     }
@@ -238,7 +240,7 @@ def form_endpoint(form: JudgeForm) -> Endpoint | None:
 
 
 @require_POST
-def judge_try(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def judge_try(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Start a test call; a failed one is repeated."""
     row = get_judge_or_404(request, slug, pk, Action.MANAGE)
     subject, shown = get_subject_or_404(request.POST, row), parse_order(request.POST)
@@ -250,19 +252,18 @@ def judge_try(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     except InputRefused as refused:
         messages.error(request, str(refused))
         return redirect(f"{reverse('judge', args=[slug, pk])}?{about}#try")
-    send_task(work_run, run.pk)
     return redirect(f"{reverse('judge_tried', args=[slug, pk])}?{about}&run={run.pk}#try")
 
 
 @never_cache
 @require_safe
-def judge_tried(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def judge_tried(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """The judge's page with the test call ``run``, or only the test call for a page that polls."""
     row = get_judge_or_404(request, slug, pk, Action.SEE_ALL)
     test_call = find_requested_test_call(request, row)
     if test_call is not None and test_call.call is not None:
-        record_call_seen(test_call.call, user=cast(User, request.user))
-    if not request.htmx or test_call is None:  # type: ignore[attr-defined]
+        reveal_call(request.user, test_call.call)
+    if not request.htmx or test_call is None:
         return render_judge(request, row, test_call)
     context = {"evaluation": row.evaluation, "judge": row, "tried": test_call}
     if test_call.is_moving:
@@ -270,7 +271,7 @@ def judge_tried(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "judge/_ended.html", context | {"runs": latest_runs_of_judge(row)}, status=STOP_POLLING)
 
 
-def find_requested_test_call(request: HttpRequest, row: Judge) -> JudgeTestCall | None:
+def find_requested_test_call(request: AuthenticatedRequest, row: Judge) -> JudgeTestCall | None:
     """The test call of the requested run; None if none was requested."""
     wanted = request.GET.get("run", "")
     if not wanted:
@@ -283,8 +284,8 @@ def find_requested_test_call(request: HttpRequest, row: Judge) -> JudgeTestCall 
 
 
 @require_safe
-def judges(request: HttpRequest, slug: str) -> HttpResponse:
-    evaluation = require_evaluation(cast(User, request.user), slug)
+def judges(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug)
     archived = "archived" in request.GET
     known = Judge.objects.filter(evaluation=evaluation)
     listed = (known.archived() if archived else known.current()).select_related("endpoint", "rubric_version__rubric")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import httpx2
 from openai import APIStatusError, Omit, OpenAI, OpenAIError
@@ -58,7 +58,7 @@ class BatchLine:
 
     custom_id: str
     status: int | None
-    body: Any
+    body: object
     code: str
 
 

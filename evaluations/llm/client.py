@@ -29,6 +29,7 @@ from openai import (
 )
 
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.texts import replace_unstorable
 from evaluations.llm.dialects.adapter import Headers
 from evaluations.llm.dialects.registry import ALL_ERROR_WORDS, find_adapter
@@ -120,7 +121,7 @@ def omit_bearer_header(headers: Headers) -> dict[str, Omit]:
     return {} if "authorization" in map(str.lower, headers) else {"Authorization": Omit()}
 
 
-def extras_from_environment(extras: Mapping[str, Any]) -> dict[str, Any]:
+def extras_from_environment(extras: JsonMapping) -> JsonDict:
     """The extras with each variable replaced by its value in the worker's environment."""
     if not extras:
         return {}
@@ -130,7 +131,7 @@ def extras_from_environment(extras: Mapping[str, Any]) -> dict[str, Any]:
         raise StopRun(str(refused)) from None
 
 
-def extra_body_fields(server: Server | None, request: Request) -> dict[str, Any]:
+def extra_body_fields(server: Server | None, request: Request) -> JsonDict:
     """The body fields that endpoint and judge add; the judge's override the endpoint's."""
     return extras_from_environment({**(server.body if server else {}), **request.body})
 
@@ -206,7 +207,7 @@ def parse_answer(
     )
 
 
-def embedded_error(body: Mapping[str, Any]) -> Any:
+def embedded_error(body: JsonMapping) -> Any:
     """The error in a body of status 200: in its first choice, or at the top if it has no reply."""
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
@@ -215,7 +216,7 @@ def embedded_error(body: Mapping[str, Any]) -> Any:
     return first.get("error") or (None if has_content else body.get("error"))
 
 
-def parse_answer_usage(body: Mapping[str, Any], server: Server, headers: Headers) -> Usage | None:
+def parse_answer_usage(body: JsonMapping, server: Server, headers: Headers) -> Usage | None:
     usage = body.get("usage")
     return parse_usage(usage, find_adapter(server).cost(usage, headers)) if isinstance(usage, dict) else None
 
@@ -298,9 +299,7 @@ def server_poster(server: Server) -> PostPage:
     return lambda path, body: fetch_server_page(server, "POST", path, body)
 
 
-def fetch_server_page(
-    server: Server, method: str, path: str, body: Mapping[str, Any] | None = None
-) -> ServerPage | None:
+def fetch_server_page(server: Server, method: str, path: str, body: JsonMapping | None = None) -> ServerPage | None:
     parts = urlsplit(server.base_url)
     try:
         answer = fetch_server_answer(server, method, f"{parts.scheme}://{parts.netloc}{path}", body)
@@ -309,12 +308,10 @@ def fetch_server_page(
     return answer.status_code, dict(answer.headers), parse_json_object(answer.text)
 
 
-def fetch_server_answer(
-    server: Server, method: str, address: str, body: Mapping[str, Any] | None = None
-) -> httpx2.Response:
+def fetch_server_answer(server: Server, method: str, address: str, body: JsonMapping | None = None) -> httpx2.Response:
     """The server's answer at this address, requested with the key and extras of judges' requests."""
     headers = request_headers(server, server_key(server))
     if not server.key_variable:
         headers = {name: value for name, value in headers.items() if name not in find_adapter(server).key_headers("")}
-    sent: dict[str, Any] = {"headers": headers, "params": request_query(server) or None, "json": body}
+    sent: JsonDict = {"headers": headers, "params": request_query(server) or None, "json": body}
     return httpx2.request(method, address, **sent, timeout=PROBE_TIMEOUT_SECONDS, verify=trusted_certificates())

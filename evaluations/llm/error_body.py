@@ -9,9 +9,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.texts import replace_unstorable
+from evaluations.llm.exchange import ErrorFacts
 
 MAX_BODY_LENGTH: Final = 4000
 MAX_MESSAGE_LENGTH: Final = 500
@@ -71,7 +73,7 @@ class ErrorBody:
     is_known_status: bool = True
 
     @property
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> ErrorFacts:
         """What an LLMError keeps of it."""
         return {"http_status": self.status, "body": self.body}
 
@@ -122,7 +124,7 @@ def parse_error_body(status: int, text: str, key: str, *, is_known_status: bool 
     )
 
 
-def unwrap_error_objects(given: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
+def unwrap_error_objects(given: object, depth: int = 0) -> Iterator[JsonMapping]:
     """The objects that describe the error, from the outermost to the innermost."""
     if isinstance(given, str):
         given = parse_embedded_object(given)
@@ -151,7 +153,7 @@ def unwrap_error_objects(given: Any, depth: int = 0) -> Iterator[Mapping[str, An
             yield from unwrap_error_objects(inside, depth + 1)
 
 
-def parse_embedded_object(text: str) -> Any:
+def parse_embedded_object(text: str) -> object:
     """The object in a text, as JSON or printed by Python; None if there is none."""
     start = text.find("{")
     if start < 0 or len(text) > 4 * MAX_BODY_LENGTH:
@@ -162,7 +164,7 @@ def parse_embedded_object(text: str) -> Any:
         return parse_python_object(text, start)
 
 
-def parse_python_object(text: str, start: int) -> Any:
+def parse_python_object(text: str, start: int) -> object:
     """The longest printed Python object that begins here; a gateway may append a sentence."""
     end = len(text)
     for _ in range(MAX_OBJECT_ENDS):
@@ -176,14 +178,14 @@ def parse_python_object(text: str, start: int) -> Any:
     return None
 
 
-def innermost_sentence(chain: Iterable[Mapping[str, Any]]) -> str:
+def innermost_sentence(chain: Iterable[JsonMapping]) -> str:
     """The innermost specific sentence: without an object in it, and not a gateway's generic one."""
     found = [sentence for one in chain if (sentence := error_sentence(one))]
     telling = [one for one in found if not one.lower().strip(" .").startswith(EMPTY_SENTENCES)]
     return (telling or found or [""])[-1]
 
 
-def error_sentence(error: Mapping[str, Any]) -> str:
+def error_sentence(error: JsonMapping) -> str:
     for name in SENTENCE_NAMES:
         message = error.get(name)
         if isinstance(message, list) and message:
@@ -203,7 +205,7 @@ def text_before_object(message: str) -> str:
     return message[: message.find("{")].strip().removesuffix("-").strip()
 
 
-def fastapi_error_text(fault: Any) -> str:
+def fastapi_error_text(fault: object) -> str:
     """FastAPI lists locations with messages."""
     if not isinstance(fault, Mapping):
         return str(fault)
@@ -227,7 +229,7 @@ def redact_key(text: str, key: str) -> str:
     return text
 
 
-def parse_json_object(text: str | bytes) -> Any:
+def parse_json_object(text: str | bytes) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -2,10 +2,10 @@
 
 import re
 import time
-from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import Any, Final
+from typing import Final
 
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import CallState, ReplyShape
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
 from evaluations.llm.error_body import ErrorBody, html_title
@@ -266,7 +266,7 @@ def chat_template_error(why: str) -> str:
     )
 
 
-def alternative_limit_name(body: Mapping[str, Any]) -> str:
+def alternative_limit_name(body: JsonMapping) -> str:
     """The limit's name that was not sent; "" if the dialect has its own."""
     sent = [name for name in LIMIT_NAMES if name in body]
     return next((name for name in LIMIT_NAMES if sent and name not in sent), "")

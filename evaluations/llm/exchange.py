@@ -3,8 +3,9 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import CallState, Dialect, ReplyShape, ReplyToken, RequestShape
 from evaluations.domain.texts import Message
 
@@ -21,7 +22,7 @@ class Server:
     dialect: Dialect | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
-    body: Mapping[str, Any] = field(default_factory=dict)
+    body: JsonMapping = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,12 @@ class Request:
     max_tokens: int | None = None
     seed: int | None = None
     shape: ReplyShape = ReplyShape.TEXT
-    schema: Mapping[str, Any] | None = None
+    schema: JsonMapping | None = None
     reasoning_effort: str = ""
     logprobs: bool = False
     sent_as: RequestShape = field(default_factory=RequestShape)
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: Mapping[str, Any] = field(default_factory=dict)
+    body: JsonMapping = field(default_factory=dict)
     context_tokens: int | None = None
 
     def sends(self, setting: str) -> bool:
@@ -97,7 +98,7 @@ class Answer:
 SendRequest = Callable[[Request], Awaitable[Answer]]
 
 
-def merge_extra_fields(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+def merge_extra_fields(body: Mapping[str, object], extra: Mapping[str, object]) -> dict[str, object]:
     """The body with the fields that an endpoint or a judge adds.
 
     Objects in both are merged, unless the added one names a type of its own.
@@ -114,6 +115,14 @@ def merge_values(given: Any, added: Any) -> Any:
 
 
 MAX_PAUSE_SECONDS: Final = 86_400.0 * 2  # the longest pause of an endpoint, whatever its provider says
+
+
+class ErrorFacts(TypedDict, total=False):
+    """What every error of a request may know; see LLMError."""
+
+    http_status: int | None
+    body: str
+    usage: Usage | None
 
 
 class LLMError(Exception):
@@ -141,7 +150,7 @@ class Retry(LLMError):
         after: float | None = None,
         busy: bool = False,
         unreachable: bool = False,
-        **details: Any,
+        **details: Unpack[ErrorFacts],
     ) -> None:
         super().__init__(sentence, **details)
         self.after = after
@@ -156,7 +165,7 @@ class RequestTimedOut(Retry):
 class QuotaExhausted(Retry):
     """A daily limit or the like is reached: no call can succeed before ``after`` seconds have passed."""
 
-    def __init__(self, sentence: str, *, after: float, **details: Any) -> None:
+    def __init__(self, sentence: str, *, after: float, **details: Unpack[ErrorFacts]) -> None:
         super().__init__(sentence, after=after, busy=True, **details)
 
 
@@ -167,7 +176,7 @@ class StopRun(LLMError):
 class RecordOnCall(LLMError):
     """This one call fails in this state; others may succeed."""
 
-    def __init__(self, state: CallState, sentence: str, **details: Any) -> None:
+    def __init__(self, state: CallState, sentence: str, **details: Unpack[ErrorFacts]) -> None:
         super().__init__(sentence, **details)
         self.state = state
 
@@ -175,7 +184,7 @@ class RecordOnCall(LLMError):
 class FormatRefused(LLMError):
     """The server refuses this reply shape: try another one, or stop."""
 
-    def __init__(self, shape: ReplyShape, sentence: str, **details: Any) -> None:
+    def __init__(self, shape: ReplyShape, sentence: str, **details: Unpack[ErrorFacts]) -> None:
         super().__init__(sentence, **details)
         self.shape = shape
 
@@ -186,7 +195,7 @@ class SettingRefused(StopRun):
     ``instead``: the setting's other name, if it has one.
     """
 
-    def __init__(self, setting: str, sentence: str, *, instead: str = "", **details: Any) -> None:
+    def __init__(self, setting: str, sentence: str, *, instead: str = "", **details: Unpack[ErrorFacts]) -> None:
         super().__init__(sentence, **details)
         self.setting = setting
         self.instead = instead

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.secrets import is_probable_key, is_secret_name
 from evaluations.net.addresses import KEY_VARIABLE
 
-ExtrasInput = str | Mapping[str, Any]
+ExtrasInput = str | JsonMapping
 
 MAX_EXTRA_LINES: Final = 30
 MAX_NAME_LENGTH: Final = 100
@@ -69,7 +70,7 @@ def check_extra_query(given: ExtrasInput) -> dict[str, str]:
     return check_extra_pairs(given, "Extra query parameters", RESERVED_QUERY)
 
 
-def check_extra_body(given: ExtrasInput) -> dict[str, Any]:
+def check_extra_body(given: ExtrasInput) -> JsonDict:
     """The fields of a JSON object. InputRefused names the first fault, never a value."""
     fields = parse_json_body(given) if isinstance(given, str) else dict(given)
     for name in fields:
@@ -140,7 +141,7 @@ def refuse_extra_variable(name: str, what: str) -> None:
         )
 
 
-def parse_json_body(text: str) -> dict[str, Any]:
+def parse_json_body(text: str) -> JsonDict:
     if not text.strip():
         return {}
     try:
@@ -160,7 +161,7 @@ def refuse_extra_json_constant(_: str) -> None:
     raise InputRefused("Extra body fields: NaN and Infinity are not JSON.")
 
 
-def refuse_repeated_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def refuse_repeated_members(pairs: list[tuple[str, Any]]) -> JsonDict:
     if len(dict(pairs)) < len(pairs):
         raise InputRefused("Extra body fields: use each name once in an object.")
     return dict(pairs)
@@ -183,13 +184,13 @@ def nested_texts(value: object, name: str = "", depth: int = 0) -> Iterator[tupl
             yield from nested_texts(one, name, depth + 1)
 
 
-def extras_variables(extras: Mapping[str, Any]) -> set[str]:
+def extras_variables(extras: JsonMapping) -> set[str]:
     """The environment variables that the extras name."""
     found = (VARIABLE.fullmatch(text) for _, text in nested_texts(extras))
     return {match[2] for match in found if match and KEY_VARIABLE.fullmatch(match[2])}
 
 
-def resolve_extras(extras: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+def resolve_extras(extras: JsonMapping, environ: Mapping[str, str]) -> JsonDict:
     """The extras with each variable replaced by its value. InputRefused names a variable that is not set."""
     return {name: resolve_extras_value(value, environ) for name, value in extras.items()}
 

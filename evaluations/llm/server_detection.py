@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from evaluations.domain.judges import Dialect
@@ -19,11 +19,11 @@ from evaluations.llm.token_usage import object_member, parse_token_count
 from evaluations.net.addresses import local_server_root
 
 # Status, headers (in any case) and JSON of an answer (None if it is no JSON); None if nothing answers.
-ServerPage = tuple[int, Mapping[str, str], Any]
+ServerPage = tuple[int, Mapping[str, str], object]
 
 GetPage = Callable[[str], ServerPage | None]
 
-PostPage = Callable[[str, Mapping[str, Any]], ServerPage | None]
+PostPage = Callable[[str, Mapping[str, object]], ServerPage | None]
 
 KEY_REQUIRED_STATUSES: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 # The owners named in lists of models.
@@ -66,7 +66,7 @@ class ModelList:
 
     base_url: str
     headers: Mapping[str, str]
-    entries: tuple[Mapping[str, Any], ...]
+    entries: tuple[Mapping[str, object], ...]
 
     @property
     def names(self) -> list[str]:
@@ -148,12 +148,12 @@ def limit_model_names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name[:MAX_MODEL_NAME_LENGTH] for name in names))
 
 
-def model_contexts(entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+def model_contexts(entries: Iterable[Mapping[str, object]]) -> dict[str, int]:
     found = {str(one.get("id", ""))[:MAX_MODEL_NAME_LENGTH]: model_context(one) for one in entries}
     return {name: context for name, context in found.items() if name and context is not None}
 
 
-def model_context(entry: Mapping[str, Any]) -> int | None:
+def model_context(entry: Mapping[str, object]) -> int | None:
     """How many tokens prompt and reply may have together; llama.cpp nests it one level deeper."""
     answer = (
         parse_token_count(one.get(name)) for one in (entry, object_member(entry, "meta")) for name in CONTEXT_NAMES
@@ -272,7 +272,7 @@ def ollama_max_context(page: ServerPage | None) -> int | None:
     )
 
 
-def fetch_json(path: str, get: GetPage) -> Any:
+def fetch_json(path: str, get: GetPage) -> object:
     page = get(path)
     return page[2] if page is not None and page[0] == HTTPStatus.OK else None
 

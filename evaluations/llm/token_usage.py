@@ -6,7 +6,7 @@ in addition to it (xAI, Google): the total shows which; without a total, more re
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.money import NANO_PER_USD
 from evaluations.llm.exchange import Usage
@@ -22,7 +22,7 @@ OUTPUT_DETAIL_NAMES: Final = ("completion_tokens_details", "output_tokens_detail
 CACHED_TOKEN_NAMES: Final = ("cached_tokens", "prompt_cache_hit_tokens", "cachedContentTokenCount")
 
 
-def parse_usage(usage: Mapping[str, Any], cost: int | None = None) -> Usage:
+def parse_usage(usage: Mapping[str, object], cost: int | None = None) -> Usage:
     """The counts of an OpenAI-like ``usage`` object; ``cost`` in nano-USD is passed on."""
     tokens_in, out, total = (
         first_token_count(usage, INPUT_TOKEN_NAMES),
@@ -66,7 +66,7 @@ def billed_output_tokens(
     return min(max(known), MAX_TOKEN_COUNT) if known else None
 
 
-def parse_reasoning_tokens(usage: Mapping[str, Any]) -> int | None:
+def parse_reasoning_tokens(usage: Mapping[str, object]) -> int | None:
     details = [object_member(usage, name) for name in OUTPUT_DETAIL_NAMES]
     return next(
         (found for one in (*details, usage) if (found := first_token_count(one, REASONING_TOKEN_NAMES)) is not None),
@@ -74,20 +74,20 @@ def parse_reasoning_tokens(usage: Mapping[str, Any]) -> int | None:
     )
 
 
-def parse_cached_tokens(usage: Mapping[str, Any]) -> int | None:
+def parse_cached_tokens(usage: Mapping[str, object]) -> int | None:
     details = [object_member(usage, name) for name in INPUT_DETAIL_NAMES]
     return next(
         (found for one in (*details, usage) if (found := first_token_count(one, CACHED_TOKEN_NAMES)) is not None), None
     )
 
 
-def parse_nano_usd(given: Any) -> int | None:
+def parse_nano_usd(given: object) -> int | None:
     """Nano-USD from a server's amount in USD; None if it is none."""
     amount = parse_amount(given)
     return None if amount is None else round(amount * NANO_PER_USD)
 
 
-def parse_amount(given: Any) -> float | None:
+def parse_amount(given: object) -> float | None:
     """A non-negative amount, from a number or from text."""
     if isinstance(given, bool) or not isinstance(given, (int, float, str)):
         return None
@@ -98,11 +98,11 @@ def parse_amount(given: Any) -> float | None:
     return amount if 0 <= amount < 1e6 else None
 
 
-def first_token_count(given: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+def first_token_count(given: Mapping[str, object], names: tuple[str, ...]) -> int | None:
     return next((found for name in names if (found := parse_token_count(given.get(name))) is not None), None)
 
 
-def parse_token_count(given: Any) -> int | None:
+def parse_token_count(given: object) -> int | None:
     """A count of tokens, also where it is written as 900.0 or as "900"."""
     if isinstance(given, bool):
         return None
@@ -113,6 +113,6 @@ def parse_token_count(given: Any) -> int | None:
     return given if isinstance(given, int) and 0 <= given <= MAX_TOKEN_COUNT else None
 
 
-def object_member(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def object_member(body: Mapping[str, object], name: str) -> Mapping[str, object]:
     inside = body.get(name)
     return inside if isinstance(inside, Mapping) else {}

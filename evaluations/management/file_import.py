@@ -3,7 +3,7 @@
 import shlex
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 from django.core.management.base import CommandError
 
@@ -24,7 +24,7 @@ from evaluations.imports.preview import preview_file
 from evaluations.imports.services import discard_import, start_storing
 from evaluations.imports.source_files import Sheet, open_import_path, read_sheet
 from evaluations.jobs.runner import finish_job
-from evaluations.management.key_values import accept_negative_keys
+from evaluations.management.key_values import CommandOptions, accept_negative_keys
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.verdicts.label_updates import count_votes_left
@@ -95,7 +95,7 @@ def add_rater_arguments(parser: ArgumentParser, what: str) -> None:
     parser.add_argument("--rater-kind", choices=[str(kind) for kind in RaterKind])
 
 
-def parse_read_options(options: dict[str, Any]) -> ReadOptions:
+def parse_read_options(options: CommandOptions) -> ReadOptions:
     kind = options.get("rater_kind")
     return ReadOptions(
         format=options["format"],
@@ -134,7 +134,7 @@ def parse_choices(told: list[str]) -> dict[str, str]:
     return meant
 
 
-def import_file(options: dict[str, Any], out: TextIO, *, brings: str, pair: str = "all") -> None:
+def import_file(options: CommandOptions, out: TextIO, *, brings: str, pair: str = "all") -> None:
     """Check a file, store it here and now, and tell in one line what came of it."""
     evaluation = Evaluation.objects.filter(slug=options["slug"]).first()
     if evaluation is None:
@@ -167,7 +167,7 @@ def import_file(options: dict[str, Any], out: TextIO, *, brings: str, pair: str 
         raise CommandError(str(refused)) from refused
 
 
-def suggest_options(options: dict[str, Any]) -> str:
+def suggest_options(options: CommandOptions) -> str:
     """The options that the file probably needs, ready to be pasted; nothing where they cannot be guessed."""
     if options["format"] != FileFormat.AUTO or options["map"] or options["set"]:
         return ""

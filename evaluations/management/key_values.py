@@ -2,9 +2,12 @@
 
 import re
 from argparse import ArgumentParser
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from evaluations.domain.errors import InputRefused
+
+# The parsed arguments of a command, as argparse holds them.
+CommandOptions: TypeAlias = dict[str, Any]
 
 # A label such as -2, or a column or category of that name, with its value: no option of ours has one minus and a value.
 NEGATIVE_KEY: Final = re.compile(r"-\d+|-\d*\.\d+|-[^-].*=.*|-=.*", re.DOTALL)

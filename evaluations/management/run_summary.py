@@ -1,13 +1,11 @@
 """The one-line JSON summary of a run."""
 
-from typing import Any
-
 from evaluations.domain.money import NANO_PER_USD
 from evaluations.judges.runs.selectors import measure_run_progress
 from evaluations.models.runs import Run
 
 
-def summarize_run(run: Run) -> dict[str, Any]:
+def summarize_run(run: Run) -> dict[str, object]:
     """One line of JSON: calls by state first. What a run cost is null as long as nothing of it is known."""
     found = measure_run_progress(run)
     return found.counts | {

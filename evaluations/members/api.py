@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 
 from django.conf import settings
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from ninja import Field, Query
 
 from evaluations.access import Action, is_allowed, list_invitees, require_evaluation, require_site_administrator
-from evaluations.api.authentication import token_user
 from evaluations.api.form_validation import clean_form, dump_sent_fields
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
@@ -41,13 +39,11 @@ from evaluations.members.services import (
 )
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.users import ApiToken, Membership, User
+from evaluations.models.users import Membership, User
 from evaluations.reviews.queues.selectors import get_reviewer_work
-from evaluations.reviews.queues.services import release_departed_reservations
+from evaluations.web.requests import ApiRequest, AuthenticatedRequest
 
 operations = OperationRouter(tags=["people"])
-# Of the places of somebody who leaves so many are put back at once; a sweep puts back the rest.
-RELEASED_AT_ONCE = 200
 
 
 class AccountQuery(PageQuery):
@@ -58,25 +54,25 @@ class AccountQuery(PageQuery):
 
 
 @operations.get_one("/me", Scope.READ, MeOut, site_wide=True)
-def get_me(request: HttpRequest) -> MeOut:
+def get_me(request: ApiRequest) -> MeOut:
     """Whose token this is, and what it may be used for."""
     return serialize_me(request)
 
 
 @operations.change("/me", Scope.ADMIN, MeOut)
-def change_me(request: HttpRequest, body: MePatch) -> MeOut:
+def change_me(request: ApiRequest, body: MePatch) -> MeOut:
     """How others see you and how you see times. Passwords and tokens are made on the account page alone."""
-    user = User.objects.get(pk=token_user(request).pk)
+    user = User.objects.get(pk=request.user.pk)
     stands = {name: getattr(user, name) for name in AccountForm.Meta.fields}
     form = AccountForm(stands | dump_sent_fields(body), instance=user)
     clean_form(form)
     form.save()
-    request.auth.user = user  # type: ignore[attr-defined]
+    request.auth.user = user
     return serialize_me(request)
 
 
-def serialize_me(request: HttpRequest) -> MeOut:
-    token: ApiToken = request.auth  # type: ignore[attr-defined]
+def serialize_me(request: ApiRequest) -> MeOut:
+    token = request.auth
     user = token.user
     return MeOut(
         username=user.username,
@@ -99,17 +95,17 @@ def serialize_me(request: HttpRequest) -> MeOut:
 
 
 @operations.get_one("/evaluations/{slug:slug}/people", Scope.READ, MemberPage)
-def list_people(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> MemberPage:
-    user = token_user(request)
+def list_people(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> MemberPage:
+    user = request.user
     evaluation = require_evaluation(user, slug)
     rows, more = paginate_by_cursor(paging, evaluation.memberships.select_related("user"))
     return MemberPage(items=serialize_members(user, evaluation, rows), next=more)
 
 
 @operations.make("/evaluations/{slug:slug}/people", Scope.ADMIN, NewMemberOut, keeps=False)
-def add_member(request: HttpRequest, slug: str, body: MemberIn) -> NewMemberOut:
+def add_member(request: AuthenticatedRequest, slug: str, body: MemberIn) -> NewMemberOut:
     """Let somebody take part. An account that is made for it comes with a sign-in link, told once."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.OWN)
     membership, is_new = invite_member(evaluation, body.username, body.role, by=user)
     link = (
@@ -122,26 +118,24 @@ def add_member(request: HttpRequest, slug: str, body: MemberIn) -> NewMemberOut:
 
 
 @operations.change("/evaluations/{slug:slug}/people/{int:pk}", Scope.ADMIN, MemberOut)
-def change_role(request: HttpRequest, slug: str, pk: int, body: MemberPatch) -> MemberOut:
-    user, membership = token_user(request), load_membership(request, slug, pk)
+def change_role(request: AuthenticatedRequest, slug: str, pk: int, body: MemberPatch) -> MemberOut:
+    user, membership = request.user, load_membership(request, slug, pk)
     changed = set_role(membership.evaluation, membership.user, Role(body.role), by=user)
-    release_departed_reservations(RELEASED_AT_ONCE, of=membership.user, by=user)
     (told,) = serialize_members(user, membership.evaluation, [changed])
     return told
 
 
 @operations.remove("/evaluations/{slug:slug}/people/{int:pk}", Scope.ADMIN)
-def remove_person(request: HttpRequest, slug: str, pk: int) -> None:
+def remove_person(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     """They no longer take part. Every review stays."""
-    user, membership = token_user(request), load_membership(request, slug, pk)
+    user, membership = request.user, load_membership(request, slug, pk)
     remove_member(membership, by=user)
-    release_departed_reservations(RELEASED_AT_ONCE, of=membership.user, by=user)
 
 
 @operations.make("/evaluations/{slug:slug}/people/{int:pk}/link", Scope.ADMIN, SignInLinkOut, keeps=False)
-def make_member_link(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> SignInLinkOut:
+def make_member_link(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> SignInLinkOut:
     """A link that signs the person in once, for accounts that open nothing but evaluations of yours."""
-    user, membership = token_user(request), load_membership(request, slug, pk)
+    user, membership = request.user, load_membership(request, slug, pk)
     if not list_invitees(user).filter(pk=membership.user_id).exists():
         raise InputRefused(
             f"{membership.user}’s account opens more than your evaluations, so a link has to come from a site "
@@ -151,12 +145,12 @@ def make_member_link(request: HttpRequest, slug: str, pk: int, body: EmptyIn | N
     return SignInLinkOut(link=build_sign_in_url(request, token), hours=settings.SIGN_IN_LINK_HOURS)
 
 
-def load_membership(request: HttpRequest, slug: str, pk: int) -> Membership:
-    evaluation = require_evaluation(token_user(request), slug, Action.OWN)
+def load_membership(request: AuthenticatedRequest, slug: str, pk: int) -> Membership:
+    evaluation = require_evaluation(request.user, slug, Action.OWN)
     return get_object_or_404(Membership.objects.select_related("user", "evaluation"), evaluation=evaluation, pk=pk)
 
 
-def build_sign_in_url(request: HttpRequest, token: str) -> str:
+def build_sign_in_url(request: AuthenticatedRequest, token: str) -> str:
     return request.build_absolute_uri(reverse("sign_in_link", args=[token]))
 
 
@@ -183,37 +177,36 @@ def serialize_members(user: User, evaluation: Evaluation, rows: Sequence[Members
 
 
 @operations.get_one("/accounts", Scope.ADMIN, AccountPage)
-def list_accounts(request: HttpRequest, paging: Query[AccountQuery]) -> AccountPage:
+def list_accounts(request: AuthenticatedRequest, paging: Query[AccountQuery]) -> AccountPage:
     """For site administrators; to all others there is nothing here."""
-    require_site_administrator(token_user(request))
+    require_site_administrator(request.user)
     found = User.objects.filter(username__icontains=paging.q) if paging.q else User.objects.all()
     rows, more = paginate_by_cursor(paging, found)
     return AccountPage(items=[serialize_account(row) for row in rows], next=more)
 
 
 @operations.make("/accounts/{int:pk}/link", Scope.ADMIN, SignInLinkOut, keeps=False)
-def make_account_link(request: HttpRequest, pk: int, body: EmptyIn | None = None) -> SignInLinkOut:
-    token = create_sign_in_link(load_account(request, pk), by=token_user(request))
+def make_account_link(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> SignInLinkOut:
+    token = create_sign_in_link(load_account(request, pk), by=request.user)
     return SignInLinkOut(link=build_sign_in_url(request, token), hours=settings.SIGN_IN_LINK_HOURS)
 
 
 @operations.do("/accounts/{int:pk}/disable", Scope.ADMIN, AccountOut)
-def disable(request: HttpRequest, pk: int, body: EmptyIn | None = None) -> AccountOut:
+def disable(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> AccountOut:
     """The person can no longer sign in, and their tokens open nothing. Every review stays."""
     account = load_account(request, pk)
-    disable_account(account, by=token_user(request))
-    release_departed_reservations(RELEASED_AT_ONCE, of=account, by=token_user(request))
+    disable_account(account, by=request.user)
     return serialize_account(load_account(request, pk))
 
 
 @operations.do("/accounts/{int:pk}/enable", Scope.ADMIN, AccountOut)
-def enable(request: HttpRequest, pk: int, body: EmptyIn | None = None) -> AccountOut:
-    enable_account(load_account(request, pk), by=token_user(request))
+def enable(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> AccountOut:
+    enable_account(load_account(request, pk), by=request.user)
     return serialize_account(load_account(request, pk))
 
 
-def load_account(request: HttpRequest, pk: int) -> User:
-    require_site_administrator(token_user(request))
+def load_account(request: AuthenticatedRequest, pk: int) -> User:
+    require_site_administrator(request.user)
     return get_object_or_404(User, pk=pk)
 
 

@@ -1,11 +1,13 @@
 """Forms of accounts, members, tokens and signing in."""
 
+from collections.abc import Mapping
 from typing import Any
 from zoneinfo import available_timezones
 
 from django import forms
 
 from evaluations.domain.roles import SCOPE_TEXTS, Role, Scope
+from evaluations.members.services import TokenOptions
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 
@@ -130,10 +132,16 @@ class TokenForm(forms.Form):
         help_text="A token that is tied to one opens no other, and no account or endpoint.",
     )
 
-    def __init__(self, data: Any = None, *, user: User) -> None:
+    def __init__(self, data: Mapping[str, object] | None = None, *, user: User) -> None:
         super().__init__(data)
         evaluations: forms.ModelChoiceField[Evaluation] = self.fields["evaluation"]  # type: ignore[assignment]
         evaluations.queryset = Evaluation.objects.of(user).order_by("name")
 
-    def wanted(self) -> dict[str, Any]:
-        return {**self.cleaned_data, "scopes": [Scope(one) for one in self.cleaned_data["scopes"]]}
+    def wanted(self) -> TokenOptions:
+        given = self.cleaned_data
+        return TokenOptions(
+            name=given["name"],
+            scopes=[Scope(one) for one in given["scopes"]],
+            days=given["days"],
+            evaluation=given["evaluation"],
+        )

@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Collection
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypedDict
 
 from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
@@ -19,11 +19,24 @@ from evaluations.domain.roles import Role, Scope
 from evaluations.members.selectors import find_account, list_active_tokens
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import ApiToken, Membership, SignInLink, User, hash_token
+from evaluations.reviews.queues.services import release_departed_reservations
+
+# More than these are released by the next sweep.
+RELEASED_AT_ONCE: Final = 200
+
+
+def set_role(evaluation: Evaluation, user: User, role: Role, *, by: User | None) -> Membership:
+    """Let a person take part, or take part differently. The last owner stays one.
+
+    What was reserved for somebody who no longer reviews is free again.
+    """
+    membership = write_role(evaluation, user, role, by)
+    release_departed_reservations(RELEASED_AT_ONCE, of=user, by=by)
+    return membership
 
 
 @transaction.atomic
-def set_role(evaluation: Evaluation, user: User, role: Role, *, by: User | None) -> Membership:
-    """Let a person take part, or take part differently. The last owner stays one."""
+def write_role(evaluation: Evaluation, user: User, role: Role, by: User | None) -> Membership:
     membership = Membership.objects.filter(evaluation=evaluation, user=user).first()
     before = membership.role if membership else None
     if before == Role.OWNER and role != Role.OWNER:
@@ -34,14 +47,15 @@ def set_role(evaluation: Evaluation, user: User, role: Role, *, by: User | None)
     return membership
 
 
-@transaction.atomic
 def remove_member(membership: Membership, *, by: User | None) -> None:
-    """What this person judged stays; the person no longer takes part."""
-    if membership.role == Role.OWNER:
-        refuse_without_owner(membership.evaluation, membership)
-    before = {"person": membership.user.username, "role": membership.role}
-    record_event("removed", membership, user=by, evaluation=membership.evaluation, before=before)
-    membership.delete()
+    """What this person judged stays; the person no longer takes part, and what was reserved for them is free again."""
+    with transaction.atomic():
+        if membership.role == Role.OWNER:
+            refuse_without_owner(membership.evaluation, membership)
+        before = {"person": membership.user.username, "role": membership.role}
+        record_event("removed", membership, user=by, evaluation=membership.evaluation, before=before)
+        membership.delete()
+    release_departed_reservations(RELEASED_AT_ONCE, of=membership.user, by=by)
 
 
 def refuse_without_owner(evaluation: Evaluation, leaving: Membership | None) -> None:
@@ -61,6 +75,15 @@ SHOWN_TOKEN_CHARACTERS: Final = 10  # characters of a token by which people know
 MAX_TOKEN_DAYS: Final = 366
 
 MAX_TOKENS: Final = 50
+
+
+class TokenOptions(TypedDict):
+    """What a token is for; see `create_token`."""
+
+    name: str
+    scopes: Collection[Scope]
+    days: int
+    evaluation: Evaluation | None
 
 
 @transaction.atomic
@@ -200,14 +223,15 @@ def set_password(user: User, password: str, *, by: User) -> None:
     record_event("set password", user, user=by, evaluation=None)
 
 
-@transaction.atomic
 def disable_account(user: User, *, by: User) -> None:
     """The person can no longer sign in, and is signed out everywhere. What they judged stays."""
     if user == by:
         raise InputRefused("You cannot disable your own account: ask another site administrator.")
-    User.objects.filter(pk=user.pk).update(is_active=False)
-    expire_sign_in_links(user)
-    record_event("disabled account", user, user=by, evaluation=None)
+    with transaction.atomic():
+        User.objects.filter(pk=user.pk).update(is_active=False)
+        expire_sign_in_links(user)
+        record_event("disabled account", user, user=by, evaluation=None)
+    release_departed_reservations(RELEASED_AT_ONCE, of=user, by=by)
 
 
 @transaction.atomic

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, cast
 
 from django.conf import settings
 from django.contrib import messages
@@ -54,9 +53,9 @@ from evaluations.reviews.queues.selectors import (
     get_open_calibrations,
     get_reviewer_work,
 )
-from evaluations.reviews.queues.services import release_departed_reservations
 from evaluations.web.pagination import paginate
 from evaluations.web.refusals import show_refusal
+from evaluations.web.requests import AuthenticatedRequest
 
 MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
 
@@ -79,8 +78,8 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def account(request: HttpRequest) -> HttpResponse:
-    user = cast(User, request.user)
+def account(request: AuthenticatedRequest) -> HttpResponse:
+    user = request.user
     form = AccountForm(request.POST or None, instance=User.objects.get(pk=user.pk))
     if form.is_valid():
         form.save()
@@ -91,8 +90,8 @@ def account(request: HttpRequest) -> HttpResponse:
 
 @sensitive_post_parameters()
 @require_http_methods(["POST"])
-def account_password(request: HttpRequest) -> HttpResponse:
-    user = cast(User, request.user)
+def account_password(request: AuthenticatedRequest) -> HttpResponse:
+    user = request.user
     form = PasswordForm(request.POST, user=user, by_link=SIGNED_IN_BY_LINK in request.session)
     if form.is_valid() and save_password(user, form):
         request.session.pop(SIGNED_IN_BY_LINK, None)
@@ -111,13 +110,9 @@ def save_password(user: User, form: PasswordForm) -> bool:
     return True
 
 
-def render_account(request: HttpRequest, form: AccountForm, password_form: PasswordForm) -> HttpResponse:
+def render_account(request: AuthenticatedRequest, form: AccountForm, password_form: PasswordForm) -> HttpResponse:
     context = {"page": "account", "form": form, "password_form": password_form}
     return render(request, "account/account.html", context, status=422 if request.method == "POST" else 200)
-
-
-# Of the places of somebody who leaves so many are put back at once; a sweep puts back the rest.
-RELEASED_AT_ONCE: Final = 200
 
 
 @dataclass(frozen=True)
@@ -129,9 +124,9 @@ class MemberWork:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def people(request: HttpRequest, slug: str) -> HttpResponse:
+def people(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The list; a POST adds a person."""
-    user = cast(User, request.user)
+    user = request.user
     if request.method != "POST":
         return render_members(request, require_evaluation(user, slug), MemberForm())
     evaluation = require_evaluation(user, slug, Action.OWN)
@@ -152,7 +147,7 @@ def people(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_http_methods(["POST"])
-def people_role(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def people_role(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     membership = get_membership_or_404(request, slug, pk)
     form = RoleForm(request.POST)
     if not form.is_valid():
@@ -160,18 +155,16 @@ def people_role(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return redirect("people", slug)
     with show_refusal(request):
         role = Role(form.cleaned_data["role"])
-        set_role(membership.evaluation, membership.user, role, by=cast(User, request.user))
-        release_departed_reservations(RELEASED_AT_ONCE, of=membership.user, by=cast(User, request.user))
+        set_role(membership.evaluation, membership.user, role, by=request.user)
         messages.success(request, f"{membership.user} is {role} now.")
     return redirect("people", slug)
 
 
 @require_http_methods(["POST"])
-def people_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def people_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     membership = get_membership_or_404(request, slug, pk)
     try:
-        remove_member(membership, by=cast(User, request.user))
-        release_departed_reservations(RELEASED_AT_ONCE, of=membership.user, by=cast(User, request.user))
+        remove_member(membership, by=request.user)
     except InputRefused as refused:
         messages.error(request, str(refused))
         return redirect("people", slug)
@@ -181,9 +174,9 @@ def people_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @never_cache
 @require_http_methods(["POST"])
-def people_link(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def people_link(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     membership = get_membership_or_404(request, slug, pk)
-    if not list_invitees(cast(User, request.user)).filter(pk=membership.user_id).exists():
+    if not list_invitees(request.user).filter(pk=membership.user_id).exists():
         messages.error(
             request,
             f"{membership.user}’s account opens more than your evaluations, so a link has to come from a site "
@@ -197,15 +190,15 @@ def people_link(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return redirect("people", slug)
 
 
-def get_membership_or_404(request: HttpRequest, slug: str, pk: int) -> Membership:
-    evaluation = require_evaluation(cast(User, request.user), slug, Action.OWN)
+def get_membership_or_404(request: AuthenticatedRequest, slug: str, pk: int) -> Membership:
+    evaluation = require_evaluation(request.user, slug, Action.OWN)
     return get_object_or_404(Membership.objects.select_related("user", "evaluation"), evaluation=evaluation, pk=pk)
 
 
-def render_new_link(request: HttpRequest, membership: Membership) -> HttpResponse:
+def render_new_link(request: AuthenticatedRequest, membership: Membership) -> HttpResponse:
     """A page with a new link. It is not stored, so it is in this answer and in no later one."""
     evaluation = membership.evaluation
-    token = create_sign_in_link(membership.user, by=cast(User, request.user), evaluation=evaluation)
+    token = create_sign_in_link(membership.user, by=request.user, evaluation=evaluation)
     link = request.build_absolute_uri(reverse("sign_in_link", args=[token]))
     context = {
         "page": "people",
@@ -217,8 +210,10 @@ def render_new_link(request: HttpRequest, membership: Membership) -> HttpRespons
     return render(request, "people/link.html", context)
 
 
-def render_members(request: HttpRequest, evaluation: Evaluation, form: MemberForm, status: int = 200) -> HttpResponse:
-    user = cast(User, request.user)
+def render_members(
+    request: AuthenticatedRequest, evaluation: Evaluation, form: MemberForm, status: int = 200
+) -> HttpResponse:
+    user = request.user
     page = paginate(request, evaluation.memberships.select_related("user"))
     invitees = list_invitees(user).filter(memberships__evaluation=evaluation, is_active=True).exclude(pk=user.pk)
     sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
@@ -247,8 +242,8 @@ def work_by_member(evaluation: Evaluation, members: Sequence[Membership]) -> dic
 
 
 @require_http_methods(["GET", "HEAD"])
-def accounts(request: HttpRequest) -> HttpResponse:
-    require_site_administrator(cast(User, request.user))
+def accounts(request: AuthenticatedRequest) -> HttpResponse:
+    require_site_administrator(request.user)
     wanted = request.GET.get("q", "").strip().replace("\x00", "")
     found = User.objects.filter(username__icontains=wanted) if wanted else User.objects.all()
     context = {"page": "accounts", "accounts": paginate(request, found), "q": wanted}
@@ -257,10 +252,10 @@ def accounts(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_http_methods(["POST"])
-def account_link(request: HttpRequest, pk: int) -> HttpResponse:
+def account_link(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     person = get_account_or_404(request, pk)
     try:
-        token = create_sign_in_link(person, by=cast(User, request.user))
+        token = create_sign_in_link(person, by=request.user)
     except InputRefused as refused:
         messages.error(request, str(refused))
         return redirect("accounts")
@@ -270,25 +265,24 @@ def account_link(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_http_methods(["POST"])
-def account_disable(request: HttpRequest, pk: int) -> HttpResponse:
+def account_disable(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     person = get_account_or_404(request, pk)
     with show_refusal(request):
-        disable_account(person, by=cast(User, request.user))
-        release_departed_reservations(RELEASED_AT_ONCE, of=person, by=cast(User, request.user))
+        disable_account(person, by=request.user)
         messages.success(request, f"{person} can no longer sign in. Every review stays.")
     return redirect("accounts")
 
 
 @require_http_methods(["POST"])
-def account_enable(request: HttpRequest, pk: int) -> HttpResponse:
+def account_enable(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     person = get_account_or_404(request, pk)
-    enable_account(person, by=cast(User, request.user))
+    enable_account(person, by=request.user)
     messages.success(request, f"{person} can sign in again.")
     return redirect("accounts")
 
 
-def get_account_or_404(request: HttpRequest, pk: int) -> User:
-    require_site_administrator(cast(User, request.user))
+def get_account_or_404(request: AuthenticatedRequest, pk: int) -> User:
+    require_site_administrator(request.user)
     return get_object_or_404(User, pk=pk)
 
 
@@ -335,16 +329,16 @@ def next_url(request: HttpRequest) -> str:
 
 
 @require_http_methods(["POST"])
-def sign_out(request: HttpRequest) -> HttpResponse:
+def sign_out(request: AuthenticatedRequest) -> HttpResponse:
     logout(request)
     return redirect(settings.LOGOUT_REDIRECT_URL)
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def tokens(request: HttpRequest) -> HttpResponse:
+def tokens(request: AuthenticatedRequest) -> HttpResponse:
     """The list; a POST makes a token and shows it, this once."""
-    user = cast(User, request.user)
+    user = request.user
     form = TokenForm(request.POST if request.method == "POST" else None, user=user)
     if form.is_valid():
         try:
@@ -358,8 +352,8 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-def token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
-    user = cast(User, request.user)
+def token_revoke(request: AuthenticatedRequest, pk: int) -> HttpResponse:
+    user = request.user
     token = get_object_or_404(ApiToken, user=user, pk=pk)
     revoke_token(token, by=user)
     messages.success(request, f"“{token.name}” opens nothing any more.")

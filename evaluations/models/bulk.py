@@ -2,12 +2,14 @@
 
 import json
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, Final, TypeVar
 
 from django.db import IntegrityError, connection, models
+
+from evaluations.domain.json_values import JsonMapping
 
 ColumnRows = Sequence[Sequence[Any]]
 Row = TypeVar("Row", bound=models.Model)
@@ -101,7 +103,7 @@ def prepare_time(moment: datetime) -> datetime | str:
     return time_for_sqlite(moment) if connection.vendor == "sqlite" else moment
 
 
-def to_json_text(value: Mapping[str, Any]) -> str:
+def to_json_text(value: JsonMapping) -> str:
     return json.dumps(dict(value)) if value else "{}"
 
 

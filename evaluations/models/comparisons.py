@@ -8,6 +8,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Greatest, Least
 
 from evaluations.domain.filters import ComparisonFilter, NamedFilter, parse_filter
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.texts import (
     ComparisonOrigin,
     Flag,
@@ -31,7 +32,7 @@ else:
 class DerivedNumber(WholeNumber):
     """A number that the row makes of its other columns whenever it is written; to migrations a plain column."""
 
-    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+    def deconstruct(self) -> tuple[str, str, Sequence[object], JsonDict]:
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.BigIntegerField", args, kwargs
 
@@ -179,7 +180,7 @@ else:
 class CategoryOf(ShortText):
     """The category of the query, which never changes; to migrations a plain column."""
 
-    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+    def deconstruct(self) -> tuple[str, str, Sequence[object], dict[str, object]]:
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.CharField", args, kwargs
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from django.db import models
 from django.db.models import Q
@@ -38,7 +38,7 @@ MAX_MODELS_LISTED: Final = 8
 MODEL_NAME_SOURCES: Final = {"file": ", by the file’s name", "form": ", as given for the whole file"}
 
 
-def describe_row_counts(told: Mapping[str, Any]) -> str:
+def describe_row_counts(told: Mapping[str, object]) -> str:
     counts = [(kind, told[kind]) for kind in COUNTED_ROWS if kind in told]
     return ", ".join(f"{number:,} {SINGULAR_NAMES[kind] if number == 1 else kind}" for kind, number in counts)
 

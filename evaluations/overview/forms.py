@@ -1,11 +1,9 @@
 """The form of a new evaluation."""
 
-from typing import Any
-
 from django import forms
 from django.utils.text import slugify
 
-from evaluations.web.forms import MultilineField
+from evaluations.web.forms import CleanedData, MultilineField
 
 
 class NewEvaluationForm(forms.Form):
@@ -19,7 +17,7 @@ class NewEvaluationForm(forms.Form):
     )
     description = MultilineField(rows=3, required=False, help_text="One or two sentences for those who take part.")
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> CleanedData:
         given = super().clean() or {}
         if not given.get("slug") and given.get("name"):
             given["slug"] = slugify(given["name"])[:80].strip("-_")

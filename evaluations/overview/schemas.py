@@ -1,11 +1,12 @@
 """API shapes of evaluations and their progress."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from ninja import Field, Schema
 
 from evaluations.api.schemas import LongText, NameText, PersonOut, StrictIn
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.roles import Role
 
 
@@ -60,15 +61,10 @@ class EventOut(Schema):
     object_id: int | None
     person: PersonOut | None
     through_token: str | None = Field(description="the name of the token, where a program did it")
-    before: dict[str, Any]
-    after: dict[str, Any]
+    before: JsonDict
+    after: JsonDict
 
 
 class EventPage(Schema):
     items: list[EventOut]
     next: str | None
-
-
-class GuidelinesOut(Schema):
-    guidelines: str
-    changed_at: datetime | None

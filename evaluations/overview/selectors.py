@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from django.db.models import Count, Exists, F, Model, OuterRef, Q, QuerySet
 
@@ -242,7 +242,7 @@ def list_event_changes(event: Event) -> Iterator[EventChange]:
             yield change
 
 
-def shorten_event_value(value: Any) -> str | None:
+def shorten_event_value(value: object) -> str | None:
     if value is None or value == "":
         return None
     text = str(value)

@@ -3,7 +3,7 @@
 from typing import cast
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
@@ -28,11 +28,12 @@ from evaluations.overview.selectors import (
 from evaluations.overview.services import create_evaluation
 from evaluations.reviews.queues.selectors import count_assigned_to
 from evaluations.web.pagination import paginate
+from evaluations.web.requests import AuthenticatedRequest
 
 
 @require_safe
-def evaluations(request: HttpRequest) -> HttpResponse:
-    user = cast(User, request.user)
+def evaluations(request: AuthenticatedRequest) -> HttpResponse:
+    user = request.user
     mine = Evaluation.objects.of(user)
     archived = "archived" in request.GET
     page = paginate(request, mine.archived() if archived else mine.current(), newest_first=True)
@@ -47,8 +48,8 @@ def evaluations(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
+def evaluation(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    user = request.user
     found = require_evaluation(user, slug)
     standing = count_evaluation_progress([found], user)[found.pk]
     context = {
@@ -78,9 +79,9 @@ def failed_calls_url(evaluation: Evaluation, *, manages: bool) -> str:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def evaluation_new(request: HttpRequest) -> HttpResponse:
+def evaluation_new(request: AuthenticatedRequest) -> HttpResponse:
     form = NewEvaluationForm(request.POST or None)
-    if form.is_valid() and (evaluation := create_from_form(form, cast(User, request.user))):
+    if form.is_valid() and (evaluation := create_from_form(form, request.user)):
         messages.success(request, f"“{evaluation.name}” is ready. Bring in the responses to compare next.")
         return redirect("evaluation", evaluation.slug)
     status = 422 if request.method == "POST" else 200
@@ -97,8 +98,8 @@ def create_from_form(form: NewEvaluationForm, owner: User) -> Evaluation | None:
 
 
 @require_safe
-def events(request: HttpRequest, slug: str) -> HttpResponse:
-    evaluation = require_evaluation(cast(User, request.user), slug, Action.SEE_ALL)
+def events(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     found = Event.objects.filter(evaluation=evaluation).select_related("user", "token")
     page = paginate(request, found, newest_first=True)
     rows = [(event, list(list_event_changes(event))) for event in page.rows]
@@ -107,5 +108,5 @@ def events(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
-def help_page(request: HttpRequest) -> HttpResponse:
+def help_page(request: AuthenticatedRequest) -> HttpResponse:
     return render(request, "help/help.html", {"page": "help"})

@@ -9,7 +9,9 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
+
+from evaluations.domain.json_values import JsonDict
 
 # A brace that may begin an object, rather than one of prose, code or a formula.
 OPENING: Final = re.compile(r"\{(?=\s*(?:,?\s?[\"'“”„«‘″＂}]|//|/\*|#|[^\W\d]\w{0,60}\s*:))")
@@ -49,13 +51,13 @@ ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|[\s\S])")
 ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
 
 
-class JsonMembers(dict[str, Any]):
+class JsonMembers(JsonDict):
     """The members of an object, and the first key that occurs more than once."""
 
     repeated: str = ""
 
     @classmethod
-    def of(cls, pairs: list[tuple[str, Any]]) -> "JsonMembers":
+    def of(cls, pairs: list[tuple[str, object]]) -> "JsonMembers":
         members = cls(pairs)
         if len(members) < len(pairs):
             counts = Counter(key for key, _ in pairs)
@@ -156,7 +158,7 @@ class FlawedJsonReader:
     def members(self, start: int, depth: int) -> tuple[JsonMembers, int]:
         if depth > MAX_DEPTH:
             raise BrokenJson
-        pairs: list[tuple[str, Any]] = []
+        pairs: list[tuple[str, object]] = []
         at = self.skip(start + 1)
         at = self.skip(at + 1) if self.text[at : at + 1] in COMMAS else at
         while not self.is_over(at) or not pairs:
@@ -190,7 +192,7 @@ class FlawedJsonReader:
             raise BrokenJson
         return key, self.skip(at)
 
-    def value(self, at: int, depth: int, *, in_list: bool = False) -> tuple[Any, int]:
+    def value(self, at: int, depth: int, *, in_list: bool = False) -> tuple[object, int]:
         first = self.text[at : at + 1]
         if first == "{":
             return self.members(at, depth + 1)
@@ -208,10 +210,10 @@ class FlawedJsonReader:
             return json.loads(word), at + len(word)
         return float(word) if NUMBER_WITHOUT_ZERO.fullmatch(word) else LITERAL_WORDS.get(word, word), at + len(word)
 
-    def items(self, start: int, depth: int) -> tuple[list[Any], int]:
+    def items(self, start: int, depth: int) -> tuple[list[object], int]:
         if depth > MAX_DEPTH:
             raise BrokenJson
-        items: list[Any] = []
+        items: list[object] = []
         at = self.skip(start + 1)
         while self.text[at : at + 1] != "]":
             value, at = self.value(at, depth, in_list=True)

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import Choice
 from evaluations.domain.rubrics import AspectSpec, RubricSpec
@@ -147,7 +147,7 @@ def is_announced_as_other(before: str) -> bool:
     return bool(NOT_OWN_VERDICT.search(lines[-1]))
 
 
-def validate_verdicts(context: ReplyContext, found: Mapping[str, Any]) -> ParsedVerdicts:
+def validate_verdicts(context: ReplyContext, found: Mapping[str, object]) -> ParsedVerdicts:
     spec, given = context.spec, fold_keys(context.spec, found)
     rationale = given.get(fold_label(spec.rationale_key))
     if rationale is None and is_pointwise(spec) and not context.alone:
@@ -163,7 +163,7 @@ def validate_verdicts(context: ReplyContext, found: Mapping[str, Any]) -> Parsed
     return verdicts, rationale if isinstance(rationale, str) else rationale_text(rationale)
 
 
-def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, Any], verdicts: Mapping[str, VerdictValue]) -> None:
+def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, object], verdicts: Mapping[str, VerdictValue]) -> None:
     """UnreadableReply if another member gives another verdict, or retracts this one."""
     expected = 1 if spec.choices_key and fold_label(spec.choices_key) in given else len(spec.aspects)
     if len(given) == expected + (fold_label(spec.rationale_key) in given):
@@ -185,7 +185,7 @@ def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, Any], verdicts: 
                 raise UnreadableReply("The reply gives more than one verdict.")
 
 
-def find_verdict_object(spec: RubricSpec, given: dict[str, Any]) -> dict[str, Any]:
+def find_verdict_object(spec: RubricSpec, given: dict[str, object]) -> dict[str, object]:
     """The object with the verdicts: the one under its key, or the whole reply if that key was left out."""
     if not spec.choices_key:
         return given
@@ -202,12 +202,12 @@ def rationale_text(rationale: object) -> str:
     return "" if rationale is None else json.dumps(rationale, ensure_ascii=False)
 
 
-def fold_keys(spec: RubricSpec, found: Mapping[str, Any]) -> dict[str, Any]:
+def fold_keys(spec: RubricSpec, found: Mapping[str, object]) -> dict[str, object]:
     """The members by the rubric's keys, regardless of case and word separators."""
     return dict(refuse_repeated_verdict_keys(JsonMembers.of(match_keys(spec, refuse_repeated_verdict_keys(found)))))
 
 
-def match_keys(spec: RubricSpec, found: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def match_keys(spec: RubricSpec, found: Mapping[str, object]) -> list[tuple[str, object]]:
     keys = [fold_label(key) for key in verdict_keys(spec)]
     if all(fold_label(key) in keys for key in found):
         return [(fold_label(key), value) for key, value in found.items()]
@@ -224,13 +224,13 @@ def loosen_key(key: str) -> str:
     return WORD_BREAK.sub("", key).casefold()
 
 
-def refuse_repeated_verdict_keys(found: Mapping[str, Any]) -> Mapping[str, Any]:
+def refuse_repeated_verdict_keys(found: Mapping[str, object]) -> Mapping[str, object]:
     if isinstance(found, JsonMembers) and found.repeated:
         raise UnreadableReply(f"The reply gives “{found.repeated[:80]}” twice.")
     return found
 
 
-def is_verdict_object(spec: RubricSpec, members: Mapping[str, Any]) -> bool:
+def is_verdict_object(spec: RubricSpec, members: Mapping[str, object]) -> bool:
     """Whether an object has an aspect's key in the expected place, valid or not."""
     given = dict(match_keys(spec, members))
     if spec.choices_key:
@@ -271,7 +271,7 @@ def is_quoted_object(context: ReplyContext, one: JsonObject, written: str, reply
     return repeats_passage(written, [unescape_text(text) for text in judged if len(text) >= MIN_PASSAGE_LETTERS])
 
 
-def verdict_labels(spec: RubricSpec, found: Mapping[str, Any]) -> list[str]:
+def verdict_labels(spec: RubricSpec, found: Mapping[str, object]) -> list[str]:
     """Every verdict of a valid object, with its key."""
     given = find_verdict_object(spec, fold_keys(spec, found))
     keys = [fold_label(reply_key(aspect)) for aspect in spec.aspects]

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from re import _constants as ops
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+# A part of Python's own parse tree of a pattern, which has no types.
+ParseNode: TypeAlias = Any
 BOUNDARY_MARK: Final = "\U0010fffe"  # no character, so that no text has it
 LAST_CODE_POINT: Final = 0x10FFFF
 SCALAR_RANGES: Final = (
@@ -50,7 +52,7 @@ class BoundaryPlaces:
     ends: bool = False
 
 
-def find_boundary_places(nodes: Any) -> BoundaryPlaces:
+def find_boundary_places(nodes: ParseNode) -> BoundaryPlaces:
     """PatternRefused if two boundaries may meet (a text has one mark there), or a repetition may be empty."""
     so_far, at_start = BoundaryPlaces(), True
     for op, given in nodes:
@@ -67,7 +69,7 @@ def find_boundary_places(nodes: Any) -> BoundaryPlaces:
     return so_far
 
 
-def boundary_places_of(op: Any, given: Any) -> BoundaryPlaces:
+def boundary_places_of(op: ParseNode, given: ParseNode) -> BoundaryPlaces:
     if op is ops.AT:
         is_boundary = given is ops.AT_BOUNDARY
         is_begin, is_end = str(given).startswith("AT_BEGINNING"), str(given).startswith("AT_END")
@@ -89,7 +91,7 @@ def boundary_places_of(op: Any, given: Any) -> BoundaryPlaces:
     return BoundaryPlaces()
 
 
-def min_width(op: Any, given: Any) -> int:
+def min_width(op: ParseNode, given: ParseNode) -> int:
     """The minimum length of a match of this part."""
     if op is ops.BRANCH:
         return min(int(branch.getwidth()[0]) for branch in given[1])
@@ -106,16 +108,16 @@ class RE2Writer:
     def __init__(self, is_unicode: bool, marks: bool, flags: int) -> None:
         self.is_unicode, self.marks, self.flags = is_unicode, marks, flags
 
-    def sequence(self, nodes: Any) -> str:
+    def sequence(self, nodes: ParseNode) -> str:
         return "".join(self.node(*node) for node in nodes)
 
-    def node(self, op: Any, given: Any) -> str:
+    def node(self, op: ParseNode, given: ParseNode) -> str:
         name = str(op)
         if name in REWRITE_ADVICE:
             raise PatternRefused(f"it has {REWRITE_ADVICE[name]}")
         return str(getattr(self, f"write_{name.lower()}", self.write_unknown)(given))
 
-    def write_unknown(self, given: Any) -> str:
+    def write_unknown(self, given: ParseNode) -> str:
         raise PatternRefused("it has a construct that cannot be matched in linear time")
 
     # -- single characters
@@ -145,12 +147,12 @@ class RE2Writer:
     def write_any(self, _: None) -> str:
         return self.asked_of_python(".")
 
-    def write_in(self, items: Sequence[tuple[Any, Any]]) -> str:
+    def write_in(self, items: Sequence[tuple[ParseNode, ParseNode]]) -> str:
         return self.asked_of_python(f"[{''.join(format_class_item(*item) for item in items)}]")
 
     # -- places
 
-    def write_at(self, place: Any) -> str:
+    def write_at(self, place: ParseNode) -> str:
         name = str(place)
         if name in REWRITE_ADVICE:
             raise PatternRefused(f"it has {REWRITE_ADVICE[name]}")
@@ -169,10 +171,10 @@ class RE2Writer:
 
     # -- structure
 
-    def write_branch(self, given: Any) -> str:
+    def write_branch(self, given: ParseNode) -> str:
         return f"(?:{'|'.join(self.sequence(branch) for branch in given[1])})"
 
-    def write_subpattern(self, given: Any) -> str:
+    def write_subpattern(self, given: ParseNode) -> str:
         group, added, removed, nodes = given
         if removed & re.MULTILINE:
             return self.write_unknown(None)
@@ -181,14 +183,14 @@ class RE2Writer:
         self.flags = before
         return f"({inside})" if group is not None else f"(?:{inside})"
 
-    def write_max_repeat(self, given: Any) -> str:
+    def write_max_repeat(self, given: ParseNode) -> str:
         low, high, nodes = given
         if low > MAX_REPEATS or (high is not ops.MAXREPEAT and high > MAX_REPEATS):
             raise PatternRefused(TOO_LARGE)
         most = "" if high is ops.MAXREPEAT else str(high)
         return f"(?:{self.sequence(nodes)}){{{low},{most}}}"
 
-    def write_min_repeat(self, given: Any) -> str:
+    def write_min_repeat(self, given: ParseNode) -> str:
         return f"{self.write_max_repeat(given)}?"
 
 
@@ -218,7 +220,7 @@ def format_source_character(code: int) -> str:
     return f"\\U{code:08x}"
 
 
-def format_class_item(op: Any, given: Any) -> str:
+def format_class_item(op: ParseNode, given: ParseNode) -> str:
     if op is ops.NEGATE:
         return "^"
     if op is ops.CATEGORY:

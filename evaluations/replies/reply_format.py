@@ -5,8 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isclose
-from typing import Any, Final
+from typing import Final
 
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import AttemptStep
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
 
@@ -83,7 +84,7 @@ class ReplyField:
     """One verdict of a reply: its key, its schema, and its placeholder in the prompt."""
 
     key: str
-    schema: Mapping[str, Any]
+    schema: Mapping[str, object]
     shown: str
 
 
@@ -160,23 +161,23 @@ def string_enum(aspect: AspectSpec) -> ReplyField:
     return ReplyField(reply_key(aspect), {"type": "string", "enum": labels}, shown)
 
 
-def build_reply_schema(spec: RubricSpec) -> dict[str, Any]:
+def build_reply_schema(spec: RubricSpec) -> dict[str, object]:
     """The strict JSON schema, with the rationale first so that the model reasons before it decides."""
     return strict_object({spec.rationale_key: {"type": "string"}, **verdict_properties(spec)})
 
 
-def build_score_schema(spec: RubricSpec) -> dict[str, Any]:
+def build_score_schema(spec: RubricSpec) -> dict[str, object]:
     """The schema of the second of two steps: the verdict alone."""
     return strict_object(verdict_properties(spec))
 
 
-def verdict_properties(spec: RubricSpec) -> dict[str, Any]:
+def verdict_properties(spec: RubricSpec) -> JsonDict:
     """The verdicts under their key, or next to the rationale if the rubric has none."""
     verdicts = {field.key: dict(field.schema) for field in verdict_fields(spec)}
     return {spec.choices_key: strict_object(verdicts)} if spec.choices_key else verdicts
 
 
-def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
+def strict_object(properties: JsonDict) -> JsonDict:
     return {
         "type": "object",
         "properties": properties,

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder
 from evaluations.domain.judges import AttemptStep, CallState
@@ -233,7 +233,7 @@ def reply_members(reply: str) -> Iterator[str]:
         yield from leaf_texts(unwrap_members(found))
 
 
-def leaf_texts(found: dict[str, Any]) -> Iterator[str]:
+def leaf_texts(found: dict[str, object]) -> Iterator[str]:
     for key, value in found.items():
         if isinstance(value, dict):
             yield from leaf_texts(value)

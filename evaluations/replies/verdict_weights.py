@@ -206,7 +206,7 @@ def alternative_worth(offered: Mapping[str, float], begun: str, other: bytes, *,
     return matching_worths(offered, begun + rest.rstrip().casefold(), ended=end is not None)
 
 
-def compact_token(token: ReplyToken) -> list[Any]:
+def compact_token(token: ReplyToken) -> list[object]:
     """A token for storage: its text, its log probability, and those of the likeliest alternatives."""
     others = [[readable_bytes(other), round(logprob, 4)] for other, logprob in token.likeliest]
     return [readable_bytes(token.text), round(token.logprob, 4), others]

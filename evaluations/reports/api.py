@@ -1,34 +1,32 @@
 """The report in the API, with its charts as files."""
 
-from bisect import bisect_right
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.utils.http import content_disposition_header
 from ninja import Query
 
 from evaluations.access import Action, is_allowed, require_evaluation
-from evaluations.api.authentication import token_user
 from evaluations.api.comparison_rows import ComparisonPageOut, select_row_columns, serialize_comparisons
 from evaluations.api.form_validation import clean_form, refuse_unknown_filters
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
 from evaluations.api.problems import FieldError, Problem
 from evaluations.domain.choices import Choice
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.reports import PlotFormat, ReportPart, ReportRules
 from evaluations.domain.roles import RaterKind, Scope
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.selection import list_if_small_report
 from evaluations.models.users import User
-from evaluations.reports.cells.selectors import find_comparisons_in_cell
+from evaluations.reports.cells.selectors import ReportCell, reveal_comparisons_in_cell
 from evaluations.reports.chart_files import build_chart_file, find_printable_chart, get_part_name, list_part_aspects
 from evaluations.reports.forms import ReportForm
-from evaluations.reports.selectors import ALL_PARTS, build_report, get_full_report
-from evaluations.stats.full_report import BY_ASPECT, Report
-from evaluations.visibility import can_see_judges, record_disclosure, visible_comparisons
+from evaluations.reports.selectors import ALL_PARTS, reveal_report
+from evaluations.visibility import can_see_judges, visible_comparisons
+from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["report"])
 JUDGE_PARTS: Final = (ReportPart.BIAS, ReportPart.JUDGES)
@@ -53,7 +51,7 @@ REPEATABLE: Final = ("judge", "reviewer")
 STRING_LIST: Final = {"type": "array", "items": {"type": "string"}}
 
 
-def build_parameters(*more: dict[str, Any]) -> dict[str, Any]:
+def build_parameters(*more: JsonDict) -> JsonDict:
     told = [
         {
             "name": name,
@@ -108,18 +106,20 @@ FILE_RESPONSE: Final = {
 @operations.get_one(
     "/evaluations/{slug:slug}/report",
     Scope.READ,
-    dict[str, Any],
+    JsonDict,
     extra=build_parameters(ONLY_PARAMETER, RATERS_PARAMETER, WHERE_PARAMETER),
 )
-def get_report(request: HttpRequest, slug: str) -> dict[str, Any]:
+def get_report(request: AuthenticatedRequest, slug: str) -> JsonDict:
     """Every number with its interval; what is undefined is null with a `why`. See the page on statistics."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug)
     sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
     form = build_report_form(request, user, evaluation, ("only", "raters", "where") if sees_all else ("only",))
     rules = add_free_filters(form.rules(), request.GET)
     parts = parse_parts(request, can_see_judges(user, evaluation))
-    told: dict[str, Any] = load_visible_report(user, evaluation, rules, parts, form.cleaned_data["aspect"]).as_json()
+    told: dict[str, object] = reveal_report(
+        user, evaluation, rules, parts, form.cleaned_data["aspect"] or None
+    ).as_json()
     return told
 
 
@@ -129,9 +129,9 @@ def get_report(request: HttpRequest, slug: str) -> dict[str, Any]:
     None,
     extra={**build_parameters(FORMAT_PARAMETER), **FILE_RESPONSE},
 )
-def get_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+def get_plot(request: AuthenticatedRequest, slug: str, name: str) -> HttpResponse:
     """A plot of the report as a file, by the same filters."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug)
     part = get_part_or_404(get_part_name(name), can_see_judges(user, evaluation))
     form = build_report_form(request, user, evaluation, ("as",))
@@ -140,7 +140,7 @@ def get_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         fault = FieldError("query.as", f"One of {', '.join(PlotFormat)}.")
         raise Problem("invalid", "There is no such format of plots.", faults=[fault])
     aspect = form.cleaned_data["aspect"]
-    made = load_visible_report(user, evaluation, form.rules(), (part,), aspect)
+    made = reveal_report(user, evaluation, form.rules(), (part,), aspect or None)
     keys = list_part_aspects(made, part)
     plot = find_printable_chart(made, name, aspect if aspect in keys else next(iter(keys), ""))
     if plot is None:
@@ -153,23 +153,23 @@ def get_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 @operations.get_one(
     "/evaluations/{slug:slug}/report/cell", Scope.READ, ComparisonPageOut, extra=build_parameters(*CELL_PARAMETERS)
 )
-def list_cell(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> ComparisonPageOut:
+def list_cell(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> ComparisonPageOut:
     """The comparisons that one cell of a judge's confusion matrix counts: one `judge`, one `aspect`, both choices."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug)
     if not can_see_judges(user, evaluation):
         raise Problem("forbidden", "The choices of judges are not shown to reviewers of this evaluation.")
     form = build_report_form(request, user, evaluation, (*CELL_FILTERS, "cursor", "limit"))
     rules, comparisons = form.rules(), visible_comparisons(user, evaluation)
     judge = get_judge_or_404(evaluation, form)
-    said: tuple[str, str] = request.GET.get("judge_choice", ""), request.GET.get("human_choice", "")
-    ids = find_comparisons_in_cell(evaluation, comparisons, form.cleaned_data["aspect"], judge.pk, *said, rules=rules)
-    start = bisect_right(ids, decode_cursor(paging))
-    shown = ids[start : start + paging.limit]
+    said = request.GET.get("judge_choice", ""), request.GET.get("human_choice", "")
+    cell = ReportCell(form.cleaned_data["aspect"], judge.pk, *said)
+    ids = reveal_comparisons_in_cell(
+        user, evaluation, comparisons, cell, rules, after=decode_cursor(paging), size=paging.limit
+    )
+    shown = ids[: paging.limit]
     rows = list(select_row_columns(comparisons.filter(pk__in=shown)))
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, list_if_small_report(comparisons, evaluation, rules) or rows)
-    more = encode_cursor(shown[-1]) if len(ids) > start + len(shown) else None
+    more = encode_cursor(shown[-1]) if len(ids) > len(shown) else None
     return ComparisonPageOut(items=serialize_comparisons(user, evaluation, rows), next=more, is_whole=True)
 
 
@@ -182,7 +182,9 @@ def get_judge_or_404(evaluation: Evaluation, form: ReportForm) -> Rater:
     return found
 
 
-def build_report_form(request: HttpRequest, user: User, evaluation: Evaluation, besides: tuple[str, ...]) -> ReportForm:
+def build_report_form(
+    request: AuthenticatedRequest, user: User, evaluation: Evaluation, besides: tuple[str, ...]
+) -> ReportForm:
     form = ReportForm(
         request.GET,
         evaluation=evaluation,
@@ -206,7 +208,7 @@ def add_free_filters(rules: ReportRules, asked: QueryDict) -> ReportRules:
     return replace(rules, raters=asked.get("raters") or rules.raters, where=(*rules.where, *where))
 
 
-def parse_parts(request: HttpRequest, sees_judges: bool) -> tuple[ReportPart, ...]:
+def parse_parts(request: AuthenticatedRequest, sees_judges: bool) -> tuple[ReportPart, ...]:
     if asked_for := request.GET.get("only", ""):
         return (get_part_or_404(asked_for, sees_judges),)
     return ALL_PARTS if sees_judges else tuple(part for part in ReportPart if part not in JUDGE_PARTS)
@@ -216,22 +218,6 @@ def get_part_or_404(name: str, sees_judges: bool) -> ReportPart:
     if name not in list(ReportPart) or (name in JUDGE_PARTS and not sees_judges):
         raise Http404
     return ReportPart(name)
-
-
-def load_visible_report(
-    user: User, evaluation: Evaluation, rules: ReportRules, parts: tuple[ReportPart, ...], aspect: str
-) -> Report:
-    """The report that this person may see. Where it is on few comparisons, they have seen what others chose on each."""
-    of_one = (aspect or None) if any(part in BY_ASPECT for part in parts) else None
-    sees_judges = can_see_judges(user, evaluation)
-    comparisons = visible_comparisons(user, evaluation)
-    if is_allowed(user, Action.SEE_ALL, evaluation):
-        made = get_full_report(evaluation, rules, parts=parts, aspect=of_one)
-    else:
-        made = build_report(evaluation, comparisons, rules, with_judges=sees_judges, parts=parts, aspect=of_one)
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, list_if_small_report(comparisons, evaluation, rules), judges=sees_judges)
-    return made
 
 
 def describe_scope(user: User, evaluation: Evaluation, form: ReportForm) -> str:

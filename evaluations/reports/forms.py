@@ -15,6 +15,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.selection import list_categories
+from evaluations.web.forms import CleanedData
 
 # The first of each is what holds where nothing is said.
 SEEN_CHOICES = [
@@ -35,7 +36,7 @@ TIE_CHOICES = [("with", "with ties"), ("without", "without ties")]
 MEASURE_CHOICES = [("agreement", "Agreement"), ("cohen_kappa", "Cohen’s kappa"), ("gwet_ac1", "AC1")]
 SORT_CHOICES = [("aspect", "aspect"), ("judge", "judge"), ("people", "people"), ("difference", "difference")]
 
-Choices = Sequence[tuple[Any, str]]
+Choices = Sequence[tuple[object, str]]
 QueryValues = dict[str, list[str]]
 
 
@@ -130,7 +131,7 @@ class ReportForm(forms.Form):
         else:
             del self.fields[name]
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> CleanedData:
         told = super().clean() or self.cleaned_data
         since, until = told.get("since"), told.get("until")
         if since and until and since > until:

@@ -11,6 +11,7 @@ from typing import Final
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
+from evaluations.access import Action, is_allowed
 from evaluations.domain.reports import ReportPart, ReportRules
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.splits import SplitPart
@@ -19,7 +20,8 @@ from evaluations.models.evaluations import Evaluation, Look
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import Run
-from evaluations.models.selection import select_report_comparisons, select_single_responses
+from evaluations.models.selection import list_if_small_report, select_report_comparisons, select_single_responses
+from evaluations.models.users import User
 from evaluations.reports.cache import get_cached_report
 from evaluations.reports.materials import (
     add_strata,
@@ -29,7 +31,7 @@ from evaluations.reports.materials import (
 )
 from evaluations.reports.score_material import read_aspect_scores
 from evaluations.stats.aspect_report import AspectMaterial
-from evaluations.stats.full_report import Report, full_report
+from evaluations.stats.full_report import BY_ASPECT, Report, full_report
 from evaluations.stats.items import Items
 from evaluations.stats.judge_comparison import HeldOutLook
 from evaluations.stats.report_parts import JudgeWeights, StudyMaterial
@@ -43,6 +45,7 @@ from evaluations.verdicts.asked_aspects import (
 from evaluations.verdicts.comparison_arrays import build_items, get_comparison_table, index_report_comparisons
 from evaluations.verdicts.judge_arrays import ComparisonPositions
 from evaluations.verdicts.verdict_arrays import read_verdict_arrays
+from evaluations.visibility import can_see_judges, reveal_comparisons, visible_comparisons
 
 
 @transaction.atomic
@@ -71,6 +74,26 @@ def get_full_report(
     return get_cached_report(
         evaluation, asked, lambda: build_report(evaluation, None, rules, parts=parts, aspect=aspect)
     )
+
+
+def reveal_report(
+    user: User, evaluation: Evaluation, rules: ReportRules, parts: tuple[ReportPart, ...], aspect: str | None
+) -> Report:
+    """The report that this person may see, as `build_report` has it.
+
+    Where it is on few comparisons, they now count as having seen what others chose on each.
+    """
+    if not any(part in BY_ASPECT for part in parts):
+        aspect = None
+    comparisons = visible_comparisons(user, evaluation)
+    if is_allowed(user, Action.SEE_ALL, evaluation):
+        made = get_full_report(evaluation, rules, parts=parts, aspect=aspect)
+    else:
+        sees_judges = can_see_judges(user, evaluation)
+        made = build_report(evaluation, comparisons, rules, with_judges=sees_judges, parts=parts, aspect=aspect)
+    if is_allowed(user, Action.REVIEW, evaluation):  # no query for those who are never on record
+        reveal_comparisons(user, evaluation, list_if_small_report(comparisons, evaluation, rules))
+    return made
 
 
 def build_report(

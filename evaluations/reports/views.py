@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Final
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import content_disposition_header
@@ -17,7 +17,7 @@ from evaluations.charts.report_charts import build_report_charts
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reports import PlotFormat, ReportPart, ReportRules, SideCoding
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.selection import SMALL_REPORT_COMPARISONS, list_if_small_report
+from evaluations.models.selection import SMALL_REPORT_COMPARISONS
 from evaluations.models.users import User
 from evaluations.models.verdicts import Score
 from evaluations.reports.chart_files import (
@@ -29,9 +29,10 @@ from evaluations.reports.chart_files import (
 )
 from evaluations.reports.forms import MEASURE_CHOICES, QueryValues, ReportForm
 from evaluations.reports.overview_table import build_overview_table
-from evaluations.reports.selectors import build_report, get_full_report
-from evaluations.stats.full_report import BY_ASPECT, Report
-from evaluations.visibility import can_see_judges, record_disclosure, visible_comparisons
+from evaluations.reports.selectors import reveal_report
+from evaluations.stats.full_report import Report
+from evaluations.visibility import can_see_judges
+from evaluations.web.requests import AuthenticatedRequest
 
 FORMAT_PARAMETER = "as"
 
@@ -56,7 +57,7 @@ class ChartOnPage:
 
 def build_part_context(
     evaluation: Evaluation, report: Report, part: ReportPart, asked_aspect: str, asked: QueryValues
-) -> dict[str, Any]:
+) -> dict[str, object]:
     aspect = choose_aspect(report, part, asked_aspect)
     return {
         "part_aspect": aspect,
@@ -98,8 +99,8 @@ class ReportTab:
 
 
 @require_safe
-def report(request: HttpRequest, slug: str, part: str = ReportPart.AGREEMENT.value) -> HttpResponse:
-    user = cast(User, request.user)
+def report(request: AuthenticatedRequest, slug: str, part: str = ReportPart.AGREEMENT.value) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug)
     sees_all, sees_judges = is_allowed(user, Action.SEE_ALL, evaluation), can_see_judges(user, evaluation)
     asked_part = get_part_or_404(part, sees_judges)
@@ -119,7 +120,7 @@ def report(request: HttpRequest, slug: str, part: str = ReportPart.AGREEMENT.val
     }
     try:
         if form.is_valid():
-            made = load_visible_report(user, evaluation, form, asked_part)
+            made = reveal_report(user, evaluation, form.rules(), (asked_part,), form.cleaned_data["aspect"])
             if asked_part is ReportPart.AGREEMENT and not made.names and sees_all and has_any_score(evaluation):
                 return redirect(f"{get_part_url(evaluation, ReportPart.SCORES)}?{request.GET.urlencode()}".rstrip("?"))
             context |= build_report_context(made, evaluation, form, asked_part)
@@ -145,25 +146,7 @@ def get_part_or_404(name: str, sees_judges: bool) -> ReportPart:
     return ReportPart(name)
 
 
-def load_visible_report(user: User, evaluation: Evaluation, form: ReportForm, part: ReportPart) -> Report:
-    """The report that this person may see. Where it is on few comparisons, they have seen what others chose on each."""
-    made = build_visible_report(user, evaluation, form, part)
-    if is_allowed(user, Action.REVIEW, evaluation):
-        few = list_if_small_report(visible_comparisons(user, evaluation), evaluation, form.rules())
-        record_disclosure(user, evaluation, few, judges=can_see_judges(user, evaluation))
-    return made
-
-
-def build_visible_report(user: User, evaluation: Evaluation, form: ReportForm, part: ReportPart) -> Report:
-    rules, aspect = form.rules(), form.cleaned_data["aspect"] if part in BY_ASPECT else None
-    if is_allowed(user, Action.SEE_ALL, evaluation):
-        return get_full_report(evaluation, rules, parts=(part,), aspect=aspect)
-    comparisons = visible_comparisons(user, evaluation)
-    sees_judges = can_see_judges(user, evaluation)
-    return build_report(evaluation, comparisons, rules, with_judges=sees_judges, parts=(part,), aspect=aspect)
-
-
-def build_report_context(made: Report, evaluation: Evaluation, form: ReportForm, part: ReportPart) -> dict[str, Any]:
+def build_report_context(made: Report, evaluation: Evaluation, form: ReportForm, part: ReportPart) -> dict[str, object]:
     """What the page says of this report."""
     asked, ties, measure = form.asked(), form.laid_out("ties"), form.laid_out("measure")
     aspect = form.cleaned_data["aspect"]
@@ -233,8 +216,8 @@ def get_cells_url(evaluation: Evaluation, rules: ReportRules, asked: QueryValues
 
 
 @require_safe
-def report_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    user = cast(User, request.user)
+def report_plot(request: AuthenticatedRequest, slug: str, name: str) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug)
     sees_all, sees_judges = is_allowed(user, Action.SEE_ALL, evaluation), can_see_judges(user, evaluation)
     part = get_part_or_404(get_part_name(name), sees_judges)
@@ -249,7 +232,7 @@ def report_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         return render_refusal([str(refused)])
 
 
-def parse_chart_format(request: HttpRequest) -> PlotFormat:
+def parse_chart_format(request: AuthenticatedRequest) -> PlotFormat:
     asked = request.GET.get(FORMAT_PARAMETER, PlotFormat.CSV.value)
     if asked not in list(PlotFormat):
         raise Http404
@@ -259,7 +242,7 @@ def parse_chart_format(request: HttpRequest) -> PlotFormat:
 def build_requested_file(
     user: User, evaluation: Evaluation, form: ReportForm, part: ReportPart, name: str, form_of_file: PlotFormat
 ) -> ChartFile:
-    report = load_visible_report(user, evaluation, form, part)
+    report = reveal_report(user, evaluation, form.rules(), (part,), form.cleaned_data["aspect"])
     plot = find_printable_chart(report, name, choose_aspect(report, part, form.cleaned_data["aspect"]))
     if plot is None:
         raise Http404

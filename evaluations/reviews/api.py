@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
 from evaluations.access import Action, require_evaluation
-from evaluations.api.authentication import token_user
 from evaluations.api.operations import OperationRouter
 from evaluations.api.serializers import serialize_messages
 from evaluations.domain.choices import Choice
@@ -65,6 +63,7 @@ from evaluations.reviews.sheet import JudgeChoice, ReviewSheet, SheetLine, build
 from evaluations.reviews.spans import change_span, create_span, delete_span, get_own_spans
 from evaluations.reviews.texts import diff_responses
 from evaluations.visibility import has_seen_verdicts
+from evaluations.web.requests import ApiRequest, AuthenticatedRequest
 
 operations = OperationRouter(tags=["reviews"])
 RUBRIC_CHANGED_MEANWHILE = "The rubric was changed meanwhile: look at its questions again. Nothing was stored."
@@ -93,8 +92,8 @@ class ReviewRequest:
         return has_seen_verdicts(self.user, self.comparison)
 
 
-def load_review_request(request: HttpRequest, slug: str, pk: int, step: StepIn | None = None) -> ReviewRequest:
-    user = token_user(request)
+def load_review_request(request: AuthenticatedRequest, slug: str, pk: int, step: StepIn | None = None) -> ReviewRequest:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.REVIEW)
     rubric = get_review_rubric(evaluation)
     if step is not None and step.rubric_version not in (None, rubric.pk):
@@ -106,9 +105,9 @@ def load_review_request(request: HttpRequest, slug: str, pk: int, step: StepIn |
 
 
 @operations.get_one("/evaluations/{slug:slug}/review/next", Scope.REVIEW, NextComparisonOut)
-def get_next_review(request: HttpRequest, slug: str, asked: Query[NextComparisonQuery]) -> NextComparisonOut:
+def get_next_review(request: AuthenticatedRequest, slug: str, asked: Query[NextComparisonQuery]) -> NextComparisonOut:
     """Your next comparison. It is reserved for you for a limited time."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.REVIEW)
     get_review_rubric(evaluation)
     rater = get_or_create_rater(user, evaluation)
@@ -123,13 +122,13 @@ def get_next_review(request: HttpRequest, slug: str, asked: Query[NextComparison
 
 
 @operations.get_one(REVIEW_PATH, Scope.REVIEW, ReviewOut)
-def get_review(request: HttpRequest, slug: str, pk: int) -> ReviewOut:
+def get_review(request: AuthenticatedRequest, slug: str, pk: int) -> ReviewOut:
     """The comparison as you may see it now, without candidate names and others' choices."""
     return review_out(load_review_request(request, slug, pk))
 
 
 @operations.do(f"{REVIEW_PATH}/save", Scope.REVIEW, ReviewOut)
-def save_review(request: HttpRequest, slug: str, pk: int, body: FirstChoicesIn) -> ReviewOut:
+def save_review(request: AuthenticatedRequest, slug: str, pk: int, body: FirstChoicesIn) -> ReviewOut:
     """Your first choices. They are final unless a judge is revealed for you to confirm them."""
     seat = load_review_request(request, slug, pk, body)
     save_first_choices(
@@ -145,7 +144,7 @@ def save_review(request: HttpRequest, slug: str, pk: int, body: FirstChoicesIn) 
 
 
 @operations.do(f"{REVIEW_PATH}/confirm", Scope.REVIEW, ReviewOut)
-def confirm_review(request: HttpRequest, slug: str, pk: int, body: FinalChoicesIn) -> ReviewOut:
+def confirm_review(request: AuthenticatedRequest, slug: str, pk: int, body: FinalChoicesIn) -> ReviewOut:
     """Your final choices, made in sight of the judge's."""
     seat = load_review_request(request, slug, pk, body)
     save_final_choices(
@@ -166,7 +165,7 @@ def read_sent_answers(body: FirstChoicesIn) -> Answers:
 
 
 @operations.do(f"{REVIEW_PATH}/skip", Scope.REVIEW, ReviewOut)
-def skip_review(request: HttpRequest, slug: str, pk: int, body: SkipIn) -> ReviewOut:
+def skip_review(request: AuthenticatedRequest, slug: str, pk: int, body: SkipIn) -> ReviewOut:
     """Skip this comparison. It comes back when nothing else is left."""
     seat = load_review_request(request, slug, pk, body)
     skip_comparison(seat.user, seat.comparison, reason=body.reason, version=body.version, active_ms=body.active_ms)
@@ -174,7 +173,7 @@ def skip_review(request: HttpRequest, slug: str, pk: int, body: SkipIn) -> Revie
 
 
 @operations.do(f"{REVIEW_PATH}/undo", Scope.REVIEW, ReviewOut)
-def undo_review(request: HttpRequest, slug: str, pk: int, body: StepIn) -> ReviewOut:
+def undo_review(request: AuthenticatedRequest, slug: str, pk: int, body: StepIn) -> ReviewOut:
     """Undo your last step. Its input becomes the draft of the next."""
     seat = load_review_request(request, slug, pk, body)
     undo_last_step(
@@ -188,7 +187,7 @@ def undo_review(request: HttpRequest, slug: str, pk: int, body: StepIn) -> Revie
 
 
 @operations.do(f"{REVIEW_PATH}/again", Scope.REVIEW, ReviewOut)
-def reopen_review_for_judge(request: HttpRequest, slug: str, pk: int, body: StepIn) -> ReviewOut:
+def reopen_review_for_judge(request: AuthenticatedRequest, slug: str, pk: int, body: StepIn) -> ReviewOut:
     """Reopen your review after the judge answered, to confirm your choices."""
     seat = load_review_request(request, slug, pk, body)
     reopen_for_judge(seat.user, find_own_review(seat), version=body.version)
@@ -196,7 +195,7 @@ def reopen_review_for_judge(request: HttpRequest, slug: str, pk: int, body: Step
 
 
 @operations.do(f"{REVIEW_PATH}/leave", Scope.REVIEW, ReviewOut)
-def keep_review_as_is(request: HttpRequest, slug: str, pk: int, body: StepIn) -> ReviewOut:
+def keep_review_as_is(request: AuthenticatedRequest, slug: str, pk: int, body: StepIn) -> ReviewOut:
     """Keep your choices although the judge has answered since."""
     seat = load_review_request(request, slug, pk, body)
     keep_without_judge(seat.user, find_own_review(seat), version=body.version)
@@ -204,7 +203,7 @@ def keep_review_as_is(request: HttpRequest, slug: str, pk: int, body: StepIn) ->
 
 
 @operations.set(f"{REVIEW_PATH}/draft", Scope.REVIEW, ReviewOut)
-def save_review_draft(request: HttpRequest, slug: str, pk: int, body: DraftIn) -> ReviewOut:
+def save_review_draft(request: ApiRequest, slug: str, pk: int, body: DraftIn) -> ReviewOut:
     """Save unsaved input. The page shows it in its fields, too."""
     seat = load_review_request(request, slug, pk, body)
     known = set(ChoicesForm(seat.spec).fields)
@@ -212,13 +211,13 @@ def save_review_draft(request: HttpRequest, slug: str, pk: int, body: DraftIn) -
         raise InputRefused(f"There is no field “{unknown[0]}” on the page of this rubric. Nothing was stored.")
     review = get_or_create_review(seat.user, seat.comparison)
     fields = {name: text for name, text in body.fields.items() if text}
-    tab = f"token {request.auth.pk}"  # type: ignore[attr-defined]
+    tab = f"token {request.auth.pk}"
     save_draft(review, version=body.version, fields=fields, number=body.number, tab=tab[:36], active_ms=body.active_ms)
     return review_out(seat)
 
 
 @operations.get_one(f"{REVIEW_PATH}/diff", Scope.REVIEW, ResponseDiffOut)
-def get_response_diff(request: HttpRequest, slug: str, pk: int) -> ResponseDiffOut:
+def get_response_diff(request: AuthenticatedRequest, slug: str, pk: int) -> ResponseDiffOut:
     """Both responses with the differing words marked."""
     made = diff_responses(load_review_request(request, slug, pk).sheet)
     return ResponseDiffOut(
@@ -237,7 +236,7 @@ def find_own_review(seat: ReviewRequest) -> Review:
 
 
 @operations.make(f"{REVIEW_PATH}/spans", Scope.REVIEW, SpanList)
-def add_span(request: HttpRequest, slug: str, pk: int, body: SpanIn) -> SpanList:
+def add_span(request: AuthenticatedRequest, slug: str, pk: int, body: SpanIn) -> SpanList:
     """Highlight a passage of one response. The answer has all your highlights."""
     seat = load_review_request(request, slug, pk)
     sheet = seat.sheet
@@ -245,27 +244,32 @@ def add_span(request: HttpRequest, slug: str, pk: int, body: SpanIn) -> SpanList
         get_or_create_review(seat.user, seat.comparison),
         sheet.left if body.side == "a" else sheet.right,
         user=seat.user,
-        **body.model_dump(exclude={"side"}),
+        turn=body.turn,
+        start=body.start,
+        end=body.end,
+        quote=body.quote,
+        comment=body.comment,
+        aspect=body.aspect,
     )
     return SpanList(items=spans_out(seat))
 
 
 @operations.change("/evaluations/{slug:slug}/spans/{int:pk}", Scope.REVIEW, SpanList)
-def edit_span(request: HttpRequest, slug: str, pk: int, body: SpanPatch) -> SpanList:
+def edit_span(request: AuthenticatedRequest, slug: str, pk: int, body: SpanPatch) -> SpanList:
     """Change the comment or the aspect."""
     span = find_own_span(request, slug, pk)
     seat = load_review_request(request, slug, span.review.comparison_id)
-    change_span(span, user=seat.user, **body.model_dump())
+    change_span(span, user=seat.user, comment=body.comment, aspect=body.aspect)
     return SpanList(items=spans_out(seat))
 
 
 @operations.remove("/evaluations/{slug:slug}/spans/{int:pk}", Scope.REVIEW)
-def remove_span(request: HttpRequest, slug: str, pk: int) -> None:
-    delete_span(find_own_span(request, slug, pk), token_user(request))
+def remove_span(request: AuthenticatedRequest, slug: str, pk: int) -> None:
+    delete_span(find_own_span(request, slug, pk), request.user)
 
 
-def find_own_span(request: HttpRequest, slug: str, pk: int) -> Span:
-    user = token_user(request)
+def find_own_span(request: AuthenticatedRequest, slug: str, pk: int) -> Span:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.REVIEW)
     own = Span.objects.select_related("review__rubric_version", "review__comparison__evaluation", "aspect")
     return get_object_or_404(own, pk=pk, review__rater__user=user, review__comparison__evaluation=evaluation)

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db.models import F, Q
 from django.utils import timezone
 
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.reviews import ReviewState
 from evaluations.models.comparisons import Comparison
 from evaluations.models.judges import Rater
@@ -56,12 +56,12 @@ def save_draft(
     raise DraftChangedElsewhere(review)
 
 
-def build_draft(fields: Mapping[str, str], active_ms: int = 0) -> dict[str, Any]:
+def build_draft(fields: Mapping[str, str], active_ms: int = 0) -> dict[str, object]:
     """The stored form of a draft."""
     return {"fields": dict(fields), "active_ms": active_ms, "kept_at": timezone.now().isoformat()}
 
 
-def reset_draft_time(draft: Mapping[str, Any]) -> dict[str, Any]:
+def reset_draft_time(draft: Mapping[str, object]) -> dict[str, object]:
     """The draft with zero time, once its time was counted with a step."""
     return {**draft, "active_ms": 0} if draft else {}
 
@@ -70,7 +70,7 @@ def read_draft(review: Review | None) -> Draft | None:
     """The stored draft; None if there is none."""
     if review is None or not review.draft:
         return None
-    kept: Mapping[str, Any] = review.draft
+    kept: JsonMapping = review.draft
     return Draft(kept["fields"], kept["active_ms"], datetime.fromisoformat(kept["kept_at"]))
 
 

@@ -60,7 +60,7 @@ class ReviewChangedElsewhere(InputRefused):
     """The review changed since the page was made; nothing of the step was stored."""
 
 
-def advance_review(review: Review, version: int, *, active_ms: int = 0, **columns: Any) -> None:
+def advance_review(review: Review, version: int, *, active_ms: int = 0, **columns: object) -> None:
     """Update the review if its version is still what the user saw: the conditional update is the lock."""
     spent = F("active_ms") + min(max(active_ms, 0), MAX_STEP_MS)
     columns = {"draft": {}, "draft_tab": "", **columns}
@@ -80,7 +80,7 @@ def reopen_review(
     keeps_first: bool,
     active_ms: int = 0,
     instead: Mapping[str, str] | None = None,
-    **columns: Any,
+    **columns: object,
 ) -> None:
     """Reopen the review before its final or first choices; the answers become the draft."""
     fields = instead or build_field_values(said.final, said.notes, said.reasons)
@@ -155,7 +155,7 @@ def describe_review(
     note: str = "",
     notes: TextByAspect | None = None,
     reasons: TextByAspect | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The answers as the event stores them, in terms of A and B as stored."""
     shown = ShownOrder(review.shown)
     words = {"note": note, "notes": drop_empty_texts(notes or {}), "reasons": drop_empty_texts(reasons or {})}

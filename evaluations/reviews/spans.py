@@ -9,6 +9,7 @@ from django.db import transaction
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.reviews import SAVED_REVIEW_STATES
 from evaluations.models.comparisons import Comparison, Response
 from evaluations.models.judges import Rater
@@ -52,7 +53,7 @@ def create_span(
         raise InputRefused("That response is not part of this comparison.")
     refuse_too_long_span(quote, comment)
     place = vars(locate_passage(response, turn, start, end, quote))
-    said: dict[str, Any] = {"aspect": get_span_aspect(review, aspect), "comment": comment}
+    said: JsonDict = {"aspect": get_span_aspect(review, aspect), "comment": comment}
     User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of two sent at once the second sees the first
     span, is_new = Span.objects.get_or_create(review=review, response=response, **place, **said)
     if is_new:
@@ -130,7 +131,7 @@ def get_span_aspect(review: Review, key: str) -> Aspect | None:
     return aspect
 
 
-def describe_span(span: Span) -> dict[str, Any]:
+def describe_span(span: Span) -> dict[str, object]:
     return {
         "comparison": span.review.comparison_id,
         "response": span.response_id,

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, cast
+from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -53,11 +53,12 @@ from evaluations.reviews.workbench import (
     respond_after_save,
     with_review_context,
 )
+from evaluations.web.requests import AuthenticatedRequest
 
 
 @require_safe
-def guidelines_page(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
+def guidelines_page(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug)
     earlier_shown = "earlier" in request.GET and is_allowed(user, Action.SEE_ALL, evaluation)
     context = {
@@ -71,9 +72,9 @@ def guidelines_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @never_cache
 @require_safe
-def review_next(request: HttpRequest, slug: str) -> HttpResponse:
+def review_next(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """Redirect to the next comparison, or explain why there is none."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.REVIEW)
     try:
         rubric = get_review_rubric(evaluation)
@@ -89,10 +90,10 @@ def review_comparison(desk: ReviewContext) -> HttpResponse:
     return render_workbench(desk)
 
 
-def render_nothing_to_review(request: HttpRequest, evaluation: Evaluation, reason: str = "") -> HttpResponse:
+def render_nothing_to_review(request: AuthenticatedRequest, evaluation: Evaluation, reason: str = "") -> HttpResponse:
     if is_fragment(request):
         return HttpResponseClientRedirect(request.path)
-    rater = find_rater_of_user(cast(User, request.user), evaluation)
+    rater = find_rater_of_user(request.user, evaluation)
     context = {
         "page": "review",
         "evaluation": evaluation,
@@ -109,13 +110,13 @@ MAX_EXCLUDED = 50
 @never_cache
 @gzip_page
 @require_safe
-def review_ahead(request: HttpRequest, slug: str) -> HttpResponse:
+def review_ahead(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The next workbench that the page does not have yet; 204 if there is none.
 
     It takes the person's place in the queue, which lapses by itself where the page is never shown. After
     the last comparison of a calibration comes its result, so there is nothing to fetch ahead.
     """
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.REVIEW)
     try:
         rubric = get_review_rubric(evaluation)
@@ -245,7 +246,7 @@ def review_again(desk: ReviewContext) -> HttpResponse:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def review_draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def review_draft(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     return save_entered_draft(request, slug, pk) if request.method == "POST" else render_panel(request, slug, pk)
 
 
@@ -314,12 +315,12 @@ def review_span(desk: ReviewContext) -> HttpResponse:
 
 def with_own_span(
     view: Callable[[ReviewContext, Span], HttpResponse],
-) -> Callable[[HttpRequest, str, int], HttpResponse]:
+) -> Callable[[AuthenticatedRequest, str, int], HttpResponse]:
     """Pass the view the user's own span with its review context."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-        span = get_own_span_or_404(cast(User, request.user), slug, pk)
+    def guarded(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+        span = get_own_span_or_404(request.user, slug, pk)
         return with_review_context(lambda desk: view(desk, span))(request, slug, span.review.comparison_id)
 
     return guarded

@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any, cast
 
 from django import forms
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.safestring import SafeString
@@ -41,6 +41,8 @@ from evaluations.reviews.sheet import ReviewSheet, build_sheet
 from evaluations.reviews.spans import get_own_spans
 from evaluations.reviews.texts import build_review_texts, diff_responses
 from evaluations.visibility import has_seen_verdicts
+from evaluations.web.forms import CleanedData
+from evaluations.web.requests import AuthenticatedRequest
 
 PANEL_TEMPLATE = "review/_panel.html"  # the part of the page that a step changes
 
@@ -51,7 +53,7 @@ PERSON_HEADER = "X-Person"  # the header in which the page says whose it is
 class ReviewContext:
     """One user before one comparison. ``seated``: their rater row, if it existed at the start."""
 
-    request: HttpRequest
+    request: AuthenticatedRequest
     user: User
     evaluation: Evaluation
     rubric: RubricVersion
@@ -78,12 +80,12 @@ class ReviewContext:
 
 def with_review_context(
     view: Callable[[ReviewContext], HttpResponse],
-) -> Callable[[HttpRequest, str, int], HttpResponse]:
+) -> Callable[[AuthenticatedRequest, str, int], HttpResponse]:
     """Pass the view its review context; explain if nothing can be reviewed."""
 
     @gzip_page  # texts make most of the page; Django pads what it compresses, and tokens differ with every answer
     @wraps(view)
-    def guarded(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    def guarded(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
         if is_page_of_other_person(request):
             return HttpResponse("Somebody else is signed in now.", status=409, headers={PERSON_HEADER: "another"})
         try:
@@ -95,43 +97,45 @@ def with_review_context(
     return guarded
 
 
-def refuse_closed_review(request: HttpRequest, slug: str, refusal: InputRefused) -> HttpResponse:
+def refuse_closed_review(request: AuthenticatedRequest, slug: str, refusal: InputRefused) -> HttpResponse:
     """The response when nothing can be reviewed; a step is refused, so that it does not look stored."""
     if request.method != "POST":
         return redirect("review", slug)
     words = f"{refusal} Nothing was stored."
     if is_fragment(request):
         return JsonResponse({"message": words}, status=422)
-    evaluation = require_evaluation(cast(User, request.user), slug, Action.REVIEW)
+    evaluation = require_evaluation(request.user, slug, Action.REVIEW)
     context = {"page": "review", "evaluation": evaluation, "reason": words}
     return render(request, "review/nothing.html", context, status=422)
 
 
-def is_page_of_other_person(request: HttpRequest) -> bool:
+def is_page_of_other_person(request: AuthenticatedRequest) -> bool:
     """Whether the page was made for another user, whose input must not be stored here."""
     return request.headers.get(PERSON_HEADER, str(request.user.pk)) != str(request.user.pk)
 
 
-def load_review_context(request: HttpRequest, slug: str, pk: int) -> ReviewContext:
-    user = cast(User, request.user)
+def load_review_context(request: AuthenticatedRequest, slug: str, pk: int) -> ReviewContext:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.REVIEW)
     rubric = get_review_rubric(evaluation)
     return build_review_context(request, evaluation, rubric, find_rater_of_user(user, evaluation), pk)
 
 
 def build_review_context(
-    request: HttpRequest, evaluation: Evaluation, rubric: RubricVersion, seated: Rater | None, pk: int
+    request: AuthenticatedRequest, evaluation: Evaluation, rubric: RubricVersion, seated: Rater | None, pk: int
 ) -> ReviewContext:
     """The context for a user whose permission is already checked."""
     with_texts = Comparison.objects.select_related("query", "response_a", "response_b")
     comparison = get_object_or_404(with_texts, evaluation=evaluation, pk=pk)
     comparison.evaluation = evaluation
-    return ReviewContext(request, cast(User, request.user), evaluation, rubric, rubric.spec(), comparison, seated)
+    return ReviewContext(request, request.user, evaluation, rubric, rubric.spec(), comparison, seated)
 
 
-def open_next_comparison(request: HttpRequest, evaluation: Evaluation, rubric: RubricVersion) -> HttpResponse | None:
+def open_next_comparison(
+    request: AuthenticatedRequest, evaluation: Evaluation, rubric: RubricVersion
+) -> HttpResponse | None:
     """The next comparison, as a redirect or in place; None if none is left."""
-    rater = get_or_create_rater(cast(User, request.user), evaluation)
+    rater = get_or_create_rater(request.user, evaluation)
     if result := open_calibration_result(request, evaluation, rater):
         return result
     pk = reserve_next_comparison(evaluation, rater)
@@ -144,7 +148,7 @@ def open_next_comparison(request: HttpRequest, evaluation: Evaluation, rubric: R
     return reswap(retarget(answer, "#workbench"), cast(Any, "outerHTML show:window:top"))
 
 
-def open_calibration_result(request: HttpRequest, evaluation: Evaluation, rater: Rater) -> HttpResponse | None:
+def open_calibration_result(request: AuthenticatedRequest, evaluation: Evaluation, rater: Rater) -> HttpResponse | None:
     """A redirect to the result of a calibration that the rater has just finished; else None."""
     calibrated = find_unseen_calibration(evaluation, rater)
     if calibrated is None:
@@ -175,7 +179,7 @@ def render_workbench(
     return add_review_headers(render(desk.request, template, {**context, **more}, status=status), sheet.review)
 
 
-def build_panel_context(desk: ReviewContext, sheet: ReviewSheet, kept: FieldValues | None) -> dict[str, Any]:
+def build_panel_context(desk: ReviewContext, sheet: ReviewSheet, kept: FieldValues | None) -> dict[str, object]:
     review, rater = sheet.review, desk.rater
     before = None if review else read_draft_of_earlier_version(rater, desk.comparison, desk.rubric)
     draft = None if sheet.stage == "done" else read_draft(review) or before
@@ -200,7 +204,7 @@ def build_panel_context(desk: ReviewContext, sheet: ReviewSheet, kept: FieldValu
     }
 
 
-def build_texts_context(desk: ReviewContext, sheet: ReviewSheet, html: Mapping[str, SafeString]) -> dict[str, Any]:
+def build_texts_context(desk: ReviewContext, sheet: ReviewSheet, html: Mapping[str, SafeString]) -> dict[str, object]:
     """Template context of the texts and the rater's highlights."""
     return {
         "calibration": get_calibration_progress(desk.evaluation, desk.rater, desk.comparison),
@@ -235,13 +239,13 @@ def add_review_headers(answer: HttpResponse, review: Review | None) -> HttpRespo
     return answer
 
 
-def is_fragment(request: HttpRequest) -> bool:
+def is_fragment(request: AuthenticatedRequest) -> bool:
     """Whether a script requests a fragment; on history restore htmx requests the whole page."""
-    htmx = request.htmx  # type: ignore[attr-defined]
+    htmx = request.htmx
     return (bool(htmx) and not htmx.history_restore_request) or has_next_page(request)
 
 
-def has_next_page(request: HttpRequest) -> bool:
+def has_next_page(request: AuthenticatedRequest) -> bool:
     """Whether the script has the next comparison already, and only asks how the step went."""
     return request.POST.get("then") == "ahead"
 
@@ -256,7 +260,7 @@ def get_own_review_or_404(desk: ReviewContext) -> Review:
     return review
 
 
-def clean_step(desk: ReviewContext, form: StepForm) -> dict[str, Any]:
+def clean_step(desk: ReviewContext, form: StepForm) -> CleanedData:
     """The cleaned step, if its page showed the current rubric version."""
     form.is_valid()
     if form.cleaned_data.get("rubric") not in (None, desk.rubric.pk):
@@ -264,7 +268,7 @@ def clean_step(desk: ReviewContext, form: StepForm) -> dict[str, Any]:
     return clean_or_refuse_step(form)
 
 
-def clean_or_refuse_step(form: forms.Form) -> dict[str, Any]:
+def clean_or_refuse_step(form: forms.Form) -> CleanedData:
     """The cleaned fields; InputRefused with the first error in words."""
     if form.is_valid():
         return form.cleaned_data
@@ -311,7 +315,7 @@ def render_refusal(
     )
 
 
-def build_overwrite_step(desk: ReviewContext, stage: str, fields: FieldValues) -> dict[str, Any]:
+def build_overwrite_step(desk: ReviewContext, stage: str, fields: FieldValues) -> dict[str, object]:
     """The step that replaces the stored answers by those entered: confirm, or undo first."""
     confirms = stage == "confirm"
     step = "review_confirm" if confirms else "review_undo"

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import Count, Max
-from django.http import Http404, HttpRequest
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Schema
 
 from evaluations.access import Action, require_evaluation
-from evaluations.api.authentication import token_user
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.problems import FieldError, Problem
@@ -37,6 +36,7 @@ from evaluations.rubrics.schemas import (
     RubricVersionOut,
 )
 from evaluations.rubrics.services import create_builtin_rubric, create_next_version, create_rubric
+from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["rubrics"])
 SCALE_FIELDS = ("scale_min", "scale_max", "scale_step")
@@ -47,8 +47,8 @@ class RubricVersionQuery(Schema):
 
 
 @operations.get_one("/evaluations/{slug:slug}/rubrics", Scope.READ, RubricPage)
-def list_rubrics(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> RubricPage:
-    evaluation = require_evaluation(token_user(request), slug)
+def list_rubrics(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> RubricPage:
+    evaluation = require_evaluation(request.user, slug)
     counted: Any = Rubric.objects.filter(evaluation=evaluation).annotate(
         newest=Max("versions__number"), judges=Count("versions__judges", distinct=True)
     )
@@ -57,15 +57,15 @@ def list_rubrics(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> R
 
 
 @operations.get_one("/evaluations/{slug:slug}/rubrics/{int:pk}", Scope.READ, RubricDetailOut)
-def get_rubric(request: HttpRequest, slug: str, pk: int, asked: Query[RubricVersionQuery]) -> RubricDetailOut:
+def get_rubric(request: AuthenticatedRequest, slug: str, pk: int, asked: Query[RubricVersionQuery]) -> RubricDetailOut:
     """Its versions, and one of them word for word."""
-    evaluation = require_evaluation(token_user(request), slug)
+    evaluation = require_evaluation(request.user, slug)
     return serialize_rubric(get_object_or_404(Rubric, evaluation=evaluation, pk=pk), asked.version)
 
 
 @operations.make("/evaluations/{slug:slug}/rubrics", Scope.WRITE, RubricDetailOut)
-def write_rubric(request: HttpRequest, slug: str, body: RubricIn) -> RubricDetailOut:
-    user = token_user(request)
+def write_rubric(request: AuthenticatedRequest, slug: str, body: RubricIn) -> RubricDetailOut:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     spec = parse_spec(body.spec)
     made = create_rubric(evaluation, name=body.name, spec=spec, origin=RubricOrigin.OWN, user=user)
@@ -73,17 +73,25 @@ def write_rubric(request: HttpRequest, slug: str, body: RubricIn) -> RubricDetai
 
 
 @operations.make("/evaluations/{slug:slug}/rubrics/builtin", Scope.WRITE, RubricDetailOut)
-def begin_builtin_rubric(request: HttpRequest, slug: str, body: BuiltinRubricIn) -> RubricDetailOut:
+def begin_builtin_rubric(request: AuthenticatedRequest, slug: str, body: BuiltinRubricIn) -> RubricDetailOut:
     """One in our own words: six-aspect, qa-pairwise, summary-rating or reference-metric."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    return serialize_rubric(create_builtin_rubric(evaluation, **body.model_dump(), user=user).rubric, None)
+    made = create_builtin_rubric(
+        evaluation,
+        builtin=body.builtin,
+        name=body.name,
+        metric=body.metric,
+        reason_key=body.reason_key,
+        user=user,
+    )
+    return serialize_rubric(made.rubric, None)
 
 
 @operations.make("/evaluations/{slug:slug}/rubrics/{int:pk}/versions", Scope.WRITE, RubricDetailOut)
-def write_version(request: HttpRequest, slug: str, pk: int, body: RubricVersionIn) -> RubricDetailOut:
+def write_version(request: AuthenticatedRequest, slug: str, pk: int, body: RubricVersionIn) -> RubricDetailOut:
     """The next version; what was judged by the earlier ones stays theirs."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     rubric = get_object_or_404(Rubric.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
     if rubric.origin == RubricOrigin.IMPORTED:  # it only names what a file held
@@ -94,9 +102,9 @@ def write_version(request: HttpRequest, slug: str, pk: int, body: RubricVersionI
 
 
 @operations.do("/evaluations/{slug:slug}/rubrics/drafts", Scope.WRITE, PromptDraftList)
-def read_prompts(request: HttpRequest, slug: str, body: PastedPromptIn) -> PromptDraftList:
+def read_prompts(request: AuthenticatedRequest, slug: str, body: PastedPromptIn) -> PromptDraftList:
     """The prompts of a pasted text, each as the rubric that it seems to be. Nothing is stored."""
-    require_evaluation(token_user(request), slug, Action.MANAGE)
+    require_evaluation(request.user, slug, Action.MANAGE)
     found = [
         PromptDraftOut(
             name=draft.prompt.name,
@@ -110,9 +118,9 @@ def read_prompts(request: HttpRequest, slug: str, body: PastedPromptIn) -> Promp
 
 
 @operations.do("/evaluations/{slug:slug}/rubrics/look", Scope.WRITE, PromptPreviewOut)
-def look_at_rubric(request: HttpRequest, slug: str, body: RubricSpecIn) -> PromptPreviewOut:
+def look_at_rubric(request: AuthenticatedRequest, slug: str, body: RubricSpecIn) -> PromptPreviewOut:
     """What a judge would be sent by it. Nothing is stored."""
-    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     seen = preview_rubric(evaluation, parse_spec(body))
     return PromptPreviewOut(
         messages=serialize_messages(seen.preview.messages) if seen.preview else [],
@@ -167,7 +175,7 @@ def refuse_aspect_of_other_kind(place: int, aspect: AspectIn, kind: RubricKind) 
     unknown = sorted(set(aspect.labels) - set(Choice))
     if unknown:
         refuse_spec(f"{where}.labels", f"“{unknown[0][:40]}” is no choice: there are {', '.join(Choice)}.")
-    given: Mapping[str, Any] = {name: getattr(aspect, name) for name in SCALE_FIELDS}
+    given: Mapping[str, object] = {name: getattr(aspect, name) for name in SCALE_FIELDS}
     if kind == RubricKind.PAIRWISE and any(value is not None for value in given.values()):
         refuse_spec(where, "A pairwise aspect has no scale.")
     if kind == RubricKind.POINTWISE and (aspect.scale_min is None or aspect.scale_max is None):

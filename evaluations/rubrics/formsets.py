@@ -9,14 +9,14 @@ from django.utils.text import slugify
 
 from evaluations.domain.choices import Choice
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
-from evaluations.web.forms import KeyValueField, MultilineField
+from evaluations.web.forms import CleanedData, KeyValueField, MultilineField
 
 ROW_MOVES: Final = {"up": -1, "down": 1}
 
-FormRows = list[dict[str, Any]]
+FormRows = list[dict[str, object]]
 
 
-def rearrange_rows(rows: FormRows, step: str, *, new: Mapping[str, Any], most: int) -> FormRows:
+def rearrange_rows(rows: FormRows, step: str, *, new: Mapping[str, object], most: int) -> FormRows:
     """The rows after ``add``, ``remove 3``, ``up 3`` or ``down 3``; other steps change nothing."""
     word, _, given = step.partition(" ")
     place = int(given) if given.isdecimal() else -1
@@ -30,7 +30,7 @@ def rearrange_rows(rows: FormRows, step: str, *, new: Mapping[str, Any], most: i
     return rows
 
 
-def read_typed_rows(data: Mapping[str, Any], form: type[forms.Form], prefix: str, most: int) -> FormRows:
+def read_typed_rows(data: Mapping[str, object], form: type[forms.Form], prefix: str, most: int) -> FormRows:
     """The typed values of a list, not yet validated."""
     total = str(data.get(f"{prefix}-TOTAL_FORMS"))
     count = min(int(total), most) if total.isdecimal() and len(total) < 9 else 0
@@ -61,7 +61,7 @@ class AspectForm(forms.Form):
         widget=forms.TextInput(attrs=CODE_ATTRS),
     )
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> CleanedData:
         given = super().clean() or {}
         if not given.get("key") and given.get("name"):
             given["key"] = slugify(given["name"])[:60].replace("-", "_")
@@ -160,7 +160,7 @@ def initial_aspect_values(spec: RubricSpec) -> FormRows:
     ]
 
 
-def trim_decimal(value: Any) -> Any:
+def trim_decimal(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -189,7 +189,7 @@ class ExampleForm(forms.Form):
             self.value_of(typed)
         return verdicts
 
-    def value_of(self, typed: str) -> Any:
+    def value_of(self, typed: str) -> object:
         return typed
 
 
@@ -199,11 +199,11 @@ class VerdictField(KeyValueField):
     def __init__(self, **options: Any) -> None:
         super().__init__(widget=forms.Textarea(attrs={"rows": 2, "class": "mono", "spellcheck": "false"}), **options)
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: object) -> object:
         alone = isinstance(value, Mapping) and value.get("")
         return alone or super().prepare_value(value)
 
-    def clean(self, value: Any) -> dict[str, str]:
+    def clean(self, value: object) -> dict[str, str]:
         text = str(value or "").strip()
         return {"": text} if text and "=" not in text else super().clean(value)
 

@@ -1,11 +1,12 @@
 """API shapes of rubrics and their versions."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from ninja import Field, Schema
 
 from evaluations.api.schemas import LongText, MessageOut, ShortText, StrictIn
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.rubrics import RubricKind, RubricOrigin
 
 BoundedNumber = Annotated[float, Field(ge=-1e12, le=1e12)]
@@ -35,7 +36,7 @@ class RubricSpecOut(Schema):
     output_order: list[str]
     placeholders: dict[str, str]
     answer_format: str
-    few_shot: list[dict[str, Any]]
+    few_shot: list[JsonDict]
     rationale_key: str
     choices_key: str
 
@@ -64,7 +65,7 @@ class RubricSpecIn(StrictIn):
     )
     placeholders: dict[str, ShortText] = Field(default_factory=dict)
     answer_format: Annotated[str, Field(max_length=400, pattern=r"^(json|two_step|text(:.*)?)$")] = "json"
-    few_shot: Annotated[list[dict[str, Any]], Field(max_length=20)] = Field(default_factory=list)
+    few_shot: Annotated[list[JsonDict], Field(max_length=20)] = Field(default_factory=list)
     rationale_key: Annotated[str, Field(min_length=1, max_length=60)] = "rationale"
     choices_key: Annotated[str, Field(max_length=60)] = "choices"
 

@@ -4,13 +4,14 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Final
+from typing import Final
 
 from django.db import transaction
 from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.rubrics import FIRST_LAYOUT, RubricOrigin, RubricSpec
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.judge_prompts.placeholders import is_template
@@ -20,7 +21,7 @@ from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersi
 from evaluations.models.users import User
 from evaluations.rubrics.selectors import get_builtin_rubric, use_known_aspect_names
 
-FewShotExamples = Sequence[Mapping[str, Any]]
+FewShotExamples = Sequence[Mapping[str, object]]
 
 # Fields that were added later. At their defaults they stay out of the hash, so that older hashes stay valid.
 SPEC_DEFAULTS: Final = {"rationale_key": "rationale", "choices_key": "choices", "layout": FIRST_LAYOUT}
@@ -176,5 +177,5 @@ def hash_rubric(spec: RubricSpec) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
-def drop_defaults(fields: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+def drop_defaults(fields: JsonMapping, defaults: JsonMapping) -> JsonDict:
     return {name: value for name, value in fields.items() if name not in defaults or value != defaults[name]}

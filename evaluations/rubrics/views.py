@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.db.models import Count, Max, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
@@ -44,30 +44,33 @@ from evaluations.rubrics.selectors import get_current_builtin, missing_placehold
 from evaluations.rubrics.services import create_builtin_rubric, create_next_version, create_rubric
 from evaluations.web.forms import submit_form
 from evaluations.web.pagination import paginate
+from evaluations.web.requests import AuthenticatedRequest
 
 
 def render_editor(
-    request: HttpRequest,
+    request: AuthenticatedRequest,
     template: str,
-    context: Mapping[str, Any],
+    context: Mapping[str, object],
     editor: RubricEditor,
     seen: RubricPreview | None,
     status: int = 200,
 ) -> HttpResponse:
     """The page, or the prompt alone if htmx asks for the preview."""
-    asks_for_look = request.htmx and request.POST.get("step") == PREVIEW_STEP  # type: ignore[attr-defined]
+    asks_for_look = request.htmx and request.POST.get("step") == PREVIEW_STEP
     template = "rubric_next/_look.html" if asks_for_look else template
     return render(request, template, {**context, "page": "rubrics", "editor": editor, "look": seen}, status=status)
 
 
-def open_editor(request: HttpRequest, template: str, context: Mapping[str, Any], spec: RubricSpec) -> HttpResponse:
+def open_editor(
+    request: AuthenticatedRequest, template: str, context: Mapping[str, Any], spec: RubricSpec
+) -> HttpResponse:
     return render_editor(
         request, template, context, make_editor_for_spec(spec), preview_rubric(context["evaluation"], spec)
     )
 
 
 def answer_editor(
-    request: HttpRequest,
+    request: AuthenticatedRequest,
     template: str,
     context: Mapping[str, Any],
     kind: RubricKind,
@@ -89,7 +92,7 @@ def answer_editor(
 
 
 def save_editor(
-    request: HttpRequest,
+    request: AuthenticatedRequest,
     template: str,
     context: Mapping[str, Any],
     editor: RubricEditor,
@@ -108,8 +111,8 @@ def save_editor(
 
 
 @require_safe
-def rubric(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    evaluation = require_evaluation(cast(User, request.user), slug)
+def rubric(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug)
     found = get_object_or_404(Rubric, evaluation=evaluation, pk=pk)
     versions = list(list_versions(found))
     version = choose_version(versions, request.GET.get("version", ""))
@@ -159,9 +162,9 @@ def get_continuable_rubric_or_404(user: User, slug: str, pk: int) -> Rubric:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def rubric_new(request: HttpRequest, slug: str) -> HttpResponse:
+def rubric_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The three ways to a rubric; a POST creates a built-in one."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     form = BuiltinForm(request.POST if request.method == "POST" else None)
     if form.is_valid() and (
@@ -177,12 +180,12 @@ NEXT_VERSION_TEMPLATE = "rubric_next/rubric_next.html"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def rubric_next(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def rubric_next(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """The editor; a POST with a ``step`` rearranges its lists or previews, any other writes the version.
 
     ``?text=builtin`` starts from the current text of a built-in rubric instead of the latest version's.
     """
-    user = cast(User, request.user)
+    user = request.user
     rubric = get_continuable_rubric_or_404(user, slug, pk)
     latest = rubric.versions.order_by("-number")[0]
     action = reverse("rubric_next", args=[slug, pk])
@@ -210,9 +213,9 @@ FIRST_VERSION_TEMPLATE = "rubric_write/rubric_write.html"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def rubric_write(request: HttpRequest, slug: str) -> HttpResponse:
+def rubric_write(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The editor of a first version; ``kind`` is pairwise or pointwise."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     kind = parse_rubric_kind((request.POST if request.method == "POST" else request.GET).get("kind", ""))
     if request.method != "POST":
@@ -239,12 +242,14 @@ def parse_rubric_kind(word: str) -> RubricKind:
     return RubricKind(word)
 
 
-def open_first_version(request: HttpRequest, evaluation: Evaluation, spec: RubricSpec, name: str = "") -> HttpResponse:
+def open_first_version(
+    request: AuthenticatedRequest, evaluation: Evaluation, spec: RubricSpec, name: str = ""
+) -> HttpResponse:
     about = RubricNameForm(initial={"kind": spec.kind, "name": name})
     return open_editor(request, FIRST_VERSION_TEMPLATE, first_version_context(evaluation, spec.kind, about), spec)
 
 
-def first_version_context(evaluation: Evaluation, kind: RubricKind, about: RubricNameForm) -> dict[str, Any]:
+def first_version_context(evaluation: Evaluation, kind: RubricKind, about: RubricNameForm) -> dict[str, object]:
     action = reverse("rubric_write", args=[evaluation.slug])
     return {"evaluation": evaluation, "kind": kind, "about": about, "action": action}
 
@@ -257,12 +262,12 @@ def make_blank_rubric(kind: RubricKind) -> RubricSpec:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def rubric_paste(request: HttpRequest, slug: str) -> HttpResponse:
+def rubric_paste(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The pasted text, then its prompts, their placeholders, and the editor filled in with them.
 
     ``clean`` in a POST removes the recognised boilerplate and changes nothing else.
     """
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     if request.method != "POST":
         return render_paste(request, evaluation, PasteForm())
@@ -318,15 +323,15 @@ def choose_draft(drafts: Sequence[PromptDraft], place: str) -> PromptDraft | Non
 
 
 def render_paste(
-    request: HttpRequest, evaluation: Evaluation, form: PasteForm, status: int = 200, **found: Any
+    request: AuthenticatedRequest, evaluation: Evaluation, form: PasteForm, status: int = 200, **found: object
 ) -> HttpResponse:
     context = {"page": "rubrics", "evaluation": evaluation, "form": form, **found}
     return render(request, "rubric_paste/rubric_paste.html", context, status=status)
 
 
 @require_safe
-def rubrics(request: HttpRequest, slug: str) -> HttpResponse:
-    evaluation = require_evaluation(cast(User, request.user), slug)
+def rubrics(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug)
     counted = Rubric.objects.filter(evaluation=evaluation).annotate(
         newest=Max("versions__number"), judges=Count("versions__judges", distinct=True)
     )

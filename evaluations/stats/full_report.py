@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Final
 
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.reports import ReportPart, ReportRules
 from evaluations.stats.aspect_facts import AspectFacts, count_aspect_facts
 from evaluations.stats.aspect_report import AspectMaterial, AspectReport, aspect_reports, share_rating_designs
@@ -69,7 +70,7 @@ class Report:
     confidence: Mapping[str, Mapping[str, ConfidenceCalibration]] = field(default_factory=dict)
     scores: Mapping[str, ScoreReport] = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return asdict(self)
 
 

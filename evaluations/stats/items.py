@@ -1,10 +1,10 @@
 """The compared items: their clusters, candidates, response lengths and strata."""
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 
+from evaluations.domain.json_values import JsonDict
 from evaluations.stats.coding import BoolArray, IntArray
 
 
@@ -40,5 +40,5 @@ class Items:
     def where(self, chosen: BoolArray) -> "Items":
         """The chosen comparisons, with all candidates and categories."""
         columns = ((column.name, getattr(self, column.name)) for column in fields(self))
-        kept: dict[str, Any] = {name: one[chosen] for name, one in columns if isinstance(one, np.ndarray)}
+        kept: JsonDict = {name: one[chosen] for name, one in columns if isinstance(one, np.ndarray)}
         return replace(self, **kept)

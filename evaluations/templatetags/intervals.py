@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from django import template
 
+from evaluations.domain.json_values import JsonDict
 from evaluations.templatetags.numbers import decimal, percent
 
 register = template.Library()
@@ -82,7 +83,7 @@ def scale(low: float, high: float, as_percent: bool = True, neutral: float | Non
 
 
 @register.inclusion_tag("_interval.html")
-def interval(scale: Scale, **numbers: HasInterval | None) -> dict[str, Any]:
+def interval(scale: Scale, **numbers: HasInterval | None) -> JsonDict:
     """``{% interval agreement judge=… people=… %}``: numbers with their intervals, each in a lane of its own.
 
     The names are those of SHAPES. A number without a value leaves its lane empty.
@@ -103,7 +104,7 @@ def interval(scale: Scale, **numbers: HasInterval | None) -> dict[str, Any]:
 
 
 @register.inclusion_tag("_interval_axis.html")
-def interval_axis(scale: Scale) -> dict[str, Any]:
+def interval_axis(scale: Scale) -> dict[str, object]:
     """The head of a column of intervals: both ends of its scale, and the middle."""
     step = (scale.high - scale.low) / (TICKS - 1)
     values = [scale.low + step * number for number in range(TICKS)]

@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 from django import template
 
+from evaluations.domain.json_values import JsonMapping
 from evaluations.templatetags.intervals import HasInterval, Scale
 
 register = template.Library()
@@ -42,12 +43,12 @@ def around_half(numbers: Iterable[HasInterval]) -> Scale:
 
 
 @register.simple_tag
-def scale_of_places(boards: Mapping[str, Any]) -> Scale:
+def scale_of_places(boards: JsonMapping) -> Scale:
     return around_half(board.position.first_shown for board in boards.values())
 
 
 @register.simple_tag
-def scale_of_tendencies(boards: Mapping[str, Any]) -> Scale:
+def scale_of_tendencies(boards: Mapping[str, object]) -> Scale:
     found = [one for board in boards.values() for one in compared_in(board)]
     return around_half(number for one in found for number in (one.judge, one.people))
 

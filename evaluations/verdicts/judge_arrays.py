@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from evaluations.domain.files import ImportState
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import FAILURE_STATES, CallState
 from evaluations.domain.packed_votes import (
     BITS_PER_CHOICE,
@@ -260,7 +261,7 @@ def find_unfinished_imports(evaluations: set[int]) -> list[int]:
     return list(unfinished.values_list("pk", flat=True))
 
 
-def read_unanswered_calls(raters: Sequence[Rater], places: ComparisonPositions) -> dict[int, dict[str, Any]]:
+def read_unanswered_calls(raters: Sequence[Rater], places: ComparisonPositions) -> dict[int, JsonDict]:
     """By rater id the calls without an answer, and how many others were repaired."""
     judges = [rater.judge_id for rater in raters]
     calls = Call.all_rows.filter(judge__in=judges, is_test=False)

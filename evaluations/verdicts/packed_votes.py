@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -100,13 +100,13 @@ def get_aspect_positions(evaluation_id: int) -> dict[int, int]:
 
 def build_packed_call_rows(
     rater_id: int, comparison_id: int, shown: ShownOrder, sample: int, call_id: int, choices: Mapping[int, Choice]
-) -> list[tuple[Any, ...]]:
+) -> list[tuple[object, ...]]:
     """``choices``: by the aspect's place."""
     about = (rater_id, comparison_id, ORDER_CODES[shown], sample, call_id)
     return [(*about, block, first, 0, 0) for block, first in pack_choices(choices).items()]
 
 
-def insert_packed_calls(rows: Sequence[tuple[Any, ...]], now: datetime) -> None:
+def insert_packed_calls(rows: Sequence[tuple[object, ...]], now: datetime) -> None:
     insert_many(Ballot, PACKED_COLUMNS, [(now, *row, count_milliseconds_since_epoch(now)) for row in rows])
 
 

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 from django import forms
+from django.db.models import QuerySet
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.secrets import can_show_lines
@@ -23,6 +24,10 @@ def submit_form(form: forms.Form, action: Callable[P, T], *args: P.args, **kwarg
         return None
 
 
+# What a form has cleaned, as Django types it.
+CleanedData: TypeAlias = dict[str, Any]
+
+
 class ReviewersForm(forms.Form):
     """Whom comparisons are given to by name."""
 
@@ -34,7 +39,7 @@ class ReviewersForm(forms.Form):
         },
     )
 
-    def __init__(self, data: Any, *, people: Any) -> None:
+    def __init__(self, data: Mapping[str, object] | None, *, people: QuerySet[User]) -> None:
         super().__init__(data)
         self.fields["people"].queryset = people  # type: ignore[attr-defined]
 
@@ -52,7 +57,7 @@ class SecretFreeInput(forms.TextInput):
         super().__init__(**options)
         self.may_show = may_show
 
-    def format_value(self, value: Any) -> str | None:
+    def format_value(self, value: object) -> str | None:
         text = super().format_value(value)
         return text if text and self.may_show(text) else None
 
@@ -68,7 +73,7 @@ class SecretFreeTextarea(forms.Textarea):
         super().__init__(**options)
         self.may_show = may_show
 
-    def format_value(self, value: Any) -> str | None:
+    def format_value(self, value: object) -> str | None:
         text = super().format_value(value)
         return text if text and self.may_show(text) else None
 
@@ -76,7 +81,7 @@ class SecretFreeTextarea(forms.Textarea):
 class NumberOnlyInput(forms.NumberInput):
     """A number input that comes back empty where no number was entered."""
 
-    def format_value(self, value: Any) -> str | None:
+    def format_value(self, value: object) -> str | None:
         text: str | None = super().format_value(value)
         try:
             float(text or "")
@@ -107,17 +112,17 @@ class HeaderLinesField(forms.CharField):
     def __init__(self, **options: Any) -> None:
         super().__init__(required=False, widget=SecretFreeTextarea(can_show_lines, attrs=PLAIN_TEXT_ATTRS), **options)
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: object) -> object:
         return "\n".join(f"{name}: {one}" for name, one in value.items()) if isinstance(value, Mapping) else value
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         return value if isinstance(value, Mapping) else super().to_python(value)
 
 
 class JSONObjectField(HeaderLinesField):
     """The text of a JSON object; programs may send the object."""
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: object) -> object:
         if not isinstance(value, Mapping):
             return value
         return json.dumps(value, indent=2, ensure_ascii=False) if value else ""
@@ -130,7 +135,7 @@ class MultilineField(forms.CharField):
         attrs = {"rows": rows, **({"class": classes, "spellcheck": "false"} if classes else {})}
         super().__init__(widget=forms.Textarea(attrs=attrs), **options)
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         return (super().to_python(value) or "").replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -141,13 +146,13 @@ class KeyValueField(forms.CharField):
         self.separator = separator
         super().__init__(**options)
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: object) -> object:
         if not isinstance(value, Mapping):
             return value
         between = "\n" if self.separator == "\n" else f"{self.separator} "
         return between.join(f"{one} = {other}" for one, other in value.items())
 
-    def clean(self, value: Any) -> dict[str, str]:
+    def clean(self, value: object) -> dict[str, str]:
         text = (super().clean(value) or "").replace("\r\n", "\n").replace("\r", "\n")
         pairs = [split_pair(part) for part in text.split(self.separator) if part.strip()]
         refuse_repeated_names([one for one, _ in pairs])

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
 from evaluations.web.error_views import render_too_large
+from evaluations.web.requests import HtmxRequest
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -52,19 +53,19 @@ def format_megabytes(size: int) -> str:
 class HtmxRedirectMiddleware:
     """A redirect would be followed and pasted into the fragment: the browser goes there instead."""
 
-    def __init__(self, get_response: GetResponse) -> None:
+    def __init__(self, get_response: Callable[[HtmxRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def __call__(self, request: HtmxRequest) -> HttpResponse:
         response = self.get_response(request)
-        if request.htmx and response.status_code in (301, 302, 303):  # type: ignore[attr-defined]
+        if request.htmx and response.status_code in (301, 302, 303):
             return HttpResponseClientRedirect(return_address(request, response["Location"]))
         return response
 
 
-def return_address(request: HttpRequest, address: str) -> str:
+def return_address(request: HtmxRequest, address: str) -> str:
     """Whoever is asked to sign in first comes back to the page, not to the fragment that it asked for."""
-    page = request.htmx.current_url_abs_path  # type: ignore[attr-defined]
+    page = request.htmx.current_url_abs_path
     if page and address.partition("?")[0] == resolve_url(settings.LOGIN_URL):
         return redirect_to_login(page).url
     return address

@@ -1,22 +1,20 @@
 """Webhooks in the API, with the log of their deliveries."""
 
-from typing import Any
-
 from django.db.models import Prefetch
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
 from evaluations.access import Action, require_evaluation
-from evaluations.api.authentication import token_user
 from evaluations.api.form_validation import clean_form, dump_sent_fields
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_optional_person
 from evaluations.domain.events import DeliveryState, WebhookKind
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.roles import Scope
 from evaluations.models.webhooks import Delivery, DeliveryTry, Webhook
+from evaluations.web.requests import AuthenticatedRequest
 from evaluations.webhooks.forms import WebhookForm, WebhookKindsForm
 from evaluations.webhooks.schemas import (
     DeliveryAttemptOut,
@@ -43,68 +41,70 @@ ATTEMPTS_PREFETCH = Prefetch("tries", DeliveryTry.objects.order_by("number"))
 
 
 @operations.get_one("/evaluations/{slug:slug}/webhooks", Scope.READ, WebhookPage)
-def list_webhooks(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> WebhookPage:
-    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+def list_webhooks(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> WebhookPage:
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     rows, more = paginate_by_cursor(paging, evaluation.webhooks.select_related("user"))
     return WebhookPage(items=[build_webhook_out(row) for row in rows], next=more)
 
 
 @operations.make("/evaluations/{slug:slug}/webhooks", Scope.ADMIN, WebhookSecretOut, keeps=False)
-def add_webhook(request: HttpRequest, slug: str, body: WebhookIn) -> WebhookSecretOut:
+def add_webhook(request: AuthenticatedRequest, slug: str, body: WebhookIn) -> WebhookSecretOut:
     """An address that is told of these kinds of events from now on. Its secret is told once, here."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     asked = clean_form(WebhookForm(dump_sent_fields(body)))
     return build_webhook_secret_out(create_webhook(evaluation, url=asked["url"], kinds=asked["kinds"], user=user))
 
 
 @operations.get_one("/evaluations/{slug:slug}/webhooks/{int:pk}", Scope.READ, WebhookOut)
-def get_webhook(request: HttpRequest, slug: str, pk: int) -> WebhookOut:
+def get_webhook(request: AuthenticatedRequest, slug: str, pk: int) -> WebhookOut:
     return build_webhook_out(get_webhook_or_404(request, slug, pk))
 
 
 @operations.change("/evaluations/{slug:slug}/webhooks/{int:pk}", Scope.ADMIN, WebhookOut)
-def change_webhook(request: HttpRequest, slug: str, pk: int, body: WebhookPatch) -> WebhookOut:
+def change_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: WebhookPatch) -> WebhookOut:
     """What it is told of."""
     found = get_webhook_or_404(request, slug, pk)
-    change_webhook_kinds(found, clean_form(WebhookKindsForm(dump_sent_fields(body)))["kinds"], user=token_user(request))
+    change_webhook_kinds(found, clean_form(WebhookKindsForm(dump_sent_fields(body)))["kinds"], user=request.user)
     return build_webhook_out(found)
 
 
 @operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/test", Scope.ADMIN, WebhookOut)
-def send_test(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
+def send_test(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
     """Send it a message that says nothing but that messages come through; look for it among its deliveries."""
     found = get_webhook_or_404(request, slug, pk)
-    send_test_message(found, user=token_user(request))
+    send_test_message(found, user=request.user)
     return build_webhook_out(found)
 
 
 @operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/stop", Scope.ADMIN, WebhookOut)
-def stop_webhook(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
+def stop_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
     """Nothing more is sent to it; what waits is given up, and can be sent again."""
     found = get_webhook_or_404(request, slug, pk)
-    stop_deliveries(found, user=token_user(request))
+    stop_deliveries(found, user=request.user)
     return build_webhook_out(found)
 
 
 @operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/start", Scope.ADMIN, WebhookOut)
-def start_webhook(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
+def start_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
     """It is told again from now on. What happened meanwhile it is not told."""
     found = get_webhook_or_404(request, slug, pk)
-    start_deliveries(found, user=token_user(request))
+    start_deliveries(found, user=request.user)
     return build_webhook_out(found)
 
 
 @operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/secret", Scope.ADMIN, WebhookSecretOut, keeps=False)
-def renew_webhook_secret(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookSecretOut:
+def renew_webhook_secret(
+    request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None
+) -> WebhookSecretOut:
     """Another secret, in force with the next try; the old one signs nothing more."""
     found = get_webhook_or_404(request, slug, pk)
-    rotate_secret(found, user=token_user(request))
+    rotate_secret(found, user=request.user)
     return build_webhook_secret_out(found)
 
 
 @operations.get_one("/evaluations/{slug:slug}/webhooks/{int:pk}/deliveries", Scope.READ, DeliveryPage)
-def list_deliveries(request: HttpRequest, slug: str, pk: int, paging: Query[PageQuery]) -> DeliveryPage:
+def list_deliveries(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[PageQuery]) -> DeliveryPage:
     """Its messages, newest first, each with all its tries."""
     found = get_webhook_or_404(request, slug, pk)
     rows, more = paginate_by_cursor(paging, found.deliveries.prefetch_related(ATTEMPTS_PREFETCH), newest_first=True)
@@ -112,20 +112,22 @@ def list_deliveries(request: HttpRequest, slug: str, pk: int, paging: Query[Page
 
 
 @operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/deliveries/{int:delivery}/again", Scope.ADMIN, DeliveryOut)
-def send_again(request: HttpRequest, slug: str, pk: int, delivery: int, body: EmptyIn | None = None) -> DeliveryOut:
+def send_again(
+    request: AuthenticatedRequest, slug: str, pk: int, delivery: int, body: EmptyIn | None = None
+) -> DeliveryOut:
     """The same message with the same id, once more and at once."""
     of_webhook = Delivery.objects.filter(webhook=get_webhook_or_404(request, slug, pk))
     found = of_webhook.select_related("webhook__evaluation").prefetch_related(ATTEMPTS_PREFETCH)
-    resend_delivery(get_object_or_404(found, pk=delivery), user=token_user(request))
+    resend_delivery(get_object_or_404(found, pk=delivery), user=request.user)
     return build_delivery_out(found.get(pk=delivery))
 
 
-def get_webhook_or_404(request: HttpRequest, slug: str, pk: int) -> Webhook:
-    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+def get_webhook_or_404(request: AuthenticatedRequest, slug: str, pk: int) -> Webhook:
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     return get_object_or_404(evaluation.webhooks.select_related("evaluation", "user"), pk=pk)
 
 
-def build_webhook_fields(row: Webhook) -> dict[str, Any]:
+def build_webhook_fields(row: Webhook) -> JsonDict:
     return {
         "id": row.pk,
         "url": row.url,

@@ -4,7 +4,7 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
@@ -23,7 +23,7 @@ from evaluations.models.runs import Run
 from evaluations.models.webhooks import Announcement, Delivery, Webhook
 from evaluations.reviews.queues.selectors import get_queue_progress
 
-Payload = dict[str, Any]
+Payload = dict[str, object]
 Subject = tuple[int, str, int]  # webhook, kind, and what it is about
 
 logger = logging.getLogger(__name__)

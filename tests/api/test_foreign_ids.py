@@ -9,7 +9,7 @@ from evaluations.models.users import ApiToken, Membership
 from tests.factories.full_evaluation import FullEvaluation, every_row, make_full_evaluation
 from tests.helpers.api_client import ApiClient, token_for
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nudged"), pytest.mark.any_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 NUMBER, OTHER_NUMBER = 770_100, 880_200
 AT = f"/evaluations/slug-{NUMBER}"

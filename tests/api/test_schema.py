@@ -62,9 +62,7 @@ def one_connection() -> Iterator[None]:
 
 @pytest.mark.usefixtures("one_connection")
 @pytest.mark.parametrize("mode", list(GenerationMode))
-def test_nothing_that_is_made_up_breaks_an_operation(
-    mode: GenerationMode, settings: LazySettings, nudged: list[Any]
-) -> None:
+def test_nothing_that_is_made_up_breaks_an_operation(mode: GenerationMode, settings: LazySettings) -> None:
     settings.API_REQUESTS_PER_MINUTE = 1_000_000
     owner = make_full_evaluation(NUMBER).owner
     User.objects.filter(pk=owner.pk).update(is_superuser=True)

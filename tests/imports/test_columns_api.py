@@ -12,7 +12,7 @@ from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.verdicts import Verdict
 from tests.helpers.api_client import API_ROOT, ApiClient
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nudged")]
+pytestmark = pytest.mark.django_db
 
 FOREIGN = (
     "prompt,gpt4_answer,llama_answer,winner,annotator\n"

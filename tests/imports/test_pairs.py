@@ -169,9 +169,7 @@ def test_the_command_counts_first_and_makes_then(evaluation: Evaluation) -> None
         call_command("make_pairs", "study", "--pair", "some")
 
 
-def test_the_page_counts_each_way_and_makes_one(
-    evaluation: Evaluation, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_counts_each_way_and_makes_one(evaluation: Evaluation, client: Client) -> None:
     client.force_login(make_member(evaluation, Role.MANAGER))
     address = reverse("pairs", args=["study"])
     assert "There are no responses yet" in client.get(address).content.decode()

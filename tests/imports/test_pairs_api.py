@@ -12,7 +12,7 @@ from evaluations.models.imports import Import
 from tests.factories.evaluations import make_comparison, make_evaluation, make_response
 from tests.helpers.api_client import API_ROOT, ApiClient
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nudged")]
+pytestmark = pytest.mark.django_db
 
 
 def counted(asking: ApiClient, asked: str = "") -> dict[str, int]:

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from evaluations.domain.judges import CallState, RunState
 from evaluations.domain.roles import Role
+from evaluations.jobs.nudges import WorkerTask
 from evaluations.judges.endpoints.services import set_price
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
@@ -23,7 +24,7 @@ from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judg
 from tests.helpers.llm_server import answer_broken, fail_with, llm_server
 from tests.helpers.work_sessions import CLOSED_ADDRESS
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged"), pytest.mark.any_database]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +134,7 @@ def test_a_try_asks_once_and_shows_what_came_back(client: Client, evaluation: Ev
 
 
 def test_a_try_at_work_is_polled_and_the_last_answer_stops_it(
-    client: Client, evaluation: Evaluation, nudged: list[tuple[int, ...]]
+    client: Client, evaluation: Evaluation, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
 ) -> None:
     with llm_server() as server:
         judge = make_llm_judge(evaluation, server.base_url)
@@ -141,7 +142,7 @@ def test_a_try_at_work_is_polled_and_the_last_answer_stops_it(
             reverse("judge_try", args=["study", judge.pk]), {"subject": Comparison.objects.earliest("shuffle").pk}
         )
         run = Run.objects.get()
-        assert nudged == [(run.pk,)]
+        assert nudges == [(WorkerTask.WORK_RUN, (run.pk,))]
         address = reverse("judge_tried", args=["study", judge.pk])
         waiting = client.get(address, {"run": run.pk}).content.decode()
         assert 'hx-trigger="every 1s"' in waiting

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from evaluations.domain.roles import Role
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, RubricSpec
+from evaluations.jobs.nudges import WorkerTask
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge, Price
 from evaluations.models.runs import Run
@@ -20,7 +21,7 @@ from tests.helpers.browser_client import sign_in_client
 from tests.helpers.page_text import html_of
 from tests.helpers.work_sessions import CLOSED_ADDRESS
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged"), pytest.mark.any_database]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +64,7 @@ def price(judge: Judge) -> None:
 
 
 def test_a_panel_makes_one_run_for_each_judge_and_they_stand_together(
-    owner: User, evaluation: Evaluation, nudged: list[tuple[int, ...]]
+    owner: User, evaluation: Evaluation, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
 ) -> None:
     judges = [make_llm_judge(evaluation, CLOSED_ADDRESS, name=name, model=name) for name in ("one", "two")]
     answer = post(owner, judge=[judge.pk for judge in judges], limit=1)
@@ -71,7 +72,7 @@ def test_a_panel_makes_one_run_for_each_judge_and_they_stand_together(
     one, two = Run.objects.order_by("pk")
     assert one.batch == two.batch
     assert {one.judge, two.judge} == set(judges)
-    assert sorted(nudged) == [(one.pk,), (two.pk,)]
+    assert sorted(nudges) == [(WorkerTask.WORK_RUN, (one.pk,)), (WorkerTask.WORK_RUN, (two.pk,))]
 
 
 def test_what_one_of_a_panel_cannot_do_starts_none_of_them(owner: User, evaluation: Evaluation) -> None:

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from evaluations.domain.judges import CallState, RunState
 from evaluations.domain.roles import Role
+from evaluations.jobs.nudges import WorkerTask
 from evaluations.judges.runs.planner import plan_run_calls
 from evaluations.judges.runs.services import cancel_run, pause_run, start_run, stop_run
 from evaluations.models.evaluations import Evaluation, Event
@@ -22,7 +23,7 @@ from tests.helpers.llm_server import llm_server
 from tests.helpers.page_text import html_of
 from tests.helpers.work_sessions import CLOSED_ADDRESS
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged"), pytest.mark.any_database]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 DOLLAR = 10**9
 POSTS = ("run_pause", "run_resume", "run_budget", "run_cancel")
@@ -61,17 +62,20 @@ def state(run: Run, **columns: Any) -> str:
     return Run.objects.get(pk=run.pk).state
 
 
-def test_a_run_is_paused_and_goes_on_and_a_worker_is_told(owner: User, run: Run, nudged: list[tuple[int, ...]]) -> None:
+def test_a_run_is_paused_and_goes_on_and_a_worker_is_told(
+    owner: User, run: Run, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
+) -> None:
+    nudges.clear()  # what began the run
     assert post(owner, "run_pause", run).status_code == 302
     assert state(run) == RunState.PAUSED
     shown = page(owner, run)
     assert "Nothing more is asked until it is resumed" in shown
     assert ">Resume</button>" in shown
     assert ">Pause</button>" not in shown
-    assert nudged == []
+    assert nudges == []
     assert post(owner, "run_resume", run).status_code == 302
     assert state(run) == RunState.RUNNING
-    assert nudged == [(run.pk,)]
+    assert nudges == [(WorkerTask.WORK_RUN, (run.pk,))]
     assert [event.verb for event in Event.objects.filter(object_type="run").order_by("pk")][-2:] == [
         "paused",
         "resumed",
@@ -120,8 +124,9 @@ def test_a_budget_that_cannot_be_is_refused_in_one_sentence(owner: User, run: Ru
 
 
 def test_a_run_that_was_stopped_says_why_and_goes_on_with_a_larger_budget(
-    owner: User, run: Run, nudged: list[tuple[int, ...]]
+    owner: User, run: Run, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
 ) -> None:
+    nudges.clear()  # what began the run
     state(run, budget=DOLLAR, spent=DOLLAR)
     stop_run(run, "The budget is used up.")
     shown = page(owner, run)
@@ -131,7 +136,7 @@ def test_a_run_that_was_stopped_says_why_and_goes_on_with_a_larger_budget(
     assert post(owner, "run_resume", run, budget="2").status_code == 302
     run.refresh_from_db()
     assert (run.state, run.budget, run.stop_reason) == (RunState.RUNNING, 2 * DOLLAR, "")
-    assert nudged == [(run.pk,)]
+    assert nudges == [(WorkerTask.WORK_RUN, (run.pk,))]
 
 
 def test_a_stopped_run_without_a_budget_is_simply_resumed(owner: User, run: Run) -> None:

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from evaluations.domain.judges import CallState, RunState
 from evaluations.domain.roles import Role
+from evaluations.jobs.nudges import WorkerTask
 from evaluations.judges.runs.planner import plan_run_calls
 from evaluations.judges.runs.services import start_run
 from evaluations.models.evaluations import Evaluation
@@ -21,7 +22,7 @@ from tests.helpers.browser_client import sign_in_client
 from tests.helpers.page_text import html_of
 from tests.helpers.work_sessions import CLOSED_ADDRESS
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged"), pytest.mark.any_database]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 
 @pytest.fixture(autouse=True)
@@ -81,12 +82,13 @@ def test_the_cost_is_shown_before_anything_is_asked(owner: User, run: Run) -> No
 
 
 def test_exactly_the_chosen_states_are_asked_again_in_a_new_run(
-    owner: User, run: Run, nudged: list[tuple[int, ...]]
+    owner: User, run: Run, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
 ) -> None:
+    nudges.clear()  # what began the run
     answer = post(owner, run, states=["unreadable"])
     again = Run.objects.exclude(pk=run.pk).get()
     assert answer["Location"] == reverse("run", args=["study", again.pk])
-    assert nudged == [(again.pk,)]
+    assert nudges == [(WorkerTask.WORK_RUN, (again.pk,))]
     plan_run_calls(again.pk, until=float("inf"))
     states = dict(Call.objects.order_by("pk").values_list("pk", "state"))
     assert list(states.values()) == ["answered", "failed", *["pending"] * 3, "too_long"]

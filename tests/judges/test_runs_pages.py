@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from evaluations.domain.judges import RunState
 from evaluations.domain.roles import Role
+from evaluations.jobs.nudges import WorkerTask
 from evaluations.judges.runs.planner import plan_run_calls
 from evaluations.judges.runs.services import start_run
 from evaluations.models.evaluations import Evaluation
@@ -26,7 +27,7 @@ from tests.helpers.browser_client import sign_in_client
 from tests.helpers.llm_server import ServerAnswer, answer_first, fail_with, llm_server
 from tests.helpers.page_text import html_of
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nudged")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +99,7 @@ def test_a_judge_that_cannot_be_is_refused_on_its_form(
 
 
 def test_a_run_is_started_and_a_worker_is_told(
-    owner: User, evaluation: Evaluation, nudged: list[tuple[int, ...]]
+    owner: User, evaluation: Evaluation, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
 ) -> None:
     judge = make_baseline_judge(evaluation)
     answer = sign_in_client(owner).post(
@@ -106,19 +107,17 @@ def test_a_run_is_started_and_a_worker_is_told(
     )
     run = Run.objects.get()
     assert answer["Location"] == reverse("run", args=["study", run.pk])
-    assert nudged == [(run.pk,)]
+    assert nudges == [(WorkerTask.WORK_RUN, (run.pk,))]
     assert (run.user, run.state) == (owner, RunState.PLANNING)
 
 
 def test_a_message_that_cannot_be_sent_is_no_error_for_the_person(
     owner: User, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from evaluations.tasks import work_run
-
-    def unreachable(ids: tuple[int, ...], **options: object) -> None:
+    def unreachable(task: WorkerTask, ids: tuple[int, ...], expires: float | None) -> None:
         raise ConnectionError("no broker")
 
-    monkeypatch.setattr(work_run, "apply_async", unreachable)
+    monkeypatch.setattr("evaluations.jobs.nudges.send_nudge", unreachable)
     fields = {"judge": make_baseline_judge(evaluation).pk, "orders": "both", "samples": 1}
     assert sign_in_client(owner).post(reverse("run_new", args=["study"]), fields).status_code == 302
     assert "no broker" in caplog.text

@@ -1,9 +1,11 @@
 """Schemas and field types that several operations share."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from ninja import Field, Schema
 from pydantic import ConfigDict
+
+from evaluations.domain.json_values import JsonDict
 
 
 class StrictIn(Schema):
@@ -36,7 +38,7 @@ class ProblemOut(Schema):
 class MessageOut(Schema):
     role: str
     content: str | None
-    more: dict[str, Any] = Field(default_factory=dict, description="whatever else the message has, such as tool calls")
+    more: JsonDict = Field(default_factory=dict, description="whatever else the message has, such as tool calls")
 
 
 class PersonOut(Schema):

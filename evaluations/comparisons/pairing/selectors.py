@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from django.db.models import Avg, Count, QuerySet
 
@@ -58,7 +58,7 @@ def draw_shuffle() -> int:
     return random.getrandbits(63)
 
 
-def build_comparison(query: Query, first: Response, second: Response, **columns: Any) -> Comparison:
+def build_comparison(query: Query, first: Response, second: Response, **columns: object) -> Comparison:
     """An unsaved comparison of two responses, in which A is the candidate whose name sorts first."""
     turned = first.candidate.name > second.candidate.name
     response_a, response_b = (second, first) if turned else (first, second)

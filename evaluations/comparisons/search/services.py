@@ -1,7 +1,7 @@
 """The texts of comparisons are indexed for the search."""
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from django.db import connection, transaction
 from django.db.models import Max, Q, QuerySet
@@ -46,7 +46,7 @@ def remove_from_search_index(comparison_ids: Sequence[int]) -> None:
 def build_documents(comparisons: "QuerySet[Comparison]") -> dict[int, list[str]]:
     responses: dict[int, list[str]] = {}  # the same one stands in several comparisons
 
-    def of_response(pk: int, messages: Any) -> list[str]:
+    def of_response(pk: int, messages: object) -> list[str]:
         if pk not in responses:
             responses[pk] = list_search_words(messages_to_text(cast("list[Message]", messages)))
         return responses[pk]

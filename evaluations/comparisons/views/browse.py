@@ -1,13 +1,11 @@
 """Pages that list, show or add comparisons."""
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence, Set
-from typing import cast
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
@@ -15,7 +13,12 @@ from evaluations.access import Action, is_allowed, list_reviewers, require_evalu
 from evaluations.comparisons.forms import CellForm, FilterForm, ManualComparisonForm
 from evaluations.comparisons.requests import build_filter_form, list_filters, pop_refused_action
 from evaluations.comparisons.search.services import is_index_behind
-from evaluations.comparisons.selectors import FoundComparisons, find_comparisons, list_if_few_distinguishable, load_tags
+from evaluations.comparisons.selectors import (
+    FoundComparisons,
+    find_excluding_filters,
+    load_tags,
+    reveal_found_comparisons,
+)
 from evaluations.comparisons.services import add_comparison
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.errors import InputRefused
@@ -28,30 +31,27 @@ from evaluations.models.comparison_filter import apply_comparison_filter
 from evaluations.models.comparisons import Candidate, Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.selection import list_if_small_report
 from evaluations.models.text_flags import find_suspect_texts
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Review
 from evaluations.rendered_texts import iter_comparison_texts, render_texts
-from evaluations.reports.cells.selectors import find_comparisons_in_cell
+from evaluations.reports.cells.selectors import ReportCell, reveal_comparisons_in_cell
 from evaluations.reviews.selectors import put_in_order_shown
 from evaluations.verdicts.vote_counts import count_votes
-from evaluations.verdicts.vote_table import build_vote_table
-from evaluations.visibility import can_see_judges, can_see_verdicts, record_disclosure, visible_comparisons
+from evaluations.visibility import can_see_judges, reveal_vote_table, visible_comparisons
 from evaluations.web.pagination import PAGE_SIZE, Page, page_query, paginate, parse_after
+from evaluations.web.requests import AuthenticatedRequest
 
 DETAIL_RELATIONS = ("query", "response_a__candidate", "response_b__candidate", "evaluation__review_rubric__rubric")
 
 
 @require_http_methods(["GET", "HEAD"])
-def comparison_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    user = cast(User, request.user)
+def comparison_detail(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug)
     row = get_object_or_404(Comparison.objects.select_related(*DETAIL_RELATIONS), evaluation=evaluation, pk=pk)
-    sees_verdicts, sees_judges = can_see_verdicts(user, row), can_see_judges(user, evaluation)
-    if sees_verdicts and is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, [row], judges=sees_judges)
-    table = build_vote_table(row, with_judges=sees_judges) if sees_verdicts else None
+    table = reveal_vote_table(user, row)
+    sees_verdicts = table is not None
     stored = (row.response_a, row.response_b)
     responses = stored if sees_verdicts else put_in_order_shown(user, row, stored)
     sides = [(side, response, find_suspect_texts(response)) for side, response in zip("AB", responses, strict=True)]
@@ -77,8 +77,8 @@ MAX_NAMES_OFFERED = 100
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def comparison_new(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
+def comparison_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     form = ManualComparisonForm(request.POST or None)
     if form.is_valid():
@@ -114,8 +114,8 @@ MAX_EXCERPTED_CHARACTERS = 200_000
 
 
 @require_http_methods(["GET", "HEAD"])
-def comparison_list(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
+def comparison_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug)
     form = build_filter_form(request, evaluation)
     cell = CellForm(request.GET) if "judge_choice" in request.GET else None
@@ -124,18 +124,10 @@ def comparison_list(request: HttpRequest, slug: str) -> HttpResponse:
         page, is_whole = Page[Comparison]([], is_first=True, first_page="", next_page=None), True
     elif cell:
         counted = filter_by_form(visible_comparisons(user, evaluation), evaluation, form)
-        page, is_whole = (
-            paginate(request, select_list_columns(filter_by_cell(request, evaluation, counted, cell))),
-            True,
-        )
+        in_cell = filter_by_cell(request, evaluation, counted, cell)
+        page, is_whole = paginate(request, select_list_columns(in_cell)), True
     else:
         page, is_whole = build_page(request, evaluation, form, wanted)
-    if is_allowed(user, Action.REVIEW, evaluation) and not form.errors:
-        # Among few, those that are not in the cell are told apart, too.
-        if cell:
-            record_disclosure(user, evaluation, list_if_small_report(counted, evaluation, cell.rules()) or page.rows)
-        elif any(one.tells_what_others_chose for one in wanted):
-            record_disclosure(user, evaluation, list_if_few_distinguishable(evaluation, wanted) or page.rows)
     people = list_reviewers(evaluation) if is_allowed(user, Action.MANAGE, evaluation) else []
     context = {
         "page": "comparisons",
@@ -171,12 +163,15 @@ def filter_by_form(found: QuerySet[Comparison], evaluation: Evaluation, form: Fi
 
 
 def build_page(
-    request: HttpRequest, evaluation: Evaluation, form: FilterForm, wanted: Sequence[ComparisonFilter]
+    request: AuthenticatedRequest, evaluation: Evaluation, form: FilterForm, wanted: Sequence[ComparisonFilter]
 ) -> tuple[Page[Comparison], bool]:
     """A page of comparisons in either direction, and whether everything up to its end was searched."""
     after, before = parse_after(request), parse_after(request, "before")
     try:
-        found = find_comparisons(evaluation, wanted, after=before or after, size=PAGE_SIZE, backwards=bool(before))
+        user = request.user
+        found = reveal_found_comparisons(
+            user, evaluation, wanted, after=before or after, size=PAGE_SIZE, backwards=bool(before)
+        )
     except InputRefused as refused:
         form.add_error(None, str(refused))
         found = FoundComparisons([], None)
@@ -197,19 +192,6 @@ def select_list_columns(found: QuerySet[Comparison]) -> QuerySet[Comparison]:
     return found.select_related("query", "response_a__candidate", "response_b__candidate").only(*LIST_COLUMNS)
 
 
-def find_excluding_filters(evaluation: Evaluation, wanted: Sequence[ComparisonFilter]) -> list[str]:
-    """In words, each part of the filter without which something would be found."""
-    parts = [part for one in wanted for part in one.parts()]
-    if len(parts) < 2:
-        return []
-    found = []
-    for part in parts:
-        others = [one for one in parts if one is not part]
-        if find_comparisons(evaluation, others, size=1, seconds=0.02).ids:
-            found.append(part.in_words())
-    return found
-
-
 def get_search_of_form(form: FilterForm) -> SearchQuery | None:
     text = form.wanted().text
     try:
@@ -219,10 +201,11 @@ def get_search_of_form(form: FilterForm) -> SearchQuery | None:
 
 
 def filter_by_cell(
-    request: HttpRequest, evaluation: Evaluation, found: QuerySet[Comparison], cell: CellForm
+    request: AuthenticatedRequest, evaluation: Evaluation, found: QuerySet[Comparison], cell: CellForm
 ) -> QuerySet[Comparison]:
     """The comparisons in one cell of a judge's confusion matrix, as many as a page needs."""
-    if not can_see_judges(cast(User, request.user), evaluation):
+    user = request.user
+    if not can_see_judges(user, evaluation):
         raise PermissionDenied("The choices of judges are not shown to reviewers of this evaluation.")
     if not cell.is_valid():
         raise Http404
@@ -230,19 +213,18 @@ def filter_by_cell(
     cell.judge_rater = get_object_or_404(judges, pk=cell.cleaned_data["judge"])
     asked = cell.cleaned_data
     try:
-        ids = find_comparisons_in_cell(
+        ids = reveal_comparisons_in_cell(
+            user,
             evaluation,
             found,
-            asked["aspect"],
-            cell.judge_rater.pk,
-            asked["judge_choice"],
-            asked["human_choice"],
+            ReportCell(asked["aspect"], cell.judge_rater.pk, asked["judge_choice"], asked["human_choice"]),
             cell.rules(),
+            after=parse_after(request),
+            size=PAGE_SIZE,
         )
     except InputRefused as refused:
         raise Http404 from refused
-    start = bisect_right(ids, parse_after(request))
-    return found.filter(pk__in=ids[start : start + PAGE_SIZE + 1])
+    return found.filter(pk__in=ids)
 
 
 def build_list_rows(

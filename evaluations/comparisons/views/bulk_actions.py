@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import format_html
@@ -32,6 +32,7 @@ from evaluations.reviews.queues.selectors import describe_assigned
 from evaluations.reviews.queues.services import AssignmentCount, assign_comparisons, create_queue_of_comparisons
 from evaluations.web.forms import ReviewersForm
 from evaluations.web.refusals import show_refusal
+from evaluations.web.requests import AuthenticatedRequest
 
 NEEDED_PERMISSION: Final = {
     BulkAction.TAG: Action.TAG,
@@ -64,8 +65,8 @@ class BulkStep:
 
 
 @require_POST
-def comparisons_bulk_action(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
+def comparisons_bulk_action(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    user = request.user
     form = BulkActionForm(request.POST)
     if not form.is_valid():
         require_evaluation(user, slug)
@@ -87,7 +88,7 @@ def comparisons_bulk_action(request: HttpRequest, slug: str) -> HttpResponse:
     return back
 
 
-def filters_of_request(request: HttpRequest, evaluation: Evaluation) -> list[ComparisonFilter]:
+def filters_of_request(request: AuthenticatedRequest, evaluation: Evaluation) -> list[ComparisonFilter]:
     form = build_filter_form(request, evaluation)
     if not form.is_valid() or "judge_choice" in request.GET:
         raise Http404
@@ -110,7 +111,7 @@ def refuse_bulk_step(step: BulkStep) -> None:
         selected_reviewers(step)
 
 
-def render_confirmation(request: HttpRequest, step: BulkStep) -> HttpResponse:
+def render_confirmation(request: AuthenticatedRequest, step: BulkStep) -> HttpResponse:
     """Ask for confirmation with the number of comparisons."""
     context = {
         "page": "comparisons",
@@ -128,7 +129,7 @@ def render_confirmation(request: HttpRequest, step: BulkStep) -> HttpResponse:
 # ---- one function for each act --------------------------------------------------------------
 
 
-def apply_tag(request: HttpRequest, step: BulkStep) -> None:
+def apply_tag(request: AuthenticatedRequest, step: BulkStep) -> None:
     name = step.wanted["tag"]
     takes_away = step.wanted["act"] == BulkAction.UNTAG
     if step.is_large:
@@ -140,7 +141,7 @@ def apply_tag(request: HttpRequest, step: BulkStep) -> None:
     add_undo_message(request, step.evaluation, change(step.evaluation, step.ids, name, user=step.user))
 
 
-def add_undo_message(request: HttpRequest, evaluation: Evaluation, event: Event) -> None:
+def add_undo_message(request: AuthenticatedRequest, evaluation: Evaluation, event: Event) -> None:
     number, name = event.after["number"], event.after["name"]
     comparisons = f"{number:,} comparison{'' if number == 1 else 's'}"
     has = "was taken from" if event.verb == UNTAGGED else "was put to"
@@ -152,7 +153,7 @@ def add_undo_message(request: HttpRequest, evaluation: Evaluation, event: Event)
     messages.success(request, said)
 
 
-def assign_selected(request: HttpRequest, step: BulkStep) -> None:
+def assign_selected(request: AuthenticatedRequest, step: BulkStep) -> None:
     people = selected_reviewers(step)
     comparisons = list(Comparison.objects.filter(evaluation=step.evaluation, pk__in=step.ids))
     given = assign_comparisons(step.evaluation, comparisons, people, step.user)
@@ -165,7 +166,7 @@ def selected_reviewers(step: BulkStep) -> list[User]:
     return ReviewersForm(step.posted, people=list_reviewers(step.evaluation)).chosen()
 
 
-def queue_selected(request: HttpRequest, step: BulkStep) -> None:
+def queue_selected(request: AuthenticatedRequest, step: BulkStep) -> None:
     made = create_queue_of_comparisons(step.evaluation, step.ids, name=step.wanted["round"], user=step.user)
     address = reverse("round", args=[step.evaluation.slug, made.pk])
     words = 'The round <a href="{}">{}</a> has {} of them: people meet these before the pool.'

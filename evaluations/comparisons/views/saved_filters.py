@@ -1,9 +1,7 @@
 """The page of saved filters, with tags."""
 
-from typing import cast
-
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -27,14 +25,15 @@ from evaluations.models.comparisons import Slice, Tag
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.users import User
 from evaluations.web.refusals import show_refusal
+from evaluations.web.requests import AuthenticatedRequest
 
 MAX_STEPS_SHOWN = 10
 MAX_FILTERS_SHOWN = 500
 
 
 @require_safe
-def saved_filter_list(request: HttpRequest, slug: str) -> HttpResponse:
-    evaluation = require_evaluation(cast(User, request.user), slug, Action.SEE_ALL)
+def saved_filter_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     those = Slice.objects.filter(evaluation=evaluation).select_related("user").order_by("name")[:MAX_FILTERS_SHOWN]
     context = {
         "page": "comparisons",
@@ -57,9 +56,9 @@ def list_undoable_steps(evaluation: Evaluation) -> list[Event]:
 
 
 @require_POST
-def saved_filter_new(request: HttpRequest, slug: str) -> HttpResponse:
+def saved_filter_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The filter of the address, under a name."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     form = build_filter_form(request, evaluation)
     if not form.is_valid() or "judge_choice" in request.GET:
@@ -73,7 +72,7 @@ def saved_filter_new(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-def saved_filter_rename(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def saved_filter_rename(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user, one = get_filter_of_request(request, slug, pk)
     with show_refusal(request):
         rename_saved_filter(one, request.POST.get("name", ""), user=user)
@@ -82,7 +81,7 @@ def saved_filter_rename(request: HttpRequest, slug: str, pk: int) -> HttpRespons
 
 
 @require_POST
-def saved_filter_delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def saved_filter_delete(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user, one = get_filter_of_request(request, slug, pk)
     with show_refusal(request):
         if request.POST.get("name", "").strip() != one.name:
@@ -93,7 +92,7 @@ def saved_filter_delete(request: HttpRequest, slug: str, pk: int) -> HttpRespons
 
 
 @require_POST
-def tag_rename(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def tag_rename(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user, one = get_tag_of_request(request, slug, pk)
     with show_refusal(request):
         change_tag_name(one, request.POST.get("name", ""), user=user)
@@ -102,7 +101,7 @@ def tag_rename(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_POST
-def tag_delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def tag_delete(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user, one = get_tag_of_request(request, slug, pk)
     with show_refusal(request):
         delete_unused_tag(one, user=user)
@@ -111,9 +110,9 @@ def tag_delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_POST
-def tag_undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def tag_undo(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Undo one step of tagging, by the number of its Event."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     get_object_or_404(evaluation.events, pk=pk)
     with show_refusal(request):
@@ -122,13 +121,13 @@ def tag_undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return redirect("slices", slug)
 
 
-def get_filter_of_request(request: HttpRequest, slug: str, pk: int) -> tuple[User, Slice]:
-    user = cast(User, request.user)
+def get_filter_of_request(request: AuthenticatedRequest, slug: str, pk: int) -> tuple[User, Slice]:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     return user, get_object_or_404(Slice.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
 
 
-def get_tag_of_request(request: HttpRequest, slug: str, pk: int) -> tuple[User, Tag]:
-    user = cast(User, request.user)
+def get_tag_of_request(request: AuthenticatedRequest, slug: str, pk: int) -> tuple[User, Tag]:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     return user, get_object_or_404(Tag.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)

@@ -1,16 +1,15 @@
 """Column mappings in the API."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from django.http import HttpRequest, QueryDict
+from django.http import QueryDict
 
-from evaluations.api.authentication import token_user
 from evaluations.api.operations import OperationRouter
 from evaluations.api.problems import FieldError, Problem
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import FIELDS_BY_FORMAT, ID_FROM_ROW_NUMBER, ID_FROM_TEXT, ReadOptions
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.roles import Scope
 from evaluations.imports.columns.column_memory import forget_mapping
 from evaluations.imports.columns.forms import ColumnMappingForm
@@ -28,13 +27,14 @@ from evaluations.imports.schemas import ImportDetailOut
 from evaluations.imports.serializers import get_import_for_program, serialize_import_detail
 from evaluations.imports.source_files import Sheet
 from evaluations.models.imports import Import
+from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["imports"])
 GENERATED_IDS: Final = (ID_FROM_TEXT, ID_FROM_ROW_NUMBER)
 
 
 @operations.get_one("/evaluations/{slug:slug}/imports/{int:pk}/columns", Scope.READ, ColumnMappingOut)
-def get_columns(request: HttpRequest, slug: str, pk: int) -> ColumnMappingOut:
+def get_columns(request: AuthenticatedRequest, slug: str, pk: int) -> ColumnMappingOut:
     """The columns of a file that is not stored yet, and what they seem to mean."""
     importing, sheet = get_mappable_import(request, slug, pk)
     form = ColumnMappingForm(
@@ -51,7 +51,7 @@ def get_columns(request: HttpRequest, slug: str, pk: int) -> ColumnMappingOut:
 
 
 @operations.do("/evaluations/{slug:slug}/imports/{int:pk}/columns/try", Scope.WRITE, MappingPreviewOut)
-def try_columns(request: HttpRequest, slug: str, pk: int, body: ColumnMappingIn) -> MappingPreviewOut:
+def try_columns(request: AuthenticatedRequest, slug: str, pk: int, body: ColumnMappingIn) -> MappingPreviewOut:
     """What the first rows become when the file is read like this. Nothing is changed."""
     importing, sheet = get_mappable_import(request, slug, pk)
     tried = preview_mapping(importing, parse_mapping(body, sheet))
@@ -65,23 +65,23 @@ def try_columns(request: HttpRequest, slug: str, pk: int, body: ColumnMappingIn)
 
 
 @operations.set("/evaluations/{slug:slug}/imports/{int:pk}/columns", Scope.WRITE, ImportDetailOut)
-def set_columns(request: HttpRequest, slug: str, pk: int, body: ColumnMappingIn) -> ImportDetailOut:
+def set_columns(request: AuthenticatedRequest, slug: str, pk: int, body: ColumnMappingIn) -> ImportDetailOut:
     """Read the file like this: it is checked again. Files with the same columns are read so from now on."""
     importing, sheet = get_mappable_import(request, slug, pk)
-    apply_mapping(importing, parse_mapping(body, sheet), user=token_user(request))
+    apply_mapping(importing, parse_mapping(body, sheet), user=request.user)
     return serialize_import_detail(importing)
 
 
 @operations.remove("/evaluations/{slug:slug}/imports/{int:pk}/columns", Scope.WRITE)
-def forget_columns(request: HttpRequest, slug: str, pk: int) -> None:
+def forget_columns(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     """Files with these columns are looked at anew from now on; this one stays as it is."""
     importing, sheet = get_mappable_import(request, slug, pk)
     known = find_mapping_for_sheet(importing, sheet)
     if known is not None:
-        forget_mapping(known, user=token_user(request))
+        forget_mapping(known, user=request.user)
 
 
-def get_mappable_import(request: HttpRequest, slug: str, pk: int) -> tuple[Import, Sheet]:
+def get_mappable_import(request: AuthenticatedRequest, slug: str, pk: int) -> tuple[Import, Sheet]:
     importing = get_import_for_program(request, slug, pk)
     if importing.state not in MAPPABLE_STATES:
         raise InputRefused(
@@ -130,7 +130,7 @@ def refuse_unknown_columns(said: ColumnMappingIn, sheet: Sheet) -> None:
         raise Problem("invalid", f"{faults[0].field}: {faults[0].message} Nothing was done.", faults=faults)
 
 
-def refuse_form_errors(errors: Mapping[str, Any]) -> None:
+def refuse_form_errors(errors: JsonMapping) -> None:
     faults = []
     for name, messages in errors.items():
         kind, _, field = name.partition("_")

@@ -26,6 +26,7 @@ from evaluations.imports.columns.column_guess import (
     is_number_word,
 )
 from evaluations.imports.source_files import Sheet
+from evaluations.web.forms import CleanedData
 
 ROW_KIND_CHOICES: Final = [
     (FileFormat.COMPARISONS.value, "a comparison – a query and two responses, perhaps with a choice between them"),
@@ -181,7 +182,7 @@ class ColumnMappingForm(forms.Form):
     def word_fields(self) -> list[BoundField]:
         return [self[f"word_{number}"] for number in range(len(self.words))]
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> CleanedData:
         cleaned: dict[str, Any] = super().clean() or {}
         for field in FIELDS_BY_FORMAT[self.row_kind]:
             column, whole = cleaned.get(f"column_{field.name}"), cleaned.get(f"whole_{field.name}")

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from ninja import Field, Schema
 
 from evaluations.api.schemas import StrictIn
+from evaluations.domain.json_values import JsonDict
 
 RowKind = Literal["comparisons", "responses", "verdicts", "scores"]
 # "": no choice, the row's is left out.
@@ -35,7 +36,7 @@ class ColumnMappingIn(StrictIn):
 
 class ColumnMappingOut(Schema):
     columns: list[str]
-    rows: list[dict[str, Any]] = Field(description="the first of the file as they stand")
+    rows: list[JsonDict] = Field(description="the first of the file as they stand")
     words: dict[str, list[str]] = Field(description="the values of columns that hold few")
     fields: dict[str, list[str]] = Field(description="what a row of each kind may have")
     suggested: ColumnMappingIn = Field(description="as it was said before, or else guessed; to be sent back as it is")
@@ -51,5 +52,5 @@ class MappingPreviewOut(Schema):
     rows: int = Field(description="of the beginning of the file that were tried")
     bad_rows: int
     refused: str = Field(description="why nothing can be made of the file like this; empty where something can")
-    samples: list[dict[str, Any]]
+    samples: list[JsonDict]
     bad: list[BadRowOut]

@@ -4,7 +4,7 @@ import dataclasses
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 from django.db import transaction
 
@@ -25,6 +25,7 @@ from evaluations.imports.options import reading_option, refuse_archived_evaluati
 from evaluations.imports.preview import check_kept_file, is_quick_to_check
 from evaluations.imports.preview_summary import sample_entry
 from evaluations.imports.source_files import SAMPLED_ROWS, SHOWN_ROWS, Sheet, read_column_names, read_sheet
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.jobs.queue import enqueue_job
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.users import User
@@ -36,7 +37,7 @@ MAPPABLE_STATES: Final = (ImportState.MAPPING, ImportState.PREVIEWED)
 class MappingPreview:
     """The result of reading the first rows by a mapping. ``refused`` says why nothing can be read."""
 
-    samples: list[dict[str, Any]] = field(default_factory=list)
+    samples: list[dict[str, object]] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
     rows: int = 0
     bad_rows: int = 0
@@ -105,8 +106,8 @@ def preview_mapping(importing: Import, told: ReadOptions) -> MappingPreview:
     return made
 
 
-def apply_mapping(importing: Import, told: ReadOptions, *, user: User | None) -> bool:
-    """Read this and later files with these columns by the mapping. Returns whether a worker has to check it."""
+def apply_mapping(importing: Import, told: ReadOptions, *, user: User | None) -> None:
+    """Read this and later files with these columns by the mapping. A long file is left to a worker to check."""
     refuse_archived_evaluation(importing.evaluation)
     tried = preview_mapping(importing, told)
     if tried.refused:
@@ -122,7 +123,8 @@ def apply_mapping(importing: Import, told: ReadOptions, *, user: User | None) ->
     remember_mapping(importing.evaluation, columns, told, user)
     if is_quick:
         check_kept_file(importing)
-    return not is_quick
+    else:
+        nudge(WorkerTask.STORE_IMPORT, importing.pk)
 
 
 def restart_with_mapping(importing: Import, reading: ReadOptions, user: User | None) -> None:

@@ -1,9 +1,7 @@
 """The page that maps the columns of a file."""
 
-from typing import cast
-
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
@@ -23,12 +21,12 @@ from evaluations.imports.columns.services import (
 from evaluations.imports.requests import get_import_of_request
 from evaluations.imports.source_files import Sheet
 from evaluations.models.imports import ColumnMapping, Import
-from evaluations.models.users import User
+from evaluations.web.requests import AuthenticatedRequest
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def column_mapping(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def column_mapping(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Every POST shows what the rows become; the one that says so has the file checked as well."""
     importing = get_import_of_request(request, slug, pk)
     if importing.state not in MAPPABLE_STATES:
@@ -44,7 +42,7 @@ def column_mapping(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     error = ""
     if request.POST.get("do") == "fit" and form.is_valid():
         try:
-            apply_mapping(importing, form.reading(), user=cast(User, request.user))
+            apply_mapping(importing, form.reading(), user=request.user)
         except InputRefused as refused:
             error = str(refused)
         else:
@@ -54,7 +52,7 @@ def column_mapping(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def render_column_mapping(
-    request: HttpRequest,
+    request: AuthenticatedRequest,
     importing: Import,
     sheet: Sheet,
     form: ColumnMappingForm,
@@ -73,17 +71,17 @@ def render_column_mapping(
         "trial": preview_mapping(importing, form.reading()),
         "error": error,
     }
-    name = "_fitted" if request.htmx else "import_map"  # type: ignore[attr-defined]
+    name = "_fitted" if request.htmx else "import_map"
     return render(request, f"import_map/{name}.html", context, status=status)
 
 
 @require_POST
-def column_mapping_forget(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def column_mapping_forget(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     importing = get_import_of_request(request, slug, pk)
     known = (
         find_mapping_for_sheet(importing, read_import_sheet(importing)) if importing.state in MAPPABLE_STATES else None
     )
     if known is not None:
-        forget_mapping(known, user=cast(User, request.user))
+        forget_mapping(known, user=request.user)
         messages.success(request, "Forgotten: the next file with these columns is looked at anew.")
     return redirect("import_map", slug, pk)

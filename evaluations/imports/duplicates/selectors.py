@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from django.db.models import Count, Min, QuerySet, Window
 from django.db.models.functions import RowNumber
@@ -142,7 +142,7 @@ def find_overlap_with_file(evaluation: Evaluation, file: BinaryIO, name: str) ->
     return QueryOverlap(name, len(found), [text[:300] for text in islice(found.values(), SHOWN_EXAMPLES)])
 
 
-def text_of_cell(value: Any) -> str:
+def text_of_cell(value: object) -> str:
     if isinstance(value, list) and all(isinstance(turn, dict) and "content" in turn for turn in value) and value:
         return messages_to_text([{"role": str(turn.get("role")), "content": str(turn["content"])} for turn in value])
     return value if isinstance(value, str) else ""
@@ -165,7 +165,7 @@ def find_overlap_with_examples(evaluation: Evaluation) -> list[QueryOverlap]:
     return found
 
 
-def list_example_texts(example: Any) -> list[str]:
+def list_example_texts(example: object) -> list[str]:
     """Every text of a worked example: whichever of them is the query."""
     if isinstance(example, str):
         return [example] if example.strip() else []

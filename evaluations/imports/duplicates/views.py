@@ -4,7 +4,7 @@ from typing import BinaryIO, cast
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
@@ -21,14 +21,14 @@ from evaluations.imports.duplicates.selectors import (
     find_repeated_responses,
 )
 from evaluations.imports.duplicates.services import merge_clusters
-from evaluations.models.users import User
+from evaluations.web.requests import AuthenticatedRequest
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def duplicate_list(request: HttpRequest, slug: str) -> HttpResponse:
+def duplicate_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """A POST holds a file against the queries, and keeps nothing of it."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     after = request.GET.get("after", "")
     groups = find_near_duplicates(
@@ -62,8 +62,8 @@ def duplicate_list(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-def duplicates_merge(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
+def duplicates_merge(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     told = request.POST.get("likeness", "")
     try:

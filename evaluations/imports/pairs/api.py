@@ -1,12 +1,10 @@
 """Pairs with near-duplicates in the API."""
 
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
-from django.http import HttpRequest
 from ninja import Field, Query, Schema
 
 from evaluations.access import Action, require_evaluation
-from evaluations.api.authentication import token_user
 from evaluations.api.form_validation import clean_form, dump_sent_fields
 from evaluations.api.operations import BYTES_TYPE, FORM_TYPE, OperationRouter
 from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
@@ -46,10 +44,11 @@ from evaluations.imports.pairs.schemas import (
 from evaluations.imports.pairs.services import count_pairing_options, start_pairing
 from evaluations.imports.schemas import ImportDetailOut
 from evaluations.imports.serializers import serialize_import_detail
+from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["pairs"])
 MAX_GROUP: Final = 2**63 - 1
-TEST_SET_BODY: Final[dict[str, Any]] = {
+TEST_SET_BODY: Final[dict[str, object]] = {
     "requestBody": {
         "required": True,
         "content": {
@@ -66,9 +65,9 @@ class PairCountIn(Schema):
 
 
 @operations.get_one("/evaluations/{slug:slug}/pairs", Scope.READ, PairCountsOut)
-def count_new_pairs(request: HttpRequest, slug: str, asked: Query[PairCountIn]) -> PairCountsOut:
+def count_new_pairs(request: AuthenticatedRequest, slug: str, asked: Query[PairCountIn]) -> PairCountsOut:
     """How many comparisons each way of pairing the responses that are here would make; none is made."""
-    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     form = PairsForm(evaluation, {"pair": "all", **asked.model_dump()})
     clean_form(form, "query")
     ways = count_pairing_options(evaluation, form.ways())
@@ -94,9 +93,9 @@ def serialize_pair_count(way: str, as_told: str, comparisons: int) -> PairCountO
 
 
 @operations.make("/evaluations/{slug:slug}/pairs", Scope.WRITE, ImportDetailOut)
-def make_pairs(request: HttpRequest, slug: str, body: PairsIn) -> ImportDetailOut:
+def make_pairs(request: AuthenticatedRequest, slug: str, body: PairsIn) -> ImportDetailOut:
     """Make them in the background, those alone that are not here: as an import, all of them or none."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     form = PairsForm(evaluation, dump_sent_fields(body) | {"pair": body.pair})
     asked = clean_form(form)
@@ -108,9 +107,9 @@ def make_pairs(request: HttpRequest, slug: str, body: PairsIn) -> ImportDetailOu
 
 
 @operations.get_one("/evaluations/{slug:slug}/duplicates", Scope.READ, NearDuplicatePageOut)
-def list_duplicates(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> NearDuplicatePageOut:
+def list_duplicates(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> NearDuplicatePageOut:
     """Queries that differ at most in case, blank space and punctuation, in groups of at least two."""
-    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     found = find_near_duplicates(evaluation, decode_cursor(paging))
     groups = found[: paging.limit]
     more = len(found) > len(groups) or len(found) == GROUPS_PER_PAGE
@@ -132,9 +131,9 @@ def list_duplicates(request: HttpRequest, slug: str, paging: Query[PageQuery]) -
 
 
 @operations.get_one("/evaluations/{slug:slug}/repeats", Scope.READ, RepeatsOut)
-def list_repeats(request: HttpRequest, slug: str) -> RepeatsOut:
+def list_repeats(request: AuthenticatedRequest, slug: str) -> RepeatsOut:
     """Texts given more than once, and queries that stand in other evaluations or in a rubric's examples, too."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     return RepeatsOut(
         same_responses=[serialize_identical_responses(one) for one in find_identical_responses(evaluation)],
@@ -152,17 +151,17 @@ def list_repeats(request: HttpRequest, slug: str) -> RepeatsOut:
     needs=Action.MANAGE,
     extra={"parameters": [FILE_NAME_PARAMETER], **TEST_SET_BODY},
 )
-def hold_file_against(request: HttpRequest, slug: str) -> QueryOverlapOut:
+def hold_file_against(request: AuthenticatedRequest, slug: str) -> QueryOverlapOut:
     """How many queries of the evaluation stand in a file, such as a benchmark's test set. Nothing of it is kept."""
-    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     file, name = read_sent_file(request)
     return serialize_overlap(find_overlap_with_file(evaluation, cast(BinaryIO, file), name))
 
 
 @operations.do("/evaluations/{slug:slug}/duplicates/together", Scope.WRITE, MergedClusterOut)
-def put_in_one_cluster(request: HttpRequest, slug: str, body: MergeClustersIn) -> MergedClusterOut:
+def put_in_one_cluster(request: AuthenticatedRequest, slug: str, body: MergeClustersIn) -> MergedClusterOut:
     """Give queries that are alike one cluster, so that no split parts them. Their older clusters come with them."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     is_number = body.group.isascii() and body.group.isdecimal()
     if not is_number or int(body.group) > MAX_GROUP:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from django.db import transaction
 
@@ -61,7 +60,7 @@ def count_pairing_options(evaluation: Evaluation, ways: Mapping[str, str]) -> Pa
 
 
 def start_pairing(evaluation: Evaluation, way: str, *, confirmed: bool, user: User | None) -> Import:
-    """Create the import that makes these pairs; `continue_storing` then makes them. Raises InputRefused."""
+    """Create the import that makes these pairs; the caller makes them with `continue_storing`. Raises InputRefused."""
     refuse_archived_evaluation(evaluation)
     pairing = parse_pairing(way)
     if pairing.way == PAIR_BASELINE and not evaluation.candidates.filter(name=pairing.baseline).exists():
@@ -103,6 +102,6 @@ def start_pairing(evaluation: Evaluation, way: str, *, confirmed: bool, user: Us
     return importing
 
 
-def summarize_pair_count(counted: PairCount, way: Pairing) -> dict[str, Any]:
+def summarize_pair_count(counted: PairCount, way: Pairing) -> dict[str, object]:
     name = "comparisons" if counted.is_whole else "comparisons_at_least"
     return {"pair": str(way), name: counted.numbers[str(way)]}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.choices import Stage
 from evaluations.domain.rubrics import AspectSpec
@@ -51,7 +51,7 @@ def write_answers(session: WorkSession, outcomes: Sequence[CallOutcome], now: da
 
 def make_verdict_rows(
     session: WorkSession, outcome: CallOutcome, offered: dict[str, AspectSpec], now: datetime
-) -> Iterator[tuple[Any, ...]]:
+) -> Iterator[tuple[object, ...]]:
     call = outcome.call
     for key, choice in outcome.choices.items():
         if choice not in offered[key].choices:
@@ -61,7 +61,7 @@ def make_verdict_rows(
         yield (now, *about, *what, call.call_id, Stage.FIRST.value, False, "", "", "")
 
 
-def make_packed_vote_rows(session: WorkSession, outcome: CallOutcome) -> list[tuple[Any, ...]]:
+def make_packed_vote_rows(session: WorkSession, outcome: CallOutcome) -> list[tuple[object, ...]]:
     call = outcome.call
     if call.comparison_id is None or not outcome.choices:
         return []
@@ -71,7 +71,7 @@ def make_packed_vote_rows(session: WorkSession, outcome: CallOutcome) -> list[tu
 
 def make_score_rows(
     session: WorkSession, outcome: CallOutcome, offered: dict[str, AspectSpec], now: datetime
-) -> Iterator[tuple[Any, ...]]:
+) -> Iterator[tuple[object, ...]]:
     call = outcome.call
     for key, value in outcome.scores.items():
         if not is_on_aspect_scale(offered[key], value):

@@ -1,9 +1,9 @@
 """The probe that finds, before a judge's first verdict, how its requests must be written."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import ReplyShape, RequestShape
 from evaluations.judges.calls.work_session import WorkSession
 from evaluations.llm.exchange import SHAPES_TO_TRY, SettingRefused, adapt_to_refusal
@@ -20,7 +20,7 @@ class CapabilityProbe:
     trying: ReplyShape = SHAPES_TO_TRY[0]
     sent_as: RequestShape = field(default_factory=RequestShape)
 
-    def start_from_handshake(self, found: Mapping[str, Any]) -> None:
+    def start_from_handshake(self, found: JsonMapping) -> None:
         """Start from the latest handshake of the model; refusals still change the settings."""
         if found and self.is_open:
             self.trying = ReplyShape(found["shape"])

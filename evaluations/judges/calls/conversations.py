@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from django.db.models import QuerySet
 
 from evaluations.domain.choices import ShownOrder
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState
 from evaluations.domain.texts import PairTexts, ResponseTexts
 from evaluations.judges.calls.work_session import AspectAnswer, WorkSession
@@ -101,7 +102,7 @@ class StoredAttempt:
     raw: str
     finish_reason: str
     error: str
-    logprobs: Mapping[str, Any] | None
+    logprobs: JsonMapping | None
 
 
 @dataclass

@@ -5,13 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.db import transaction
 from django.db.models import Max, QuerySet
 from django.db.models.functions import Greatest, Now
 
 from evaluations.audit.events import record_event
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import OPEN_CALL_STATES, AttemptOutcome, AttemptStep, CallState, ReplyShape, RequestShape
 from evaluations.judges.calls.answer_cache import reuse_key_for_shape
 from evaluations.judges.calls.answer_rows import write_answers
@@ -31,7 +32,7 @@ ATTEMPT_COLUMNS: Final = (
     *("latency_ms", "logprobs", "error", "tokens_reasoning", "reasoning", "aspect"),
 )
 # Defaults of an attempt's columns that may not be null.
-EMPTY_ATTEMPT: Final[dict[str, Any]] = {
+EMPTY_ATTEMPT: Final[dict[str, object]] = {
     **dict.fromkeys(ATTEMPT_COLUMNS),
     **dict.fromkeys(("raw", "finish_reason", "model_returned", "error", "reasoning", "aspect"), ""),
     "latency_ms": 0,
@@ -153,7 +154,7 @@ class RunAccounts:
     spent: Counter[int] = field(default_factory=Counter)
     released: Counter[int] = field(default_factory=Counter)
 
-    def add_attempt(self, outcome: CallOutcome, row: LockedCall, now: datetime) -> tuple[Any, ...]:
+    def add_attempt(self, outcome: CallOutcome, row: LockedCall, now: datetime) -> tuple[object, ...]:
         """The row of an Attempt, charged to the run that has the call, or to the run that lost it."""
         call, fields, lost = (
             outcome.call,
@@ -197,7 +198,7 @@ def is_billable(outcome: CallOutcome) -> bool:
     return not outcome.unsent and ((outcome.attempt or {}).get("http_status") or 0) < FIRST_UNBILLED_STATUS
 
 
-def resolved_call_row(session: WorkSession, outcome: CallOutcome, now: datetime) -> tuple[Any, ...]:
+def resolved_call_row(session: WorkSession, outcome: CallOutcome, now: datetime) -> tuple[object, ...]:
     call = outcome.call
     waits = outcome.state == CallState.PENDING
     step = outcome.next_step or call.step if waits else call.step
@@ -258,7 +259,7 @@ def freeze_capabilities(judge: Judge, shape: ReplyShape | None, sent_as: Request
     judge.refresh_from_db(fields=["asked_as", "sent_as"])
 
 
-def capability_event_fields(columns: Mapping[str, Any]) -> dict[str, Any]:
+def capability_event_fields(columns: JsonMapping) -> JsonDict:
     """The fields of the event: only what is unusual."""
     unusual = {name: value for name, value in columns["sent_as"].items() if value}
     return {**({"asked_as": columns["asked_as"]} if columns["asked_as"] else {}), **unusual}

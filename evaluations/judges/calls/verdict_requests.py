@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from django.conf import settings
 
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState, Dialect, ReplyShape, RequestShape
 from evaluations.judge_prompts.prompt_builder import hash_prompt
 from evaluations.judges.calls.capability_probe import CapabilityProbe
@@ -179,14 +179,14 @@ FLAWED_ERROR = "The server could not hold the model to the form of the reply."
 
 
 def outcome_of_cut_prompt(
-    watched: TruncationWatch, call: ClaimedCall, why: str, attempt: dict[str, Any]
+    watched: TruncationWatch, call: ClaimedCall, why: str, attempt: dict[str, object]
 ) -> CallOutcome:
     """A reply to half a prompt never counts, whatever it says."""
     attempt |= {"outcome": AttemptOutcome.TOO_LONG, "error": why}
     return replace(failed_outcome(call, CallState.TOO_LONG, attempt, why), ceiling=watched.rates.ceiling)
 
 
-def attempt_from_answer(answer: Answer, latency_ms: int) -> dict[str, Any]:
+def attempt_from_answer(answer: Answer, latency_ms: int) -> dict[str, object]:
     return {
         "http_status": answer.http_status,
         "raw": answer.text or answer.refusal,
@@ -210,7 +210,7 @@ def usage_columns(usage: Usage) -> dict[str, int | None]:
     }
 
 
-def outcome_of_evaluation(call: ClaimedCall, reply: RawReply, attempt: dict[str, Any]) -> CallOutcome:
+def outcome_of_evaluation(call: ClaimedCall, reply: RawReply, attempt: dict[str, object]) -> CallOutcome:
     """The first of two steps: its text is kept, and the verdict is requested next."""
     if failure := check_evaluation(reply):
         return outcome_of_unparsed_reply(call, failure, attempt)
@@ -219,7 +219,7 @@ def outcome_of_evaluation(call: ClaimedCall, reply: RawReply, attempt: dict[str,
 
 
 def outcome_of_verdict(
-    session: WorkSession, call: ClaimedCall, reply: RawReply, answer: Answer, attempt: dict[str, Any]
+    session: WorkSession, call: ClaimedCall, reply: RawReply, answer: Answer, attempt: JsonDict
 ) -> CallOutcome:
     spec = session.spec_of(call.aspect)
     parsed = parse_reply(
@@ -252,14 +252,17 @@ def outcome_of_verdict(
     )
 
 
-def reply_part_to_keep(one: AspectAnswer, tokens: Mapping[str, Any] | None) -> dict[str, Any]:
+def reply_part_to_keep(one: AspectAnswer, tokens: Mapping[str, object] | None) -> dict[str, object]:
     """What the Attempt keeps until the other aspects are answered."""
     weight = {} if one.weight is None else {WEIGHT_KEY: one.weight}
     return {"logprobs": {**(tokens or {}), **weight} or None, "error": DICTATED_ERROR if one.is_suspect else ""}
 
 
 def outcome_of_aspects(
-    session: WorkSession, call: ClaimedCall, answers: Sequence[AspectAnswer], attempt: Mapping[str, Any] | None = None
+    session: WorkSession,
+    call: ClaimedCall,
+    answers: Sequence[AspectAnswer],
+    attempt: Mapping[str, object] | None = None,
 ) -> CallOutcome:
     """Ask for the next aspect; after the last one the call is answered, or suspect if one answer is."""
     if len(answers) < len(session.spec.output_order):
@@ -290,7 +293,7 @@ def add_aspect_to_outcome(session: WorkSession, call: ClaimedCall, outcome: Call
 
 
 def outcome_of_unparsed_reply(
-    call: ClaimedCall, failure: UnparsedReply, attempt: dict[str, Any], *, repairing: bool = False
+    call: ClaimedCall, failure: UnparsedReply, attempt: JsonDict, *, repairing: bool = False
 ) -> CallOutcome:
     """A call without a verdict. Unreadable replies are repaired once; empty ones are requested once more."""
     attempt |= {"outcome": failure.state, "error": failure.error}
@@ -303,7 +306,7 @@ def outcome_of_unparsed_reply(
     return CallOutcome(call, failure.state, attempt, error=failure.error)
 
 
-def outcome_of_failed_repair(call: ClaimedCall, attempt: dict[str, Any]) -> CallOutcome:
+def outcome_of_failed_repair(call: ClaimedCall, attempt: dict[str, object]) -> CallOutcome:
     """A failed repair leaves the call unreadable, with its original error."""
     return CallOutcome(call, CallState.UNREADABLE, attempt, error=call.unread)
 
@@ -324,7 +327,7 @@ def outcome_from_error(requester: CallRequester, call: ClaimedCall, error: LLMEr
 
 
 def outcome_of_refused_shape(
-    requester: CallRequester, call: ClaimedCall, error: FormatRefused, attempt: dict[str, Any]
+    requester: CallRequester, call: ClaimedCall, error: FormatRefused, attempt: JsonDict
 ) -> CallOutcome:
     """Try the next shape while the probe is open; otherwise stop the run."""
     if not requester.probe.may_change_shape:
@@ -339,7 +342,7 @@ def final_refusal_message(session: WorkSession, error: FormatRefused) -> str:
     return f"{error} It took this judge's requests before: make a new judge, which finds out anew what it takes."
 
 
-def outcome_of_fault(session: WorkSession, call: ClaimedCall, error: Retry, attempt: dict[str, Any]) -> CallOutcome:
+def outcome_of_fault(session: WorkSession, call: ClaimedCall, error: Retry, attempt: JsonDict) -> CallOutcome:
     """Ask again later, or give up: on the call, or on the run if the server is unreachable."""
     if (
         isinstance(error, RequestTimedOut)
@@ -366,7 +369,7 @@ def outcome_of_fault(session: WorkSession, call: ClaimedCall, error: Retry, atte
 
 
 def outcome_of_timeout(
-    session: WorkSession, call: ClaimedCall, seconds: float, error: RequestTimedOut, attempt: dict[str, Any]
+    session: WorkSession, call: ClaimedCall, seconds: float, error: RequestTimedOut, attempt: dict[str, object]
 ) -> CallOutcome:
     """Give a slow server time to finish what it may still be working on; give up after few tries."""
     tried = call.timed_out + 1
@@ -385,13 +388,13 @@ def outcome_of_timeout(
     return failed_outcome(call, CallState.FAILED, attempt | {"outcome": AttemptOutcome.FAILED}, sentence)
 
 
-def failed_outcome(call: ClaimedCall, state: CallState, attempt: dict[str, Any], error: str) -> CallOutcome:
+def failed_outcome(call: ClaimedCall, state: CallState, attempt: JsonDict, error: str) -> CallOutcome:
     if call.step == AttemptStep.REPAIR:
         return outcome_of_failed_repair(call, attempt)
     return CallOutcome(call, state, attempt, error=error)
 
 
-def stopped_outcome(call: ClaimedCall, attempt: dict[str, Any], reason: str, *, unsent: bool = False) -> CallOutcome:
+def stopped_outcome(call: ClaimedCall, attempt: JsonDict, reason: str, *, unsent: bool = False) -> CallOutcome:
     """The call stays pending for a run that can continue."""
     attempt = attempt | {"outcome": AttemptOutcome.STOPPED}
     return CallOutcome(call, CallState.PENDING, attempt, stop_reason=reason, unsent=unsent)

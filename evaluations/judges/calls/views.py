@@ -1,11 +1,11 @@
 """The pages of calls."""
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Final
 
 from django.contrib import messages
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -13,37 +13,38 @@ from django.views.decorators.http import require_POST, require_safe
 from evaluations.access import Action
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import ACTIVE_RUN_STATES, FAILURE_STATES
-from evaluations.judges.calls.selectors import CALL_FILTERS, comparisons_of_call
-from evaluations.judges.calls.services import confirm_suspect_call, record_call_seen
+from evaluations.judges.calls.selectors import CALL_FILTERS
+from evaluations.judges.calls.services import confirm_suspect_call
 from evaluations.judges.guards import get_call_or_404, get_run_or_404
 from evaluations.judges.runs.selection import RETRYABLE_STATES
 from evaluations.judges.runs.selectors import call_bills, count_calls_by_state
 from evaluations.models.runs import Attempt, Call, Run
-from evaluations.models.users import User
 from evaluations.models.verdicts import Score, Verdict
+from evaluations.visibility import reveal_call
 from evaluations.web.pagination import paginate
+from evaluations.web.requests import AuthenticatedRequest
 
 
 @never_cache
 @require_safe
-def call(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def call(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     return render_call(request, get_call_or_404(request, slug, pk, Action.SEE_ALL))
 
 
 @never_cache
 @require_POST
-def call_confirm(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def call_confirm(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     row = get_call_or_404(request, slug, pk, Action.MANAGE)
     try:
-        confirm_suspect_call(row, user=cast(User, request.user))
+        confirm_suspect_call(row, user=request.user)
     except InputRefused as refused:
         return render_call(request, row, refused=str(refused), status=422)
     messages.success(request, "Confirmed. The verdict counts now.")
     return redirect("call", slug, pk)
 
 
-def render_call(request: HttpRequest, row: Call, *, refused: str = "", status: int = 200) -> HttpResponse:
-    record_call_seen(row, user=cast(User, request.user))
+def render_call(request: AuthenticatedRequest, row: Call, *, refused: str = "", status: int = 200) -> HttpResponse:
+    reveal_call(request.user, row)
     context = {
         "page": "runs",
         "evaluation": row.judge.evaluation,
@@ -67,7 +68,7 @@ LISTED_CALL_COLUMNS: Final = (
 
 @never_cache
 @require_safe
-def run_calls(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run_calls(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Replies speak of choices: for those alone who may see verdicts before reviewing."""
     row = get_run_or_404(request, slug, pk, Action.SEE_ALL)
     kind = request.GET.get("state", "")
@@ -84,7 +85,7 @@ def run_calls(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "run_calls/run_calls.html", context | calls_context(request, row, kind))
 
 
-def calls_context(request: HttpRequest, run: Run, kind: str) -> dict[str, Any]:
+def calls_context(request: AuthenticatedRequest, run: Run, kind: str) -> dict[str, object]:
     found = Call.all_rows.filter(CALL_FILTERS.get(kind, Q()), run=run)
     related = ("comparison__query", "response__query", "response__candidate")
     page = paginate(request, found.select_related(*related).only(*LISTED_CALL_COLUMNS))

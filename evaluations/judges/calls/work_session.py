@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 from django.db.models import Max
 
 from evaluations.domain.choices import Choice, ShownOrder
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import AttemptStep, CallState, ReplyShape, RequestShape, RunChannel, RunState
 from evaluations.domain.rubrics import RubricSpec
 from evaluations.domain.texts import Message, PairTexts, ResponseTexts
@@ -50,7 +51,7 @@ class WorkSession:
     keeps_limit: bool = True
     replies_within: int = 0
     reasons: bool = False
-    schemas: dict[tuple[bool, str], dict[str, Any]] = field(default_factory=dict)
+    schemas: dict[tuple[bool, str], JsonDict] = field(default_factory=dict)
     # Rubrics and system texts of requests by aspect; by "" if a request asks about all of them.
     specs: dict[str, RubricSpec] = field(default_factory=dict)
     systems: dict[str, str] = field(default_factory=dict)
@@ -87,14 +88,14 @@ class WorkSession:
         """Whether the reply shape or the request settings still have to be found."""
         return self.shape is None or (self.judge.sent_as is None and not self.judge.asked_as)
 
-    def schema(self, *, alone: bool, aspect: str = "") -> dict[str, Any]:
+    def schema(self, *, alone: bool, aspect: str = "") -> JsonDict:
         """The strict schema of a reply, built once; ``alone``: of the second of two steps."""
         if (alone, aspect) not in self.schemas:
             spec = self.spec_of(aspect)
             self.schemas[alone, aspect] = build_score_schema(spec) if alone else build_reply_schema(spec)
         return self.schemas[alone, aspect]
 
-    def largest_schema(self, aspect: str = "") -> dict[str, Any] | None:
+    def largest_schema(self, aspect: str = "") -> JsonDict | None:
         """The longest schema that may be sent with the messages; None if none is sent."""
         in_words = self.shape in (ReplyShape.TEXT, ReplyShape.JSON_OBJECT)
         return None if in_words else self.schema(alone=False, aspect=aspect)
@@ -126,7 +127,7 @@ class WorkSession:
 
     def form(
         self, step: AttemptStep, earlier_replies: Sequence[str], shape: ReplyShape, aspect: str = ""
-    ) -> dict[str, Any] | str:
+    ) -> JsonDict | str:
         """The schema that is requested along with the messages, or the name of the shape that replaces it."""
         alone = asks_verdict_alone(step, earlier_replies)
         if self.two_steps and not alone:
@@ -193,7 +194,7 @@ class CallOutcome:
 
     call: ClaimedCall
     state: CallState
-    attempt: Mapping[str, Any] | None = None
+    attempt: JsonMapping | None = None
     error: str = ""
     choices: Mapping[str, Choice] = field(default_factory=dict)
     scores: Mapping[str, float] = field(default_factory=dict)
@@ -236,7 +237,7 @@ def make_work_session(run: Run, retry_policy: RetryPolicy) -> WorkSession:
     )
 
 
-def observe_budget_limits(run: Run) -> dict[str, Any]:
+def observe_budget_limits(run: Run) -> JsonDict:
     """What a budget must account for: the most expensive request so far, and whether the token limit holds."""
     attempts = Attempt.objects.filter(run=run)
     limit = run.judge.max_tokens

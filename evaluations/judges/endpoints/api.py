@@ -4,17 +4,16 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
 from evaluations.access import require_site_administrator
-from evaluations.api.authentication import token_user
 from evaluations.api.form_validation import clean_form, dump_sent_fields
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_row
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.roles import Scope
 from evaluations.judges.endpoints.forms import ChangedEndpointForm, EndpointForm, PriceForm
 from evaluations.judges.endpoints.schemas import (
@@ -42,15 +41,15 @@ from evaluations.judges.endpoints.services import (
 )
 from evaluations.judges.guards import get_endpoint_or_404
 from evaluations.models.judges import Endpoint, Handshake, LocalServer, Price
-from evaluations.tasks import check_endpoint, send_task
+from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["endpoints"])
 PRICE_STEP = Decimal("0.000000001")
 
 
 @operations.get_one("/endpoints", Scope.ADMIN, EndpointPage)
-def list_endpoints(request: HttpRequest, paging: Query[PageQuery]) -> EndpointPage:
-    require_site_administrator(token_user(request))
+def list_endpoints(request: AuthenticatedRequest, paging: Query[PageQuery]) -> EndpointPage:
+    require_site_administrator(request.user)
     rows, more = paginate_by_cursor(paging, Endpoint.objects.annotate(judge_count=Count("judges")))
     found = [
         FoundServerOut(id=one.pk, base_url=one.base_url, kind=one.kind, models=list(one.model_names))
@@ -60,62 +59,62 @@ def list_endpoints(request: HttpRequest, paging: Query[PageQuery]) -> EndpointPa
 
 
 @operations.make("/endpoints", Scope.ADMIN, EndpointDetailOut)
-def add_endpoint(request: HttpRequest, body: EndpointIn) -> EndpointDetailOut:
+def add_endpoint(request: AuthenticatedRequest, body: EndpointIn) -> EndpointDetailOut:
     """Keys never come in here: only the name of the environment variable that holds one, where the worker runs."""
-    user = token_user(request)
+    user = request.user
     require_site_administrator(user)
     return serialize_endpoint_detail(create_endpoint(**clean_form(EndpointForm(dump_sent_fields(body))), user=user))
 
 
 @operations.make("/endpoints/found/{int:pk}", Scope.ADMIN, EndpointDetailOut)
-def add_found_endpoint(request: HttpRequest, pk: int, body: EmptyIn | None = None) -> EndpointDetailOut:
+def add_found_endpoint(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> EndpointDetailOut:
     """Make an endpoint of a local server that a worker found."""
-    user = token_user(request)
+    user = request.user
     require_site_administrator(user)
     return serialize_endpoint_detail(add_found_server(get_object_or_404(LocalServer, pk=pk), user=user))
 
 
 @operations.get_one("/endpoints/{int:pk}", Scope.ADMIN, EndpointDetailOut)
-def get_endpoint(request: HttpRequest, pk: int) -> EndpointDetailOut:
+def get_endpoint(request: AuthenticatedRequest, pk: int) -> EndpointDetailOut:
     return serialize_endpoint_detail(get_endpoint_or_404(request, pk))
 
 
 @operations.change("/endpoints/{int:pk}", Scope.ADMIN, EndpointDetailOut)
-def change_one_endpoint(request: HttpRequest, pk: int, body: EndpointPatch) -> EndpointDetailOut:
+def change_one_endpoint(request: AuthenticatedRequest, pk: int, body: EndpointPatch) -> EndpointDetailOut:
     """Where judges are asked already, address and key name stand fast."""
     row = get_endpoint_or_404(request, pk)
     stands = {name: getattr(row, name) for name in EndpointForm.base_fields}
     # A disabled form field would ignore another value silently; the service refuses it with a message.
     form = ChangedEndpointForm(stands | dump_sent_fields(body), endpoint=row, is_used=False)  # type: ignore[arg-type]
-    change_endpoint(row, **clean_form(form), user=token_user(request))
+    change_endpoint(row, **clean_form(form), user=request.user)
     return serialize_endpoint_detail(get_endpoint_or_404(request, pk))
 
 
 @operations.set("/endpoints/{int:pk}/price", Scope.ADMIN, EndpointDetailOut)
-def set_model_price(request: HttpRequest, pk: int, body: PriceIn) -> EndpointDetailOut:
+def set_model_price(request: AuthenticatedRequest, pk: int, body: PriceIn) -> EndpointDetailOut:
     """What a model costs there, in USD for a million tokens. It counts for requests from now on."""
     row = get_endpoint_or_404(request, pk)
-    given: dict[str, Any] = {
+    given: JsonDict = {
         name: Decimal(str(value)).quantize(PRICE_STEP) if isinstance(value, float) else value
         for name, value in body.model_dump(exclude_none=True).items()
     }
-    set_price(row, **clean_form(PriceForm(given)), user=token_user(request))
+    set_price(row, **clean_form(PriceForm(given)), user=request.user)
     return serialize_endpoint_detail(row)
 
 
 @operations.do("/endpoints/{int:pk}/price/list", Scope.ADMIN, EndpointDetailOut)
-def use_model_list_price(request: HttpRequest, pk: int, body: ListPriceIn) -> EndpointDetailOut:
+def use_model_list_price(request: AuthenticatedRequest, pk: int, body: ListPriceIn) -> EndpointDetailOut:
     """Set the provider's list price for a model, in place of the price that it has. It counts from now on."""
     row = get_endpoint_or_404(request, pk)
-    use_list_price(row, model=body.model, user=token_user(request))
+    use_list_price(row, model=body.model, user=request.user)
     return serialize_endpoint_detail(row)
 
 
 @operations.do("/endpoints/{int:pk}/check", Scope.ADMIN, EndpointDetailOut)
-def test_endpoint(request: HttpRequest, pk: int, body: EndpointTestIn) -> EndpointDetailOut:
+def test_endpoint(request: AuthenticatedRequest, pk: int, body: EndpointTestIn) -> EndpointDetailOut:
     """Have a worker test the endpoint with one tiny request; the result stands among `tests` once it has answered."""
     row = get_endpoint_or_404(request, pk)
-    send_task(check_endpoint, begin_handshake(row, body.model).pk)
+    begin_handshake(row, body.model)
     return serialize_endpoint_detail(row)
 
 

@@ -146,7 +146,7 @@ class PriceForm(forms.Form):
     )
 
 
-def price_initial_values(price: Price) -> dict[str, Any]:
+def price_initial_values(price: Price) -> dict[str, object]:
     return {
         "model": price.model,
         "tokens_in": format_exact_usd(price.tokens_in),

@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from django.db import transaction
@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import DIALECT_NAMES, Dialect, ReplyShape, RequestShape
 from evaluations.domain.texts import Message
 from evaluations.judges.endpoints.selectors import server_for_endpoint, usual_model
@@ -96,7 +97,7 @@ class HandshakeResult:
     def problem(self) -> HandshakeFinding | None:
         return next((one for one in self.findings if one.health == HEALTH_PROBLEM), None)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonDict:
         return {**asdict(self), "sent_as": self.sent_as.as_json() if self.sent_as else None}
 
 
@@ -173,7 +174,7 @@ def with_failed_request(result: HandshakeResult, error: LLMError | None) -> Hand
     return replace(result, findings=(*result.findings, failed))
 
 
-def find_limit_name(body: Mapping[str, Any]) -> str:
+def find_limit_name(body: Mapping[str, object]) -> str:
     """The name of the token limit in a request body, or in an object inside it."""
     for name, value in body.items():
         if value == HANDSHAKE_MAX_TOKENS and not isinstance(value, bool):

@@ -5,7 +5,7 @@ An unknown price makes an unknown cost: None, never 0.
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.judges import RequestShape
 from evaluations.domain.texts import Messages
@@ -109,7 +109,7 @@ def max_reply_tokens(judge: Judge, price: Price | None) -> int | None:
 def max_request_cost(
     price: Price | None,
     messages: Messages,
-    schema: Mapping[str, Any] | None,
+    schema: Mapping[str, object] | None,
     most_tokens_out: int | None,
     *,
     batched: bool = False,
@@ -130,7 +130,7 @@ def max_request_cost(
     return divide_rounding_up(whole * percent, TOKENS_PER_PRICE * FULL_PERCENT**3)
 
 
-def max_prompt_tokens(messages: Messages, schema: Mapping[str, Any] | None) -> int:
+def max_prompt_tokens(messages: Messages, schema: Mapping[str, object] | None) -> int:
     texts = sum(len(message["content"].encode()) + MESSAGE_OVERHEAD_BOUND for message in messages)
     return texts + (len(json.dumps(schema, ensure_ascii=False).encode()) if schema else 0)
 

@@ -1,11 +1,12 @@
 """What the API accepts for endpoints, prices, tests."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from ninja import Field, Schema
 
 from evaluations.api.schemas import StrictIn
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import Dialect
 from evaluations.judges.runs.schemas import UsdAmount
 
@@ -32,9 +33,9 @@ class EndpointOut(Schema):
     tokens_per_minute: int | None
     dialect: str = Field(description="chosen by the base URL where empty")
     timeout_seconds: int | None
-    extra_headers: dict[str, Any]
-    extra_query: dict[str, Any]
-    extra_body: dict[str, Any]
+    extra_headers: JsonDict
+    extra_query: JsonDict
+    extra_body: JsonDict
     judges: int
 
 
@@ -95,7 +96,7 @@ class EndpointIn(StrictIn):
     timeout_seconds: PositiveLimit | None = None
     extra_headers: ExtraLines = {}
     extra_query: ExtraLines = {}
-    extra_body: dict[str, Any] = {}
+    extra_body: JsonDict = {}
 
 
 class EndpointPatch(StrictIn):
@@ -111,7 +112,7 @@ class EndpointPatch(StrictIn):
     timeout_seconds: PositiveLimit | None = None
     extra_headers: ExtraLines | None = None
     extra_query: ExtraLines | None = None
-    extra_body: dict[str, Any] | None = None
+    extra_body: JsonDict | None = None
 
 
 class PriceIn(StrictIn):

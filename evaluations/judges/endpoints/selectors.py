@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -106,7 +106,7 @@ def summarise_handshakes(endpoint: Endpoint) -> EndpointHandshakes:
     return EndpointHandshakes([one for one in rows if one not in waiting], bool(waiting), late)
 
 
-def latest_handshake_result(endpoint: Endpoint | None, model: str) -> Mapping[str, Any]:
+def latest_handshake_result(endpoint: Endpoint | None, model: str) -> Mapping[str, object]:
     """The result of the latest handshake of this model; empty if there was none, or it failed."""
     row = Handshake.objects.filter(endpoint=endpoint, model=model).first() if endpoint else None
     return row.result if row and row.result.get("sent_as") else {}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import partial
-from typing import Any, Final, Required, TypedDict, Unpack
+from typing import Final, Required, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from django.db import transaction
@@ -15,6 +15,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import ACTIVE_RUN_STATES, Dialect, RunState
 from evaluations.domain.money import format_exact_usd, parse_budget_usd
 from evaluations.domain.texts import replace_unstorable
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.judges.endpoints.prices import MAX_OUTPUT_TOKENS, PRICE_COLUMNS, max_reply_tokens, unsaved_list_price
 from evaluations.judges.endpoints.selectors import is_endpoint_used
 from evaluations.llm.request_extras import ExtrasInput, check_extra_body, check_extra_headers, check_extra_query
@@ -175,6 +176,7 @@ def begin_handshake(endpoint: Endpoint, model: str) -> Handshake:
     row, _ = Handshake.objects.update_or_create(
         endpoint=endpoint, model=model, defaults={"checked_at": now, "result": waiting}
     )
+    nudge(WorkerTask.CHECK_ENDPOINT, row.pk)
     return row
 
 

@@ -1,10 +1,10 @@
 """The pages of LLM endpoints, for site administrators."""
 
-from typing import Any, Final, cast
+from typing import Final
 
 from django.contrib import messages
 from django.db.models import Count
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -33,13 +33,13 @@ from evaluations.judges.runs.selectors import list_open_runs_of_site
 from evaluations.judges.runs.services import cancel_run
 from evaluations.models.judges import Endpoint, LocalServer
 from evaluations.models.users import User
-from evaluations.tasks import check_endpoint, send_task
 from evaluations.web.forms import submit_form
 from evaluations.web.pagination import paginate
+from evaluations.web.requests import AuthenticatedRequest
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
+def endpoint(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     """The page; a POST changes the endpoint. ``?model=…`` fills in the price form for that model."""
     row = get_endpoint_or_404(request, pk)
     sent = request.POST if request.method == "POST" else None
@@ -57,9 +57,9 @@ def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def endpoint_price(request: HttpRequest, pk: int) -> HttpResponse:
+def endpoint_price(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     row = get_endpoint_or_404(request, pk)
-    user = cast(User, request.user)
+    user = request.user
     if "list_price" in request.POST:
         return apply_list_price(request, row, user)
     form = PriceForm(request.POST)
@@ -70,7 +70,7 @@ def endpoint_price(request: HttpRequest, pk: int) -> HttpResponse:
     return render_endpoint(request, row, unchanged, form, status=422)
 
 
-def apply_list_price(request: HttpRequest, row: Endpoint, user: User) -> HttpResponse:
+def apply_list_price(request: AuthenticatedRequest, row: Endpoint, user: User) -> HttpResponse:
     """Set the provider's list price for the model that the button names."""
     try:
         price = use_list_price(row, model=request.POST["list_price"], user=user)
@@ -81,9 +81,9 @@ def apply_list_price(request: HttpRequest, row: Endpoint, user: User) -> HttpRes
 
 
 def render_endpoint(
-    request: HttpRequest, row: Endpoint, form: ChangedEndpointForm, price: PriceForm, status: int = 200
+    request: AuthenticatedRequest, row: Endpoint, form: ChangedEndpointForm, price: PriceForm, status: int = 200
 ) -> HttpResponse:
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "page": "endpoints",
         "endpoint": row,
         "form": form,
@@ -97,33 +97,31 @@ def render_endpoint(
     return render(request, "endpoint/endpoint.html", context, status=status)
 
 
-def handshake_context(row: Endpoint) -> dict[str, Any]:
+def handshake_context(row: Endpoint) -> dict[str, object]:
     summary = summarise_handshakes(row)
     return {"handshakes": summary.done, "is_testing": summary.is_testing, "is_late": summary.is_late}
 
 
 @require_POST
-def endpoint_check(request: HttpRequest, pk: int) -> HttpResponse:
+def endpoint_check(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     row = get_endpoint_or_404(request, pk)
     try:
-        waiting = begin_handshake(row, request.POST.get("model", ""))
+        begin_handshake(row, request.POST.get("model", ""))
     except InputRefused as refused:
         messages.error(request, str(refused))
-    else:
-        send_task(check_endpoint, waiting.pk)
     return redirect("endpoint", pk)
 
 
 @never_cache
 @require_safe
-def endpoint_handshakes(request: HttpRequest, pk: int) -> HttpResponse:
+def endpoint_handshakes(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     row = get_endpoint_or_404(request, pk)
     return render(request, "endpoint/_handshake.html", {"endpoint": row} | handshake_context(row))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def endpoint_new(request: HttpRequest) -> HttpResponse:
-    user = cast(User, request.user)
+def endpoint_new(request: AuthenticatedRequest) -> HttpResponse:
+    user = request.user
     require_site_administrator(user)
     form = EndpointForm(request.POST if request.method == "POST" else None)
     if form.is_valid() and (endpoint := submit_form(form, create_endpoint, **form.cleaned_data, user=user)):
@@ -137,8 +135,8 @@ MAX_RUNS_SHOWN: Final = 50
 
 
 @require_safe
-def endpoints(request: HttpRequest) -> HttpResponse:
-    require_site_administrator(cast(User, request.user))
+def endpoints(request: AuthenticatedRequest) -> HttpResponse:
+    require_site_administrator(request.user)
     counted = Endpoint.objects.annotate(
         judge_count=Count("judges", distinct=True), price_count=Count("prices", distinct=True)
     )
@@ -153,9 +151,9 @@ def endpoints(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-def endpoints_run_cancel(request: HttpRequest, pk: int) -> HttpResponse:
+def endpoints_run_cancel(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     """Cancel any run of the site: a run that occupies the workers concerns more than its evaluation."""
-    user = cast(User, request.user)
+    user = request.user
     require_site_administrator(user)
     run = get_object_or_404(list_open_runs_of_site(), pk=pk)
     try:
@@ -168,9 +166,9 @@ def endpoints_run_cancel(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def endpoint_found(request: HttpRequest, pk: int) -> HttpResponse:
+def endpoint_found(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     """Add an endpoint for a local server that a worker found."""
-    user = cast(User, request.user)
+    user = request.user
     require_site_administrator(user)
     endpoint = add_found_server(get_object_or_404(LocalServer, pk=pk), user=user)
     messages.success(request, f"Endpoint “{endpoint.name}” added. Test it before judges use it.")

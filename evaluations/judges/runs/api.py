@@ -2,15 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any
 
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
 from evaluations.access import Action, require_evaluation, require_site_administrator
-from evaluations.api.authentication import token_user
-from evaluations.api.form_validation import clean_form
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.problems import FieldError, Problem
@@ -21,7 +17,7 @@ from evaluations.judges.calls.reply_reparse import begin_reparse
 from evaluations.judges.guards import get_run_or_404
 from evaluations.judges.runs import services as runs_services
 from evaluations.judges.runs.estimates import estimate_run
-from evaluations.judges.runs.forms import RetryForm, RunForm, runnable_judges
+from evaluations.judges.runs.forms import runnable_judges
 from evaluations.judges.runs.schemas import (
     OpenRunOut,
     OpenRunPage,
@@ -35,6 +31,7 @@ from evaluations.judges.runs.schemas import (
     RunPage,
     RunRetryIn,
 )
+from evaluations.judges.runs.selection import RunOptions
 from evaluations.judges.runs.selectors import list_open_runs_of_site
 from evaluations.judges.runs.serializers import (
     serialize_estimate,
@@ -46,47 +43,47 @@ from evaluations.judges.runs.services import change_budget, start_panel, start_r
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Run
-from evaluations.tasks import send_task, work_run
+from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["runs"])
 
 
 @operations.get_one("/evaluations/{slug:slug}/runs", Scope.READ, RunPage)
-def list_runs(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> RunPage:
+def list_runs(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> RunPage:
     """Newest first."""
-    evaluation = require_evaluation(token_user(request), slug)
+    evaluation = require_evaluation(request.user, slug)
     found = Run.objects.filter(evaluation=evaluation).select_related("judge", "user")
     rows, more = paginate_by_cursor(paging, found, newest_first=True)
     return RunPage(items=[serialize_run(row) for row in rows], next=more)
 
 
 @operations.do("/evaluations/{slug:slug}/runs/estimate", Scope.READ, RunEstimateList)
-def estimate_runs(request: HttpRequest, slug: str, body: RunIn) -> RunEstimateList:
+def estimate_runs(request: AuthenticatedRequest, slug: str, body: RunIn) -> RunEstimateList:
     """What such runs would take: calls, tokens, money and time. Nothing is started."""
-    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     options = run_options(body)
-    del options["budget"]
     judges = get_run_judges(evaluation, body.judges)
     return RunEstimateList(items=[serialize_estimate(judge, estimate_run(judge, **options)) for judge in judges])
 
 
 @operations.make("/evaluations/{slug:slug}/runs", Scope.WRITE, RunList)
-def start_runs(request: HttpRequest, slug: str, body: RunIn) -> RunList:
+def start_runs(request: AuthenticatedRequest, slug: str, body: RunIn) -> RunList:
     """Send judges through the comparisons, in the background. Runs that are started together are a panel."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    given = body.model_dump(mode="json", exclude_none=True)
-    form = RunForm({**given, "judge": given["judges"], "budget": exact_decimal(body.budget_usd)}, evaluation=evaluation)
-    clean_form(form)
-    runs = start_panel(list(form.cleaned_data["judge"]), user=user, **form.options())
-    for run in runs:
-        send_task(work_run, run.pk)
+    runs = start_panel(get_run_judges(evaluation, body.judges), user=user, **run_options(body))
     return RunList(items=[serialize_run(run) for run in runs])
 
 
-def run_options(body: RunIn) -> dict[str, Any]:
-    given = body.model_dump(exclude={"judges", "budget_usd"})
-    return {**given, "budget": parse_api_budget(body.budget_usd)}
+def run_options(body: RunIn) -> RunOptions:
+    return RunOptions(
+        orders=body.orders,
+        samples=body.samples,
+        limit=body.limit,
+        ask_failures_again=body.ask_failures_again,
+        budget=parse_api_budget(body.budget_usd),
+        channel=body.channel,
+    )
 
 
 def exact_decimal(given: float | None) -> str:
@@ -106,75 +103,70 @@ def get_run_judges(evaluation: Evaluation, ids: Sequence[int]) -> list[Judge]:
 
 
 @operations.get_one("/evaluations/{slug:slug}/runs/{int:pk}", Scope.READ, RunDetailOut)
-def get_run(request: HttpRequest, slug: str, pk: int) -> RunDetailOut:
+def get_run(request: AuthenticatedRequest, slug: str, pk: int) -> RunDetailOut:
     """How far it is, what failed, and what it cost so far."""
     return serialize_run_detail(get_run_or_404(request, slug, pk))
 
 
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/pause", Scope.WRITE, RunDetailOut)
-def pause_run(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> RunDetailOut:
-    return change_api_run(request, slug, pk, lambda run: runs_services.pause_run(run, user=token_user(request)))
+def pause_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> RunDetailOut:
+    return change_api_run(request, slug, pk, lambda run: runs_services.pause_run(run, user=request.user))
 
 
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/resume", Scope.WRITE, RunDetailOut)
-def resume_run(request: HttpRequest, slug: str, pk: int, body: RunBudgetIn | None = None) -> RunDetailOut:
+def resume_run(request: AuthenticatedRequest, slug: str, pk: int, body: RunBudgetIn | None = None) -> RunDetailOut:
     """Let it go on, with another budget where one is given."""
 
     def go_on(run: Run) -> None:
-        runs_services.resume_run(
-            run, user=token_user(request), budget=parse_api_budget(body.budget_usd) if body else None
-        )
-        send_task(work_run, run.pk)
+        runs_services.resume_run(run, user=request.user, budget=parse_api_budget(body.budget_usd) if body else None)
 
     return change_api_run(request, slug, pk, go_on)
 
 
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/cancel", Scope.WRITE, RunDetailOut)
-def cancel_run(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> RunDetailOut:
-    return change_api_run(request, slug, pk, lambda run: runs_services.cancel_run(run, user=token_user(request)))
+def cancel_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> RunDetailOut:
+    return change_api_run(request, slug, pk, lambda run: runs_services.cancel_run(run, user=request.user))
 
 
 @operations.get_one("/runs", Scope.ADMIN, OpenRunPage)
-def list_open_runs(request: HttpRequest, paging: Query[PageQuery]) -> OpenRunPage:
+def list_open_runs(request: AuthenticatedRequest, paging: Query[PageQuery]) -> OpenRunPage:
     """The runs of all evaluations that are not over, for site administrators."""
-    require_site_administrator(token_user(request))
+    require_site_administrator(request.user)
     rows, more = paginate_by_cursor(paging, list_open_runs_of_site())
     return OpenRunPage(items=[serialize_open_run(row) for row in rows], next=more)
 
 
 @operations.do("/runs/{int:pk}/cancel", Scope.ADMIN, OpenRunOut)
-def cancel_any_run(request: HttpRequest, pk: int, body: EmptyIn | None = None) -> OpenRunOut:
+def cancel_any_run(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> OpenRunOut:
     """Cancel a run of any evaluation, for site administrators. Answers that are in flight are still stored."""
-    require_site_administrator(token_user(request))
+    require_site_administrator(request.user)
     row = get_object_or_404(list_open_runs_of_site(), pk=pk)
-    runs_services.cancel_run(row, user=token_user(request))
+    runs_services.cancel_run(row, user=request.user)
     return serialize_open_run(row)
 
 
 @operations.set("/evaluations/{slug:slug}/runs/{int:pk}/budget", Scope.WRITE, RunDetailOut)
-def set_budget(request: HttpRequest, slug: str, pk: int, body: RunBudgetIn) -> RunDetailOut:
+def set_budget(request: AuthenticatedRequest, slug: str, pk: int, body: RunBudgetIn) -> RunDetailOut:
     budget = parse_api_budget(body.budget_usd)
-    return change_api_run(request, slug, pk, lambda run: change_budget(run, budget, user=token_user(request)))
+    return change_api_run(request, slug, pk, lambda run: change_budget(run, budget, user=request.user))
 
 
 @operations.make("/evaluations/{slug:slug}/runs/{int:pk}/retry", Scope.WRITE, RunOut)
-def retry_run(request: HttpRequest, slug: str, pk: int, body: RunRetryIn) -> RunOut:
+def retry_run(request: AuthenticatedRequest, slug: str, pk: int, body: RunRetryIn) -> RunOut:
     """A new run of its judge that asks again what ended in these states, in its other runs as well."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE)
-    form = RetryForm({"states": [state.value for state in body.states], "budget": exact_decimal(body.budget_usd)})
-    chosen = clean_form(form)
-    run = start_run(row.judge, user=token_user(request), only_states=chosen["states"], budget=chosen["budget"])
-    send_task(work_run, run.pk)
+    budget = parse_api_budget(body.budget_usd)
+    run = start_run(row.judge, user=request.user, only_states=[str(state) for state in body.states], budget=budget)
     return serialize_run(run)
 
 
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/reread", Scope.WRITE, ReparseOut)
-def reread_run(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ReparseOut:
+def reread_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ReparseOut:
     """Read the stored replies of its judge once more, in the background: no request, no cost."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE)
-    return ReparseOut(calls=begin_reparse(row.judge, user=token_user(request)).calls)
+    return ReparseOut(calls=begin_reparse(row.judge, user=request.user).calls)
 
 
-def change_api_run(request: HttpRequest, slug: str, pk: int, change: Callable[[Run], object]) -> RunDetailOut:
+def change_api_run(request: AuthenticatedRequest, slug: str, pk: int, change: Callable[[Run], object]) -> RunDetailOut:
     change(get_run_or_404(request, slug, pk, Action.MANAGE))
     return serialize_run_detail(get_run_or_404(request, slug, pk))

@@ -189,8 +189,10 @@ class CallEstimate:
     assumptions: tuple[str, ...]
 
 
-def estimate_run(judge: Judge, *, channel: str = RunChannel.LIVE, **options: Unpack[SelectionOptions]) -> RunEstimate:
-    """What a run with these options would take if it started now. No request is sent."""
+def estimate_run(
+    judge: Judge, *, channel: str = RunChannel.LIVE, budget: int | None = None, **options: Unpack[SelectionOptions]
+) -> RunEstimate:
+    """What a run with these options would take if it started now, whatever its budget. No request is sent."""
     wanted = make_selection(judge, **options)
     ahead = count_expected_calls(wanted)
     if judge.kind != JudgeKind.LLM or judge.rubric_version is None:

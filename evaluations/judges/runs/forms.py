@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import JudgeKind, RunChannel, RunOrders
 from evaluations.domain.money import parse_budget_usd
-from evaluations.judges.runs.selection import RETRYABLE_STATES
+from evaluations.judges.runs.selection import RETRYABLE_STATES, RunOptions
 from evaluations.models.comparisons import Slice
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
@@ -33,7 +33,7 @@ class BudgetField(forms.CharField):
         widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
         super().__init__(required=False, label="Budget in USD", widget=widget, **kwargs)
 
-    def clean(self, value: Any) -> int | None:
+    def clean(self, value: object) -> int | None:
         given: str = super().clean(value)
         try:
             return parse_budget_usd(given, "Budget") if given else None
@@ -93,12 +93,18 @@ class RunForm(forms.Form):
         if not judges.filter(kind=JudgeKind.LLM).exists():
             del self.fields["channel"]
 
-    def options(self) -> dict[str, Any]:
-        """The arguments of ``start_run`` besides the judge."""
-        chosen = {name: value for name, value in self.cleaned_data.items() if name not in ("judge", "slice")}
-        if name := self.cleaned_data.get("slice"):
-            chosen["sliced"] = self.slices[name].named
-        return chosen | {"channel": self.cleaned_data.get("channel") or RunChannel.LIVE}
+    def options(self) -> RunOptions:
+        """What was chosen besides the judges."""
+        chosen = self.cleaned_data
+        return RunOptions(
+            orders=chosen["orders"],
+            samples=chosen["samples"],
+            limit=chosen["limit"],
+            ask_failures_again=chosen["ask_failures_again"],
+            sliced=self.slices[chosen["slice"]].named if chosen["slice"] else None,
+            budget=chosen["budget"],
+            channel=chosen.get("channel") or RunChannel.LIVE,
+        )
 
 
 def runnable_judges(evaluation: Evaluation) -> "QuerySet[Judge]":

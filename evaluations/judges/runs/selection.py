@@ -11,6 +11,7 @@ from django.db.models import Count, Q, QuerySet
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import NamedFilter, parse_filter
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import (
     ACTIVE_RUN_STATES,
     FAILURE_STATES,
@@ -46,6 +47,13 @@ class SelectionOptions(TypedDict, total=False):
     sliced: NamedFilter | None
 
 
+class RunOptions(SelectionOptions, total=False):
+    """The options of a run: its selection, its budget in nano-USD and the channel of its requests."""
+
+    budget: int | None
+    channel: str
+
+
 @dataclass(frozen=True)
 class Selection:
     """What a judge will be asked.
@@ -75,10 +83,10 @@ class Selection:
         """Whether it is a test call on one comparison or response."""
         return bool(self.comparison or self.response)
 
-    def filters(self) -> dict[str, Any]:
+    def filters(self) -> JsonDict:
         """What a Run stores of it besides its own columns."""
         chosen = {"only_states": list(self.only_states), "comparison": self.comparison, "response": self.response}
-        kept: dict[str, Any] = {key: value for key, value in chosen.items() if value}
+        kept: JsonDict = {key: value for key, value in chosen.items() if value}
         if self.sliced:
             kept["slice"] = {"name": self.sliced.name, "filter": self.sliced.wanted.as_json()}
         return {"limit": self.limit, "ask_failures_again": self.ask_failures_again, **kept}

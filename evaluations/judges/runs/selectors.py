@@ -1,15 +1,16 @@
 """The progress of a run: calls by state, rate, time left, cost."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.core.cache import cache
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import (
     ACTIVE_RUN_STATES,
     FAILURE_STATES,
@@ -89,7 +90,7 @@ def measure_run_progress(run: Run) -> RunProgress:
     )
 
 
-def cache_costly_count(run: Run, count: Callable[[Run], dict[str, Any]]) -> dict[str, Any]:
+def cache_costly_count(run: Run, count: Callable[[Run], JsonDict]) -> JsonDict:
     """Cache a count over all requests of a large active run, for ten times as long as it took.
 
     The pages of everyone who watches the run ask for it every few seconds.
@@ -97,7 +98,7 @@ def cache_costly_count(run: Run, count: Callable[[Run], dict[str, Any]]) -> dict
     if run.planned < LARGE_RUN_CALLS or run.state not in ACTIVE_RUN_STATES:
         return count(run)
     key = f"{count.__name__}-{run.pk}"
-    counted: dict[str, Any] | None = cache.get(key)
+    counted: JsonDict | None = cache.get(key)
     if counted is None:
         began = time.monotonic()
         counted = count(run)
@@ -105,7 +106,7 @@ def cache_costly_count(run: Run, count: Callable[[Run], dict[str, Any]]) -> dict
     return counted
 
 
-def summarise_requests(run: Run) -> dict[str, Any]:
+def summarise_requests(run: Run) -> dict[str, object]:
     return summarise_spending(run) | count_unusual_answers(run) | {"lately": count_recent_attempts(run)}
 
 
@@ -113,7 +114,7 @@ def summarise_requests(run: Run) -> dict[str, Any]:
 POSSIBLY_BILLED: Final = Q(http_status__isnull=True) | Q(http_status__lt=400)
 
 
-def summarise_spending(run: Run) -> dict[str, Any]:
+def summarise_spending(run: Run) -> dict[str, object]:
     """Tokens and cost from the run's attempts, the only source of money."""
     found = Attempt.objects.filter(run=run).aggregate(
         repeated=Count("pk", filter=Q(outcome=AttemptOutcome.LOST)),
@@ -136,7 +137,7 @@ def count_unusual_answers(run: Run) -> dict[str, int]:
     )
 
 
-def calls_per_minute(run: Run, settled: int, requests: Mapping[str, Any]) -> float | None:
+def calls_per_minute(run: Run, settled: int, requests: JsonMapping) -> float | None:
     """Calls settled in the last minute; of a rule, which makes no attempts, since it started.
 
     A call may take several requests: the last minute's requests settle as many calls as all requests did on average.

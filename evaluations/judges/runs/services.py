@@ -3,7 +3,7 @@
 import secrets
 import uuid
 from collections.abc import Sequence
-from typing import Any, Final, Unpack
+from typing import Final, Unpack
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -16,12 +16,14 @@ from evaluations.domain.judges import ACTIVE_RUN_STATES, OPEN_CALL_STATES, Judge
 from evaluations.domain.money import format_exact_usd
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.judge_prompts.rubric_checks import refuse_unresolved_placeholders
 from evaluations.judges.calls.batch_jobs import look_at_batches_now
 from evaluations.judges.endpoints.services import keep_list_price
 from evaluations.judges.runs.budget import refuse_invalid_budget
 from evaluations.judges.runs.planner import plan_run_calls
 from evaluations.judges.runs.selection import (
+    RunOptions,
     Selection,
     SelectionOptions,
     judge_seed,
@@ -69,12 +71,13 @@ def start_run(
             budget=budget,
             filters=wanted.filters(),
         )
+        nudge(WorkerTask.WORK_RUN, run.pk)
         record_event("started", run, user=user, evaluation=judge.evaluation, after=run_event_fields(run))
         show_judge_to_reviewers(wanted, user)
     return run
 
 
-def start_panel(judges: Sequence[Judge], *, user: User | None, **options: Any) -> list[Run]:
+def start_panel(judges: Sequence[Judge], *, user: User | None, **options: Unpack[RunOptions]) -> list[Run]:
     """One run per judge, marked by one batch; all start, or none.
 
     Options are those of start_run; a budget is each run's own.
@@ -103,7 +106,7 @@ def check_run_options(
     return wanted
 
 
-def run_event_fields(run: Run) -> dict[str, Any]:
+def run_event_fields(run: Run) -> dict[str, object]:
     fields = {"judge": run.judge.name, "orders": str(run.orders), "samples": run.samples, **run.filters}
     if run.budget is not None:
         fields["budget_usd"] = format_exact_usd(run.budget)
@@ -163,6 +166,7 @@ def resume_run(run: Run, *, user: User | None, budget: int | None = None) -> Non
     change_run_state(run, (RunState.PAUSED, RunState.STOPPED), state, "resumed", user)
     # Calls that waited for a server are due now: someone says that it is back.
     waiting.filter(not_before__gt=Now()).update(not_before=None)
+    nudge(WorkerTask.WORK_RUN, run.pk)
 
 
 def cancel_run(run: Run, *, user: User | None) -> None:

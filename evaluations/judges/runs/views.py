@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -29,7 +29,7 @@ from evaluations.judges.calls.reply_reparse import REPARSE, begin_reparse, lates
 from evaluations.judges.guards import get_run_or_404, may_see_calls
 from evaluations.judges.runs.estimates import RunEstimate, ValueRange, estimate_run
 from evaluations.judges.runs.forms import RetryForm, RunForm, runnable_judges
-from evaluations.judges.runs.selection import RETRYABLE_STATES, count_retryable_calls
+from evaluations.judges.runs.selection import RETRYABLE_STATES, RunOptions, count_retryable_calls
 from evaluations.judges.runs.selectors import (
     RunProgress,
     count_calls_of_runs,
@@ -42,23 +42,22 @@ from evaluations.models.comparisons import Comparison, Slice
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Run
-from evaluations.models.users import User
-from evaluations.tasks import send_task, work_run
 from evaluations.web.forms import submit_form
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
+from evaluations.web.requests import AuthenticatedRequest
 
 
 @never_cache
 @require_safe
-def run(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     row = get_run_or_404(request, slug, pk)
     return render(request, "run/run.html", run_context(request, row))
 
 
 @never_cache
 @require_safe
-def run_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """The part of the page that changes; at last with what an ended run shows besides."""
     row = get_run_or_404(request, slug, pk)
     context = run_context(request, row)
@@ -71,43 +70,42 @@ def run_progress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_POST
-def run_pause(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    return change_run(request, slug, pk, lambda row: pause_run(row, user=cast(User, request.user)))
+def run_pause(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    return change_run(request, slug, pk, lambda row: pause_run(row, user=request.user))
 
 
 @require_POST
-def run_resume(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run_resume(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Resume the run, with a new budget if the form has one."""
 
     def resume(row: Run) -> None:
-        resume_run(row, user=cast(User, request.user), budget=posted_budget(request))
-        send_task(work_run, row.pk)
+        resume_run(row, user=request.user, budget=posted_budget(request))
 
     return change_run(request, slug, pk, resume)
 
 
 @require_POST
-def run_budget(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run_budget(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Change the budget; an empty field removes it."""
 
     def change(row: Run) -> None:
-        change_budget(row, posted_budget(request), user=cast(User, request.user))
+        change_budget(row, posted_budget(request), user=request.user)
         messages.success(request, "The budget is changed.")
 
     return change_run(request, slug, pk, change)
 
 
 @require_POST
-def run_cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    return change_run(request, slug, pk, lambda row: cancel_run(row, user=cast(User, request.user)))
+def run_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    return change_run(request, slug, pk, lambda row: cancel_run(row, user=request.user))
 
 
-def posted_budget(request: HttpRequest) -> int | None:
+def posted_budget(request: AuthenticatedRequest) -> int | None:
     given = request.POST.get("budget", "").strip()
     return parse_budget_usd(given, "Budget") if given else None
 
 
-def change_run(request: HttpRequest, slug: str, pk: int, change: Callable[[Run], object]) -> HttpResponse:
+def change_run(request: AuthenticatedRequest, slug: str, pk: int, change: Callable[[Run], object]) -> HttpResponse:
     """Change the run and redirect to its page; if the change is refused, show the page with the reason."""
     try:
         change(get_run_or_404(request, slug, pk, Action.MANAGE))
@@ -120,7 +118,7 @@ def render_refused_run(request: HttpRequest, row: Run, refused: InputRefused) ->
     return render(request, "run/run.html", run_context(request, row) | {"refused": str(refused)}, status=422)
 
 
-def run_context(request: HttpRequest, row: Run) -> dict[str, Any]:
+def run_context(request: AuthenticatedRequest, row: Run) -> dict[str, object]:
     progress = measure_run_progress(row)
     is_active = row.state in ACTIVE_RUN_STATES
     return {
@@ -166,7 +164,7 @@ def exhausted_quota(row: Run) -> Endpoint | None:
     return endpoint if is_waiting and endpoint and endpoint.pause_reason else None
 
 
-def reparse_context(judge: Judge) -> dict[str, Any]:
+def reparse_context(judge: Judge) -> dict[str, object]:
     """How the latest re-reading of this judge's replies stands; nothing before the first."""
     latest = latest_reparse(judge)
     return {"reread": latest, "is_rereading": latest is not None and has_open_job(REPARSE, latest.pk)}
@@ -181,9 +179,9 @@ class JudgeEstimate:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def run_new(request: HttpRequest, slug: str) -> HttpResponse:
+def run_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The form with an estimate; ``?judge=…`` and the other fields fill it in."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     if request.method != "POST":
         return render_run_form(
@@ -197,9 +195,7 @@ def run_new(request: HttpRequest, slug: str) -> HttpResponse:
     return render_run_form(request, evaluation, form, request.POST, status=422)
 
 
-def redirect_to_started_runs(request: HttpRequest, runs: Sequence[Run]) -> HttpResponse:
-    for run in runs:
-        send_task(work_run, run.pk)
+def redirect_to_started_runs(request: AuthenticatedRequest, runs: Sequence[Run]) -> HttpResponse:
     names = ", ".join(f"“{run.judge.name}”" for run in runs)
     messages.success(request, f"{names} {'are on their way' if len(runs) > 1 else 'is on its way'}.")
     slug = runs[0].evaluation.slug
@@ -207,7 +203,7 @@ def redirect_to_started_runs(request: HttpRequest, runs: Sequence[Run]) -> HttpR
 
 
 def render_run_form(
-    request: HttpRequest, evaluation: Evaluation, form: RunForm, given: QueryDict, status: int = 200
+    request: AuthenticatedRequest, evaluation: Evaluation, form: RunForm, given: QueryDict, status: int = 200
 ) -> HttpResponse:
     judges = list(runnable_judges(evaluation))
     chosen = selected_judges(judges, given)
@@ -223,7 +219,7 @@ def render_run_form(
         "estimates": estimates,
         "together": sum_estimates([one.estimate for one in estimates]) if len(chosen) > 1 else None,
     }
-    only_estimate = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
+    only_estimate = request.htmx and request.method == "GET"
     template = "run_new/_estimates.html" if only_estimate else "run_new/run_new.html"
     return render(request, template, context, status=status)
 
@@ -245,16 +241,16 @@ def selected_judges(judges: Sequence[Judge], given: QueryDict) -> list[Judge]:
     return [judge for judge in judges if str(judge.pk) in wanted]
 
 
-def estimate_options(given: QueryDict) -> dict[str, Any]:
+def estimate_options(given: QueryDict) -> RunOptions:
     """The run options in these fields; invalid fields count as their defaults."""
     orders = given.get("orders")
-    return {
-        "orders": orders if orders in set(RunOrders) else RunOrders.BOTH,
-        "samples": parse_positive_number(given.get("samples"), most=100) or 1,
-        "limit": parse_positive_number(given.get("limit"), most=10**9),
-        "ask_failures_again": bool(given.get("ask_failures_again")),
-        "channel": RunChannel.BATCH if given.get("channel") == RunChannel.BATCH else RunChannel.LIVE,
-    }
+    return RunOptions(
+        orders=RunOrders(orders) if orders in set(RunOrders) else RunOrders.BOTH,
+        samples=parse_positive_number(given.get("samples"), most=100) or 1,
+        limit=parse_positive_number(given.get("limit"), most=10**9),
+        ask_failures_again=bool(given.get("ask_failures_again")),
+        channel=RunChannel.BATCH if given.get("channel") == RunChannel.BATCH else RunChannel.LIVE,
+    )
 
 
 def parse_positive_number(given: str | None, *, most: int) -> int | None:
@@ -262,7 +258,7 @@ def parse_positive_number(given: str | None, *, most: int) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and 1 <= int(text[:12]) <= most else None
 
 
-def sum_estimates(estimates: Sequence[RunEstimate]) -> dict[str, Any]:
+def sum_estimates(estimates: Sequence[RunEstimate]) -> dict[str, object]:
     """The sums of a panel. One unknown price makes the total unknown, if it has calls to buy."""
     costs = [one.cost for one in estimates if one.calls]
     known = [cost for cost in costs if cost is not None]
@@ -272,7 +268,7 @@ def sum_estimates(estimates: Sequence[RunEstimate]) -> dict[str, Any]:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def run_reread(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run_reread(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Begin a re-parse; a GET returns its progress, as the polled part of the run's page."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE if request.method == "POST" else Action.SEE_ALL)
     if request.method != "POST":
@@ -280,7 +276,7 @@ def run_reread(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             request, "run/_reread.html", {"evaluation": row.evaluation, "run": row} | reparse_context(row.judge)
         )
     try:
-        calls = begin_reparse(row.judge, user=cast(User, request.user)).calls
+        calls = begin_reparse(row.judge, user=request.user).calls
     except InputRefused as refused:
         return render_refused_run(request, row, refused)
     messages.success(request, f"The stored replies are read again: {calls:,} call{'s' if calls > 1 else ''}.")
@@ -292,7 +288,7 @@ UNPAID_STATES = (CallState.FAILED, CallState.CANCELLED)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def run_retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def run_retry(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Start a new run of the same judge; failed calls of its other runs are asked again as well."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE)
     if request.method != "POST":
@@ -300,16 +296,15 @@ def run_retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     form = RetryForm(request.POST)
     if form.is_valid():
         states, budget = form.cleaned_data["states"], form.cleaned_data["budget"]
-        user = cast(User, request.user)
+        user = request.user
         if run := submit_form(form, start_run, row.judge, user=user, only_states=states, budget=budget):
-            send_task(work_run, run.pk)
             messages.success(request, f"“{row.judge.name}” is asked again.")
             return redirect("run", slug, run.pk)
     return render_retry_form(request, row, form, request.POST, status=422)
 
 
 def render_retry_form(
-    request: HttpRequest, row: Run, form: RetryForm, given: QueryDict, status: int = 200
+    request: AuthenticatedRequest, row: Run, form: RetryForm, given: QueryDict, status: int = 200
 ) -> HttpResponse:
     counts = count_retryable_calls(row.judge)
     chosen = selected_states(counts, given)
@@ -322,7 +317,7 @@ def render_retry_form(
         "states": [(state, count, state in chosen) for state, count in counts.items()],
         "estimate": estimate_run(row.judge, only_states=chosen) if chosen else None,
     }
-    only_estimate = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
+    only_estimate = request.htmx and request.method == "GET"
     template = "run_retry/_estimate.html" if only_estimate else "run_retry/run_retry.html"
     return render(request, template, context, status=status)
 
@@ -334,8 +329,8 @@ def selected_states(counts: dict[str, int], given: QueryDict) -> Sequence[str]:
 
 
 @require_safe
-def runs(request: HttpRequest, slug: str) -> HttpResponse:
-    evaluation = require_evaluation(cast(User, request.user), slug)
+def runs(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug)
     listed = Run.objects.filter(evaluation=evaluation).select_related("judge", "user")
     page = paginate(request, listed, newest_first=True)
     context = {

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
 
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import Dialect
 from evaluations.llm.error_body import ErrorBody
 from evaluations.llm.exchange import Answer, LLMError, Request, Server
@@ -54,8 +54,8 @@ class Adapter:
     """
 
     dialect: Dialect
-    body: Callable[[Request], dict[str, Any]]
-    read: Callable[[Mapping[str, Any], Headers, Request], Answer | None]
+    body: Callable[[Request], JsonDict]
+    read: Callable[[JsonMapping, Headers, Request], Answer | None]
     hosts: tuple[str, ...] = ()
     ports: tuple[int, ...] = ()
     base_url: Callable[[str], str] = lambda given: given
@@ -66,7 +66,7 @@ class Adapter:
     words: ErrorWords = field(default_factory=ErrorWords)
     meaning: Callable[[ErrorBody, Server, Request, Headers], LLMError | None] = lambda *details: None
     inner: Callable[[ErrorBody], ErrorBody] = lambda error: error
-    fault: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda body: None
-    cost: Callable[[Mapping[str, Any], Headers], int | None] = lambda usage, headers: None
+    fault: Callable[[JsonMapping], JsonMapping | None] = lambda body: None
+    cost: Callable[[JsonMapping, Headers], int | None] = lambda usage, headers: None
     lacks: tuple[str, ...] = ()
     batch_path: str = "/v1/chat/completions"

@@ -12,7 +12,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from evaluations.domain.judges import CallState, Dialect, ReplyShape
@@ -50,10 +50,10 @@ def anthropic_base_url(given: str) -> str:
     return given if urlsplit(given).path else f"{given}/v1"
 
 
-def build_anthropic_body(request: Request) -> dict[str, Any]:
+def build_anthropic_body(request: Request) -> dict[str, object]:
     messages = request_messages(request)
     system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         "model": request.model,
         "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS,
         "messages": merge_turns([message for message in messages if message["role"] != "system"]),
@@ -80,13 +80,13 @@ def merge_turns(messages: list[Message]) -> list[Message]:
     return joined
 
 
-def anthropic_effort(request: Request) -> dict[str, Any]:
+def anthropic_effort(request: Request) -> dict[str, object]:
     if not request.sends("reasoning_effort") or request.reasoning_effort == "none":
         return {}
     return {"effort": "low" if request.reasoning_effort == "minimal" else request.reasoning_effort}
 
 
-def anthropic_thinking(request: Request) -> dict[str, Any]:
+def anthropic_thinking(request: Request) -> dict[str, object]:
     if not request.sends("reasoning_effort") or THINKING in request.sent_as.left_out:
         return {}
     if request.reasoning_effort == "none":
@@ -94,13 +94,13 @@ def anthropic_thinking(request: Request) -> dict[str, Any]:
     return {"thinking": {"type": "adaptive", "display": "summarized"}}
 
 
-def anthropic_output_format(request: Request) -> dict[str, Any]:
+def anthropic_output_format(request: Request) -> dict[str, object]:
     if request.shape != ReplyShape.JSON_SCHEMA:
         return {}
     return {"format": {"type": "json_schema", "schema": strip_number_bounds(request.schema)}}
 
 
-def strip_number_bounds(schema: Any) -> Any:
+def strip_number_bounds(schema: object) -> object:
     """The schema without bounds of numbers, which are refused; the reply parser checks them."""
     if isinstance(schema, list):
         return [strip_number_bounds(one) for one in schema]
@@ -114,7 +114,7 @@ def strip_number_bounds(schema: Any) -> Any:
     }
 
 
-def parse_anthropic_answer(answered: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+def parse_anthropic_answer(answered: Mapping[str, object], headers: Headers, request: Request) -> Answer | None:
     """The text of a message, its thinking kept apart; None if there is no message."""
     content, why = answered.get("content"), content_text(answered.get("stop_reason"))
     if not isinstance(content, list):
@@ -132,7 +132,7 @@ def parse_anthropic_answer(answered: Mapping[str, Any], headers: Headers, reques
     )
 
 
-def parse_anthropic_usage(usage: Mapping[str, Any]) -> Usage:
+def parse_anthropic_usage(usage: Mapping[str, object]) -> Usage:
     """``input_tokens`` are those neither read from the cache nor written to it."""
     rest, read_ones = (
         parse_token_count(usage.get("input_tokens")),

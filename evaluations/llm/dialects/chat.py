@@ -1,11 +1,12 @@
 """OpenAI's Chat Completions protocol, which most servers speak: the body of a request, and of an answer."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import isnan
 from typing import Any, Final
 
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import ReplyShape, ReplyToken
 from evaluations.domain.texts import Message, replace_unstorable
 from evaluations.llm.dialects.adapter import ErrorWords, Headers
@@ -104,11 +105,11 @@ def build_chat_body(
     request: Request,
     *,
     limit_name: Callable[[Request], str] | None = None,
-    format_of: Callable[[Request], dict[str, Any]] | None = None,
+    format_of: Callable[[Request], JsonDict] | None = None,
     top_logprobs: int = TOP_LOGPROBS,
-) -> dict[str, Any]:
+) -> JsonDict:
     """The body of a request: the judge's settings that the model takes, by the protocol's names."""
-    given: dict[str, Any] = {"model": request.model, "messages": request_messages(request)}
+    given: JsonDict = {"model": request.model, "messages": request_messages(request)}
     if request.sends("temperature"):
         given["temperature"] = request.temperature
     if request.sends("max_tokens"):
@@ -132,7 +133,7 @@ def limit_name_max_tokens(request: Request) -> str:
     return "max_tokens"
 
 
-def build_response_format(request: Request) -> dict[str, Any]:
+def build_response_format(request: Request) -> JsonDict:
     if request.shape == ReplyShape.JSON_SCHEMA:
         schema = {"name": "verdict", "strict": True, "schema": request.schema}
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
@@ -153,11 +154,11 @@ def fold_system_message(messages: Sequence[Message]) -> list[Message]:
 
 
 def parse_chat_answer(
-    body: Mapping[str, Any],
+    body: JsonMapping,
     headers: Headers,
     request: Request,
     *,
-    cost: Callable[[Mapping[str, Any], Headers], int | None] = lambda usage, headers: None,
+    cost: Callable[[JsonMapping, Headers], int | None] = lambda usage, headers: None,
 ) -> Answer | None:
     """The first choice of a completion; None if there is none, or if the model broke off.
 
@@ -187,25 +188,25 @@ def parse_chat_answer(
 
 
 def chat_parser_with_cost(
-    cost: Callable[[Mapping[str, Any], Headers], int | None],
-) -> Callable[[Mapping[str, Any], Headers, Request], Answer | None]:
+    cost: Callable[[JsonMapping, Headers], int | None],
+) -> Callable[[JsonMapping, Headers, Request], Answer | None]:
     """The parser for a server that reports costs in its own way."""
     return partial(parse_chat_answer, cost=cost)
 
 
-def is_blocked_completion(body: Mapping[str, Any]) -> bool:
+def is_blocked_completion(body: JsonMapping) -> bool:
     """Whether a body without choices is a completion that a filter blocked."""
     is_completion = bool(body.get("model")) or bool(object_member(body, "usage")) or "promptFeedback" in body
     return is_completion and body.get("choices") in (None, [])
 
 
-def blocked_answer(body: Mapping[str, Any], usage: Usage) -> Answer:
+def blocked_answer(body: JsonMapping, usage: Usage) -> Answer:
     why = object_member(body, "promptFeedback").get("blockReason")
     refusal = "The server's filter left no reply" + (f" ({why})." if isinstance(why, str) else ".")
     return Answer("", "content_filter", refusal, content_text(body.get("model"))[:200], 200, usage)
 
 
-def message_reasoning(message: Mapping[str, Any]) -> str:
+def message_reasoning(message: JsonMapping) -> str:
     """The model's reasoning, if the server separates it; never read for a verdict."""
     for name in ("reasoning_content", "reasoning", "thinking"):
         if isinstance(message.get(name), str) and message[name]:
@@ -216,7 +217,7 @@ def message_reasoning(message: Mapping[str, Any]) -> str:
     return replace_unstorable("\n\n".join(filter(None, texts)))
 
 
-def part_reasoning(part: Mapping[str, Any]) -> str:
+def part_reasoning(part: JsonMapping) -> str:
     """The reasoning in one part of a message; "" if it is of another kind."""
     kind = str(part.get("type", ""))
     if not (part.get("thought") or kind.partition(".")[0] in REASONING_PART_TYPES):
@@ -238,7 +239,7 @@ def normalise_finish_reason(given: str) -> str:
     return "length" if word in LENGTH_REASONS else given[:40]
 
 
-def first_chat_choice(body: Mapping[str, Any]) -> dict[str, Any]:
+def first_chat_choice(body: JsonMapping) -> JsonDict:
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return first if isinstance(first, dict) else {}
@@ -259,27 +260,27 @@ def content_text(given: Any) -> str:
     return replace_unstorable(given if isinstance(given, str) else json.dumps(given))
 
 
-def choice_tokens(choice: Mapping[str, Any]) -> tuple[ReplyToken, ...]:
+def choice_tokens(choice: JsonMapping) -> tuple[ReplyToken, ...]:
     """The reply's tokens with their probabilities; empty if the server sent none of this form."""
-    given = object_member(choice, "logprobs").get("content")
+    given: Any = object_member(choice, "logprobs").get("content")
     try:
         return tuple(parse_token(one) for one in given or ())
     except (AttributeError, KeyError, TypeError, ValueError):
         return ()
 
 
-def parse_token(given: Mapping[str, Any]) -> ReplyToken:
+def parse_token(given: JsonMapping) -> ReplyToken:
     likeliest = ((token_bytes(other), token_logprob(other)) for other in given.get("top_logprobs") or ())
     return ReplyToken(token_bytes(given), token_logprob(given), tuple(likeliest))
 
 
-def token_bytes(token: Mapping[str, Any]) -> bytes:
+def token_bytes(token: JsonMapping) -> bytes:
     """The token's bytes: a token may be half a character, which its text does not show."""
     given = token.get("bytes")
     return bytes(given) if isinstance(given, list) else str(token["token"]).encode(errors="replace")
 
 
-def token_logprob(token: Mapping[str, Any]) -> float:
+def token_logprob(token: JsonMapping) -> float:
     """The log probability, clipped to [MIN_LOGPROB, 0]: databases take no minus infinity."""
     logprob = float(token["logprob"])
     if isnan(logprob):

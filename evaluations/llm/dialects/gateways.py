@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import CallState, Dialect, ReplyShape
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
 from evaluations.llm.dialects.chat import CHAT_ERROR_WORDS, build_chat_body, chat_parser_with_cost
@@ -26,7 +27,7 @@ DROPPABLE_SETTINGS: Final = ("logprobs", "seed", "reasoning_effort", "temperatur
 DAILY_LIMIT_WAIT_SECONDS: Final = 3600.0  # a key's daily limit ends at midnight: checked every hour
 
 
-def build_openrouter_body(request: Request) -> dict[str, Any]:
+def build_openrouter_body(request: Request) -> JsonDict:
     """The effort is nested in an object; the limit has one name for all models."""
     given = build_chat_body(request, limit_name=lambda request: "max_tokens")
     if effort := given.pop("reasoning_effort", None):
@@ -34,7 +35,7 @@ def build_openrouter_body(request: Request) -> dict[str, Any]:
     return given
 
 
-def openrouter_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+def openrouter_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
     """The amount charged; with one's own key, the provider's bill plus OpenRouter's fee."""
     fee = parse_nano_usd(usage.get("cost"))
     if not usage.get("is_byok"):
@@ -60,7 +61,7 @@ def as_refused_request(error: ErrorBody) -> ErrorBody:
     return replace(error, status=400, is_known_status=True) if error.status >= 500 and is_no else error
 
 
-def openrouter_metadata(error: ErrorBody) -> Mapping[str, Any]:
+def openrouter_metadata(error: ErrorBody) -> Mapping[str, object]:
     """What OpenRouter adds to an error, wherever the error is nested."""
     given = parse_json_object(error.body)
     found = [
@@ -69,7 +70,7 @@ def openrouter_metadata(error: ErrorBody) -> Mapping[str, Any]:
     return found[-1] if found else {}
 
 
-def openrouter_error_objects(given: Any) -> Iterator[Mapping[str, Any]]:
+def openrouter_error_objects(given: object) -> Iterator[Mapping[str, object]]:
     """An answer, its error, and the error of its first choice."""
     if isinstance(given, list) and given:
         given = given[0]
@@ -141,7 +142,7 @@ NO_ACCESS_WORDS: Final = (
 )
 
 
-def litellm_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+def litellm_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
     """The proxy's cost; 0 also means an unknown price, unless the answer was cached."""
     cost = parse_nano_usd(headers.get("x-litellm-response-cost"))
     return cost if cost or headers.get("x-litellm-cache-key") else None

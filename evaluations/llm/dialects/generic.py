@@ -9,8 +9,9 @@ https://docs.mistral.ai/api, https://developers.cloudflare.com/workers-ai/platfo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import Dialect
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
 from evaluations.llm.dialects.chat import CHAT_ERROR_WORDS, build_chat_body, parse_chat_answer
@@ -67,12 +68,12 @@ TRANSIENT_STATUS: Final = 503  # any other code of MiniMax is a fault of its own
 SUCCESS_CODES: Final = (0, 200, "0", "200", "", None)
 
 
-def perplexity_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+def perplexity_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
     """Perplexity reports a total with its parts, search included."""
     return parse_nano_usd(object_member(usage, "cost").get("total_cost"))
 
 
-def unmarked_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def unmarked_error(body: Mapping[str, object]) -> Mapping[str, object] | None:
     """An error in a body of status 200 without an ``error`` member: a code with a message, or a list of faults."""
     if body.get("choices"):
         return None
@@ -130,15 +131,15 @@ GATEWAY_CLASSIFIERS: Final = (
 def build_generic_adapter(known: Sequence[Adapter]) -> Adapter:
     """The adapter that understands the costs and faults of all known ones."""
 
-    def any_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+    def any_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
         costs = (one(usage, headers) for one in (*(one.cost for one in known), perplexity_cost))
         return next((one_found for one_found in costs if one_found is not None), None)
 
-    def any_fault(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def any_fault(body: Mapping[str, object]) -> Mapping[str, object] | None:
         faults = (one(body) for one in (*(one.fault for one in known), unmarked_error))
         return next((one_found for one_found in faults if one_found is not None), None)
 
-    def read(body: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+    def read(body: JsonMapping, headers: Headers, request: Request) -> Answer | None:
         return parse_chat_answer(with_xai_total(body) if is_xai_usage(body) else body, headers, request, cost=any_cost)
 
     return Adapter(

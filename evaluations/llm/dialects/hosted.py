@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from evaluations.domain.judges import Dialect, ReplyShape
@@ -36,7 +36,7 @@ GROQ_LIMIT_NAME: Final = "max_completion_tokens"  # the older name is deprecated
 NO_CAPACITY: Final = 498
 
 
-def groq_embedded_error(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def groq_embedded_error(body: Mapping[str, object]) -> Mapping[str, object] | None:
     """An error that happened during generation is next to the choices."""
     error = object_member(body, "x_groq").get("error")
     if isinstance(error, str) and error:
@@ -80,14 +80,14 @@ XAI_LIMITS: Final = re.compile(r"per (\w+) \(actual/limit\): *(\d+)/(\d+)", re.I
 SHORT_LIMIT_PERIODS: Final = ("second", "minute", "hour")
 
 
-def xai_cost(usage: Mapping[str, Any], headers: Headers) -> int | None:
+def xai_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
     ticks = usage.get("cost_in_usd_ticks")
     if isinstance(ticks, bool) or not isinstance(ticks, (int, float)) or ticks < 0:
         return None
     return round(ticks * NANO_PER_USD / TICKS_PER_USD)
 
 
-def with_xai_total(body: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_xai_total(body: Mapping[str, object]) -> Mapping[str, object]:
     """The body with a total in its usage; xAI counts reasoning in addition to the completion."""
     usage = object_member(body, "usage")
     parts = (
@@ -100,12 +100,12 @@ def with_xai_total(body: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**body, "usage": {**usage, "total_tokens": sum(part or 0 for part in parts)}}
 
 
-def is_xai_usage(body: Mapping[str, Any]) -> bool:
+def is_xai_usage(body: Mapping[str, object]) -> bool:
     usage = object_member(body, "usage")
     return parse_token_count(usage.get(XAI_USAGE_NAME)) is not None or "cost_in_usd_ticks" in usage
 
 
-def parse_xai_answer(body: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+def parse_xai_answer(body: Mapping[str, object], headers: Headers, request: Request) -> Answer | None:
     return parse_chat_answer(with_xai_total(body), headers, request, cost=xai_cost)
 
 

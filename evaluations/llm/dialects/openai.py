@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import CallState, Dialect, ReplyShape
 from evaluations.domain.texts import replace_unstorable
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
@@ -25,7 +26,16 @@ from evaluations.llm.dialects.chat import (
     request_messages,
 )
 from evaluations.llm.error_body import SETTING_NAMES, ErrorBody
-from evaluations.llm.exchange import Answer, LLMError, RecordOnCall, Request, Retry, Server, SettingRefused, StopRun
+from evaluations.llm.exchange import (
+    Answer,
+    LLMError,
+    RecordOnCall,
+    Request,
+    Retry,
+    Server,
+    SettingRefused,
+    StopRun,
+)
 from evaluations.llm.token_usage import object_member, parse_usage
 
 # Reasoning models refuse the older name, max_tokens; all accept the newer one.
@@ -115,9 +125,9 @@ BUSY_CODES: Final = ("rate_limit_exceeded",)
 BLOCKED_WORDS: Final = ("invalid_prompt", "content_filter", "usage policy", "safety")
 
 
-def build_responses_body(request: Request) -> dict[str, Any]:
+def build_responses_body(request: Request) -> JsonDict:
     """The system text is an input item: JSON mode looks for the word “JSON” only there."""
-    given: dict[str, Any] = {"model": request.model, "input": request_messages(request), "store": False}
+    given: JsonDict = {"model": request.model, "input": request_messages(request), "store": False}
     if request.sends("temperature"):
         given["temperature"] = request.temperature
     if request.sends("max_tokens"):
@@ -138,14 +148,14 @@ def responses_reasoning_summary(request: Request) -> dict[str, str]:
     )
 
 
-def responses_text_format(request: Request) -> dict[str, Any]:
+def responses_text_format(request: Request) -> JsonDict:
     if request.shape == ReplyShape.JSON_SCHEMA:
         schema = {"type": "json_schema", "name": "verdict", "strict": True, "schema": request.schema}
         return {"text": {"format": schema}}
     return {"text": {"format": {"type": "json_object"}}} if request.shape == ReplyShape.JSON_OBJECT else {}
 
 
-def parse_responses_answer(answered: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+def parse_responses_answer(answered: JsonMapping, headers: Headers, request: Request) -> Answer | None:
     """The messages of a response that ended, completely or not; None if it failed or is in progress."""
     output, status = answered.get("output"), answered.get("status", "completed")
     if not isinstance(output, list) or status not in ("completed", "incomplete"):
@@ -173,7 +183,7 @@ def responses_reasoning(output: list[Any]) -> str:
     return replace_unstorable("\n\n".join(filter(None, (content_text(part.get("text")) for part in parts))))
 
 
-def output_parts(output: list[Any], kind: str, name: str) -> Iterator[Mapping[str, Any]]:
+def output_parts(output: list[Any], kind: str, name: str) -> Iterator[JsonMapping]:
     """The parts with this name in all items of this kind."""
     for item in output:
         listed = item.get(name) if isinstance(item, dict) and item.get("type") == kind else None

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final, Unpack
 
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import Dialect, ReplyShape
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
 from evaluations.llm.dialects.chat import (
@@ -24,6 +25,7 @@ from evaluations.llm.dialects.chat import (
 from evaluations.llm.error_body import ErrorBody
 from evaluations.llm.exchange import (
     Answer,
+    ErrorFacts,
     LLMError,
     Request,
     Retry,
@@ -37,7 +39,7 @@ from evaluations.llm.token_usage import object_member, parse_token_count, parse_
 from evaluations.net.addresses import local_server_root
 
 
-def parse_llama_cpp_answer(given: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+def parse_llama_cpp_answer(given: Mapping[str, object], headers: Headers, request: Request) -> Answer | None:
     """A completion; older versions report cached tokens only among their timings."""
     answer = parse_chat_answer(given, headers, request)
     cached = parse_token_count(object_member(given, "timings").get("cache_n"))
@@ -112,10 +114,10 @@ def ollama_path(server: Server, request: Request) -> str:
     return local_server_root(server.base_url) + ("/api/chat" if is_native_request(request) else "/v1/chat/completions")
 
 
-def build_ollama_body(request: Request) -> dict[str, Any]:
+def build_ollama_body(request: Request) -> dict[str, object]:
     if not is_native_request(request):
         return build_chat_body(request, limit_name=limit_name_max_tokens)
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         "model": request.model,
         "messages": request_messages(request),
         "stream": False,
@@ -133,7 +135,7 @@ def build_ollama_body(request: Request) -> dict[str, Any]:
     return merge_extra_fields(given, request.body)
 
 
-def ollama_options(request: Request) -> dict[str, Any]:
+def ollama_options(request: Request) -> dict[str, object]:
     names = {"temperature": "temperature", "max_tokens": "num_predict", "seed": "seed"}
     given = {name: getattr(request, setting) for setting, name in names.items() if request.sends(setting)}
     if request.context_tokens is not None:
@@ -150,13 +152,13 @@ def round_up_context(tokens: int) -> int:
     return max(MIN_CONTEXT, -(-tokens // CONTEXT_STEP) * CONTEXT_STEP)
 
 
-def ollama_format(request: Request) -> dict[str, Any]:
+def ollama_format(request: Request) -> dict[str, object]:
     if request.shape == ReplyShape.JSON_SCHEMA:
         return {"format": request.schema}
     return {"format": "json"} if request.shape == ReplyShape.JSON_OBJECT else {}
 
 
-def parse_ollama_answer(given: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+def parse_ollama_answer(given: JsonMapping, headers: Headers, request: Request) -> Answer | None:
     if not is_native_request(request):
         return parse_chat_answer(given, headers, request)
     if "choices" in given:  # it answers on the native path as well, but ignores native names
@@ -177,7 +179,7 @@ def parse_ollama_answer(given: Mapping[str, Any], headers: Headers, request: Req
     )
 
 
-def parse_ollama_usage(given: Mapping[str, Any]) -> Usage:
+def parse_ollama_usage(given: Mapping[str, object]) -> Usage:
     """Older versions omit the count of a cached prompt, so a missing or zero count is unknown."""
     return Usage(
         tokens_in=parse_token_count(given.get("prompt_eval_count")) or None,
@@ -212,7 +214,7 @@ def lacks_native_api(error: ErrorBody, request: Request) -> bool:
     return (error.status in NO_SUCH_PATH_STATUSES and not is_of_model) or "unexpected endpoint" in why
 
 
-def native_api_refused(why: str, **details: Any) -> SettingRefused:
+def native_api_refused(why: str, **details: Unpack[ErrorFacts]) -> SettingRefused:
     return SettingRefused(NATIVE_PROTOCOL, f"This server does not have Ollama's own API. {why}", **details)
 
 
@@ -238,7 +240,7 @@ VLLM_ABORTED_REASONS: Final = ("abort", "error")
 VLLM_CONTEXT_LENGTH: Final = re.compile(r"maximum context length (?:is|of) (\d+)")
 
 
-def parse_vllm_answer(given: Mapping[str, Any], headers: Headers, request: Request) -> Answer | None:
+def parse_vllm_answer(given: Mapping[str, object], headers: Headers, request: Request) -> Answer | None:
     answer = parse_chat_answer(given, headers, request)
     if answer is not None and answer.finish_reason in VLLM_ABORTED_REASONS:
         raise Retry(

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import SCOPE_TEXTS, Scope
+from evaluations.management.key_values import CommandOptions
 from evaluations.members.selectors import find_account, list_active_tokens
 from evaluations.members.services import create_token, revoke_token
 from evaluations.models.evaluations import Evaluation
@@ -27,7 +28,7 @@ class Command(BaseCommand):
         one.add_argument("--list", action="store_true", help="the tokens of USER that are in force")
         one.add_argument("--revoke", metavar="PREFIX", help="revoke those that begin with this")
 
-    def handle(self, *args: Any, username: str, **options: Any) -> None:
+    def handle(self, *args: object, username: str, **options: Any) -> None:
         try:
             user = require_account(username)
             if options["list"]:
@@ -48,7 +49,7 @@ def require_account(username: str) -> User:
     return user
 
 
-def create_token_line(user: User, options: dict[str, Any]) -> str:
+def create_token_line(user: User, options: CommandOptions) -> str:
     evaluation = None
     if slug := options["evaluation"]:
         evaluation = Evaluation.objects.of(user).filter(slug=slug).first()

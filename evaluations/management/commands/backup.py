@@ -19,7 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("slug")
         parser.add_argument("--out", required=True, metavar="FILE", type=Path)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         evaluation = Evaluation.objects.filter(slug=options["slug"]).first()
         if evaluation is None:
             raise CommandError(f"There is no evaluation “{options['slug']}”.")

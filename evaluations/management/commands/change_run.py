@@ -2,7 +2,6 @@
 
 import json
 from argparse import ArgumentParser
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
@@ -10,9 +9,9 @@ from django.db import transaction
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.money import parse_budget_usd
 from evaluations.judges.runs.services import cancel_run, change_budget, pause_run, resume_run
+from evaluations.management.key_values import CommandOptions
 from evaluations.management.run_summary import summarize_run
 from evaluations.models.runs import Run
-from evaluations.tasks import send_task, work_run
 
 NO_BUDGET = "none"
 
@@ -28,7 +27,7 @@ class Command(BaseCommand):
         move.add_argument("--cancel", action="store_true", help="ask nothing more")
         parser.add_argument("--budget", metavar="USD", help=f"spend no more than this; “{NO_BUDGET}”: no bound")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         try:
             run = change_run(options)
         except InputRefused as refused:
@@ -37,7 +36,7 @@ class Command(BaseCommand):
 
 
 @transaction.atomic
-def change_run(options: dict[str, Any]) -> Run:
+def change_run(options: CommandOptions) -> Run:
     run = Run.objects.select_related("judge__endpoint", "evaluation").filter(pk=options["run"]).first()
     if run is None:
         raise InputRefused(f"There is no run {options['run']}.")
@@ -52,5 +51,4 @@ def change_run(options: dict[str, Any]) -> Run:
         cancel_run(run, user=None)
     if options["resume"]:
         resume_run(run, user=None)
-        send_task(work_run, run.pk)
     return run

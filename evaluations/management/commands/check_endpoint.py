@@ -21,7 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("--long", action="store_true", help="test a long prompt too, also where that costs money")
         parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         from evaluations.judges.endpoints.handshake import (  # noqa: PLC0415 - importing openai takes half a second
             find_endpoint_by_name,
             perform_handshake,

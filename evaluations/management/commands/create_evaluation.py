@@ -1,7 +1,6 @@
 """``manage.py create_evaluation SLUG --name …``"""
 
 from argparse import ArgumentParser
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -27,7 +26,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--owner", metavar="USER", help="the account that owns it")
 
-    def handle(self, *args: Any, slug: str, name: str, rubric: str, owner: str | None, **options: Any) -> None:
+    def handle(self, *args: object, slug: str, name: str, rubric: str, owner: str | None, **options: object) -> None:
         try:
             create_evaluation(
                 slug=slug, name=name, owner=require_owner_account(owner) if owner else None, rubric=rubric

@@ -1,7 +1,6 @@
 """``manage.py create_judge SLUG --name … --model …``"""
 
 from argparse import ArgumentParser
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
@@ -12,6 +11,7 @@ from evaluations.domain.rubrics import RubricKind
 from evaluations.judges.endpoints.services import find_or_create_endpoint
 from evaluations.judges.selectors import judge_warnings
 from evaluations.judges.services import ASKING_MODES, REASONING_EFFORTS, create_judge
+from evaluations.management.key_values import CommandOptions
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.rubrics import RubricVersion
@@ -80,7 +80,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--max-in-flight", type=int, metavar="N", help="requests at once, a limit of the endpoint")
 
-    def handle(self, *args: Any, slug: str, **options: Any) -> None:
+    def handle(self, *args: object, slug: str, **options: object) -> None:
         try:
             judge = create_judge_from_options(slug, options)
         except InputRefused as refused:
@@ -92,7 +92,7 @@ class Command(BaseCommand):
 
 
 @transaction.atomic
-def create_judge_from_options(slug: str, options: dict[str, Any]) -> Judge:
+def create_judge_from_options(slug: str, options: CommandOptions) -> Judge:
     evaluation = Evaluation.objects.filter(slug=slug).first()
     if evaluation is None:
         raise InputRefused(f"There is no evaluation at “{slug}”.")
@@ -128,7 +128,7 @@ def find_version(evaluation: Evaluation, name: str | None) -> RubricVersion | No
     return create_builtin_rubric(evaluation, builtin=name, user=None)
 
 
-def endpoint_from_options(options: dict[str, Any]) -> Endpoint | None:
+def endpoint_from_options(options: CommandOptions) -> Endpoint | None:
     if options["base_url"] is None:
         return None
     return find_or_create_endpoint(

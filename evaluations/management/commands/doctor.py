@@ -4,12 +4,11 @@ import json
 from argparse import ArgumentParser
 from collections import Counter
 from dataclasses import asdict
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from evaluations.jobs.nudges import reach_broker
 from evaluations.operations.doctor import Finding, Health, run_checks
-from evaluations.tasks import reach_broker
 
 
 class Command(BaseCommand):
@@ -19,7 +18,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="one JSON list instead of lines for people")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         findings = []
         for finding in run_checks(reach_broker):
             findings.append(finding)

@@ -17,7 +17,7 @@ from evaluations.exports.options import ExportRequest, get_export_formats
 from evaluations.exports.selectors import build_manifest, encode_manifest, list_exclusion_reasons
 from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export
-from evaluations.management.key_values import accept_negative_keys, parse_key_value
+from evaluations.management.key_values import CommandOptions, accept_negative_keys, parse_key_value
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 
@@ -56,10 +56,10 @@ class Command(BaseCommand):
         parser.add_argument("--seed", default="", help="of the split, if not the evaluation's own")
         parser.add_argument("--anonymise", action="store_true", help="reviewer-1 and so on instead of people's names")
         for name, values in list_format_settings().items():
-            choices: dict[str, Any] = {"choices": sorted(values)} if values else {"metavar": "MODEL"}
+            choices: CommandOptions = {"choices": sorted(values)} if values else {"metavar": "MODEL"}
             parser.add_argument(f"--{name}", dest=f"set_{name}", help="where the format has it", **choices)
 
-    def handle(self, *args: Any, slug: str, out: Path, **options: Any) -> None:
+    def handle(self, *args: object, slug: str, out: Path, **options: Any) -> None:
         evaluation = Evaluation.objects.filter(slug=slug).first()
         if evaluation is None:
             raise CommandError(f"There is no evaluation at “{slug}”.")
@@ -90,7 +90,7 @@ def list_format_settings() -> dict[str, set[str]]:
     return known
 
 
-def parse_export_options(evaluation: Evaluation, options: dict[str, Any]) -> ExportRequest:
+def parse_export_options(evaluation: Evaluation, options: CommandOptions) -> ExportRequest:
     settings = {name: options[f"set_{name}"] for name in list_format_settings() if options.get(f"set_{name}")}
     return ExportRequest(
         policy=LabelPolicy(options["policy"]) if options["policy"] else None,
@@ -105,7 +105,7 @@ def parse_export_options(evaluation: Evaluation, options: dict[str, Any]) -> Exp
     )
 
 
-def parse_split_options(evaluation: Evaluation, options: dict[str, Any]) -> Split | None:
+def parse_split_options(evaluation: Evaluation, options: CommandOptions) -> Split | None:
     if options["split"] is None and not options["seed"]:
         return None
     seed = options["seed"] or evaluation.slug

@@ -28,5 +28,5 @@ class Command(BaseCommand):
             help="pairs made of responses: all, baseline:NAME, random:N, or adjacent",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         import_file(options, cast(TextIO, self.stdout), brings="comparisons", pair=options["pair"])

@@ -1,7 +1,7 @@
 """``manage.py import_scores SLUG FILE``"""
 
 from argparse import ArgumentParser
-from typing import Any, TextIO, cast
+from typing import TextIO, cast
 
 from django.core.management.base import BaseCommand
 
@@ -33,5 +33,5 @@ class Command(BaseCommand):
             "two scores that differ by at most MARGIN make a tie",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         import_file(options, cast(TextIO, self.stdout), brings="scores")

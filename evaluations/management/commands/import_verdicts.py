@@ -1,7 +1,7 @@
 """``manage.py import_verdicts SLUG FILE``"""
 
 from argparse import ArgumentParser
-from typing import Any, TextIO, cast
+from typing import TextIO, cast
 
 from django.core.management.base import BaseCommand
 
@@ -15,5 +15,5 @@ class Command(BaseCommand):
         add_file_arguments(parser)
         add_rater_arguments(parser, "verdicts")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         import_file(options, cast(TextIO, self.stdout), brings="verdicts")

@@ -1,7 +1,6 @@
 """``manage.py load_example [--owner USER]``"""
 
 from argparse import ArgumentParser
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -16,7 +15,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--owner", metavar="USER", help="the account that owns it")
 
-    def handle(self, *args: Any, owner: str | None, **options: Any) -> None:
+    def handle(self, *args: object, owner: str | None, **options: object) -> None:
         try:
             evaluation = load_example(owner=require_owner_account(owner) if owner else None)
         except InputRefused as refused:

@@ -23,7 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="only say how many there would be")
         parser.add_argument("--yes", action="store_true", help="make them even if they are more than 100,000")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         evaluation = Evaluation.objects.filter(slug=options["slug"]).first()
         if evaluation is None:
             raise CommandError(f"There is no evaluation at “{options['slug']}”.")

@@ -5,7 +5,6 @@ News for the person at the terminal goes to stderr; the path of a fresh sign-in 
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
@@ -26,7 +25,7 @@ class Command(BaseCommand):
     help = "Copy an SQLite database, migrate, collect static files, load the example the first time."
     requires_system_checks = []
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         try:
             self.migrate()
             if not settings.DEBUG:

@@ -1,7 +1,5 @@
 """``manage.py migrate``: Django's own, which never touches a database of another version."""
 
-from typing import Any
-
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 
@@ -9,7 +7,7 @@ from evaluations.models.migration_history import refusal_of_other_version
 
 
 class Command(migrate.Command):
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         if refusal := refusal_of_other_version():
             raise CommandError(refusal)
         super().handle(*args, **options)

@@ -16,7 +16,7 @@ from evaluations.comparisons.selectors import get_saved_filter
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reports import FailedRule, ReportPart, ReportRules, SeenRule, SideCoding, SplitRule
 from evaluations.domain.splits import SplitPart
-from evaluations.management.key_values import accept_negative_keys, parse_key_value
+from evaluations.management.key_values import CommandOptions, accept_negative_keys, parse_key_value
 from evaluations.models.evaluations import Evaluation
 from evaluations.reports.selectors import ALL_PARTS, get_full_report
 from evaluations.stats.agreement import AgreementBlock
@@ -72,7 +72,7 @@ class Command(BaseCommand):
         parser.add_argument("--all-pairs", action="store_true", help="every pair of reviewers, above 30 reviewers too")
         parser.add_argument("--failed", choices=list(FailedRule), default=FailedRule.EXCLUDE)
 
-    def handle(self, *args: Any, slug: str, **options: Any) -> None:
+    def handle(self, *args: object, slug: str, **options: Any) -> None:
         try:
             report = compute_report(slug, parse_report_rules(options), options["slice"], everything=options["json"])
         except InputRefused as refused:
@@ -83,7 +83,7 @@ class Command(BaseCommand):
             self.stdout.write("\n".join(map(flatten_text, report_lines(report))))
 
 
-def parse_report_rules(options: dict[str, Any]) -> ReportRules:
+def parse_report_rules(options: CommandOptions) -> ReportRules:
     since, until = options["since"], options["until"]
     if since and until and since > until:
         raise InputRefused(f"--until {until}: the last day is before the first, {since}.")

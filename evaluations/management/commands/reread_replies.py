@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("slug", help="the evaluation")
         parser.add_argument("--judge", required=True, metavar="NAME")
 
-    def handle(self, *args: Any, slug: str, **options: Any) -> None:
+    def handle(self, *args: object, slug: str, **options: Any) -> None:
         try:
             judge = find_judge_by_name(slug, options["judge"])
             begun = begin_reparse(judge, user=None)

@@ -19,7 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("--slug", default="", help="another short name than it had")
         parser.add_argument("--owner", metavar="USER", help="who owns it besides those who did")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         owner = None
         if options["owner"]:
             owner = User.objects.filter(username=options["owner"]).first()

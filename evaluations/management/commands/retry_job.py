@@ -1,7 +1,6 @@
 """``manage.py retry_job KIND SUBJECT``"""
 
 from argparse import ArgumentParser
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -16,7 +15,7 @@ class Command(BaseCommand):
         parser.add_argument("kind", help="as doctor names it, such as reparse")
         parser.add_argument("subject", type=int, help="the number after it")
 
-    def handle(self, *args: Any, kind: str, subject: int, **options: Any) -> None:
+    def handle(self, *args: object, kind: str, subject: int, **options: object) -> None:
         try:
             retry_job(kind, subject)
         except InputRefused as refused:

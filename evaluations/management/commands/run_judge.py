@@ -19,15 +19,16 @@ from evaluations.judges.calls.lease_sweeper import return_expired_calls
 from evaluations.judges.calls.live_worker import work_run_calls
 from evaluations.judges.calls.worker_registry import registered_worker
 from evaluations.judges.runs.estimates import estimate_run
+from evaluations.judges.runs.selection import RunOptions
 from evaluations.judges.runs.selectors import count_calls_of_judge
 from evaluations.judges.runs.services import check_run_options, start_panel
 from evaluations.judges.selectors import judge_warnings
+from evaluations.management.key_values import CommandOptions
 from evaluations.management.run_summary import round_to_usd, summarize_run
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import Worker
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call, Run
-from evaluations.tasks import send_task, work_run
 
 POLL_SECONDS = 0.3
 
@@ -60,7 +61,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--wait", action="store_true", help="until it ends; works the calls here if no worker runs")
 
-    def handle(self, *args: Any, slug: str, **options: Any) -> None:
+    def handle(self, *args: object, slug: str, **options: Any) -> None:
         try:
             judges = find_judges_by_name(slug, options["judge"])
             sliced = get_saved_filter(judges[0].evaluation, options["slice"]).named if options["slice"] else None
@@ -94,33 +95,27 @@ def find_judges_by_name(slug: str, names: str | Sequence[str]) -> list[Judge]:
     return [known[name] for name in wanted]
 
 
-def selection_from_options(options: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "orders": options["orders"],
-        "samples": options["samples"],
-        "limit": options["limit"],
-        "ask_failures_again": options["ask_failures_again"],
-        "only_states": options["retry"],
-        "channel": options["channel"],
-        "sliced": options["sliced"],
-    }
+def run_options_from(options: CommandOptions) -> RunOptions:
+    return RunOptions(
+        orders=options["orders"],
+        samples=options["samples"],
+        limit=options["limit"],
+        ask_failures_again=options["ask_failures_again"],
+        only_states=options["retry"],
+        channel=options["channel"],
+        sliced=options["sliced"],
+        budget=None if options["budget"] is None else parse_budget_usd(options["budget"], "Budget"),
+    )
 
 
-def budget_from_options(options: dict[str, Any]) -> int | None:
-    return None if options["budget"] is None else parse_budget_usd(options["budget"], "Budget")
+def start_runs_from_options(judges: Sequence[Judge], options: CommandOptions) -> list[Run]:
+    return start_panel(judges, user=None, **run_options_from(options))
 
 
-def start_runs_from_options(judges: Sequence[Judge], options: dict[str, Any]) -> list[Run]:
-    runs = start_panel(judges, user=None, budget=budget_from_options(options), **selection_from_options(options))
-    for run in runs:
-        send_task(work_run, run.pk)
-    return runs
-
-
-def format_estimate(judge: Judge, options: dict[str, Any]) -> dict[str, Any]:
+def format_estimate(judge: Judge, options: CommandOptions) -> CommandOptions:
     """What a run that may start would take; an amount or a time that is not known is null."""
-    check_run_options(judge, budget=budget_from_options(options), **selection_from_options(options))
-    guess = estimate_run(judge, **selection_from_options(options))
+    check_run_options(judge, **run_options_from(options))
+    guess = estimate_run(judge, **run_options_from(options))
     spans = {key: getattr(guess, key) for key in ("requests", "tokens_in", "tokens_out")}
     return {
         "judge": judge.name,

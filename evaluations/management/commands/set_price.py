@@ -1,7 +1,7 @@
 """``manage.py set_price --endpoint NAME --model MODEL --in USD --out USD``, or ``--list-price``"""
 
 from argparse import ArgumentParser
-from typing import Any, Final
+from typing import Final
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -9,6 +9,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.money import format_exact_usd
 from evaluations.judges.endpoints.selectors import endpoints_at_address
 from evaluations.judges.endpoints.services import set_price, use_list_price
+from evaluations.management.key_values import CommandOptions
 from evaluations.models.judges import Endpoint, Price
 
 PRICE_OPTIONS: Final = ("tokens_in", "tokens_out", "tokens_cached", "most_tokens_out")
@@ -33,7 +34,7 @@ class Command(BaseCommand):
             "--most-tokens-out", type=int, metavar="N", help="the longest reply, reasoning included (default: unknown)"
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         try:
             for endpoint in endpoints_from_options(options):
                 price = set_price_from_options(endpoint, options)
@@ -49,7 +50,7 @@ class Command(BaseCommand):
             raise CommandError(str(refused)) from refused
 
 
-def set_price_from_options(endpoint: Endpoint, options: dict[str, Any]) -> Price:
+def set_price_from_options(endpoint: Endpoint, options: CommandOptions) -> Price:
     given = [name for name in PRICE_OPTIONS if options[name] is not None]
     if options["list_price"]:
         if given:
@@ -63,7 +64,7 @@ def set_price_from_options(endpoint: Endpoint, options: dict[str, Any]) -> Price
     return set_price(endpoint, **columns, user=None)
 
 
-def endpoints_from_options(options: dict[str, Any]) -> list[Endpoint]:
+def endpoints_from_options(options: CommandOptions) -> list[Endpoint]:
     if options["endpoint"] is not None:
         found, what = Endpoint.objects.filter(name=options["endpoint"]), options["endpoint"]
     else:

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Role
+from evaluations.management.key_values import CommandOptions
 from evaluations.members.selectors import find_account
 from evaluations.members.services import create_account, create_sign_in_link, make_administrator, set_role
 from evaluations.models.evaluations import Evaluation
@@ -28,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--role", choices=[str(role) for role in Role], help="as what (with --evaluation)")
         parser.add_argument("--base-url", default=settings.ADDRESS, help=f"address of the site ({settings.ADDRESS})")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         try:
             with transaction.atomic():
                 base_url = sign_in_address(options["base_url"])
@@ -38,7 +39,7 @@ class Command(BaseCommand):
         self.stdout.write(base_url + reverse("sign_in_link", args=[token]))
 
 
-def find_or_invite_account(options: dict[str, Any]) -> User:
+def find_or_invite_account(options: CommandOptions) -> User:
     """The account as the options want it: made, given a role, made an administrator."""
     evaluation = find_evaluation(options["evaluation"], options["role"])
     user = find_account(options["username"])

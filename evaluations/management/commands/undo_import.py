@@ -23,7 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("slug", help="the evaluation's address")
         parser.add_argument("id", type=int, help="the number of the import, as its page and the API have it")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         evaluation = Evaluation.objects.filter(slug=options["slug"]).first()
         if evaluation is None:
             raise CommandError(f"There is no evaluation at “{options['slug']}”.")

@@ -1,5 +1,8 @@
 """The comparisons behind one cell of a judge's confusion matrix."""
 
+from bisect import bisect_right
+from dataclasses import dataclass
+
 from django.db.models import QuerySet
 
 from evaluations.domain.choices import Choice
@@ -10,7 +13,8 @@ from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Aspect
-from evaluations.models.selection import select_report_comparisons
+from evaluations.models.selection import list_if_small_report, select_report_comparisons
+from evaluations.models.users import User
 from evaluations.stats.judge_verdicts import consolidate_verdicts
 from evaluations.stats.majority import effective_split_rule, majority_of_votes
 from evaluations.verdicts.arrays import list_counted_raters
@@ -18,6 +22,41 @@ from evaluations.verdicts.asked_aspects import get_offered_choices, read_asked_a
 from evaluations.verdicts.comparison_arrays import get_comparison_table, index_report_comparisons
 from evaluations.verdicts.verdict_arrays import read_verdict_arrays
 from evaluations.verdicts.vote_arrays import KNOWLEDGE_COUNTED
+from evaluations.visibility import reveal_comparisons
+
+
+@dataclass(frozen=True)
+class ReportCell:
+    """One cell of the confusion matrix of a judge on one aspect."""
+
+    aspect: str
+    judge_rater_id: int
+    judge_choice: str
+    human_choice: str
+
+
+def reveal_comparisons_in_cell(
+    user: User,
+    evaluation: Evaluation,
+    comparisons: QuerySet[Comparison],
+    cell: ReportCell,
+    rules: ReportRules,
+    *,
+    after: int,
+    size: int,
+) -> list[int]:
+    """The next ids that a cell counts, one more than asked for where there are others.
+
+    This person now counts as having seen what others chose on them. Among few comparisons, those that are not in the
+    cell are told apart, too.
+    """
+    ids = find_comparisons_in_cell(
+        evaluation, comparisons, cell.aspect, cell.judge_rater_id, cell.judge_choice, cell.human_choice, rules
+    )
+    start = bisect_right(ids, after)
+    shown = comparisons.filter(pk__in=ids[start : start + size]).only("evaluation", "response_a", "response_b")
+    reveal_comparisons(user, evaluation, list_if_small_report(comparisons, evaluation, rules) or list(shown))
+    return ids[start : start + size + 1]
 
 
 def find_comparisons_in_cell(

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from django.http import Http404, HttpRequest
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
 from evaluations.access import ALLOWED_ROLES, Action, is_allowed, list_reviewers, require_evaluation
-from evaluations.api.authentication import token_user
 from evaluations.api.form_validation import clean_form
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
@@ -57,6 +56,7 @@ from evaluations.reviews.queues.services import (
     reopen_queue,
 )
 from evaluations.web.forms import ReviewersForm
+from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["rounds"])
 # Lists show neither the messages of a query nor those of its responses: they are left unread.
@@ -71,9 +71,9 @@ QUEUE_ITEM_COLUMNS = (
 
 
 @operations.get_one("/evaluations/{slug:slug}/rounds", Scope.READ, QueuePage)
-def list_review_queues(request: HttpRequest, slug: str, paging: Query[PageQuery]) -> QueuePage:
+def list_review_queues(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> QueuePage:
     """Queues, newest first, with the default queue."""
-    evaluation = require_evaluation(token_user(request), slug, Action.SEE_ALL)
+    evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     made = Round.objects.filter(evaluation=evaluation).select_related("evaluation", "rubric_version__rubric")
     rows, more = paginate_by_cursor(paging, made, newest_first=True)
     how_far, pool = get_queue_progress(rows), get_default_queue_progress(evaluation)
@@ -85,8 +85,8 @@ def list_review_queues(request: HttpRequest, slug: str, paging: Query[PageQuery]
 
 
 @operations.make("/evaluations/{slug:slug}/rounds", Scope.WRITE, QueueDetailOut)
-def create_review_queue(request: HttpRequest, slug: str, body: QueueIn) -> QueueDetailOut:
-    user = token_user(request)
+def create_review_queue(request: AuthenticatedRequest, slug: str, body: QueueIn) -> QueueDetailOut:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     form = build_queue_form(evaluation, body)
     clean_form(form)
@@ -95,9 +95,9 @@ def create_review_queue(request: HttpRequest, slug: str, body: QueueIn) -> Queue
 
 
 @operations.do("/evaluations/{slug:slug}/rounds/preview", Scope.READ, QueuePreviewOut)
-def preview_review_queue(request: HttpRequest, slug: str, body: QueueIn) -> QueuePreviewOut:
+def preview_review_queue(request: AuthenticatedRequest, slug: str, body: QueueIn) -> QueuePreviewOut:
     """What such a queue would contain. Nothing is created."""
-    evaluation = require_evaluation(token_user(request), slug, Action.MANAGE)
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     form = build_queue_form(evaluation, body)
     clean_form(form)
     ahead = preview_queue(evaluation, **form.drawing(form.cleaned_data))
@@ -110,9 +110,9 @@ def build_queue_form(evaluation: Evaluation, body: QueueIn) -> QueueForm:
 
 
 @operations.make("/evaluations/{slug:slug}/rounds/calibration", Scope.WRITE, QueueDetailOut)
-def create_calibration_queue(request: HttpRequest, slug: str, body: CalibrationIn) -> QueueDetailOut:
+def create_calibration_queue(request: AuthenticatedRequest, slug: str, body: CalibrationIn) -> QueueDetailOut:
     """Create a calibration queue: comparisons with known labels that every reviewer gets first."""
-    user = token_user(request)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     given = body.model_dump(mode="json", exclude_none=True)
     form = CalibrationForm(given | {"comparisons": " ".join(map(str, body.comparisons))})
@@ -121,12 +121,12 @@ def create_calibration_queue(request: HttpRequest, slug: str, body: CalibrationI
 
 
 @operations.get_one("/evaluations/{slug:slug}/rounds/{int:pk}", Scope.READ, QueueDetailOut)
-def get_review_queue(request: HttpRequest, slug: str, pk: int) -> QueueDetailOut:
+def get_review_queue(request: AuthenticatedRequest, slug: str, pk: int) -> QueueDetailOut:
     return queue_detail_out(find_queue_or_404(request, slug, pk, Action.SEE_ALL))
 
 
 @operations.get_one("/evaluations/{slug:slug}/rounds/{int:pk}/comparisons", Scope.READ, QueueItemPage)
-def list_queue_items(request: HttpRequest, slug: str, pk: int, paging: Query[PageQuery]) -> QueueItemPage:
+def list_queue_items(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[PageQuery]) -> QueueItemPage:
     """The comparisons of a queue: how each was picked, with what probability, and who reviewed it."""
     made = find_queue_or_404(request, slug, pk, Action.SEE_ALL)
     picks = made.picks.select_related("round", "item__comparison__query").only(*QUEUE_ITEM_COLUMNS)
@@ -146,30 +146,36 @@ def list_queue_items(request: HttpRequest, slug: str, pk: int, paging: Query[Pag
 
 
 @operations.do("/evaluations/{slug:slug}/rounds/{int:pk}/people", Scope.WRITE, AssignedOut)
-def assign_review_queue(request: HttpRequest, slug: str, pk: int, body: ReviewersIn) -> AssignedOut:
+def assign_review_queue(request: AuthenticatedRequest, slug: str, pk: int, body: ReviewersIn) -> AssignedOut:
     """Assign the queue's comparisons to these reviewers."""
     made = find_queue_or_404(request, slug, pk, Action.MANAGE)
     people = ReviewersForm({"people": body.people}, people=list_reviewers(made.evaluation)).chosen()
-    return AssignedOut(given=assign_queue_to_reviewers(made, people, token_user(request)))
+    return AssignedOut(given=assign_queue_to_reviewers(made, people, request.user))
 
 
 @operations.do("/evaluations/{slug:slug}/rounds/{int:pk}/close", Scope.WRITE, QueueDetailOut)
-def close_review_queue(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> QueueDetailOut:
+def close_review_queue(
+    request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None
+) -> QueueDetailOut:
     """Close the queue to reviewers. Every review stays."""
-    close_queue(find_queue_or_404(request, slug, pk, Action.MANAGE), token_user(request))
+    close_queue(find_queue_or_404(request, slug, pk, Action.MANAGE), request.user)
     return queue_detail_out(find_queue_or_404(request, slug, pk, Action.MANAGE))
 
 
 @operations.do("/evaluations/{slug:slug}/rounds/{int:pk}/open", Scope.WRITE, QueueDetailOut)
-def reopen_review_queue(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> QueueDetailOut:
-    reopen_queue(find_queue_or_404(request, slug, pk, Action.MANAGE), token_user(request))
+def reopen_review_queue(
+    request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None
+) -> QueueDetailOut:
+    reopen_queue(find_queue_or_404(request, slug, pk, Action.MANAGE), request.user)
     return queue_detail_out(find_queue_or_404(request, slug, pk, Action.MANAGE))
 
 
 @operations.get_one("/evaluations/{slug:slug}/rounds/{int:pk}/calibration", Scope.READ, CalibrationPage)
-def get_calibration_of_queue(request: HttpRequest, slug: str, pk: int, paging: Query[PageQuery]) -> CalibrationPage:
+def get_calibration_of_queue(
+    request: AuthenticatedRequest, slug: str, pk: int, paging: Query[PageQuery]
+) -> CalibrationPage:
     """Your first choices compared with the known labels; everyone's, if you may see all."""
-    user = token_user(request)
+    user = request.user
     made = find_queue_or_404(request, slug, pk, Action.LOOK)
     if made.kind != QueueKind.CALIBRATION:
         raise Http404
@@ -227,8 +233,8 @@ def calibration_members_out(made: Round, page: list[Membership]) -> list[Calibra
     return rows
 
 
-def find_queue_or_404(request: HttpRequest, slug: str, pk: int, action: Action) -> Round:
-    evaluation = require_evaluation(token_user(request), slug, action)
+def find_queue_or_404(request: AuthenticatedRequest, slug: str, pk: int, action: Action) -> Round:
+    evaluation = require_evaluation(request.user, slug, action)
     found = Round.objects.select_related("user", "rubric_version__rubric")
     made = get_object_or_404(found, evaluation=evaluation, pk=pk)
     made.evaluation = evaluation

@@ -5,12 +5,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from django import forms
+from django.db.models import QuerySet
 from django.http import QueryDict
 
 from evaluations.domain.reviews import RANDOM_SELECTION, SelectionMethod, StratifyBy
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.reviews.queues.calibration import MAX_CALIBRATION_ITEMS
+from evaluations.reviews.queues.services import QueueOptions, SamplingOptions
+from evaluations.web.forms import CleanedData
 
 
 class ComparisonIdsField(forms.CharField):
@@ -19,7 +22,7 @@ class ComparisonIdsField(forms.CharField):
     def __init__(self, **options: Any) -> None:
         super().__init__(widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}), **options)
 
-    def clean(self, value: Any) -> list[int]:
+    def clean(self, value: object) -> list[int]:
         given: list[str] = [part for part in re.split(r"[\s,;]+", super().clean(value)) if part]
         wrong = [part for part in given if not (part.isascii() and part.isdecimal() and len(part) < 19)]
         if wrong:
@@ -45,8 +48,8 @@ class CalibrationForm(forms.Form):
         initial=0, min_value=0, max_value=2**53, help_text="The same seed draws the same comparisons again."
     )
 
-    def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or {}
+    def clean(self) -> CleanedData:
+        given: CleanedData = super().clean() or {}
         if not self.errors and bool(given.get("size")) == bool(given.get("comparisons")):
             raise forms.ValidationError("Say either how many are to be drawn, or which ones they are.")
         return given
@@ -141,7 +144,9 @@ class QueueForm(forms.Form):
         help_text="What chance decides here is decided the same way by the same seed.",
     )
 
-    def __init__(self, data: QueryDict | None, *, evaluation: Evaluation, people: Any, name: str = "") -> None:
+    def __init__(
+        self, data: QueryDict | None, *, evaluation: Evaluation, people: QuerySet[User], name: str = ""
+    ) -> None:
         initial = {
             "name": name,
             "strategy": SelectionMethod.RANDOM,
@@ -166,27 +171,27 @@ class QueueForm(forms.Form):
                 "is_drawn": value in RANDOM_SELECTION,
             }
 
-    def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or {}
+    def clean(self) -> CleanedData:
+        given: CleanedData = super().clean() or {}
         if not self.errors and given["who"] != FROM_DEFAULT_QUEUE and not given["people"]:
             self.add_error("people", "Choose at least one person, or have everyone take them from the pool.")
         if not self.errors and given["strategy"] == SelectionMethod.STRATIFIED and not given["strata"]:
             self.add_error("strata", "Choose what the groups are.")
         return given
 
-    def options(self) -> dict[str, Any]:
-        """What the round is to be, by the names that `make_round` has for it."""
+    def options(self) -> QueueOptions:
+        """What the queue is to be."""
         given, people = self.cleaned_data, list(self.cleaned_data["people"])
         by_name = given["who"] != FROM_DEFAULT_QUEUE
-        return {
-            "name": given["name"],
+        return QueueOptions(
             **self.drawing(given),
-            "seed": given["seed"] or 0,
-            "people": people if by_name else [],
-            "by_name": by_name,
-        }
+            name=given["name"],
+            seed=given["seed"] or 0,
+            people=people if by_name else [],
+            by_name=by_name,
+        )
 
-    def picking(self) -> dict[str, Any] | None:
+    def picking(self) -> SamplingOptions | None:
         """What decides which comparisons it holds; None while one of these fields cannot be read."""
         if not self.is_bound:
             given = {name: self.get_initial_for_field(field, name) for name, field in self.fields.items()}
@@ -196,13 +201,13 @@ class QueueForm(forms.Form):
             given = self.cleaned_data
         return self.drawing(given)
 
-    def drawing(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def drawing(self, given: Mapping[str, Any]) -> SamplingOptions:
         strategy, share = SelectionMethod(given["strategy"]), given.get("random_percent")
         each = given["who"] == EACH and given.get("people")
-        return {
-            "strategy": strategy,
-            "strata": StratifyBy(given["strata"]) if strategy == SelectionMethod.STRATIFIED else None,
-            "size": given.get("size") or MAX_QUEUE_SIZE,
-            "random_percent": FIXED_RANDOM_PERCENTS.get(strategy, DEFAULT_RANDOM_PERCENT if share is None else share),
-            "reviews_wanted": len(given["people"]) if each else given["reviews_wanted"],
-        }
+        return SamplingOptions(
+            strategy=strategy,
+            strata=StratifyBy(given["strata"]) if strategy == SelectionMethod.STRATIFIED else None,
+            size=given.get("size") or MAX_QUEUE_SIZE,
+            random_percent=FIXED_RANDOM_PERCENTS.get(strategy, DEFAULT_RANDOM_PERCENT if share is None else share),
+            reviews_wanted=len(given["people"]) if each else given["reviews_wanted"],
+        )

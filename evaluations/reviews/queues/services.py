@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypedDict
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
@@ -87,6 +87,25 @@ def preview_queue(
         else field.items
     )
     return QueuePreview(len(found), at_random, len(chosen) - at_random)
+
+
+class SamplingOptions(TypedDict):
+    """What decides which comparisons a queue holds; see SamplingPlan."""
+
+    strategy: SelectionMethod
+    strata: StratifyBy | None
+    size: int
+    random_percent: int
+    reviews_wanted: int
+
+
+class QueueOptions(SamplingOptions):
+    """The options of a queue; see `create_queue`."""
+
+    name: str
+    seed: int
+    people: Sequence[User]
+    by_name: bool
 
 
 def create_queue(

@@ -1,11 +1,11 @@
 """The pages of queues and calibrations."""
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -43,6 +43,7 @@ from evaluations.reviews.queues.services import (
 from evaluations.web.forms import ReviewersForm
 from evaluations.web.pagination import Page, paginate
 from evaluations.web.refusals import show_refusal
+from evaluations.web.requests import AuthenticatedRequest
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ class CalibrationRow:
 
 @never_cache
 @require_safe
-def calibration_result(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def calibration_result(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """The user's own result once it is finished; with ``?person=…`` another's, for those who see all."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug)
     sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
     made = get_object_or_404(Round.objects.select_related("rubric_version__rubric"), evaluation=evaluation, pk=pk)
@@ -88,7 +89,7 @@ def get_own_calibration_result(made: Round, user: User) -> CalibrationResult:
     return get_calibration_result(made, rater or Rater(pk=0))
 
 
-def get_requested_rater(request: HttpRequest, made: Round) -> Rater | None:
+def get_requested_rater(request: AuthenticatedRequest, made: Round) -> Rater | None:
     given = request.GET.get("person", "")
     if not given:
         return None
@@ -114,8 +115,8 @@ def build_calibration_rows(made: Round, page: Page[Membership]) -> list[Calibrat
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def calibration_create(request: HttpRequest, slug: str) -> HttpResponse:
-    user = cast(User, request.user)
+def calibration_create(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     known = find_comparisons_with_known_labels(evaluation).count()
     form = CalibrationForm(request.POST or None, initial={"size": min(8, known) or None})
@@ -147,8 +148,8 @@ PICK_COLUMNS = (
 
 
 @require_safe
-def queue_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    user = cast(User, request.user)
+def queue_detail(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    user = request.user
     made = get_queue_or_404(user, slug, pk, Action.SEE_ALL)
     picks = made.picks.select_related("round", "item__comparison__query").only(*PICK_COLUMNS)
     page = paginate(request, picks)
@@ -169,9 +170,9 @@ def queue_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_POST
-def queue_assign(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def queue_assign(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Assign the queue's comparisons to these reviewers."""
-    user = cast(User, request.user)
+    user = request.user
     made = get_queue_or_404(user, slug, pk, Action.MANAGE)
     form = ReviewersForm(request.POST, people=list_reviewers(made.evaluation))
     with show_refusal(request):
@@ -181,8 +182,8 @@ def queue_assign(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_POST
-def queue_close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    user = cast(User, request.user)
+def queue_close(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    user = request.user
     made = get_queue_or_404(user, slug, pk, Action.MANAGE)
     with show_refusal(request):
         close_queue(made, user)
@@ -191,8 +192,8 @@ def queue_close(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_POST
-def queue_reopen(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    user = cast(User, request.user)
+def queue_reopen(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    user = request.user
     made = get_queue_or_404(user, slug, pk, Action.MANAGE)
     with show_refusal(request):
         reopen_queue(made, user)
@@ -210,9 +211,9 @@ def get_queue_or_404(user: User, slug: str, pk: int, action: Action) -> Round:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def queue_create(request: HttpRequest, slug: str) -> HttpResponse:
+def queue_create(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The form with a preview; query parameters preview other settings."""
-    user = cast(User, request.user)
+    user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     given = request.POST if request.method == "POST" else request.GET
     form = QueueForm(
@@ -232,9 +233,11 @@ def create_queue_by_form(form: QueueForm, evaluation: Evaluation, user: User) ->
         return None
 
 
-def render_queue_form(request: HttpRequest, evaluation: Evaluation, form: QueueForm, status: int = 200) -> HttpResponse:
+def render_queue_form(
+    request: AuthenticatedRequest, evaluation: Evaluation, form: QueueForm, status: int = 200
+) -> HttpResponse:
     context = {"page": "rounds", "evaluation": evaluation, "form": form, **build_preview_context(evaluation, form)}
-    only_preview = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
+    only_preview = request.htmx and request.method == "GET"
     template = "round_new/_preview.html" if only_preview else "round_new/round_new.html"
     return render(request, template, context, status=status)
 
@@ -261,8 +264,8 @@ def suggest_queue_name(evaluation: Evaluation) -> str:
 
 
 @require_safe
-def queue_list(request: HttpRequest, slug: str) -> HttpResponse:
-    evaluation = require_evaluation(cast(User, request.user), slug, Action.SEE_ALL)
+def queue_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     made = Round.objects.filter(evaluation=evaluation).select_related("evaluation", "rubric_version__rubric")
     page = paginate(request, made, newest_first=True)
     told = get_queue_progress(page.rows)

@@ -48,11 +48,20 @@ def test_what_was_given_to_somebody_who_left_comes_to_those_who_have_passed_it(
     assert take_next_comparison(owner, evaluation) == third.pk
     save_first_choices(owner, third, choices=ALL_A, version=0)
     leaves(ann, evaluation, owner)
-    sweep()
     assert take_next_comparison(owner, evaluation) == second.pk
     assert set(Assignment.objects.filter(rater__user=ann).values_list("state", flat=True)) == {"done", "lapsed"}
     assert Event.objects.get(verb="put back").after == {"person": "ann", "comparisons": 1}
     assert fourth.pk != second.pk
+    assert_counters_are_right(evaluation)
+
+
+def test_the_sweep_puts_back_what_was_left_of_somebody_who_is_gone(
+    ann: User, owner: User, evaluation: Evaluation
+) -> None:
+    assign_comparisons(evaluation, [make_comparison(evaluation)], [ann], owner)
+    Membership.objects.filter(user=ann).delete()
+    sweep()
+    assert Event.objects.get(verb="put back").after == {"person": "ann", "comparisons": 1}
     assert_counters_are_right(evaluation)
 
 
@@ -63,7 +72,7 @@ def test_who_comes_back_meets_what_is_still_open(ann: User, owner: User, evaluat
     )
     assert take_next_comparison(ann, evaluation) == first.pk
     removed(ann, evaluation, owner)
-    assert release_departed_reservations(10, of=ann, by=owner) == 2
+    assert Event.objects.get(verb="put back").after == {"person": "ann", "comparisons": 2}
     save_first_choices(
         owner, Comparison.objects.get(pk=take_next_comparison(owner, evaluation) or 0), choices=ALL_A, version=0
     )
@@ -81,7 +90,6 @@ def test_in_other_evaluations_and_of_other_people_nothing_is_put_back(
         assign_comparisons(here, [make_comparison(here)], [ann, owner], owner)
     removed_here = Membership.objects.get(user=ann, evaluation=evaluation)
     remove_member(removed_here, by=owner)
-    assert release_departed_reservations(10) == 1
     left = Assignment.objects.filter(state=AssignmentState.NAMED).values_list("rater__name", "rater__evaluation")
     assert set(left) == {("olive", evaluation.pk), ("olive", other.pk), ("ann", other.pk)}
 
@@ -91,7 +99,7 @@ def test_of_many_no_more_than_the_limit_and_a_step_are_put_back(
 ) -> None:
     monkeypatch.setattr("evaluations.reviews.queues.services.SHORT_TRANSACTION_ROWS", 2)
     assign_comparisons(evaluation, [make_comparison(evaluation) for _ in range(5)], [ann], owner)
-    removed(ann, evaluation, owner)
+    Membership.objects.filter(user=ann).delete()
     assert [release_departed_reservations(3), release_departed_reservations(3), release_departed_reservations(3)] == [
         4,
         1,

@@ -1,0 +1,90 @@
+"""API operations on the settings, guidelines and model families of an evaluation."""
+
+from collections.abc import Mapping, Sequence
+
+from evaluations.access import Action, require_evaluation
+from evaluations.api.form_validation import clean_form, dump_sent_fields
+from evaluations.api.operations import OperationRouter
+from evaluations.api.problems import FieldError, Problem
+from evaluations.domain.roles import Scope
+from evaluations.evaluation_settings.forms import SETTINGS_COLUMNS, SettingsForm
+from evaluations.evaluation_settings.schemas import (
+    EvaluationSettingsOut,
+    EvaluationSettingsPatch,
+    FamiliesOut,
+    FamiliesPatch,
+    FamilyOut,
+    GuidelinesOut,
+)
+from evaluations.evaluation_settings.selectors import list_candidates_and_judges
+from evaluations.evaluation_settings.services import change_evaluation, set_families
+from evaluations.models.comparisons import Candidate
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Judge
+from evaluations.web.requests import AuthenticatedRequest
+
+operations = OperationRouter(tags=["evaluations"])
+
+
+@operations.get_one("/evaluations/{slug:slug}/settings", Scope.READ, EvaluationSettingsOut)
+def get_settings(request: AuthenticatedRequest, slug: str) -> EvaluationSettingsOut:
+    """By which rules it is reviewed and labelled; for those who may change them."""
+    return serialize_settings(require_evaluation(request.user, slug, Action.MANAGE))
+
+
+@operations.change("/evaluations/{slug:slug}/settings", Scope.ADMIN, EvaluationSettingsOut)
+def change_settings(request: AuthenticatedRequest, slug: str, body: EvaluationSettingsPatch) -> EvaluationSettingsOut:
+    user = request.user
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    stands = serialize_settings(evaluation).model_dump(mode="json")
+    form = SettingsForm(stands | dump_sent_fields(body), evaluation=evaluation)  # type: ignore[arg-type]
+    return serialize_settings(change_evaluation(evaluation, clean_form(form), user=user))
+
+
+def serialize_settings(evaluation: Evaluation) -> EvaluationSettingsOut:
+    values = {name: getattr(evaluation, name) for name in SETTINGS_COLUMNS}
+    values |= {"review_rubric": evaluation.review_rubric_id, "shown_judge": evaluation.shown_judge_id}
+    return EvaluationSettingsOut(**values)
+
+
+@operations.get_one("/evaluations/{slug:slug}/guidelines", Scope.READ, GuidelinesOut)
+def get_guidelines(request: AuthenticatedRequest, slug: str) -> GuidelinesOut:
+    """What reviewers should know beforehand, as Markdown."""
+    evaluation = require_evaluation(request.user, slug)
+    return GuidelinesOut(guidelines=evaluation.guidelines, changed_at=evaluation.guidelines_changed_at)
+
+
+@operations.get_one("/evaluations/{slug:slug}/families", Scope.READ, FamiliesOut)
+def get_families(request: AuthenticatedRequest, slug: str) -> FamiliesOut:
+    """Who made the candidates and the models of the judges."""
+    return serialize_families(require_evaluation(request.user, slug, Action.MANAGE))
+
+
+@operations.change("/evaluations/{slug:slug}/families", Scope.WRITE, FamiliesOut)
+def change_families(request: AuthenticatedRequest, slug: str, body: FamiliesPatch) -> FamiliesOut:
+    user = request.user
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    candidates, judges = list_candidates_and_judges(evaluation)
+    of_candidates = merge_families(body.candidates, {row.pk: row for row in candidates}, "candidates")
+    of_judges = merge_families(body.judges, {row.pk: row for row in judges}, "judges")
+    set_families(evaluation, of_candidates, of_judges, user=user)
+    return serialize_families(evaluation)
+
+
+def merge_families(given: Mapping[str, str], rows: Mapping[int, Candidate | Judge], where: str) -> dict[int, str]:
+    known = {str(pk): pk for pk in rows}
+    for name in given:
+        if name not in known:
+            fault = FieldError(f"body.{where}.{name}", "There is nobody of this id here.")
+            raise Problem("invalid", f"There is nobody of the id “{name[:40]}” here. Nothing was done.", faults=[fault])
+    changed = {known[name]: family.strip() for name, family in given.items()}
+    return {pk: changed.get(pk, row.family) for pk, row in rows.items()}
+
+
+def serialize_families(evaluation: Evaluation) -> FamiliesOut:
+    candidates, judges = list_candidates_and_judges(evaluation)
+
+    def with_family(rows: Sequence[Candidate] | Sequence[Judge]) -> list[FamilyOut]:
+        return [FamilyOut(id=row.pk, name=row.name, family=row.family) for row in rows]
+
+    return FamiliesOut(candidates=with_family(candidates), judges=with_family(judges))
