@@ -16,8 +16,8 @@ LAYERS: Final[tuple[set[str], ...]] = (
     {"stats", "formats", "rendering", "replies", "net"},
     {"charts", "judge_prompts", "llm"},
     {"models"},
-    {"audit", "access", "rendered_texts", "templatetags"},
-    {"verdicts", "jobs"},
+    {"audit", "access", "jobs", "templatetags"},
+    {"verdicts", "rendered_texts"},
     {"visibility"},
     {"web", "api"},
 )
