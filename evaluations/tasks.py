@@ -11,6 +11,7 @@ from evaluations import rendered_texts
 from evaluations.api.idempotency import drop_old_answers
 from evaluations.comparisons import services as comparisons_services
 from evaluations.comparisons.search import services as search_services
+from evaluations.domain.jobs import PLAN_RUN
 from evaluations.domain.judges import RunState
 from evaluations.exports import services as exports_services
 from evaluations.exports.services import remove_files_left_over
@@ -18,7 +19,7 @@ from evaluations.imports import storage, undo
 from evaluations.imports.source_files import remove_stale_uploads
 from evaluations.jobs.kinds import JobClaim
 from evaluations.jobs.nudges import WorkerTask, nudge
-from evaluations.jobs.runner import work_on_now
+from evaluations.jobs.runner import work_for_a_while, work_on_now
 from evaluations.jobs.sweeper import site_lease, sweep_jobs
 from evaluations.judges.calls import reply_reparse
 from evaluations.judges.calls.batch_jobs import register_batch_jobs
@@ -30,9 +31,8 @@ from evaluations.judges.calls.lease_sweeper import (
 )
 from evaluations.judges.calls.worker_registry import list_idle_workers
 from evaluations.judges.endpoints.services import refresh_local_server
-from evaluations.judges.runs import services as runs_services
+from evaluations.judges.runs import planner
 from evaluations.judges.runs.planner import cancel_waiting_calls
-from evaluations.judges.runs.services import PLAN_RUN
 from evaluations.models.jobs import Worker
 from evaluations.models.runs import Run
 from evaluations.rendered_texts import delete_outdated_renderings
@@ -55,7 +55,7 @@ MAX_HANDOVERS: Final = 4
 # Importing these registers their kinds of jobs.
 JOB_MODULES: Final = (
     *(comparisons_services, storage, undo, search_services, label_updates, items, rendered_texts),
-    *(runs_services, reply_reparse, deliveries, exports_services),
+    *(planner, reply_reparse, deliveries, exports_services),
 )
 
 # Which task of this process is at which run: a second message for a run adds nothing to it.
@@ -73,6 +73,12 @@ def leave_run(run_id: int, comer: object) -> None:
     with RUNS_AT_WORK_LOCK:
         if RUNS_AT_WORK.get(run_id) is comer:
             del RUNS_AT_WORK[run_id]
+
+
+@shared_task(base=DjangoTask)
+def work_on_job(job_id: int) -> None:
+    """Work on a job for a while; another message follows where more is left."""
+    work_for_a_while(job_id)
 
 
 @shared_task(base=DjangoTask)

@@ -49,7 +49,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Aspect, RubricAspect
 from evaluations.models.verdicts import Adjudication, Comment, Review
 from evaluations.rendered_texts import build_turns, iter_comparison_texts, render_texts
-from evaluations.reviews.spans import get_saved_spans
+from evaluations.reviews.selectors import get_saved_spans
 from evaluations.verdicts.labels import DecidedLabel
 from evaluations.verdicts.reviewer_choices import ReviewerChoice, get_reviewer_choices
 from evaluations.verdicts.vote_table import VoteCell, VoteRow, VoteTable

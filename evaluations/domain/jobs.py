@@ -1,4 +1,4 @@
-"""The states of a background job."""
+"""The states of a background job, and the kinds that several packages name."""
 
 from enum import StrEnum
 from typing import Final
@@ -15,11 +15,9 @@ class JobState(StrEnum):
 
 OPEN_JOB_STATES: Final = (JobState.WAITING, JobState.RUNNING)
 
-INDEX_IMPORT: Final = "index_import"
-
-# Kinds of jobs: the labels of an import's votes, places in an evaluation's queue, the HTML of its texts.
-COUNT_LABELS: Final = "count_labels"
-
+# Kinds of jobs that one part of the product enqueues and another works on.
+COUNT_LABELS: Final = "count_labels"  # of an import's votes
 FILL_QUEUE: Final = "fill_queue"
-
-RENDER_AHEAD: Final = "render_ahead"
+INDEX_IMPORT: Final = "index_import"  # for the search
+PLAN_RUN: Final = "plan_run"
+RENDER_AHEAD: Final = "render_ahead"  # the HTML of texts that reviewers meet first

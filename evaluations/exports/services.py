@@ -34,7 +34,6 @@ from evaluations.exports.options import (
 )
 from evaluations.exports.writer import ExportHandedOver, filter_export_comparisons, stream_export
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
-from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.jobs.queue import cancel_job, enqueue_job, job_of, jobs_about, start_claimed_job
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
@@ -97,8 +96,6 @@ def start_export(
         start_claimed_job(SENT_EXPORT_JOB, export.pk, evaluation=evaluation)
     told = {"format": written_as, "policy": export.policy, "filters": export.filters, "options": export.options}
     record_event("began", export, user=user, evaluation=evaluation, after=told)
-    if in_background:
-        nudge(WorkerTask.WRITE_EXPORT, export.pk)
     return export
 
 

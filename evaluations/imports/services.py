@@ -20,7 +20,6 @@ from evaluations.imports.preview import (
     save_import_with_file,
 )
 from evaluations.imports.source_files import read_sheet
-from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.jobs.queue import enqueue_job
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -98,11 +97,9 @@ def receive_upload(
     try:
         if is_quick_to_check(file, size):
             return preview_file(evaluation, file, **said)
-        importing = keep_for_check(evaluation, file, **said)
+        return keep_for_check(evaluation, file, **said)
     except ColumnsUnknown as unknown:
         return keep_unmapped(evaluation, file, why=str(unknown), **said)
-    nudge(WorkerTask.STORE_IMPORT, importing.pk)
-    return importing
 
 
 def keep_unmapped(

@@ -8,7 +8,6 @@ from evaluations.access import Action, is_allowed, require_evaluation, require_s
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Call, Run
-from evaluations.models.users import User
 from evaluations.web.requests import AuthenticatedRequest
 
 CALL_RELATIONS: Final = (
@@ -24,13 +23,13 @@ def get_call_or_404(request: AuthenticatedRequest, slug: str, pk: int, action: A
     return get_object_or_404(Call.all_rows.select_related(*CALL_RELATIONS), judge__evaluation=evaluation, pk=pk)
 
 
-def get_endpoint_or_404(request: HttpRequest, pk: int) -> Endpoint:
-    require_site_administrator(cast(User, request.user))
+def get_endpoint_or_404(request: AuthenticatedRequest, pk: int) -> Endpoint:
+    require_site_administrator(request.user)
     return get_object_or_404(Endpoint, pk=pk)
 
 
-def get_judge_or_404(request: HttpRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Judge:
-    evaluation = require_evaluation(cast(User, request.user), slug, action)
+def get_judge_or_404(request: AuthenticatedRequest, slug: str, pk: int, action: Action = Action.LOOK) -> Judge:
+    evaluation = require_evaluation(request.user, slug, action)
     row = get_object_or_404(Judge.objects.select_related(*JUDGE_RELATIONS), evaluation=evaluation, pk=pk)
     row.evaluation = evaluation
     return row

@@ -45,7 +45,6 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Run
-from evaluations.models.users import User
 from evaluations.rubrics.selectors import missing_placeholder_warnings
 from evaluations.visibility import reveal_call
 from evaluations.web.forms import submit_form
@@ -159,7 +158,7 @@ def change_judge_archive(
 ) -> HttpResponse:
     row = get_judge_or_404(request, slug, pk, Action.MANAGE)
     try:
-        change(row, user=cast(User, request.user))
+        change(row, user=request.user)
         messages.success(request, f"“{row.name}” is {done}.")
     except InputRefused as refused:
         messages.error(request, str(refused))
@@ -248,7 +247,7 @@ def judge_try(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse
         raise Http404
     about = urlencode({"subject": subject.pk, "shown": str(shown)})
     try:
-        run = start_run(row, user=cast(User, request.user), **single_call_selection(subject, shown))
+        run = start_run(row, user=request.user, **single_call_selection(subject, shown))
     except InputRefused as refused:
         messages.error(request, str(refused))
         return redirect(f"{reverse('judge', args=[slug, pk])}?{about}#try")

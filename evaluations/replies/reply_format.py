@@ -161,12 +161,12 @@ def string_enum(aspect: AspectSpec) -> ReplyField:
     return ReplyField(reply_key(aspect), {"type": "string", "enum": labels}, shown)
 
 
-def build_reply_schema(spec: RubricSpec) -> dict[str, object]:
+def build_reply_schema(spec: RubricSpec) -> JsonDict:
     """The strict JSON schema, with the rationale first so that the model reasons before it decides."""
     return strict_object({spec.rationale_key: {"type": "string"}, **verdict_properties(spec)})
 
 
-def build_score_schema(spec: RubricSpec) -> dict[str, object]:
+def build_score_schema(spec: RubricSpec) -> JsonDict:
     """The schema of the second of two steps: the verdict alone."""
     return strict_object(verdict_properties(spec))
 

@@ -17,7 +17,7 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
-from evaluations.models.verdicts import Review
+from evaluations.models.verdicts import Review, Span
 from evaluations.reviews.queues.sql import SELECT_EARLIER_REVIEW, SELECT_OWN_COUNTS, read_queue_stock
 
 
@@ -117,3 +117,9 @@ def get_earlier_guidelines(evaluation: Evaluation, most: int = 20) -> Sequence[E
     )
     said = changes.select_related("user").order_by("-pk")[:most]
     return [EarlierGuidelines(event.before["guidelines"], event.created_at, event.user) for event in said]
+
+
+def get_saved_spans(comparison: Comparison) -> list[Span]:
+    """What people marked in the responses of saved reviews, in the order in which it stands there."""
+    saved = Span.objects.filter(review__comparison=comparison, review__state__in=SAVED_REVIEW_STATES)
+    return list(saved.select_related("review__rater", "aspect").order_by("response", "turn", "start", "pk"))

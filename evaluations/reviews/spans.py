@@ -10,7 +10,6 @@ from django.db import transaction
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.json_values import JsonDict
-from evaluations.domain.reviews import SAVED_REVIEW_STATES
 from evaluations.models.comparisons import Comparison, Response
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
@@ -146,9 +145,3 @@ def describe_span(span: Span) -> dict[str, object]:
 
 def record_span_change(verb: str, span: Span, user: User, **states: Any) -> None:
     record_event(verb, span, user=user, evaluation=span.review.comparison.evaluation, **states)
-
-
-def get_saved_spans(comparison: Comparison) -> list[Span]:
-    """What people marked in the responses of saved reviews, in the order in which it stands there."""
-    saved = Span.objects.filter(review__comparison=comparison, review__state__in=SAVED_REVIEW_STATES)
-    return list(saved.select_related("review__rater", "aspect").order_by("response", "turn", "start", "pk"))

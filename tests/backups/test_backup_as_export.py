@@ -14,7 +14,7 @@ from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 
 from evaluations.audit.events import record_event
-from evaluations.backups import sql as backups_sql
+from evaluations.backups import selectors as backups_selectors
 from evaluations.backups.selectors import BACKUP_VERSION, build_backup
 from evaluations.backups.services import restore_backup
 from evaluations.domain.choices import LabelPolicy
@@ -179,7 +179,7 @@ def test_it_is_refused_by_what_is_under_way_when_its_moment_begins(
         Run.objects.create(evaluation=evaluation, judge=judge, batch=uuid.uuid4(), state=RunState.RUNNING)
         yield
 
-    monkeypatch.setattr(backups_sql, "open_snapshot", begun_just_now)
+    monkeypatch.setattr(backups_selectors, "open_snapshot", begun_just_now)
     with pytest.raises(InputRefused, match="is under way"):
         b"".join(build_backup(evaluation))
 

@@ -25,7 +25,6 @@ from evaluations.imports.options import reading_option, refuse_archived_evaluati
 from evaluations.imports.preview import check_kept_file, is_quick_to_check
 from evaluations.imports.preview_summary import sample_entry
 from evaluations.imports.source_files import SAMPLED_ROWS, SHOWN_ROWS, Sheet, read_column_names, read_sheet
-from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.jobs.queue import enqueue_job
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.users import User
@@ -123,8 +122,6 @@ def apply_mapping(importing: Import, told: ReadOptions, *, user: User | None) ->
     remember_mapping(importing.evaluation, columns, told, user)
     if is_quick:
         check_kept_file(importing)
-    else:
-        nudge(WorkerTask.STORE_IMPORT, importing.pk)
 
 
 def restart_with_mapping(importing: Import, reading: ReadOptions, user: User | None) -> None:

@@ -1,11 +1,9 @@
 """The API of calls."""
 
 from django.db.models import Q
-from django.http import HttpRequest
 from ninja import Field, Query
 
 from evaluations.access import Action
-from evaluations.api.authentication import token_user
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.problems import FieldError, Problem
@@ -14,9 +12,11 @@ from evaluations.domain.roles import Scope
 from evaluations.judges.calls.schemas import CallDetailOut, CallPage
 from evaluations.judges.calls.selectors import CALL_FILTERS
 from evaluations.judges.calls.serializers import serialize_call, serialize_call_detail
-from evaluations.judges.calls.services import confirm_suspect_call, record_call_seen
+from evaluations.judges.calls.services import confirm_suspect_call
 from evaluations.judges.guards import get_call_or_404, get_run_or_404
 from evaluations.models.runs import Attempt, Call
+from evaluations.visibility import reveal_call
+from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["runs"])
 
@@ -26,7 +26,7 @@ class CallStatePaging(PageQuery):
 
 
 @operations.get_one("/evaluations/{slug:slug}/runs/{int:pk}/calls", Scope.READ, CallPage)
-def list_calls(request: HttpRequest, slug: str, pk: int, paging: Query[CallStatePaging]) -> CallPage:
+def list_calls(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[CallStatePaging]) -> CallPage:
     """Replies speak of choices: for those alone who may see verdicts before reviewing."""
     row = get_run_or_404(request, slug, pk, Action.SEE_ALL)
     if paging.state and paging.state not in CALL_FILTERS:
@@ -38,18 +38,18 @@ def list_calls(request: HttpRequest, slug: str, pk: int, paging: Query[CallState
 
 
 @operations.get_one("/evaluations/{slug:slug}/calls/{int:pk}", Scope.READ, CallDetailOut)
-def get_call(request: HttpRequest, slug: str, pk: int) -> CallDetailOut:
+def get_call(request: AuthenticatedRequest, slug: str, pk: int) -> CallDetailOut:
     """Every request that was made for it, and what came back word for word."""
     return serialize_seen_call(request, get_call_or_404(request, slug, pk, Action.SEE_ALL))
 
 
 @operations.do("/evaluations/{slug:slug}/calls/{int:pk}/confirm", Scope.WRITE, CallDetailOut)
-def confirm_call(request: HttpRequest, slug: str, pk: int, body: EmptyIn | None = None) -> CallDetailOut:
+def confirm_call(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> CallDetailOut:
     """Count the verdict of a suspect call, whose whole reply repeats a judged text. Nothing is asked or paid."""
-    confirm_suspect_call(get_call_or_404(request, slug, pk, Action.MANAGE), user=token_user(request))
+    confirm_suspect_call(get_call_or_404(request, slug, pk, Action.MANAGE), user=request.user)
     return serialize_seen_call(request, get_call_or_404(request, slug, pk, Action.MANAGE))
 
 
-def serialize_seen_call(request: HttpRequest, row: Call) -> CallDetailOut:
-    record_call_seen(row, user=token_user(request))
+def serialize_seen_call(request: AuthenticatedRequest, row: Call) -> CallDetailOut:
+    reveal_call(request.user, row)
     return serialize_call_detail(row, Attempt.objects.filter(call=row).order_by("number"))

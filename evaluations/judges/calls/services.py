@@ -3,7 +3,6 @@
 from django.db import transaction
 from django.utils import timezone
 
-from evaluations.access import Action, is_allowed
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import CallState
@@ -15,13 +14,11 @@ from evaluations.judges.calls.reply_reparse import (
     outcome_of_reading,
     parse_call_replies,
 )
-from evaluations.judges.calls.selectors import comparisons_of_call
 from evaluations.judges.calls.work_session import make_work_session
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.runs import Call
 from evaluations.models.users import User
 from evaluations.replies.reply_parser import ParsedReply
-from evaluations.visibility import record_disclosure
 
 
 @transaction.atomic
@@ -42,10 +39,3 @@ def confirm_suspect_call(call: Call, *, user: User) -> None:
     Call.all_rows.filter(pk=row.pk).update(confirmed_by=user, confirmed_at=timezone.now())
     call.refresh_from_db()
     record_event("confirmed", call, user=user, evaluation=row.judge.evaluation, after={"judge": row.judge.name})
-
-
-def record_call_seen(call: Call, *, user: User) -> None:
-    """Record that a reviewer saw the choices of this call."""
-    evaluation = call.judge.evaluation
-    if is_allowed(user, Action.REVIEW, evaluation):
-        record_disclosure(user, evaluation, list(comparisons_of_call(call)), tests=True)

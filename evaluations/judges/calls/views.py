@@ -44,13 +44,13 @@ def call_confirm(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespo
 
 
 def render_call(request: AuthenticatedRequest, row: Call, *, refused: str = "", status: int = 200) -> HttpResponse:
-    reveal_call(request.user, row)
+    comparisons = reveal_call(request.user, row)
     context = {
         "page": "runs",
         "evaluation": row.judge.evaluation,
         "call": row,
         "refused": refused,
-        "comparisons": list(comparisons_of_call(row)),
+        "comparisons": comparisons,
         "has_failed": row.state in FAILURE_STATES,
         "attempts": Attempt.objects.filter(call=row).select_related("run").order_by("number"),
         "verdicts": Verdict.all_rows.filter(call=row).select_related("aspect").order_by("aspect__key"),

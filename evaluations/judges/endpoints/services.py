@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import partial
-from typing import Final, Required, TypedDict, Unpack
+from typing import Any, Final, Required, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from django.db import transaction

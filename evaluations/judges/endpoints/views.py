@@ -45,7 +45,7 @@ def endpoint(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     sent = request.POST if request.method == "POST" else None
     form = ChangedEndpointForm(sent, endpoint=row, is_used=is_endpoint_used(row))
     if form.is_valid():
-        user = cast(User, request.user)
+        user = request.user
         changed = submit_form(form, change_endpoint, row, **form.cleaned_data, user=user)
         if changed:
             messages.success(request, "Changed. Requests from now on keep to it.")

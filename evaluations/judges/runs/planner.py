@@ -9,7 +9,9 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluations.domain.choices import ShownOrder
+from evaluations.domain.jobs import PLAN_RUN
 from evaluations.domain.judges import ACTIVE_RUN_STATES, OPEN_CALL_STATES, AttemptStep, CallState, OutputMode, RunState
+from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.judges.runs.budget import transfer_reservations
 from evaluations.judges.runs.selection import (
     ANSWERED_FAILURE_STATES,
@@ -21,8 +23,9 @@ from evaluations.judges.runs.selection import (
     run_selection,
     selection_rows_after,
 )
-from evaluations.judges.runs.services import touch_raters
+from evaluations.judges.runs.services import stop_run, touch_raters
 from evaluations.models.bulk import insert_many
+from evaluations.models.jobs import Job
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call, Run
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, is_time_up, pause_after_transaction
@@ -179,3 +182,18 @@ def cancel_waiting_calls(*, seconds: float | None = None) -> None:
             # Filtered again inside: a new run may have taken the call over meanwhile.
             waiting.filter(pk__in=ids).update(state=CallState.CANCELLED)
             touch_raters(Call.all_rows.filter(pk__in=ids))
+
+
+def plan_for_a_while(claim: JobClaim) -> bool:
+    """Plan the run that the job is about; whether all of it is planned."""
+    run_id, until = claim.job.subject, claim.until
+    plan_run_calls(run_id, until=float("inf") if until is None else until)
+    return not Run.objects.filter(pk=run_id, state=RunState.PLANNING).exists()
+
+
+def give_up_planning(job: Job, reason: str) -> None:
+    """The run says so itself, and may be resumed."""
+    stop_run(Run.objects.get(pk=job.subject), reason)
+
+
+register_job_kind(JobKind(PLAN_RUN, plan_for_a_while, on_give_up=give_up_planning))

@@ -3,7 +3,7 @@
 import secrets
 import uuid
 from collections.abc import Sequence
-from typing import Final, Unpack
+from typing import Unpack
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -15,13 +15,11 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import ACTIVE_RUN_STATES, OPEN_CALL_STATES, JudgeKind, RunChannel, RunState
 from evaluations.domain.money import format_exact_usd
 from evaluations.evaluation_settings.services import change_evaluation
-from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.judge_prompts.rubric_checks import refuse_unresolved_placeholders
 from evaluations.judges.calls.batch_jobs import look_at_batches_now
 from evaluations.judges.endpoints.services import keep_list_price
 from evaluations.judges.runs.budget import refuse_invalid_budget
-from evaluations.judges.runs.planner import plan_run_calls
 from evaluations.judges.runs.selection import (
     RunOptions,
     Selection,
@@ -32,12 +30,9 @@ from evaluations.judges.runs.selection import (
     refuse_impossible_selection,
 )
 from evaluations.judges.runs.selectors import OPEN_RUN_STATES, count_calls_by_state
-from evaluations.models.jobs import Job
 from evaluations.models.judges import Judge, Rater
 from evaluations.models.runs import Call, Run
 from evaluations.models.users import User
-
-PLAN_RUN: Final = "plan_run"  # the kind of job
 
 
 def start_run(
@@ -130,21 +125,6 @@ def refuse_invalid_channel(judge: Judge, channel: str) -> None:
             f"“{judge.name}” asks for one aspect per call, and the Batch API may take a day for each: send its "
             "requests one by one."
         )
-
-
-def plan_for_a_while(claim: JobClaim) -> bool:
-    """Plan the run that the job is about; whether all of it is planned."""
-    run_id, until = claim.job.subject, claim.until
-    plan_run_calls(run_id, until=float("inf") if until is None else until)
-    return not Run.objects.filter(pk=run_id, state=RunState.PLANNING).exists()
-
-
-def give_up_planning(job: Job, reason: str) -> None:
-    """The run says so itself, and may be resumed."""
-    stop_run(Run.objects.get(pk=job.subject), reason)
-
-
-register_job_kind(JobKind(PLAN_RUN, plan_for_a_while, on_give_up=give_up_planning))
 
 
 def pause_run(run: Run, *, user: User | None) -> None:

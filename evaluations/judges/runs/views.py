@@ -114,7 +114,7 @@ def change_run(request: AuthenticatedRequest, slug: str, pk: int, change: Callab
     return redirect("run", slug, pk)
 
 
-def render_refused_run(request: HttpRequest, row: Run, refused: InputRefused) -> HttpResponse:
+def render_refused_run(request: AuthenticatedRequest, row: Run, refused: InputRefused) -> HttpResponse:
     return render(request, "run/run.html", run_context(request, row) | {"refused": str(refused)}, status=422)
 
 

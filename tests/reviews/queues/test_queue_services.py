@@ -362,7 +362,7 @@ def test_the_queue_is_filled_before_anything_is_locked(
         fill_default_queue(of)
 
     for module in (queues_services, calibration):
-        monkeypatch.setattr(module, "ready", ready)
+        monkeypatch.setattr(module, "ensure_queue_is_filled", ready)
     (only,) = comparisons(evaluation, 1)
     make_imported_votes(only, "gold", ALL_A, kind="gold")
     outside = len(connection.savepoint_ids)
