@@ -42,7 +42,7 @@ def discard_import(importing: Import, *, user: User | None) -> None:
 
 
 def start_storing(importing: Import, *, skip_bad: bool, user: User | None) -> None:
-    """Mark a checked file as one to store; the caller then stores it with `continue_storing`."""
+    """Enqueue a checked file to be stored; a worker stores it with `continue_storing`."""
     if not importing.is_checked:
         raise InputRefused(f"{importing.file_name} is not checked yet.")
     if importing.rows_bad and not skip_bad:

@@ -60,10 +60,6 @@ def import_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     return redirect("import", slug, importing.pk)
 
 
-def receive_form(request: AuthenticatedRequest, evaluation: Evaluation, form: ImportForm) -> Import:
-    return receive_upload(evaluation, user=request.user, **form.options())
-
-
 def render_import_form(
     request: AuthenticatedRequest, evaluation: Evaluation, form: ImportForm, status: int = 200
 ) -> HttpResponse:

@@ -60,7 +60,7 @@ def count_pairing_options(evaluation: Evaluation, ways: Mapping[str, str]) -> Pa
 
 
 def start_pairing(evaluation: Evaluation, way: str, *, confirmed: bool, user: User | None) -> Import:
-    """Create the import that makes these pairs; the caller makes them with `continue_storing`. Raises InputRefused."""
+    """Create the import that makes these pairs; `continue_storing` then makes them. Raises InputRefused."""
     refuse_archived_evaluation(evaluation)
     pairing = parse_pairing(way)
     if pairing.way == PAIR_BASELINE and not evaluation.candidates.filter(name=pairing.baseline).exists():
