@@ -45,6 +45,7 @@ from evaluations.models.queues import Round
 from evaluations.models.runs import Run
 from evaluations.models.verdicts import Adjudication, Comment, Review, Span
 from evaluations.reviews.services import skip_comparison, undo_last_step
+from evaluations.verdicts.label_counts import update_labels
 from evaluations.verdicts.labels import decide_labels
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.factories.verdicts import (
@@ -116,6 +117,7 @@ def comparison(evaluation: Evaluation) -> Comparison:
         swapped={"factuality": A, "clarity": TIE},
     )
     make_judge_verdicts(made, judge="second", as_stored={"factuality": A}, swapped="unreadable")
+    update_labels([made.pk])
     return made
 
 
