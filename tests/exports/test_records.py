@@ -16,7 +16,6 @@ from evaluations.domain.jobs import JobState
 from evaluations.domain.reports import ReportRules
 from evaluations.domain.roles import Role
 from evaluations.domain.splits import Split, SplitPart
-from evaluations.exports import selectors as exports_selectors
 from evaluations.exports import services as exports_services
 from evaluations.exports import writer
 from evaluations.exports.failures import INTERRUPTED
@@ -338,7 +337,7 @@ def test_it_is_put_back_by_a_worker_that_is_told_to_leave(folder: Export, monkey
 
 def test_the_first_line_is_sent_at_once_and_none_is_held_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([10.0, 10.0, 10.1, 10.2, 10.3, 10.3, 10.4])
-    monkeypatch.setattr(exports_selectors, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(writer, "monotonic", lambda: next(clock))
     assert list(join_blocks([b"a", b"b", b"c", b"d", b"e"])) == [b"a", b"bcd", b"e"]
 
 

@@ -32,6 +32,7 @@ from evaluations.visibility import find_judged_by_others
 from tests.factories.evaluations import make_member, make_user
 from tests.factories.imports import comparison_row, import_rows, score_row, verdict_row
 from tests.helpers.job_work import work_all
+from tests.helpers.page_text import html_of
 
 pytestmark = pytest.mark.django_db
 LOSS = {"rater": "loss", "rater_kind": "judge"}
@@ -137,7 +138,7 @@ def test_the_comparisons_page_holds_a_row_for_every_sample(evaluation: Evaluatio
 def test_the_page_says_that_the_lower_score_is_better(client: Client, evaluation: Evaluation) -> None:
     import_rows(evaluation, *scored(1, 2), lower_is_better=True)
     client.force_login(make_member(evaluation, Role.OWNER))
-    text = client.get(reverse("comparison", args=[evaluation.slug, one().pk])).content.decode()
+    text = html_of(client.get(reverse("comparison", args=[evaluation.slug, one().pk])))
     assert "derived, lower is better, equal scores tie" in text
 
 
@@ -251,7 +252,7 @@ def test_its_page_says_which_end_of_the_scale_is_better(client: Client, evaluati
     import_rows(evaluation, *scored(1, 3), lower_is_better=True)
     client.force_login(make_member(evaluation, Role.OWNER))
     rubric = Rubric.objects.get(name="imported scores")
-    text = client.get(reverse("rubric", args=[evaluation.slug, rubric.pk])).content.decode()
+    text = html_of(client.get(reverse("rubric", args=[evaluation.slug, rubric.pk])))
     assert "1 to 3" in text
     assert "The lower score is better. Only equal scores make a tie." in text
 
