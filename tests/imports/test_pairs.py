@@ -27,6 +27,7 @@ from evaluations.models.imports import Import
 from tests.comparisons.test_pairing import named, responses
 from tests.factories.evaluations import make_member
 from tests.factories.imports import import_rows, verdict_row
+from tests.helpers.page_text import html_of
 
 pytestmark = pytest.mark.django_db
 
@@ -143,13 +144,13 @@ def test_where_time_is_up_the_page_says_so_and_what_is_missing_is_made_once_conf
     client.force_login(make_member(evaluation, Role.MANAGER))
     import_rows(evaluation, *answers("a", "b"), *answers("a", "b", "c", key="q2"), pair="baseline:a")
     address = reverse("pairs", args=["study"])
-    text = client.get(address).content.decode()
+    text = html_of(client.get(address))
     assert "This is of the first 1 query:" in text
     assert '<code>all</code></th><td class="number">at least 0</td>' in text
     assert "is made. Bring in more" not in text
     refused = client.post(address, {"pair": "all", "do": "make"})
     assert refused.status_code == 422
-    assert "too many queries to count them all at once" in refused.content.decode()
+    assert "too many queries to count them all at once" in html_of(refused)
     client.post(address, {"pair": "all", "confirmed": "on", "do": "make"})
     importing = Import.objects.latest("pk")
     event = Event.objects.get(verb="began storing", object_id=importing.pk)
@@ -172,13 +173,13 @@ def test_the_command_counts_first_and_makes_then(evaluation: Evaluation) -> None
 def test_the_page_counts_each_way_and_makes_one(evaluation: Evaluation, client: Client) -> None:
     client.force_login(make_member(evaluation, Role.MANAGER))
     address = reverse("pairs", args=["study"])
-    assert "There are no responses yet" in client.get(address).content.decode()
+    assert "There are no responses yet" in html_of(client.get(address))
     import_rows(evaluation, *answers("a", "b", "c"), pair="baseline:a")
-    text = client.get(address).content.decode()
+    text = html_of(client.get(address))
     assert '<code>all</code></th><td class="number">1</td>' in text
     assert '<code>baseline:a</code></th><td class="number">0</td>' in text
     told = {"pair": "baseline", "baseline": "b", "pairs_each": "1"}
-    fragment = client.post(address, told, headers={"HX-Request": "true"}).content.decode()
+    fragment = html_of(client.post(address, told, headers={"HX-Request": "true"}))
     assert '<code>baseline:b</code></th><td class="number">1</td>' in fragment
     assert "<html" not in fragment
     answer = client.post(address, {**told, "do": "make"})
@@ -186,4 +187,4 @@ def test_the_page_counts_each_way_and_makes_one(evaluation: Evaluation, client: 
     assert answer["Location"] == reverse("import", args=["study", importing.pk])
     continue_import(importing)
     assert pairs_here() == {("a", "b"), ("a", "c"), ("b", "c")}
-    assert "What was stored" in client.get(answer["Location"]).content.decode()
+    assert "What was stored" in html_of(client.get(answer["Location"]))
