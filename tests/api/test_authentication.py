@@ -18,11 +18,11 @@ from tests.helpers.api_client import ApiClient, token_for
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
-def test_a_token_opens_what_its_person_may_see(asking: ApiClient) -> None:
+def test_a_token_opens_what_its_person_may_see(asking: ApiClient, owner: User) -> None:
     answer = asking.get("/evaluations")
     assert answer.status_code == 200
     assert [one["slug"] for one in answer.json()["items"]] == ["study"]
-    assert asking.get("/me").json()["username"] == "owner"
+    assert asking.get("/me").json()["username"] == owner.username
 
 
 def test_only_the_hash_of_a_token_is_kept(owner: User) -> None:
