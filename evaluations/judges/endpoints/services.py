@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import ACTIVE_RUN_STATES, Dialect, RunState
 from evaluations.domain.money import format_exact_usd, parse_budget_usd
 from evaluations.domain.texts import replace_unstorable
@@ -75,7 +76,7 @@ COLUMN_CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 
 
-def check_columns(given: Mapping[str, Any]) -> dict[str, Any]:
+def check_columns(given: JsonMapping) -> JsonDict:
     """The columns as they are stored, without the name; InputRefused with the first fault."""
     return {name: check(given[name]) for name, check in COLUMN_CHECKS.items() if name in given}
 
@@ -133,7 +134,7 @@ def change_endpoint(endpoint: Endpoint, *, user: User | None, **columns: Unpack[
     return save_endpoint_changes(endpoint, given, user)
 
 
-def save_endpoint_changes(endpoint: Endpoint, given: Mapping[str, Any], user: User | None) -> bool:
+def save_endpoint_changes(endpoint: Endpoint, given: JsonMapping, user: User | None) -> bool:
     after = {column: value for column, value in given.items() if getattr(endpoint, column) != value}
     if not after:
         return False
@@ -258,7 +259,7 @@ def keep_list_price(endpoint: Endpoint | None, model: str, *, user: User | None)
         record_event("set price", kept, user=user, evaluation=None, after=price_event_fields(kept))
 
 
-def save_price(endpoint: Endpoint, model: str, columns: Mapping[str, Any], user: User | None) -> Price:
+def save_price(endpoint: Endpoint, model: str, columns: JsonMapping, user: User | None) -> Price:
     if columns["most_tokens_out"] is None:
         refuse_unbounded_budget(endpoint, model)
     known = Price.objects.select_for_update().filter(endpoint=endpoint, model=model).first()
@@ -281,7 +282,7 @@ def refuse_unbounded_budget(endpoint: Endpoint, model: str) -> None:
         )
 
 
-def price_event_fields(price: Price) -> dict[str, Any]:
+def price_event_fields(price: Price) -> JsonDict:
     fields = {
         "endpoint": price.endpoint.name,
         "model": price.model,
