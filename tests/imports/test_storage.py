@@ -751,7 +751,7 @@ def test_a_batch_costs_the_same_queries_whatever_it_holds(
     rows = [comparison_row(f"q{place}", candidate_a=f"model{place}") for place in range(number)]
     importing = preview_rows(evaluation, encode_jsonl(rows))
     start_storing(importing, skip_bad=False, user=None)
-    with django_assert_max_num_queries(44):
+    with django_assert_max_num_queries(45):  # on PostgreSQL a claim looks for a row that nobody has locked
         continue_storing(importing)
 
 
