@@ -52,7 +52,7 @@ def test_a_program_confirms_a_suspect_call(asking: ApiClient, evaluation: Evalua
     assert viewer.post(f"{at}/confirm").status_code == 403
     assert viewer.get(at).json()["confirmed_by"] is None
     told = asking.post(f"{at}/confirm").json()
-    assert (told["state"], told["confirmed_by"]["username"]) == ("answered", "owner")
+    assert (told["state"], told["confirmed_by"]["username"]) == ("answered", "olive")
     assert told["confirmed_at"]
     assert [one["choice"] for one in told["verdicts"]] == ["A"] * len(SIX_ASPECT_KEYS)
     again = asking.post(f"{at}/confirm")
