@@ -50,7 +50,8 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(command: Sequence[str], data_dir: Path, returncodes: Sequence[int] = (0,)) -> str:
-    environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    ours = ("DATABASE_URL", "DJANGO_SETTINGS_MODULE")  # settings of tests would put all data into one folder
+    environment = {name: value for name, value in os.environ.items() if name not in ours}
     environment |= {"JUDGEWEB_DATA_DIR": str(data_dir)}
     ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
     assert ran.returncode in returncodes, ran.stderr[-2000:]
