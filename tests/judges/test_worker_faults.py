@@ -179,7 +179,8 @@ def test_a_full_disk_is_reported_and_nothing_is_marked_done(
         return_expired_calls()
         run = work_run_through_faults(run)
     assert (run.state, counts(run)) == (RunState.DONE, {"answered": CALLS})
-    assert_nothing_was_bought_twice(run, server, in_flight_at_kills=bought_in_vain)
+    # What was just about to be sent when the disk was full is lost, too, though the server never saw it.
+    assert_nothing_was_bought_twice(run, server, in_flight_at_kills=max(bought_in_vain, IN_FLIGHT))
 
 
 def at_length(question: Question) -> ServerAnswer:
