@@ -62,7 +62,7 @@ class Held:
     """How many intervals there were, how many held the truth, and how wide they were together."""
 
     given: int = 0
-    claimed: int = 0
+    held: int = 0
     asked: int = 0
     width: float = 0.0
 

@@ -40,7 +40,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from evaluations.domain.files import ReadOptions
-from evaluations.imports import lifecycle, storage
+from evaluations.imports import storage
 from evaluations.imports.lifecycle import sweep_imports
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import discard_import, start_storing
@@ -159,7 +159,7 @@ class Rests:
             rest(pace)
             self.seconds += time.monotonic() - began
 
-        vars(lifecycle)["Pace"].rest = noted
+        TransactionPacer.rest = noted  # type: ignore[method-assign]
 
 
 def write_now_and_then(waits: Any, asked: Any, done: Any) -> None:

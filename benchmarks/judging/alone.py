@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.judging.study import answered, judge_of, planned, processor_seconds, resident_mib, server, tell
-from evaluations.judges.calls import outcome_store, verdict_requests
+from evaluations.judges.calls import live_worker, verdict_requests
 from evaluations.judges.calls.live_worker import work_run_calls
 from evaluations.judges.calls.outcome_store import store_outcomes
 from evaluations.judges.calls.verdict_requests import outcome_from_answer
@@ -111,12 +111,12 @@ def timed_commits() -> Iterator[Timed]:
         began = time.monotonic()
         store(session, outcomes)
         now = time.monotonic()
-        came = [arrived.pop(claimed) for claimed in (one.held.call_id for one in outcomes) if claimed in arrived]
+        came = [arrived.pop(claimed) for claimed in (one.call.call_id for one in outcomes) if claimed in arrived]
         timed.waits += [now - at for at in came]
         timed.in_transaction += [now - began] * len(came)
 
     with (
         patch.object(verdict_requests, "outcome_from_answer", note_arrival),
-        patch.object(outcome_store, "store_outcomes", note_commit),
+        patch.object(live_worker, "store_outcomes", note_commit),
     ):
         yield timed

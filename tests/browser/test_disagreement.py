@@ -19,6 +19,7 @@ DIFFER = """
 import json
 from evaluations.domain.roles import Role
 from evaluations.models import Comparison, Evaluation, Review, Span
+from evaluations.verdicts.label_counts import update_labels
 from tests.factories.evaluations import make_human, make_member
 from tests.factories.verdicts import make_review
 study = Evaluation.objects.get(slug="differing")
