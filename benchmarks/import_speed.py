@@ -219,10 +219,10 @@ def cancelled(evaluation: Evaluation, path: Path, rows: int) -> dict[str, Any]:
         reading = ReadOptions(id_prefix="again-")
         checked = preview_file(evaluation, file, file_name=path.name, reading=reading, user=None)
     start_storing(checked, skip_bad=False, user=None)
-    finish = vars(storage)["finish"]
-    vars(storage)["finish"] = lambda _: None
+    finish = vars(storage)["finish_import"]
+    vars(storage)["finish_import"] = lambda _: None
     continue_storing(checked)
-    vars(storage)["finish"] = finish
+    vars(storage)["finish_import"] = finish
     watch = Watch()
     discard_import(Import.objects.get(pk=checked.pk), user=None)
     until_said = watch.lap()[0]
