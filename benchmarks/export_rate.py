@@ -43,7 +43,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge, Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import Call
-from evaluations.models.verdicts import Ballot, Label, Review, Verdict
+from evaluations.models.verdicts import Label, PackedVotes, Review, Verdict
 from evaluations.overview.services import create_evaluation
 from evaluations.verdicts.label_counts import update_labels
 from evaluations.verdicts.packed_votes import pack_verdicts
@@ -77,7 +77,7 @@ def make_study(comparisons: int) -> None:
             judge_all(made, judge, raters[0])
             review_all(made[::10], raters[1], evaluation)
             update_labels([one.pk for one in made[::10]])
-    refresh_statistics(Query, Response, Comparison, Call, Verdict, Review, Label, Ballot)
+    refresh_statistics(Query, Response, Comparison, Call, Verdict, Review, Label, PackedVotes)
 
 
 def make_comparisons(evaluation: Evaluation, candidates: list[Candidate], numbers: range) -> list[Comparison]:
@@ -168,9 +168,9 @@ def review_all(comparisons: list[Comparison], rater: Rater, evaluation: Evaluati
 
 
 def keep(verdicts: Iterable[Verdict]) -> None:
-    """Verdicts with their ballots, as every service writes them."""
+    """Verdicts with their packed votes, as every service writes them."""
     written = Verdict.objects.bulk_create(verdicts)
-    Ballot.objects.bulk_create(pack_verdicts(written, Evaluation.objects.get(slug=SLUG).pk))
+    PackedVotes.objects.bulk_create(pack_verdicts(written, Evaluation.objects.get(slug=SLUG).pk))
 
 
 def measure(written_as: str) -> None:

@@ -23,7 +23,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge, Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import Call, Run
-from evaluations.models.verdicts import Ballot, Review, Verdict
+from evaluations.models.verdicts import PackedVotes, Review, Verdict
 from evaluations.overview.services import create_evaluation
 from evaluations.rubrics.services import freeze_version
 
@@ -88,7 +88,7 @@ def make_run(rater: Rater) -> Run:
 
 def advance_sequences() -> None:
     """The rows brought their own ids."""
-    tables = [Query, Response, Comparison, Call, Review, Verdict, Ballot]
+    tables = [Query, Response, Comparison, Call, Review, Verdict, PackedVotes]
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), tables):
             cursor.execute(statement)
@@ -110,7 +110,7 @@ class Writer:
         self.aspects = list(Aspect.objects.filter(evaluation=evaluation).order_by("place"))
         self.candidates = list(Candidate.objects.filter(evaluation=evaluation).order_by("name"))
         self.rng = np.random.default_rng(7)
-        self.calls = self.reviews = self.verdicts = self.ballots = 0
+        self.calls = self.reviews = self.verdicts = self.packed_votes = 0
 
     def write(self, first: int, last: int) -> None:
         self.write_material(first, last)
@@ -209,8 +209,10 @@ class Writer:
             (NOW, rater.pk, item + 1, order, 0, pk, 0, code, code if is_final else 0, 0, MOMENT)
             for item, pk, code in zip(items.tolist(), ids.tolist(), first.tolist(), strict=True)
         ]
-        names = ("created_at", "rater_id", "comparison_id", "shown", "sample", source, "block", "first", "final")
-        insert_rows(Ballot, (*names, "inconsistent", "moment"), rows)
+        names = ("created_at", "rater_id", "comparison_id", "shown", "sample", source, "aspect_block")
+        insert_rows(
+            PackedVotes, (*names, "first_choices", "final_choices", "inconsistent_aspects", "decided_at_ms"), rows
+        )
 
     def verdict_rows(
         self, rater: Rater, items: Any, choice: Any, shown: ShownOrder, ids: Any, stages: tuple[Stage, ...]

@@ -37,7 +37,7 @@ from benchmarks.large_study import SLUG, make_large_study
 from evaluations.domain.reports import ReportPart, ReportRules
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.verdicts import Ballot
+from evaluations.models.verdicts import PackedVotes
 from evaluations.reports.selectors import build_report, get_full_report
 from evaluations.stats.full_report import BY_ASPECT
 
@@ -90,7 +90,7 @@ def measure() -> dict[str, object]:
     return {
         "database": connection.vendor,
         "comparisons": comparisons.count(),
-        "ballots": Ballot.objects.count(),
+        "packed_votes": PackedVotes.objects.count(),
         "first_ms": first,
         "fresh_ms": fresh,
         "whole_ms": milliseconds(partial(build_report, evaluation, None, ReportRules()), times=3),

@@ -128,8 +128,8 @@ def stranger() -> User:
 
 
 @pytest.fixture
-def true_ballots() -> Iterator[None]:
-    """After the test the ballots are what a recount of its verdicts gives."""
+def consistent_packed_votes() -> Iterator[None]:
+    """After the test the packed votes are what a recount of its verdicts gives."""
     yield
     assert_packed_votes_match()
 

@@ -33,7 +33,7 @@ from evaluations.models.comparisons import (
     TagWork,
 )
 from evaluations.models.evaluations import Evaluation, Event, Look
-from evaluations.models.exports import Alias, Export
+from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
@@ -41,7 +41,7 @@ from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueIt
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
 from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
-from evaluations.models.verdicts import Adjudication, Ballot, Comment, Label, Mention, Review, Score, Span, Verdict
+from evaluations.models.verdicts import Adjudication, Comment, Label, Mention, PackedVotes, Review, Score, Span, Verdict
 from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
 
 
@@ -132,13 +132,13 @@ BACKUP_TABLES: Final = (
     BackupTable(Mention, "comment__comparison__evaluation"),
     BackupTable(Adjudication, "comparison__evaluation"),
     BackupTable(Label, "comparison__evaluation"),
-    BackupTable(Ballot, "rater__evaluation"),
+    BackupTable(PackedVotes, "rater__evaluation"),
     BackupTable(Tag, "evaluation"),
     BackupTable(Tagging, "tag__evaluation"),
     BackupTable(Slice, "evaluation"),
     BackupTable(ColumnMapping, "evaluation"),
     BackupTable(Export, "evaluation", (("file", ""),)),
-    BackupTable(Alias, "evaluation"),
+    BackupTable(ReviewerPseudonym, "evaluation"),
     BackupTable(Look, "evaluation"),
     BackupTable(Event, "evaluation"),
 )

@@ -15,7 +15,7 @@ from evaluations.domain.roles import RaterKind
 from evaluations.exports.participants import AvailableData, Participants
 from evaluations.models.comparisons import Comparison
 from evaluations.models.runs import Call
-from evaluations.models.verdicts import Adjudication, Ballot, Comment, Review, Score, Span, Verdict
+from evaluations.models.verdicts import Adjudication, Comment, PackedVotes, Review, Score, Span, Verdict
 from evaluations.verdicts.judge_choices import PackedVote
 from evaluations.verdicts.score_choices import (
     ImportedPreference,
@@ -183,7 +183,7 @@ def read_packed_votes(ids: Sequence[int], raters: Collection[int]) -> dict[int, 
 def list_packed_votes(ids: Sequence[int], raters: Collection[int]) -> Iterable[PackedVote]:
     """Rows with the columns of PackedVote, as plain tuples in the order of a rater's samples."""
     return (
-        Ballot.objects.filter(filter_within(ids), rater__in=raters)
+        PackedVotes.objects.filter(filter_within(ids), rater__in=raters)
         .order_by("sample", "pk")
         .values_list(*PackedVote._fields)
     )

@@ -73,7 +73,7 @@ def build_chunk_rows(chunk: Sequence[ComparisonRow], cast: Participants) -> Iter
         read_review_scores(ids, cast),
         read_imported_preferences(ids, cast),
     )
-    ballots, words = read_packed_votes(ids, cast.judges), read_judge_texts(ids, cast)
+    votes, words = read_packed_votes(ids, cast.judges), read_judge_texts(ids, cast)
     reviews, calls, scoring = read_reviews(ids, cast), read_judge_calls(ids, cast), read_judge_scores(chunk, cast)
     discussion = read_discussion(ids, cast.present)
     for one in chunk:
@@ -83,8 +83,8 @@ def build_chunk_rows(chunk: Sequence[ComparisonRow], cast: Participants) -> Iter
             given = PeopleRecords(by_rater, scores.get(one.pk, {}), in_files)
             people = build_person_entries(one, given, reviews.saved, discussion.spans, cast)
         asked = calls.get(one.pk, {})
-        places = map_samples(ballots.get(one.pk, {}), asked)
-        answers = build_judge_answers(ballots.get(one.pk, {}), asked, places, cast)
+        places = map_samples(votes.get(one.pk, {}), asked)
+        answers = build_judge_answers(votes.get(one.pk, {}), asked, places, cast)
         choosing = add_judge_texts(build_judge_entries(answers, asked, places, cast), words, one.pk, places)
         judges = merge_scorers(choosing, build_scorer_entries(one, scoring, cast)) if cast.scorers else choosing
         settled = discussion.adjudications.get(one.pk, [])

@@ -112,7 +112,7 @@ def read_judge_labels(ids: Sequence[int], cast: Participants) -> Mapping[int, La
         return label_scored_comparisons(ids, cast)
     asked = read_orders_asked(ids, [cast.judges[pk].pk for pk in bench])
     given = group_by_comparison(list_packed_votes(ids, bench))
-    return {pk: label_packed_votes(ballots, asked.get(pk, ()), cast) for pk, ballots in given.items()}
+    return {pk: label_packed_votes(votes, asked.get(pk, ()), cast) for pk, votes in given.items()}
 
 
 def read_orders_asked(ids: Sequence[int], judges: Sequence[int]) -> Mapping[int, Sequence[tuple[int, str]]]:
@@ -124,15 +124,15 @@ def read_orders_asked(ids: Sequence[int], judges: Sequence[int]) -> Mapping[int,
     return asked
 
 
-def group_by_comparison(ballots: Iterable[PackedVote]) -> Mapping[int, list[PackedVote]]:
+def group_by_comparison(votes: Iterable[PackedVote]) -> Mapping[int, list[PackedVote]]:
     given: dict[int, list[PackedVote]] = defaultdict(list)
-    for one in ballots:
+    for one in votes:
         given[one[0]].append(one)
     return given
 
 
 def label_packed_votes(
-    ballots: Sequence[PackedVote], asked: Sequence[tuple[int, str]], cast: Participants
+    votes: Sequence[PackedVote], asked: Sequence[tuple[int, str]], cast: Participants
 ) -> LabelsByAspect:
     """The labels that packed votes on one comparison make, cached: do not modify them."""
     told: LabelsByAspect = {}
@@ -141,7 +141,7 @@ def label_packed_votes(
         shift, mark = group.shift, group.mark
         said = [
             (rater, shown, first >> shift & GROUP_CODE_MASK, marks >> mark & GROUP_MARK_MASK)
-            for _, rater, shown, block, first, marks, _ in ballots
+            for _, rater, shown, block, first, marks, _ in votes
             if block == group.block
         ]
         pattern = (place, orders, *said)

@@ -16,7 +16,7 @@ from evaluations.domain.roles import RaterKind
 from evaluations.formats.exported_rows import ExportedJudgeName, ExportedLabel, ExportedRaters
 from evaluations.models.comparisons import Candidate, Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.exports import Alias
+from evaluations.models.exports import ReviewerPseudonym
 from evaluations.models.judges import Judge, Rater
 from evaluations.models.queues import Round
 from evaluations.models.rubrics import RubricVersion, list_aspect_keys
@@ -32,13 +32,13 @@ MENTION_PATTERN: Final = re.compile(r"(?<![\w.@+-])@([\w.@+-]+)")
 
 
 @dataclass(frozen=True)
-class Aliases:
+class Pseudonyms:
     by_rater: Mapping[int, str]
     by_username: Mapping[str, str]
 
     def in_text(self, text: str) -> str:
-        """The same with everyone it calls as @name by their alias. Names without the sign stay: nobody finds them."""
-        known = {name.casefold(): alias for name, alias in self.by_username.items()}
+        """The text with a pseudonym for each @name. Names without the sign stay: they cannot be found."""
+        known = {name.casefold(): pseudonym for name, pseudonym in self.by_username.items()}
 
         def renamed(call: re.Match[str]) -> str:
             name = call[1]
@@ -51,8 +51,8 @@ class Aliases:
 
 
 @transaction.atomic
-def assign_aliases(evaluation: Evaluation) -> Aliases:
-    """An alias for everyone who may be named; those without one get a random number now."""
+def assign_pseudonyms(evaluation: Evaluation) -> Pseudonyms:
+    """A pseudonym for everyone who may be named; those without one get a random number now."""
     Evaluation.objects.select_for_update().get(pk=evaluation.pk)  # two who deal at once would give a number twice
     raters = Rater.objects.filter(evaluation=evaluation, kind=RaterKind.HUMAN)
     imported = list(raters.filter(user__isnull=True).values_list("pk", flat=True))
@@ -64,22 +64,22 @@ def assign_aliases(evaluation: Evaluation) -> Aliases:
             | Q(adjudications__comparison__evaluation=evaluation)
         ).values_list("pk", "username")
     )
-    known = Alias.objects.filter(evaluation=evaluation)
+    known = ReviewerPseudonym.objects.filter(evaluation=evaluation)
     met = {(one.user_id, one.rater_id) for one in known}
     new = [(pk, None) for pk in users if (pk, None) not in met] + [
         (None, pk) for pk in imported if (None, pk) not in met
     ]
     secrets.SystemRandom().shuffle(new)
     first = 1 + (known.aggregate(last=Max("number"))["last"] or 0)
-    Alias.objects.bulk_create(
-        Alias(evaluation=evaluation, user_id=user, rater_id=rater, number=number)
+    ReviewerPseudonym.objects.bulk_create(
+        ReviewerPseudonym(evaluation=evaluation, user_id=user, rater_id=rater, number=number)
         for number, (user, rater) in enumerate(new, first)
     )
-    dealt = list(Alias.objects.filter(evaluation=evaluation))
+    dealt = list(ReviewerPseudonym.objects.filter(evaluation=evaluation))
     of_user = {one.user_id: one.name for one in dealt if one.user_id}
     of_rater = {one.rater_id: one.name for one in dealt if one.rater_id}
     mine = raters.filter(user__isnull=False).values_list("pk", "user_id")
-    return Aliases(
+    return Pseudonyms(
         by_rater=of_rater | {pk: of_user[user] for pk, user in mine if user in of_user},
         by_username={name: of_user[pk] for pk, name in users.items()},
     )
@@ -106,7 +106,7 @@ class AvailableData:
 class Participants:
     """Who may appear in the rows, by id in the order of their names, and the aspects in page order.
 
-    ``raters`` bear the names that the file has: those of people may be others than their own, and ``aliases``
+    ``raters`` bear the names that the file has: those of people may be others than their own, and ``pseudonyms``
     says so of whoever commented or settled something.
     """
 
@@ -120,7 +120,7 @@ class Participants:
     # By rubric version and aspect: within which two scores of a person make a tie.
     margins: Mapping[tuple[int, int], float]
     present: AvailableData
-    aliases: Aliases | None = None
+    pseudonyms: Pseudonyms | None = None
     # The labels that judges' answers make, by the answers met so far.
     patterns: dict[object, dict[str, ExportedLabel]] = field(default_factory=dict)
 
@@ -141,11 +141,11 @@ class Participants:
 
     def username(self, name: str) -> str:
         """What whoever has this account is called in the file."""
-        return self.aliases.by_username.get(name, LATE_REVIEWER_NAME) if self.aliases else name
+        return self.pseudonyms.by_username.get(name, LATE_REVIEWER_NAME) if self.pseudonyms else name
 
     def words(self, text: str) -> str:
         """A comment, with those it calls by the names that they have in the file."""
-        return self.aliases.in_text(text) if self.aliases else text
+        return self.pseudonyms.in_text(text) if self.pseudonyms else text
 
     @cached_property
     def archived(self) -> list[int]:
@@ -196,7 +196,7 @@ class Participants:
         return NamesById(lambda: ((one.pk, self.called(one)) for one in known.all()))
 
     def called(self, rater: Rater) -> str:
-        return self.aliases.by_rater.get(rater.pk, LATE_REVIEWER_NAME) if self.aliases else rater.name
+        return self.pseudonyms.by_rater.get(rater.pk, LATE_REVIEWER_NAME) if self.pseudonyms else rater.name
 
     @cached_property
     def judge_names(self) -> Mapping[int, str]:
@@ -239,7 +239,7 @@ def describe_judge(judge: Judge) -> ExportedJudgeName:
 
 
 def load_participants(
-    evaluation: Evaluation, policy: LabelPolicy | None = None, aliases: Aliases | None = None
+    evaluation: Evaluation, policy: LabelPolicy | None = None, pseudonyms: Pseudonyms | None = None
 ) -> Participants:
     """Everyone who gave a verdict or was asked for one. Later raters are left to the next export."""
     said = Verdict.objects.filter(rater=OuterRef("pk"))
@@ -249,8 +249,8 @@ def load_participants(
     told = known.annotate(has_scored=Exists(scored)).filter(Exists(said) | Exists(asked) | Exists(scored))
     raters = list(told.select_related("judge__rubric_version__rubric"))
     for rater in raters:
-        if aliases and rater.kind == RaterKind.HUMAN:
-            rater.name = aliases.by_rater.get(rater.pk, LATE_REVIEWER_NAME)
+        if pseudonyms and rater.kind == RaterKind.HUMAN:
+            rater.name = pseudonyms.by_rater.get(rater.pk, LATE_REVIEWER_NAME)
     # Sorted here and not by the database, whose order of letters is its own.
     those = {rater.pk: rater for rater in sorted(raters, key=lambda rater: (rater.name, rater.pk))}
     aspects = list_aspect_keys(evaluation)
@@ -264,7 +264,7 @@ def load_participants(
         scored=frozenset(pk for pk, rater in those.items() if rater.has_scored),
         margins=get_tie_margins(RubricVersion.objects.filter(rubric__evaluation=evaluation).values("pk")),
         present=read_available_data(evaluation),
-        aliases=aliases,
+        pseudonyms=pseudonyms,
     )
 
 

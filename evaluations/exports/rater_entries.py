@@ -47,18 +47,18 @@ SamplePositions = Mapping[int, Mapping[int, int]]
 
 
 def map_samples(
-    ballots: Mapping[int, list[PackedVote]], calls: Mapping[int, Sequence[tuple[Any, ...]]]
+    votes: Mapping[int, list[PackedVote]], calls: Mapping[int, Sequence[tuple[Any, ...]]]
 ) -> SamplePositions:
     """By rater id the position of each of a judge's samples, equal for both orders."""
     places: dict[int, Mapping[int, int]] = {}
-    for pk in ballots.keys() | calls.keys():
-        samples = {one[-1] for said in (ballots, calls) for one in said.get(pk, ())}
+    for pk in votes.keys() | calls.keys():
+        samples = {one[-1] for said in (votes, calls) for one in said.get(pk, ())}
         places[pk] = {sample: at for at, sample in enumerate(sorted(samples))} if samples != {0} else ONE_SAMPLE
     return places
 
 
 def build_judge_answers(
-    ballots: Mapping[int, list[PackedVote]],
+    votes: Mapping[int, list[PackedVote]],
     calls: Mapping[int, Sequence[tuple[Any, ...]]],
     places: SamplePositions,
     cast: Participants,
@@ -67,7 +67,7 @@ def build_judge_answers(
     return {
         pk: (
             frozenset([call[2] for call in calls.get(pk, ())]),
-            build_answer_sheet(ballots.get(pk, ()), of_samples, cast.groups),
+            build_answer_sheet(votes.get(pk, ()), of_samples, cast.groups),
         )
         for pk, of_samples in places.items()
         if pk in cast.judges

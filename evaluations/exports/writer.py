@@ -26,7 +26,7 @@ from evaluations.exports.manifest import (
     iterate_agreement_facts,
 )
 from evaluations.exports.options import ExportRequest, get_export_format, parse_export_request
-from evaluations.exports.participants import Participants, assign_aliases, load_participants
+from evaluations.exports.participants import Participants, assign_pseudonyms, load_participants
 from evaluations.exports.score_rows import iterate_score_rows
 from evaluations.exports.sql import open_separate_cursor
 from evaluations.exports.verdict_rows import iterate_verdict_rows
@@ -180,7 +180,7 @@ def store_expected_rows(export: Export, heartbeat: Heartbeat) -> None:
 
 
 def load_export_participants(evaluation: Evaluation, wanted: ExportRequest) -> Participants:
-    return load_participants(evaluation, wanted.policy, assign_aliases(evaluation) if wanted.anonymised else None)
+    return load_participants(evaluation, wanted.policy, assign_pseudonyms(evaluation) if wanted.anonymised else None)
 
 
 def read_export_rows(

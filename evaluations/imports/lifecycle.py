@@ -28,7 +28,7 @@ from evaluations.models.judges import Judge, Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import Call
 from evaluations.models.transactions import TransactionPacer, is_time_up
-from evaluations.models.verdicts import Ballot, Score, Verdict
+from evaluations.models.verdicts import PackedVotes, Score, Verdict
 
 BUSY_STATES: Final = (ImportState.CHECKING, ImportState.STORING)
 
@@ -44,7 +44,7 @@ IMPORT_JOB: Final = "import"
 UNDO_JOB: Final = "undo_import"
 
 # In the order in which rows lean on each other: those first that nothing else points at.
-OWNED_MODELS: Final = (Ballot, Verdict, Score, Call, Comparison, Response, Query)
+OWNED_MODELS: Final = (PackedVotes, Verdict, Score, Call, Comparison, Response, Query)
 
 # Under which name an import's summary keeps the versions of rubrics that came with it.
 VERSIONS_KEY: Final = "version"

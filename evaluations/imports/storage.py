@@ -69,7 +69,7 @@ from evaluations.models.judges import Judge, Rater
 from evaluations.models.rubrics import Aspect, next_aspect_slot
 from evaluations.models.runs import Call
 from evaluations.models.transactions import TransactionPacer, is_time_up, pause_after_transaction
-from evaluations.models.verdicts import Ballot, Score, Verdict
+from evaluations.models.verdicts import PackedVotes, Score, Verdict
 from evaluations.rubrics.services import lock_aspects
 from evaluations.verdicts.label_updates import find_score_imports, recount_labels_later
 from evaluations.verdicts.response_scores import find_scores_rubric
@@ -141,7 +141,7 @@ def store_for_a_while(importing: Import, until: float | None) -> bool:
         fail_import(importing, INTERRUPTED_REASON)
         raise
     if finished:
-        refresh_statistics(Query, Response, Comparison, Call, Verdict, Score, Ballot)
+        refresh_statistics(Query, Response, Comparison, Call, Verdict, Score, PackedVotes)
     return finished
 
 

@@ -1965,7 +1965,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Alias",
+            name="ReviewerPseudonym",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -1975,7 +1975,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="aliases",
+                        related_name="pseudonyms",
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
@@ -1984,7 +1984,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="aliases",
+                        related_name="pseudonyms",
                         to="evaluations.evaluation",
                     ),
                 ),
@@ -1993,20 +1993,21 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="aliases",
+                        related_name="pseudonyms",
                         to="evaluations.rater",
                     ),
                 ),
             ],
             options={
-                "verbose_name_plural": "aliases",
                 "constraints": [
-                    models.UniqueConstraint(fields=("evaluation", "number"), name="alias_number"),
+                    models.UniqueConstraint(fields=("evaluation", "number"), name="pseudonym_number"),
                     models.UniqueConstraint(
-                        condition=models.Q(("user__isnull", False)), fields=("evaluation", "user"), name="alias_of_user"
+                        condition=models.Q(("user__isnull", False)),
+                        fields=("evaluation", "user"),
+                        name="pseudonym_of_user",
                     ),
                     models.UniqueConstraint(
-                        condition=models.Q(("rater__isnull", False)), fields=("rater",), name="alias_of_rater"
+                        condition=models.Q(("rater__isnull", False)), fields=("rater",), name="pseudonym_of_rater"
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -2014,7 +2015,7 @@ class Migration(migrations.Migration):
                             models.Q(("rater__isnull", False), ("user__isnull", True)),
                             _connector="OR",
                         ),
-                        name="alias_of_one",
+                        name="pseudonym_of_one",
                     ),
                 ],
             },
@@ -2800,24 +2801,24 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Ballot",
+            name="PackedVotes",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("shown", models.PositiveSmallIntegerField()),
                 ("sample", models.PositiveSmallIntegerField(default=0)),
-                ("block", models.PositiveSmallIntegerField(default=0)),
-                ("first", models.BigIntegerField(default=0)),
-                ("final", models.BigIntegerField(default=0)),
-                ("inconsistent", models.BigIntegerField(default=0)),
-                ("moment", models.BigIntegerField(default=0)),
+                ("aspect_block", models.PositiveSmallIntegerField(default=0)),
+                ("first_choices", models.BigIntegerField(default=0)),
+                ("final_choices", models.BigIntegerField(default=0)),
+                ("inconsistent_aspects", models.BigIntegerField(default=0)),
+                ("decided_at_ms", models.BigIntegerField(default=0)),
                 (
                     "call",
                     models.ForeignKey(
                         db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="ballots",
+                        related_name="packed_votes",
                         to="evaluations.call",
                     ),
                 ),
@@ -2826,7 +2827,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="ballots",
+                        related_name="packed_votes",
                         to="evaluations.comparison",
                     ),
                 ),
@@ -2836,7 +2837,7 @@ class Migration(migrations.Migration):
                         db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="ballots",
+                        related_name="packed_votes",
                         to="evaluations.import",
                     ),
                 ),
@@ -2845,7 +2846,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="ballots",
+                        related_name="packed_votes",
                         to="evaluations.rater",
                     ),
                 ),
@@ -2855,7 +2856,7 @@ class Migration(migrations.Migration):
                         db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="ballots",
+                        related_name="packed_votes",
                         to="evaluations.review",
                     ),
                 ),
@@ -2863,15 +2864,22 @@ class Migration(migrations.Migration):
             options={
                 "indexes": [
                     models.Index(
-                        fields=["rater", "comparison", "shown", "block", "first", "inconsistent"],
-                        name="ballot_of_rater",
+                        fields=[
+                            "rater",
+                            "comparison",
+                            "shown",
+                            "aspect_block",
+                            "first_choices",
+                            "inconsistent_aspects",
+                        ],
+                        name="packed_votes_of_rater",
                     ),
                     models.Index(
                         condition=models.Q(("source_import__isnull", False)),
                         fields=["source_import"],
-                        name="ballot_by_source_import",
+                        name="packed_votes_by_source_import",
                     ),
-                    models.Index(fields=["comparison"], name="ballot_of_comparison"),
+                    models.Index(fields=["comparison"], name="packed_votes_of_comparison"),
                 ],
                 "constraints": [
                     models.CheckConstraint(
@@ -2887,20 +2895,30 @@ class Migration(migrations.Migration):
                             ),
                             _connector="OR",
                         ),
-                        name="ballot_source",
+                        name="packed_votes_source",
                     ),
                     models.UniqueConstraint(
-                        condition=models.Q(("call__isnull", False)), fields=("call", "block"), name="ballot_of_call"
+                        condition=models.Q(("call__isnull", False)),
+                        fields=("call", "aspect_block"),
+                        name="packed_votes_of_call",
                     ),
                     models.UniqueConstraint(
                         condition=models.Q(("review__isnull", False)),
-                        fields=("review", "block"),
-                        name="ballot_of_review",
+                        fields=("review", "aspect_block"),
+                        name="packed_votes_of_review",
                     ),
                     models.UniqueConstraint(
                         condition=models.Q(("source_import__isnull", False)),
-                        fields=("rater", "comparison", "sample", "shown", "source_import", "block", "moment"),
-                        name="ballot_of_import",
+                        fields=(
+                            "rater",
+                            "comparison",
+                            "sample",
+                            "shown",
+                            "source_import",
+                            "aspect_block",
+                            "decided_at_ms",
+                        ),
+                        name="packed_votes_of_import",
                     ),
                 ],
             },

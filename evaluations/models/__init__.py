@@ -12,7 +12,7 @@ from evaluations.models.comparisons import (
     TagWork,
 )
 from evaluations.models.evaluations import Evaluation, Event, Look
-from evaluations.models.exports import Alias, Export
+from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import, finished_imports
 from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
@@ -20,18 +20,16 @@ from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueIt
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run, test_call_condition
 from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
-from evaluations.models.verdicts import Adjudication, Ballot, Comment, Label, Mention, Review, Score, Span, Verdict
+from evaluations.models.verdicts import Adjudication, Comment, Label, Mention, PackedVotes, Review, Score, Span, Verdict
 from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
 
 __all__ = [
     "Adjudication",
-    "Alias",
     "Announcement",
     "ApiToken",
     "Aspect",
     "Assignment",
     "Attempt",
-    "Ballot",
     "Batch",
     "Bookmark",
     "Call",
@@ -56,6 +54,7 @@ __all__ = [
     "Look",
     "Membership",
     "Mention",
+    "PackedVotes",
     "Pick",
     "Price",
     "Query",
@@ -66,6 +65,7 @@ __all__ = [
     "Reparse",
     "Response",
     "Review",
+    "ReviewerPseudonym",
     "Round",
     "Rubric",
     "RubricAspect",

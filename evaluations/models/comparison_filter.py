@@ -26,7 +26,7 @@ from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect, RubricVersion
 from evaluations.models.runs import Call
 from evaluations.models.search_index import search_first_ids, search_ids
-from evaluations.models.verdicts import Adjudication, Ballot, Label, Review, Score
+from evaluations.models.verdicts import Adjudication, Label, PackedVotes, Review, Score
 from evaluations.models.vote_holders import holding_votes
 
 CODE_BITS: Final = 7
@@ -270,7 +270,7 @@ def labels_with_choice(aspect: Aspect, choice: str) -> "QuerySet[Label]":
 
 def rater_condition(rater: Rater, among: ComparisonRange) -> Q:
     """That the rater chose on some aspect, or scored both responses."""
-    chosen = Q(pk__in=Ballot.objects.filter(among.where(), rater=rater).values("comparison"))
+    chosen = Q(pk__in=PackedVotes.objects.filter(among.where(), rater=rater).values("comparison"))
     scores = Score.objects.filter(rater=rater)
     if not scores.exists():
         return chosen
@@ -283,30 +283,30 @@ def rater_choice_condition(rater: Rater, aspect: Aspect, choice: str, among: Com
 
     A person's are the vote that counts, and what came with files.
     """
-    all_of_it = Ballot.objects.filter(rater=rater, block=block_of_slot(aspect.place))
+    all_of_it = PackedVotes.objects.filter(rater=rater, aspect_block=block_of_slot(aspect.place))
     if rater.kind == RaterKind.HUMAN:
         held = holding_votes(Review.objects.filter(rater=rater), aspect, SHOWN_ON_PAGES)
         all_of_it = all_of_it.filter(Q(review__isnull=True) | Q(review__in=held.values("pk")))
     all_of_it = all_of_it.alias(code=choice_code(rater, aspect)).filter(code__gt=0)
-    ballots = all_of_it.filter(among.where())
+    votes = all_of_it.filter(among.where())
     if not choice:
-        return Q(pk__in=ballots.values("comparison"))
+        return Q(pk__in=votes.values("comparison"))
     if choice == DIFFERS:
-        told = ballots.order_by().values("comparison").alias(low=Min("code"), high=Max("code"))
+        told = votes.order_by().values("comparison").alias(low=Min("code"), high=Max("code"))
         told = told.alias(odd=Max(inconsistent_bit(aspect)))
         return Q(pk__in=told.filter(Q(low__lt=F("high")) | Q(odd__gt=0)).values("comparison"))
     code = PACKED_CHOICES.index(Choice(choice)) + 1
     # First what is rare and read in one go, then for these alone whether anything else was said: by comparison and not
     # among those, else SQLite reads from the first of them each time.
     others = all_of_it.filter(comparison=OuterRef("pk")).exclude(code=code)
-    return Q(pk__in=ballots.filter(code=code).values("comparison")) & ~Q(Exists(others))
+    return Q(pk__in=votes.filter(code=code).values("comparison")) & ~Q(Exists(others))
 
 
 def choice_code(rater: Rater, aspect: Aspect) -> Combinable:
     """The three bits of the aspect: of people those of their final choices, where they have saved some."""
-    first, final = aspect_bits(F("first"), aspect), aspect_bits(F("final"), aspect)
+    first, final = aspect_bits(F("first_choices"), aspect), aspect_bits(F("final_choices"), aspect)
     if rater.kind == RaterKind.HUMAN:
-        return Case(When(final=0, then=first), default=final, output_field=IntegerField())
+        return Case(When(final_choices=0, then=first), default=final, output_field=IntegerField())
     return first
 
 
@@ -316,7 +316,7 @@ def aspect_bits(column: F, aspect: Aspect) -> Combinable:
 
 def inconsistent_bit(aspect: Aspect) -> Combinable:
     """Whether a rater that was read from a file contradicted itself: the aspect's own bit."""
-    return F("inconsistent").bitrightshift(aspect.place % SLOTS_PER_BLOCK).bitand(1)
+    return F("inconsistent_aspects").bitrightshift(aspect.place % SLOTS_PER_BLOCK).bitand(1)
 
 
 def disagreement_condition(state: DisagreementState, among: ComparisonRange) -> Q:

@@ -60,23 +60,22 @@ class Export(Row):
         return f"{self.evaluation.slug}-{self.pk}.{self.ending or self.format}"
 
 
-class Alias(Row):
+class ReviewerPseudonym(Row):
     """What a person is called in files that are not to name them. ``rater``: of people who came without an account."""
 
-    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="aliases", db_index=False)
-    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="aliases")
-    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, null=True, related_name="aliases")
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="pseudonyms", db_index=False)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="pseudonyms")
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, null=True, related_name="pseudonyms")
     number = models.PositiveIntegerField()
 
     class Meta:
-        verbose_name_plural = "aliases"
         constraints = [
-            models.UniqueConstraint(fields=["evaluation", "number"], name="alias_number"),
+            models.UniqueConstraint(fields=["evaluation", "number"], name="pseudonym_number"),
             models.UniqueConstraint(
-                fields=["evaluation", "user"], condition=Q(user__isnull=False), name="alias_of_user"
+                fields=["evaluation", "user"], condition=Q(user__isnull=False), name="pseudonym_of_user"
             ),
-            models.UniqueConstraint(fields=["rater"], condition=Q(rater__isnull=False), name="alias_of_rater"),
-            models.CheckConstraint(condition=exactly_one_of("user", "rater"), name="alias_of_one"),
+            models.UniqueConstraint(fields=["rater"], condition=Q(rater__isnull=False), name="pseudonym_of_rater"),
+            models.CheckConstraint(condition=exactly_one_of("user", "rater"), name="pseudonym_of_one"),
         ]
 
     def __str__(self) -> str:

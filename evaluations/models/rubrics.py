@@ -86,7 +86,7 @@ class RubricVersion(Row):
 class Aspect(Row):
     """A name in one evaluation: the same row for every rubric version, rater and import.
 
-    ``place``: its own number in the evaluation, from 0, at which Ballots hold the choices on it.
+    ``place``: its own number in the evaluation, from 0, at which Packed votes hold the choices on it.
     """
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="aspects")

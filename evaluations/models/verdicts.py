@@ -193,58 +193,63 @@ class Score(Row):
         return f"{self.value} for {self.aspect_id} by {self.rater_id}"
 
 
-class Ballot(Row):
-    """All that one rater chose on one comparison in one go: in one call, one review, or one sample of an import.
+class PackedVotes(Row):
+    """All that one rater chose on one comparison at once: in one call, one review, or one sample of an import.
 
-    Derived from Verdicts in the transaction that writes them; `domain.ballots` says how ``first`` and ``final`` (of
-    people who saved final choices) are packed. ``shown``: the order's place in ORDERS. ``inconsistent``:
-    a bit for each aspect. ``moment``: when it was given, or came in with a file that does not say, in
-    milliseconds since 1970-01-01 UTC. Choices of an import that were given at different moments have a row each.
+    Derived from Verdicts in the transaction that writes them. ``first_choices`` and ``final_choices`` are packed as in
+    `domain.packed_votes`; only reviews have final ones. ``shown``: the order's place in PACKED_ORDERS.
+    ``inconsistent_aspects``: a bit for each aspect. ``decided_at_ms``: milliseconds since 1970-01-01 UTC, of an import
+    that does not say when it came in. Imported choices that were made at different times have a row each.
     """
 
-    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="ballots", db_index=False)
-    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="ballots", db_index=False)
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="packed_votes", db_index=False)
+    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="packed_votes", db_index=False)
     shown = models.PositiveSmallIntegerField()
     sample = models.PositiveSmallIntegerField(default=0)
-    call = models.ForeignKey(Call, on_delete=models.PROTECT, null=True, related_name="ballots", db_index=False)
-    review = models.ForeignKey(Review, on_delete=models.PROTECT, null=True, related_name="ballots", db_index=False)
+    call = models.ForeignKey(Call, on_delete=models.PROTECT, null=True, related_name="packed_votes", db_index=False)
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, null=True, related_name="packed_votes", db_index=False)
     source_import = models.ForeignKey(
-        Import, on_delete=models.PROTECT, null=True, related_name="ballots", db_index=False
+        Import, on_delete=models.PROTECT, null=True, related_name="packed_votes", db_index=False
     )
-    block = models.PositiveSmallIntegerField(default=0)
-    first = models.BigIntegerField(default=0)
-    final = models.BigIntegerField(default=0)
-    inconsistent = models.BigIntegerField(default=0)
-    moment = models.BigIntegerField(default=0)
+    aspect_block = models.PositiveSmallIntegerField(default=0)
+    first_choices = models.BigIntegerField(default=0)
+    final_choices = models.BigIntegerField(default=0)
+    inconsistent_aspects = models.BigIntegerField(default=0)
+    decided_at_ms = models.BigIntegerField(default=0)
 
-    objects = FinishedManager["Ballot"]()
-    all_rows = models.Manager["Ballot"]()
+    objects = FinishedManager["PackedVotes"]()
+    all_rows = models.Manager["PackedVotes"]()
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=exactly_one_of("call", "review", "source_import"), name="ballot_source"),
-            models.UniqueConstraint(fields=["call", "block"], condition=Q(call__isnull=False), name="ballot_of_call"),
-            models.UniqueConstraint(
-                fields=["review", "block"], condition=Q(review__isnull=False), name="ballot_of_review"
+            models.CheckConstraint(
+                condition=exactly_one_of("call", "review", "source_import"), name="packed_votes_source"
             ),
             models.UniqueConstraint(
-                fields=["rater", "comparison", "sample", "shown", "source_import", "block", "moment"],
+                fields=["call", "aspect_block"], condition=Q(call__isnull=False), name="packed_votes_of_call"
+            ),
+            models.UniqueConstraint(
+                fields=["review", "aspect_block"], condition=Q(review__isnull=False), name="packed_votes_of_review"
+            ),
+            models.UniqueConstraint(
+                fields=["rater", "comparison", "sample", "shown", "source_import", "aspect_block", "decided_at_ms"],
                 condition=Q(source_import__isnull=False),
-                name="ballot_of_import",
+                name="packed_votes_of_import",
             ),
         ]
         indexes = [
             # Everything that a report reads of a judge: it never looks at the rows themselves.
             models.Index(
-                fields=["rater", "comparison", "shown", "block", "first", "inconsistent"], name="ballot_of_rater"
+                fields=["rater", "comparison", "shown", "aspect_block", "first_choices", "inconsistent_aspects"],
+                name="packed_votes_of_rater",
             ),
-            not_null_index("source_import", "ballot"),
+            not_null_index("source_import", "packed_votes"),
             # For the removal of comparisons: the database looks here for each of them.
-            models.Index(fields=["comparison"], name="ballot_of_comparison"),
+            models.Index(fields=["comparison"], name="packed_votes_of_comparison"),
         ]
 
     def __str__(self) -> str:
-        return f"ballot {self.pk} of {self.rater_id}"
+        return f"packed votes {self.pk} of {self.rater_id}"
 
 
 class Span(Row):

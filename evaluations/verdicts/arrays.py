@@ -10,7 +10,7 @@ from evaluations.domain.reports import ReportRules
 from evaluations.domain.roles import RaterKind
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.verdicts import Ballot, Score
+from evaluations.models.verdicts import PackedVotes, Score
 
 
 def list_counted_raters(evaluation: Evaluation, rules: ReportRules) -> list[Rater]:
@@ -32,7 +32,7 @@ def list_counted_raters(evaluation: Evaluation, rules: ReportRules) -> list[Rate
 def list_judges_in_claim_family(evaluation: Evaluation) -> list[Rater]:
     """The judges with answers: claims of a report are controlled over all of them, whatever its filters leave out."""
     judges = Rater.objects.current().filter(evaluation=evaluation, kind=RaterKind.JUDGE)
-    chose = Ballot.objects.filter(rater=OuterRef("pk"))
+    chose = PackedVotes.objects.filter(rater=OuterRef("pk"))
     scored = Score.objects.filter(rater=OuterRef("pk"))
     answering = judges.filter(Exists(chose) | Exists(scored))
     return list(answering.select_related("judge__rubric_version__rubric").order_by("name", "pk"))

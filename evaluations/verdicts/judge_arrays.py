@@ -25,7 +25,7 @@ from evaluations.domain.packed_votes import (
 from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Call, Run
-from evaluations.models.verdicts import Ballot
+from evaluations.models.verdicts import PackedVotes
 from evaluations.stats.coding import MISSING, BoolArray, IntArray
 from evaluations.stats.judge_verdicts import STATES, Choices, JudgeAnswers, JudgeVerdicts, UnansweredCalls
 from evaluations.verdicts.array_files import get_array_file, load_arrays, save_arrays
@@ -57,7 +57,7 @@ class ComparisonPositions:
 
 @dataclass(frozen=True)
 class PackedChoices:
-    """The ballots of one order and block: the comparison's place and the packed choices."""
+    """The packed votes of one order and block: the comparison's place and the packed choices."""
 
     shown: int
     block: int
@@ -161,7 +161,7 @@ def read_judge_arrays(raters: Sequence[Rater], places: ComparisonPositions) -> d
 
 
 def load_packed_choices(raters: Sequence[Rater], places: ComparisonPositions) -> dict[int, IntArray]:
-    """By rater id everything it said, or what it said of these comparisons at least: 3 × ballots.
+    """By rater id everything it said, or what it said of these comparisons at least: 3 × rows.
 
     The comparison's id, the packed choices, and block, order and whether it is marked as one number. What a judge
     said is kept in a file until it says more.
@@ -205,10 +205,10 @@ def read_packed_choices(raters: Sequence[Rater], places: ComparisonPositions) ->
 def read_packed_choices_together(
     raters: Sequence[Rater], places: ComparisonPositions
 ) -> Iterator[tuple[int, IntArray]]:
-    is_marked = Case(When(inconsistent__gt=0, then=Value(1)), default=Value(0), output_field=IntegerField())
+    is_marked = Case(When(inconsistent_aspects__gt=0, then=Value(1)), default=Value(0), output_field=IntegerField())
     # One number for whose it is, its block and order, and whether it is marked.
-    told = ((F("rater_id") * MAX_BLOCKS + F("block")) * len(PACKED_ORDERS) + F("shown")) * 2 + is_marked
-    rows = packed_votes_of_raters(raters, places).values_list("comparison_id", "first", told)
+    told = ((F("rater_id") * MAX_BLOCKS + F("aspect_block")) * len(PACKED_ORDERS) + F("shown")) * 2 + is_marked
+    rows = packed_votes_of_raters(raters, places).values_list("comparison_id", "first_choices", told)
     said = np.stack(read_columns_in_pieces(rows, 3, "comparison", places.ids))
     whose, said[2] = np.divmod(said[2], MAX_BLOCKS * len(PACKED_ORDERS) * 2)
     for rater in raters:
@@ -217,10 +217,12 @@ def read_packed_choices_together(
 
 
 def read_inconsistent_marks(
-    ballots: "QuerySet[Ballot]", places: ComparisonPositions
+    votes: "QuerySet[PackedVotes]", places: ComparisonPositions
 ) -> dict[int, tuple[PackedChoices, ...]]:
     """By rater id, where files say that an imported judge contradicted itself."""
-    rows = ballots.filter(inconsistent__gt=0).values_list("comparison_id", "inconsistent", "block", "rater_id")
+    rows = votes.filter(inconsistent_aspects__gt=0).values_list(
+        "comparison_id", "inconsistent_aspects", "aspect_block", "rater_id"
+    )
     item, marks, block, whose = select_positions(places, *read_columns(rows, 4))
     return {
         rater: split_by_block_and_order(
@@ -248,9 +250,9 @@ def select_positions(places: ComparisonPositions, comparison: IntArray, *others:
     return (item[known], *(column[known] for column in others))
 
 
-def packed_votes_of_raters(raters: Sequence[Rater], places: ComparisonPositions) -> "QuerySet[Ballot]":
-    """Their ballots but for those of imports that are not done; by the index alone where everything is wanted."""
-    found = Ballot.all_rows.filter(rater__in=raters)
+def packed_votes_of_raters(raters: Sequence[Rater], places: ComparisonPositions) -> "QuerySet[PackedVotes]":
+    """Their packed votes but for those of imports that are not done; by the index alone where everything is wanted."""
+    found = PackedVotes.all_rows.filter(rater__in=raters)
     if hidden := find_unfinished_imports({rater.evaluation_id for rater in raters}):
         found = found.exclude(source_import__in=hidden)
     return found.filter(comparison__in=places.ids.tolist()) if len(places.ids) <= MAX_LOOKUPS else found
@@ -300,16 +302,16 @@ def find_unfinished_calls(judges: Sequence[int | None]) -> "list[QuerySet[Call]]
 
 
 def select_unanswered_columns(calls: "QuerySet[Call]") -> "QuerySet[Call, Any]":
-    """Comparison, order, state, the choices of imported ballots of the same order and sample, and the judge."""
-    beside = Ballot.all_rows.filter(
+    """Comparison, order, state, the choices of imported votes of the same order and sample, and the judge."""
+    beside = PackedVotes.all_rows.filter(
         rater__judge=OuterRef("judge"),
         comparison=OuterRef("comparison"),
         sample=OuterRef("sample"),
         shown=OuterRef("order"),
-        block=0,
+        aspect_block=0,
     ).order_by()
     # Each aspect stands in one of them, so that the sum holds all.
-    together = beside.values("rater").annotate(choices=Sum("first")).values("choices")
+    together = beside.values("rater").annotate(choices=Sum("first_choices")).values("choices")
     imported = When(source_import__isnull=False, then=Coalesce(Subquery(together), Value(0)))
     return calls.annotate(order=encode_word("shown", PACKED_ORDERS)).values_list(
         Coalesce("comparison_id", 0),

@@ -16,21 +16,21 @@ SINGLE_CODE_MASK: Final = (1 << BITS_PER_CHOICE) - 1
 MAX_CACHED_GROUPS: Final = 50_000
 Told = TypeVar("Told")
 
-# Of each ballot on the aspects of a group: place of its sample, order, codes, marks.
+# Of each row of packed votes on the aspects of a group: place of its sample, order, codes, marks.
 GroupAnswers = tuple[tuple[int, int, int, int], ...]
 AnswerSheet = tuple[GroupAnswers, ...]  # for each group
 JudgeAnswers = tuple[frozenset[str], AnswerSheet]  # the orders in which a judge was asked, and what it answered
 
 
 class PackedVote(NamedTuple):
-    """One ballot of a judge, as it is read."""
+    """A row of packed votes of a judge."""
 
     comparison_id: int
     rater_id: int
     shown: int
-    block: int
-    first: int
-    inconsistent: int
+    aspect_block: int
+    first_choices: int
+    inconsistent_aspects: int
     sample: int
 
 
@@ -60,9 +60,9 @@ def group_aspects(places: Mapping[int, str]) -> tuple[AspectGroup, ...]:
 
 
 def build_answer_sheet(
-    ballots: Sequence[PackedVote], places: Mapping[int, int], groups: tuple[AspectGroup, ...]
+    votes: Sequence[PackedVote], places: Mapping[int, int], groups: tuple[AspectGroup, ...]
 ) -> AnswerSheet:
-    """The ballots of one judge on one comparison, in their order, group by group. ``places``: of its samples."""
+    """The packed votes of one judge on one comparison, in their order, group by group. ``places``: of its samples."""
     return tuple(
         [
             tuple(
@@ -73,7 +73,7 @@ def build_answer_sheet(
                         first >> group.shift & GROUP_CODE_MASK,
                         marks >> group.mark & GROUP_MARK_MASK,
                     )
-                    for _, _, shown, block, first, marks, sample in ballots
+                    for _, _, shown, block, first, marks, sample in votes
                     if block == group.block
                 ]
             )

@@ -16,21 +16,21 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.imports import Import
 from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import Call, test_call_condition
-from evaluations.models.verdicts import Ballot, Review, Verdict
+from evaluations.models.verdicts import PackedVotes, Review, Verdict
 
 # Columns that have no default of the database's own are named, empty ones too.
 PACKED_COLUMNS: Final = (
     *("created_at", "rater_id", "comparison_id", "shown", "sample", "call_id"),
-    *("block", "first", "final", "inconsistent", "moment"),
+    *("aspect_block", "first_choices", "final_choices", "inconsistent_aspects", "decided_at_ms"),
 )
-# What tells ballots of one import apart.
-PACKED_KEY_COLUMNS: Final = ("rater_id", "comparison_id", "sample", "shown", "block", "moment")
+# What identifies a row of one import.
+PACKED_KEY_COLUMNS: Final = ("rater_id", "comparison_id", "sample", "shown", "aspect_block", "decided_at_ms")
 IMPORTED_PACKED_COLUMNS: Final = (
     "created_at",
     *PACKED_KEY_COLUMNS,
-    "first",
-    "final",
-    "inconsistent",
+    "first_choices",
+    "final_choices",
+    "inconsistent_aspects",
     "source_import_id",
 )
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -38,7 +38,7 @@ MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 class VoteSource(NamedTuple):
-    """What one ballot, of one block or several, is made of. ``moment``: of an import, whose rows have their own."""
+    """What a rater chose at once, in one block or several. ``decided_at_ms`` is only set for imports."""
 
     rater: int
     comparison: int
@@ -47,7 +47,7 @@ class VoteSource(NamedTuple):
     call: int | None
     review: int | None
     source_import: int | None
-    moment: int | None
+    decided_at_ms: int | None
 
 
 @dataclass
@@ -57,12 +57,12 @@ class SourceChoices:
     first: dict[int, str] = field(default_factory=dict)
     final: dict[int, str] = field(default_factory=dict)
     inconsistent: set[int] = field(default_factory=set)
-    moment: int = 0
+    decided_at_ms: int = 0
 
-    def rows(self, source: VoteSource) -> list[Ballot]:
+    def rows(self, source: VoteSource) -> list[PackedVotes]:
         first, final, marks = pack_choices(self.first), pack_choices(self.final), pack_marks(self.inconsistent)
         return [
-            Ballot(
+            PackedVotes(
                 rater_id=source.rater,
                 comparison_id=source.comparison,
                 shown=ORDER_CODES[source.shown],
@@ -70,11 +70,11 @@ class SourceChoices:
                 call_id=source.call,
                 review_id=source.review,
                 source_import_id=source.source_import,
-                block=block,
-                first=first.get(block, 0),
-                final=final.get(block, 0),
-                inconsistent=marks.get(block, 0),
-                moment=self.moment,
+                aspect_block=block,
+                first_choices=first.get(block, 0),
+                final_choices=final.get(block, 0),
+                inconsistent_aspects=marks.get(block, 0),
+                decided_at_ms=self.decided_at_ms,
             )
             for block in sorted({*first, *final})
         ]
@@ -107,7 +107,7 @@ def build_packed_call_rows(
 
 
 def insert_packed_calls(rows: Sequence[tuple[object, ...]], now: datetime) -> None:
-    insert_many(Ballot, PACKED_COLUMNS, [(now, *row, count_milliseconds_since_epoch(now)) for row in rows])
+    insert_many(PackedVotes, PACKED_COLUMNS, [(now, *row, count_milliseconds_since_epoch(now)) for row in rows])
 
 
 def pack_call_verdicts(calls: "QuerySet[Call]") -> None:
@@ -117,11 +117,11 @@ def pack_call_verdicts(calls: "QuerySet[Call]") -> None:
     for one in chosen:
         by_evaluation[one.comparison.evaluation_id].append(one)
     for evaluation, verdicts in by_evaluation.items():
-        Ballot.all_rows.bulk_create(pack_verdicts(verdicts, evaluation))
+        PackedVotes.all_rows.bulk_create(pack_verdicts(verdicts, evaluation))
 
 
 def delete_packed_calls(call_ids: Collection[int]) -> None:
-    Ballot.all_rows.filter(call__in=call_ids).delete()
+    PackedVotes.all_rows.filter(call__in=call_ids).delete()
 
 
 # ---- of a person's review
@@ -133,16 +133,18 @@ def pack_review_verdicts(review: Review, verdicts: Sequence[Verdict]) -> None:
         return
     if all(verdict.stage == Stage.FINAL for verdict in verdicts):
         for row in pack_verdicts(verdicts, review.comparison.evaluation_id):
-            Ballot.all_rows.filter(review=review, block=row.block).update(final=row.final)
+            PackedVotes.all_rows.filter(review=review, aspect_block=row.aspect_block).update(
+                final_choices=row.final_choices
+            )
     else:
-        Ballot.all_rows.bulk_create(pack_verdicts(verdicts, review.comparison.evaluation_id))
+        PackedVotes.all_rows.bulk_create(pack_verdicts(verdicts, review.comparison.evaluation_id))
 
 
 def delete_packed_review(review: Review, stage: Stage | None = None) -> None:
     """One stage of it, or all."""
-    rows = Ballot.all_rows.filter(review=review)
+    rows = PackedVotes.all_rows.filter(review=review)
     if stage is Stage.FINAL:
-        rows.update(final=0)
+        rows.update(final_choices=0)
     else:
         rows.delete()
 
@@ -164,21 +166,21 @@ class ImportedVerdict(NamedTuple):
 
 
 PackedKey = tuple[int, ...]
-# What a ballot of an import says: ``first`` and ``inconsistent``.
+# The first choices and the inconsistent aspects of an imported row.
 PackedBits = tuple[int, int]
 
 
 def pack_imported_verdicts(importing: Import, verdicts: Sequence[ImportedVerdict]) -> None:
-    """Verdicts of one import. What belongs to a ballot of an earlier part of the file joins it."""
+    """Pack the verdicts of one import; add to the rows of earlier parts of the file where they belong there."""
     if not verdicts:
         return
     due = collect_packed_bits(importing, verdicts)
     earlier = find_packed_rows(importing, due)
     grown = [(pk, *merge_packed_bits(bits, due.pop(key))) for key, (pk, bits) in earlier.items() if key in due]
-    update_many(Ballot, ("id", "first", "inconsistent"), grown)
+    update_many(PackedVotes, ("id", "first_choices", "inconsistent_aspects"), grown)
     now = timezone.now()
     new = [(now, *key, first, 0, inconsistent, importing.pk) for key, (first, inconsistent) in due.items()]
-    insert_many(Ballot, IMPORTED_PACKED_COLUMNS, new)
+    insert_many(PackedVotes, IMPORTED_PACKED_COLUMNS, new)
 
 
 def collect_packed_bits(importing: Import, verdicts: Iterable[ImportedVerdict]) -> dict[PackedKey, PackedBits]:
@@ -186,8 +188,8 @@ def collect_packed_bits(importing: Import, verdicts: Iterable[ImportedVerdict]) 
     due: dict[PackedKey, PackedBits] = {}
     for one in verdicts:
         at = place[one.aspect]
-        moment = count_milliseconds_since_epoch(min(one.at, latest))
-        key = (one.rater, one.comparison, one.sample, ORDER_CODES[one.shown], block_of_slot(at), moment)
+        decided_at_ms = count_milliseconds_since_epoch(min(one.at, latest))
+        key = (one.rater, one.comparison, one.sample, ORDER_CODES[one.shown], block_of_slot(at), decided_at_ms)
         bits = pack_choice(at, one.choice), pack_mark(at) if one.inconsistent else 0
         due[key] = merge_packed_bits(due.get(key, (0, 0)), bits)
     return due
@@ -195,8 +197,8 @@ def collect_packed_bits(importing: Import, verdicts: Iterable[ImportedVerdict]) 
 
 def find_packed_rows(importing: Import, due: Iterable[PackedKey]) -> dict[PackedKey, tuple[int, PackedBits]]:
     """Looked for by comparison alone: SQLite, asked for the import as well, would read all that it has brought."""
-    rows = Ballot.all_rows.filter(comparison__in={key[1] for key in due})
-    told = rows.values_list("source_import", "pk", "first", "inconsistent", *PACKED_KEY_COLUMNS)
+    rows = PackedVotes.all_rows.filter(comparison__in={key[1] for key in due})
+    told = rows.values_list("source_import", "pk", "first_choices", "inconsistent_aspects", *PACKED_KEY_COLUMNS)
     return {
         tuple(key): (pk, (first, marks)) for brought_by, pk, first, marks, *key in told if brought_by == importing.pk
     }
@@ -209,18 +211,18 @@ def merge_packed_bits(one: PackedBits, other: PackedBits) -> PackedBits:
 # ---- what the rows are to say
 
 
-def pack_verdicts(verdicts: Iterable[Verdict], evaluation_id: int) -> list[Ballot]:
-    """The ballots that these verdicts make together."""
+def pack_verdicts(verdicts: Iterable[Verdict], evaluation_id: int) -> list[PackedVotes]:
+    """Pack verdicts into rows."""
     place = get_aspect_positions(evaluation_id)
     given: dict[VoteSource, SourceChoices] = defaultdict(SourceChoices)
     for one in verdicts:
-        moment = count_milliseconds_since_epoch(get_verdict_time(one))
+        decided_at_ms = count_milliseconds_since_epoch(get_verdict_time(one))
         source = VoteSource(
             *(one.rater_id, one.comparison_id, one.shown, one.sample),
-            *(one.call_id, one.review_id, one.source_import_id, moment if one.source_import_id else None),
+            *(one.call_id, one.review_id, one.source_import_id, decided_at_ms if one.source_import_id else None),
         )
         said = given[source]
-        said.moment = moment
+        said.decided_at_ms = decided_at_ms
         about = said.final if one.stage == Stage.FINAL else said.first
         about[place[one.aspect_id]] = one.choice
         if one.inconsistent:
@@ -238,7 +240,7 @@ def get_verdict_time(verdict: Verdict) -> datetime | None:
     return verdict.review.first_saved_at if verdict.review else verdict.created_at
 
 
-def repack_comparisons(comparisons: Iterable[Comparison]) -> list[Ballot]:
+def repack_comparisons(comparisons: Iterable[Comparison]) -> list[PackedVotes]:
     """What the rows of these comparisons are to say, from their verdicts alone."""
     found = []
     for comparison in comparisons:

@@ -56,7 +56,7 @@ class VerdictArrays:
     def aspects(self, known: Iterable[Aspect]) -> set[int]:
         """The ids of those on which somebody said something."""
         places = self.people.aspects | self.gold.aspects
-        places = places.union(*(ballots.aspects for ballots in self.judges.values()))
+        places = places.union(*(arrays.aspects for arrays in self.judges.values()))
         of_scores = {*self.scored_votes, *self.preferred.people, *self.preferred.gold}
         of_scores |= {aspect for _, aspect in (*self.scored.verdicts, *self.preferred.verdicts)}
         return of_scores | {aspect.pk for aspect in known if aspect.place in places}
@@ -71,7 +71,7 @@ class VerdictArrays:
 
     def is_chosen(self, aspect: Aspect) -> bool:
         """Whether anybody chose between two responses on it."""
-        places = (self.people.aspects, self.gold.aspects, *(ballots.aspects for ballots in self.judges.values()))
+        places = (self.people.aspects, self.gold.aspects, *(arrays.aspects for arrays in self.judges.values()))
         return any(aspect.place in found for found in places)
 
     def said_by(self, rater: Rater, known: Iterable[Aspect]) -> set[int]:

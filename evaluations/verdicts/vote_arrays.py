@@ -176,7 +176,7 @@ def encode_pick() -> Case:
 
 @dataclass(frozen=True)
 class PackedVoteArrays:
-    """All that raters of one kind chose, in the order in which it was given, one entry for each ballot.
+    """All that raters of one kind chose, one entry for each row of packed votes, by time.
 
     ``rater``: its place among their names. ``first``: the packed first choices of one block.
     """
@@ -206,7 +206,7 @@ class PackedVoteArrays:
         }
 
     def on(self, place: int) -> VoteArrays:
-        """The votes on one aspect. Where every ballot has one, the arrays are the same for each aspect."""
+        """The votes on one aspect. Where every row has one, the arrays are the same for each aspect."""
         choice = unpack_choices(self.first, place)
         given = (choice != MISSING) & (self.block == block_of_slot(place))
         columns_of = (self.item, self.rater, self.shown, choice, *(getattr(self, name) for name in VOTE_MARKS))
@@ -215,11 +215,13 @@ class PackedVoteArrays:
 
 
 def read_packed_vote_arrays(raters: Sequence[Rater], places: ComparisonPositions) -> PackedVoteArrays:
-    """Two tables, one query: their ballots, and what is known of the reviews behind them."""
+    """Read packed votes and what is known of their reviews in one query."""
     review, judge, active = (Cast(Coalesce(column, 0), BigIntegerField()) for column in REVIEW_COLUMNS)
-    told = (F("block") * MARKS_WIDTH + encode_vote_marks()) * ORDER_WIDTH + F("shown")
-    rows = packed_votes_of_raters(raters, places).exclude(first=0)
-    told_of_rows = rows.values_list("comparison_id", "pk", "rater_id", "first", told, review, judge, "moment", active)
+    told = (F("aspect_block") * MARKS_WIDTH + encode_vote_marks()) * ORDER_WIDTH + F("shown")
+    rows = packed_votes_of_raters(raters, places).exclude(first_choices=0)
+    told_of_rows = rows.values_list(
+        "comparison_id", "pk", "rater_id", "first_choices", told, review, judge, "decided_at_ms", active
+    )
     found = read_columns_in_pieces(told_of_rows, 9, "comparison", places.ids)
     item, pk, rater, first, told_of_each, review_of, judge_of, moment, active_of = select_positions(places, *found)
     order = np.lexsort((pk, moment))
@@ -266,12 +268,12 @@ def read_confirmed_choices(
         review__awaits_judge=False,
     )
     if since is not None:
-        revealed = revealed.filter(moment__gte=(since - EPOCH).days * MILLISECONDS_A_DAY)
+        revealed = revealed.filter(decided_at_ms__gte=(since - EPOCH).days * MILLISECONDS_A_DAY)
     if until is not None:
-        revealed = revealed.filter(moment__lt=((until - EPOCH).days + 1) * MILLISECONDS_A_DAY)
+        revealed = revealed.filter(decided_at_ms__lt=((until - EPOCH).days + 1) * MILLISECONDS_A_DAY)
     revealed = revealed.exclude(review__finished_at=F("review__first_saved_at"))
     revealed = revealed.exclude(review__picked_by=SelectionMethod.CALIBRATION.value)
-    rows = revealed.values_list("comparison_id", "review__judge_id", "block", "first", "final")
+    rows = revealed.values_list("comparison_id", "review__judge_id", "aspect_block", "first_choices", "final_choices")
     item, judge, block, first, final = select_positions(places, *read_columns(rows, 5))
     found = {}
     for one, which in product(np.unique(judge).tolist(), np.unique(block).tolist()):

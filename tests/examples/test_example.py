@@ -24,7 +24,7 @@ from evaluations.reviews.raters import get_or_create_rater
 from evaluations.verdicts.labels import decide_labels
 from tests.factories.queue_state import assert_counters_are_right
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("true_ballots"), pytest.mark.any_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("consistent_packed_votes"), pytest.mark.any_database]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from evaluations.exports import services as exports_services
 from evaluations.exports import writer
 from evaluations.exports.failures import INTERRUPTED
 from evaluations.exports.options import ExportRequest
-from evaluations.exports.participants import assign_aliases
+from evaluations.exports.participants import assign_pseudonyms
 from evaluations.exports.selectors import build_manifest, encode_manifest, open_export_file, preview_export
 from evaluations.exports.services import delete_export_file, start_export, stop_export
 from evaluations.exports.writer import join_blocks, stream_export
@@ -154,7 +154,7 @@ def test_nobody_is_named_in_an_anonymised_export_and_names_are_the_same_in_the_n
     _, written = exported(evaluation, "jsonl", wanted)
     assert not [name for name in (b"ann", b"zoe", b"carla") if name in written]
     (row,) = rows_in(written)
-    names = assign_aliases(evaluation)
+    names = assign_pseudonyms(evaluation)
     of_ann, of_zoe = names.by_username["ann"], names.by_username["zoe"]
     assert len({of_ann, of_zoe, *names.by_rater.values()}) == 3
     assert all(name.startswith("reviewer-") for name in names.by_rater.values())

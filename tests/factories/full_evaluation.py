@@ -26,7 +26,7 @@ from evaluations.models.comparisons import (
     TagWork,
 )
 from evaluations.models.evaluations import Evaluation, Event, Look
-from evaluations.models.exports import Alias, Export
+from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
@@ -34,7 +34,7 @@ from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueIt
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
 from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
-from evaluations.models.verdicts import Adjudication, Ballot, Comment, Label, Mention, Review, Score, Span, Verdict
+from evaluations.models.verdicts import Adjudication, Comment, Label, Mention, PackedVotes, Review, Score, Span, Verdict
 from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
 
 
@@ -192,7 +192,7 @@ def make_verdicts(comparison: Comparison, version: RubricVersion, aspect: Aspect
         Verdict.objects.create(
             pk=number + place, rater=person, review=review, stage=stage, note=f"note-{number}", **said
         )
-    Ballot.objects.create(pk=number, rater=machine, comparison=comparison, call=call, shown=0, first=1)
+    PackedVotes.objects.create(pk=number, rater=machine, comparison=comparison, call=call, shown=0, first_choices=1)
     Score.objects.create(
         pk=number,
         rater=person,
@@ -277,7 +277,7 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
         pk=number, webhook=hook, kind="test", subject=number, body=f"delivery-{number}", not_before=timezone.now()
     )
     DeliveryTry.objects.create(pk=number, delivery=delivery, number=1, error=f"try-{number}", milliseconds=1)
-    Alias.objects.create(pk=number, evaluation=evaluation, user=owner, number=1)
+    ReviewerPseudonym.objects.create(pk=number, evaluation=evaluation, user=owner, number=1)
     Look.objects.create(pk=number, evaluation=evaluation, number=1, results_sha256=str(number))
     Export.objects.create(
         pk=number,

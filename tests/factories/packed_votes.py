@@ -3,12 +3,12 @@
 from typing import Any
 
 from evaluations.models.comparisons import Comparison
-from evaluations.models.verdicts import Ballot
+from evaluations.models.verdicts import PackedVotes
 from evaluations.verdicts.packed_votes import repack_comparisons
 
 COMPARED_COLUMNS = (
     *("rater_id", "comparison_id", "shown", "sample", "call_id", "review_id", "source_import_id"),
-    *("block", "first", "final", "inconsistent", "moment"),
+    *("aspect_block", "first_choices", "final_choices", "inconsistent_aspects", "decided_at_ms"),
 )
 
 
@@ -20,4 +20,4 @@ def list_packed_rows(rows: Any) -> list[tuple[int, ...]]:
 
 def assert_packed_votes_match() -> None:
     due = repack_comparisons(Comparison.all_rows.select_related("evaluation"))
-    assert list_packed_rows(Ballot.all_rows.all()) == list_packed_rows(due)
+    assert list_packed_rows(PackedVotes.all_rows.all()) == list_packed_rows(due)

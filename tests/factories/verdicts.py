@@ -18,7 +18,7 @@ from evaluations.models.imports import Import
 from evaluations.models.judges import Endpoint, Judge, Rater
 from evaluations.models.rubrics import Aspect, RubricVersion
 from evaluations.models.runs import Call, Run
-from evaluations.models.verdicts import Ballot, Review, Score, Verdict
+from evaluations.models.verdicts import PackedVotes, Review, Score, Verdict
 from evaluations.rubrics.services import add_rubric, create_next_version
 from evaluations.verdicts.packed_votes import pack_review_verdicts, repack_comparisons
 
@@ -74,9 +74,9 @@ def make_review(
 
 
 def repack_votes_of(comparison: Comparison) -> None:
-    """Keep the ballots of verdicts that were written past the services."""
-    Ballot.all_rows.filter(comparison=comparison).delete()
-    Ballot.all_rows.bulk_create(repack_comparisons([comparison]))
+    """Keep the packed votes of verdicts that were written past the services."""
+    PackedVotes.all_rows.filter(comparison=comparison).delete()
+    PackedVotes.all_rows.bulk_create(repack_comparisons([comparison]))
 
 
 def make_next_rubric_version(evaluation: Evaluation) -> RubricVersion:

@@ -23,7 +23,7 @@ from evaluations.models.verdicts import Score, Verdict
 from tests.factories.evaluations import make_evaluation, make_user
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, preview_rows, score_row, verdict_row
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("true_ballots")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("consistent_packed_votes")]
 
 
 @pytest.fixture(autouse=True)

@@ -33,7 +33,7 @@ from tests.factories.evaluations import make_comparison, make_evaluation, make_m
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, preview_rows, verdict_row
 from tests.helpers.job_work import hold_by_dead_worker, job_about, work_once
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("true_ballots")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("consistent_packed_votes")]
 MATERIAL = (Query, Response, Comparison, Verdict, Call)
 
 

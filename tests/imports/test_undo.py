@@ -49,7 +49,7 @@ from tests.factories.judges import make_baseline_judge, run_judge_here
 from tests.factories.verdicts import ALL_A, make_review
 from tests.helpers.job_work import hold_by_dead_worker, work_all
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("true_ballots")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("consistent_packed_votes")]
 
 # What tells that something happened, and when; not what is there.
 CHRONICLE = {"event", "import", "queue", "job"}

@@ -33,7 +33,7 @@ from tests.helpers.work_sessions import (
     unreadable_outcome,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("true_ballots")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("consistent_packed_votes")]
 
 TEMPLATE = "{q}\n1: {a}\n2: {b}\nWhich is better?"
 FIELDS = {"{q}": "query", "{a}": "response_a", "{b}": "response_b"}

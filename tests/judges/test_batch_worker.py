@@ -42,7 +42,7 @@ from tests.helpers.llm_server import (
     without_formats,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("true_ballots")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("consistent_packed_votes")]
 COMPARISONS = 5
 CALLS = 2 * COMPARISONS
 

@@ -20,7 +20,7 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call
-from evaluations.models.verdicts import Ballot, Score, Verdict
+from evaluations.models.verdicts import PackedVotes, Score, Verdict
 from evaluations.overview.selectors import count_evaluation_progress
 from evaluations.reports.selectors import build_report
 from evaluations.stats.full_report import Report
@@ -80,7 +80,7 @@ def test_a_judge_that_was_only_tested_is_in_no_number(evaluation: Evaluation) ->
     call = asked_once(make_baseline_judge(evaluation))
     assert call.state == CallState.ANSWERED
     assert call.is_test
-    assert not Ballot.all_rows.filter(call=call).exists()
+    assert not PackedVotes.all_rows.filter(call=call).exists()
     made = reported(evaluation)
     assert made.judges == {}
     assert [sorted(aspect.judges) for aspect in made.aspects.values()] == [[]] * 6
@@ -146,7 +146,7 @@ def test_a_run_takes_the_tested_call_for_its_own_without_asking_again(
     assert Call.all_rows.count() == 4 * (2 if orders == RunOrders.BOTH else 1)
     aspect = reported(evaluation).aspects["clarity"]
     assert aspect.judges["longest"].verdicts == 4
-    assert Ballot.all_rows.filter(call=call).count() == 1
+    assert PackedVotes.all_rows.filter(call=call).count() == 1
 
 
 def test_a_run_that_leaves_the_tested_comparison_out_leaves_the_test_a_test(evaluation: Evaluation) -> None:
@@ -162,7 +162,7 @@ def test_a_test_that_asks_a_failed_call_of_a_run_again_does_not_make_it_a_test(e
     judge = make_baseline_judge(evaluation)
     run_judge_here(judge, limit=1, orders=RunOrders.AS_STORED)
     Verdict.all_rows.all().delete()
-    Ballot.all_rows.all().delete()
+    PackedVotes.all_rows.all().delete()
     Call.all_rows.update(state=CallState.UNREADABLE)
     call = asked_once(judge)
     assert not call.is_test
@@ -178,7 +178,7 @@ def test_a_test_call_that_is_in_flight_when_a_run_takes_it_over_counts_when_it_i
     cancel_run(session.run, user=None)
     plan_run_calls(start_run(judge, user=None, orders=RunOrders.AS_STORED).pk, until=float("inf"))
     store_outcomes(session, [answered_outcome(session, claimed)])
-    assert Ballot.all_rows.filter(call=claimed.call_id).count() == 1
+    assert PackedVotes.all_rows.filter(call=claimed.call_id).count() == 1
 
 
 @pytest.mark.parametrize("of_response", [False, True])

@@ -53,7 +53,7 @@ from tests.helpers.llm_server import (
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("true_ballots"),
+    pytest.mark.usefixtures("consistent_packed_votes"),
     pytest.mark.any_database,
 ]
 

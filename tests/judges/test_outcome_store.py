@@ -34,7 +34,7 @@ from tests.helpers.work_sessions import (
     waiting_outcome,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("true_ballots")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("consistent_packed_votes")]
 
 ASPECTS = ("helpfulness", "factuality", "clarity", "depth", "engagement", "safety")
 

@@ -11,7 +11,7 @@ from evaluations.judges.calls.prompt_truncation import WATCHES
 from evaluations.judges.runs.services import start_run
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.runs import Attempt, Call, Run
-from evaluations.models.verdicts import Ballot, Verdict
+from evaluations.models.verdicts import PackedVotes, Verdict
 from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import make_llm_judge, work_run_here
 from tests.helpers.llm_server import LLMServer, Question, Script, ServerAnswer, llm_server, verdict_reply
@@ -89,7 +89,7 @@ def test_verdicts_that_were_stored_before_the_ceiling_showed_are_withdrawn() -> 
     assert run.state == RunState.DONE
     assert set(Call.objects.values_list("state", flat=True)) == {"too_long"}
     assert not Verdict.objects.exists()
-    assert not Ballot.objects.exists()
+    assert not PackedVotes.objects.exists()
     assert Attempt.objects.filter(outcome="answered").exists()  # what came back stays on record
 
 

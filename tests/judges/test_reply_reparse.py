@@ -22,7 +22,7 @@ from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judg
 from tests.helpers.job_work import job_about, kill_worker_at, work_once
 from tests.helpers.llm_server import Question, ServerAnswer, answer_well, llm_server, verdict_reply
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("true_ballots")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("consistent_packed_votes")]
 ASPECTS = 6
 
 

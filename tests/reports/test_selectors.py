@@ -141,7 +141,7 @@ def test_it_says_the_same_read_in_however_small_pieces(
     settings.CACHE_DIR = tmp_path  # where nothing is kept yet
     with CaptureQueriesContext(connection) as queries:
         assert build_report(evaluation, None, ReportRules()).as_json() == at_once
-    for column in ('"evaluations_ballot"."comparison_id"', '"evaluations_comparison"."id"'):
+    for column in ('"evaluations_packedvotes"."comparison_id"', '"evaluations_comparison"."id"'):
         assert any(f"{column} >= " in query["sql"] for query in queries)
 
 

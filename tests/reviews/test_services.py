@@ -50,7 +50,7 @@ from tests.factories.verdicts import (
     make_scoring_judge,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("true_ballots")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("consistent_packed_votes")]
 
 
 @pytest.fixture

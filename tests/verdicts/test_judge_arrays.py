@@ -46,15 +46,15 @@ def said_at(rater: Rater, moment: Any) -> Rater:
 
 
 def read(judge: Rater) -> tuple[JudgeArrays, bool]:
-    """What it said, and whether its ballots were read from the database."""
+    """What it said, and whether its votes were read from the database."""
     places = ComparisonPositions(np.array(sorted(Comparison.objects.values_list("pk", flat=True))))
     with CaptureQueriesContext(connection) as queries:
         found = read_judge_arrays([Rater.objects.get(pk=judge.pk)], places)[judge.pk]
-    return found, any('SELECT "evaluations_ballot"."comparison_id"' in query["sql"] for query in queries)
+    return found, any('SELECT "evaluations_packedvotes"."comparison_id"' in query["sql"] for query in queries)
 
 
-def choices(ballots: JudgeArrays) -> list[tuple[int, list[int], list[int]]]:
-    answers = ballots.verdicts(0).answers
+def choices(arrays: JudgeArrays) -> list[tuple[int, list[int], list[int]]]:
+    answers = arrays.verdicts(0).answers
     return [(one.shown, one.item.tolist(), one.choice.tolist()) for one in answers]
 
 

@@ -1,6 +1,6 @@
-"""Ballots: packed as they are read, and equal to a recount of the verdicts.
+"""Packed votes: packed as they are read, and equal to a recount of the verdicts.
 
-The tests of everything that writes verdicts use the fixture `true_ballots`, which recounts after each of them.
+Tests of what writes verdicts use the fixture `consistent_packed_votes`, which recounts after each of them.
 """
 
 import pytest
@@ -17,7 +17,7 @@ from evaluations.models.batch_sizes import MIN_BULK_ROWS, TRANSACTION_SECONDS
 from evaluations.models.comparisons import Response
 from evaluations.models.imports import Import
 from evaluations.models.rubrics import Aspect
-from evaluations.models.verdicts import Ballot
+from evaluations.models.verdicts import PackedVotes
 from evaluations.verdicts.packed_votes import count_milliseconds_since_epoch
 from tests.factories.evaluations import make_evaluation, make_user
 from tests.factories.imports import comparison_row, import_rows, verdict_row
@@ -44,7 +44,7 @@ def test_what_is_packed_is_found_again_at_its_place(choices: dict[int, str]) -> 
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_an_import_whose_aspects_stand_far_apart_makes_one_ballot_of_them() -> None:
+def test_an_import_of_far_apart_aspects_makes_one_row_of_packed_votes() -> None:
     evaluation = make_evaluation()
     keys = [f"q{number}" for number in range(70)]  # more than one batch holds
     import_rows(evaluation, *(comparison_row(key) for key in keys))
@@ -60,12 +60,15 @@ def test_an_import_whose_aspects_stand_far_apart_makes_one_ballot_of_them() -> N
     ]
     import_rows(evaluation, *rows, *marks)
     assert_packed_votes_match()
-    assert Ballot.objects.count() == len(keys) + 1
+    assert PackedVotes.objects.count() == len(keys) + 1
     places = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "place"))
     both = pack_choices({places["safety"]: "A", places["depth"]: "tie"})[0]
-    assert set(Ballot.objects.filter(rater__name="ann").values_list("first", "shown")) == {(both, 2)}
-    folded = Ballot.objects.get(rater__name="gpt")
-    assert (folded.first, folded.inconsistent) == (pack_choices({places["tone"]: "tie"})[0], 1 << places["tone"])
+    assert set(PackedVotes.objects.filter(rater__name="ann").values_list("first_choices", "shown")) == {(both, 2)}
+    folded = PackedVotes.objects.get(rater__name="gpt")
+    assert (folded.first_choices, folded.inconsistent_aspects) == (
+        pack_choices({places["tone"]: "tie"})[0],
+        1 << places["tone"],
+    )
     assert list(ShownOrder)[folded.shown] == ShownOrder.FOLDED
 
 
@@ -76,10 +79,10 @@ def test_responses_say_which_markdown_they_hold() -> None:
     assert found == {"alpha": Markup.LIST, "beta": Markup.HEADING | Markup.EMPHASIS}
 
 
-def test_the_example_has_true_ballots() -> None:
+def test_the_example_has_consistent_packed_votes() -> None:
     load_example(owner=make_user())
     assert_packed_votes_match()
-    assert Ballot.all_rows.count() > 50
+    assert PackedVotes.all_rows.count() > 50
 
 
 @pytest.mark.usefixtures("small_steps")
@@ -96,7 +99,7 @@ def test_what_a_person_chose_at_different_moments_stands_apart_however_a_file_is
     places = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "place"))
     january = pack_choices({places["safety"]: "A", places["tone"]: "A"})[0]
     march = pack_choices({places["depth"]: "A"})[0]
-    assert set(Ballot.objects.values_list("first", "moment")) == {
+    assert set(PackedVotes.objects.values_list("first_choices", "decided_at_ms")) == {
         (january, 1_768_032_000_000),
         (march, 1_773_129_600_999),
     }
@@ -107,7 +110,7 @@ def test_a_day_to_come_and_none_are_the_day_on_which_the_file_came_in() -> None:
     import_rows(evaluation, comparison_row("q1"))
     import_rows(evaluation, verdict_row("q1", created_at="2999-01-01T00:00:00Z"), verdict_row("q1", rater="ben"))
     came = count_milliseconds_since_epoch(Import.objects.latest("pk").created_at)
-    assert set(Ballot.objects.values_list("moment", flat=True)) == {came}
+    assert set(PackedVotes.objects.values_list("decided_at_ms", flat=True)) == {came}
     assert_packed_votes_match()
 
 
@@ -117,10 +120,12 @@ def test_what_an_import_has_brought_is_not_read_whole_again_at_each_step(small_s
     import_rows(evaluation, *(comparison_row(key) for key in keys))
     with CaptureQueriesContext(connection) as asked:
         import_rows(evaluation, *(verdict_row(key, aspect=aspect) for aspect in ("safety", "depth") for key in keys))
-    ballots = [
-        one["sql"] for one in asked if one["sql"].startswith("SELECT") and 'FROM "evaluations_ballot"' in one["sql"]
+    queries = [
+        one["sql"]
+        for one in asked
+        if one["sql"].startswith("SELECT") and 'FROM "evaluations_packedvotes"' in one["sql"]
     ]
-    read = [sql for sql in ballots if '"comparison_id" IN' in sql]
+    read = [sql for sql in queries if '"comparison_id" IN' in sql]
     assert len(read) > 1
     # SQLite would take the index of the import before all others, and read as far as the import has come.
     assert not [sql for sql in read if '"source_import_id" =' in sql]
