@@ -146,7 +146,7 @@ def review_all(comparisons: list[Comparison], rater: Rater, evaluation: Evaluati
             rubric_version=evaluation.review_rubric,
             shown=ShownOrder.SWAPPED,
             state=ReviewState.FINAL,
-            picked_by="random",
+            selection_method="random",
         )
         for comparison in comparisons
     )

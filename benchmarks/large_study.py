@@ -191,7 +191,16 @@ class Writer:
             for pk, item in zip(ids.tolist(), items.tolist(), strict=True)
         ]
         names = ("id", "created_at", "rater_id", "comparison_id", "rubric_version_id", "shown", "state", "version")
-        more = ("blind", "judge_first", "reveal", "picked_by", "awaits_judge", "draft", "draft_number", "draft_tab")
+        more = (
+            "blind",
+            "judge_first",
+            "reveal",
+            "selection_method",
+            "awaits_judge",
+            "draft",
+            "draft_number",
+            "draft_tab",
+        )
         rest = ("first_saved_at", "finished_at", "active_ms", "skip_reason", "note", "is_example")
         insert_rows(Review, (*names, *more, *rest), rows)
         self.write_said(rater, items, choice, ShownOrder.AS_STORED, "review_id", ids, tuple(Stage))

@@ -208,7 +208,7 @@ def review_first(evaluation: Evaluation, user: User, many: int) -> None:
                 shown="as_stored",
                 state="final",
                 version=1,
-                picked_by="random",
+                selection_method="random",
                 probability=1.0,
                 first_saved_at=now,
                 finished_at=now,

@@ -207,12 +207,12 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/comments/<int:pk>/withdraw", comment_withdraw, name="comment_withdraw"),
     path("e/<slug:slug>/adjudications/<int:pk>/withdraw", adjudication_withdraw, name="adjudication_withdraw"),
     # how reviewing is organised
-    path("e/<slug:slug>/rounds", queue_list, name="rounds"),
-    path("e/<slug:slug>/rounds/new", queue_create, name="round_new"),
-    path("e/<slug:slug>/rounds/<int:pk>", queue_detail, name="round"),
-    path("e/<slug:slug>/rounds/<int:pk>/people", queue_assign, name="round_people"),
-    path("e/<slug:slug>/rounds/<int:pk>/close", queue_close, name="round_close"),
-    path("e/<slug:slug>/rounds/<int:pk>/open", queue_reopen, name="round_open"),
+    path("e/<slug:slug>/rounds", queue_list, name="queues"),
+    path("e/<slug:slug>/rounds/new", queue_create, name="queue_new"),
+    path("e/<slug:slug>/rounds/<int:pk>", queue_detail, name="queue"),
+    path("e/<slug:slug>/rounds/<int:pk>/people", queue_assign, name="queue_people"),
+    path("e/<slug:slug>/rounds/<int:pk>/close", queue_close, name="queue_close"),
+    path("e/<slug:slug>/rounds/<int:pk>/open", queue_reopen, name="queue_open"),
     path("e/<slug:slug>/rounds/calibration", calibration_create, name="calibration_new"),
     path("e/<slug:slug>/rounds/<int:pk>/calibration", calibration_result, name="calibration"),
     # imports

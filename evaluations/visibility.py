@@ -13,7 +13,7 @@ from evaluations.domain.reviews import SAVED_REVIEW_STATES, QueueKind, Reveal, R
 from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
-from evaluations.models.queues import Pick
+from evaluations.models.queues import QueueSlot
 from evaluations.models.runs import Call
 from evaluations.models.users import Membership, User
 from evaluations.models.verdicts import Adjudication, Comment, Review, Score, Verdict
@@ -45,7 +45,7 @@ def visible_comparisons(user: User, evaluation: Evaluation) -> "QuerySet[Compari
     )
 
 
-def hidden_calibration_comparisons(user: User, evaluation: Evaluation) -> "QuerySet[Pick, int]":
+def hidden_calibration_comparisons(user: User, evaluation: Evaluation) -> "QuerySet[QueueSlot, int]":
     """Comparisons of calibration queues that this person has not finished."""
     mine = Review.objects.filter(
         rater__user=user,
@@ -53,14 +53,14 @@ def hidden_calibration_comparisons(user: User, evaluation: Evaluation) -> "Query
         comparison=OuterRef("item__comparison"),
         state__in=(*SAVED_REVIEW_STATES, ReviewState.SKIPPED),
     )
-    open_rounds = Pick.objects.filter(
-        round__evaluation=evaluation,
-        round__rubric_version=evaluation.review_rubric_id,
-        round__kind=QueueKind.CALIBRATION,
-        round__closed_at__isnull=True,
+    open_queues = QueueSlot.objects.filter(
+        queue__evaluation=evaluation,
+        queue__rubric_version=evaluation.review_rubric_id,
+        queue__kind=QueueKind.CALIBRATION,
+        queue__closed_at__isnull=True,
     )
-    to_do = open_rounds.exclude(Exists(mine))
-    return open_rounds.filter(round__in=to_do.values("round")).values_list("item__comparison", flat=True)
+    to_do = open_queues.exclude(Exists(mine))
+    return open_queues.filter(queue__in=to_do.values("queue")).values_list("item__comparison", flat=True)
 
 
 def can_see_verdicts(user: User, comparison: Comparison) -> bool:
@@ -72,13 +72,13 @@ def visible_comparisons_everywhere(user: User) -> "QuerySet[Comparison]":
     here = Membership.objects.filter(user=user, evaluation=OuterRef("evaluation"))
     saved = Review.objects.filter(rater__user=user, comparison=OuterRef("pk"), state__in=SAVED_REVIEW_STATES)
     sees_all = here.filter(role__in=ALLOWED_ROLES[Action.SEE_ALL])
-    in_round = open_calibration_picks().filter(item__comparison=OuterRef("pk"))
-    return Comparison.objects.filter(Q(Exists(sees_all)) | Q(Exists(here), Exists(saved), ~Exists(in_round)))
+    in_queue = open_calibration_slots().filter(item__comparison=OuterRef("pk"))
+    return Comparison.objects.filter(Q(Exists(sees_all)) | Q(Exists(here), Exists(saved), ~Exists(in_queue)))
 
 
-def open_calibration_picks() -> "QuerySet[Pick]":
-    in_force = Pick.objects.filter(round__rubric_version=F("round__evaluation__review_rubric"))
-    return in_force.filter(round__kind=QueueKind.CALIBRATION, round__closed_at__isnull=True)
+def open_calibration_slots() -> "QuerySet[QueueSlot]":
+    in_force = QueueSlot.objects.filter(queue__rubric_version=F("queue__evaluation__review_rubric"))
+    return in_force.filter(queue__kind=QueueKind.CALIBRATION, queue__closed_at__isnull=True)
 
 
 def list_people_who_can_see(comparison: Comparison) -> "list[User]":
@@ -88,7 +88,7 @@ def list_people_who_can_see(comparison: Comparison) -> "list[User]":
     sees_all = here.filter(role__in=ALLOWED_ROLES[Action.SEE_ALL])
     found = User.objects.filter(Q(Exists(sees_all)) | Q(Exists(here), Exists(saved)), is_active=True)
     readers = list(found.order_by("username"))
-    if open_calibration_picks().filter(item__comparison=comparison).exists():
+    if open_calibration_slots().filter(item__comparison=comparison).exists():
         return [reader for reader in readers if can_see_verdicts(reader, comparison)]
     return readers
 

@@ -27,7 +27,7 @@ from evaluations.models.comparisons import Comparison, Slice, Tag
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
 from evaluations.models.judges import Endpoint, Judge, LocalServer
-from evaluations.models.queues import Round
+from evaluations.models.queues import Queue
 from evaluations.models.rubrics import Rubric
 from evaluations.models.runs import Call, Run
 from evaluations.models.users import ApiToken, Membership, User
@@ -56,7 +56,7 @@ NUMBERED: Final[Mapping[str, type[Model]]] = {
     "judges": Judge,
     "people": Membership,
     "review": Comparison,
-    "rounds": Round,
+    "queues": Queue,
     "rubrics": Rubric,
     "runs": Run,
     "slices": Slice,

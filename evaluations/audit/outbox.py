@@ -8,7 +8,7 @@ from django.db import models, transaction
 
 from evaluations.domain.events import WebhookKind
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.queues import Pick
+from evaluations.models.queues import QueueSlot
 from evaluations.models.verdicts import Review
 from evaluations.models.webhooks import Announcement, Webhook
 
@@ -20,9 +20,9 @@ AnnouncedSubjects = Iterator[tuple[WebhookKind, int]]
 def iterate_review_subjects(review: models.Model) -> AnnouncedSubjects:
     assert isinstance(review, Review)
     yield WebhookKind.DISAGREEMENT_OPENED, review.comparison_id
-    # A review that came another way counts in a round that holds the comparison all the same.
-    rounds = Pick.objects.filter(item__comparison=review.comparison_id, round__closed_at__isnull=True)
-    for pk in rounds.values_list("round", flat=True):
+    # A review that came another way counts in a queue that holds the comparison all the same.
+    queues = QueueSlot.objects.filter(item__comparison=review.comparison_id, queue__closed_at__isnull=True)
+    for pk in queues.values_list("queue", flat=True):
         yield WebhookKind.ROUND_REVIEWED, pk
 
 

@@ -37,7 +37,7 @@ from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
-from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueItem, Round
+from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
 from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
@@ -113,10 +113,10 @@ BACKUP_TABLES: Final = (
     BackupTable(Query, "evaluation"),
     BackupTable(Response, "query__evaluation"),
     BackupTable(Comparison, "evaluation"),
-    BackupTable(Queue, "rubric_version__rubric__evaluation"),
+    BackupTable(DefaultQueue, "rubric_version__rubric__evaluation"),
     BackupTable(QueueItem, "rubric_version__rubric__evaluation"),
-    BackupTable(Round, "evaluation"),
-    BackupTable(Pick, "round__evaluation"),
+    BackupTable(Queue, "evaluation"),
+    BackupTable(QueueSlot, "queue__evaluation"),
     BackupTable(Run, "evaluation", (("reserved", 0),)),
     BackupTable(Batch, "run__evaluation"),
     BackupTable(Call, "judge__evaluation", (*LEASE_COLUMNS, ("reserved", 0))),
@@ -124,7 +124,7 @@ BACKUP_TABLES: Final = (
     BackupTable(Reparse, "judge__evaluation"),
     BackupTable(Review, "rater__evaluation"),
     BackupTable(Assignment, "rater__evaluation"),
-    BackupTable(Bookmark, "rater__evaluation"),
+    BackupTable(QueueProgress, "rater__evaluation"),
     BackupTable(Verdict, "rater__evaluation"),
     BackupTable(Score, "rater__evaluation"),
     BackupTable(Span, "review__rater__evaluation"),

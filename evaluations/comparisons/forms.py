@@ -281,7 +281,7 @@ class BulkAction(StrEnum):
     TAG = "tag"
     UNTAG = "untag"
     GIVE = "give"
-    ROUND = "round"
+    QUEUE = "queue"
 
 
 class BulkScope(StrEnum):
@@ -293,7 +293,7 @@ class BulkActionForm(forms.Form):
     act = forms.ChoiceField(choices=[(act.value, act.value) for act in BulkAction])
     which = forms.ChoiceField(choices=[(which.value, which.value) for which in BulkScope], required=False)
     tag = forms.CharField(required=False)  # how long it may be is said by the services
-    round = forms.CharField(required=False)
+    queue = forms.CharField(required=False)
     confirmed = forms.BooleanField(required=False)
 
     def wanted(self) -> dict[str, Any]:

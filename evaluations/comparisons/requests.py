@@ -15,7 +15,7 @@ MAX_SELECTED: Final = 500
 
 def keep_refused_action(request: AuthenticatedRequest, slug: str) -> None:
     """Keep the input of a refused bulk action in the session, for the list that is shown next."""
-    words = {name: request.POST.get(name, "")[:200] for name in ("which", "tag", "round")}
+    words = {name: request.POST.get(name, "")[:200] for name in ("which", "tag", "queue")}
     ids = {name: read_ids(request, name) for name in ("comparison", "people")}
     request.session[SESSION_KEY] = {"slug": slug, **words, **ids}
 

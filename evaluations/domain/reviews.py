@@ -62,7 +62,7 @@ class SelectionMethod(StrEnum):
     RANDOM: it was its turn in the one random order that was drawn when it came in. The next five
     are strategies: of them STRATIFIED alone leaves a known probability, and is the only one by whose
     probability a vote may be weighed: all that are RANDOM are one simple random sample. CALIBRATION: it has a known
-    label. BY_HAND: the person opened it, or was given it by name outside any round.
+    label. BY_HAND: the person opened it, or was given it by name outside any queue.
     """
 
     RANDOM = "random"
@@ -75,7 +75,7 @@ class SelectionMethod(StrEnum):
     BY_HAND = "by_hand"
 
 
-# The strategies that a round may state, and the ways of picking whose reviews estimates may use.
+# The strategies that a queue may state, and the ways of selection whose reviews estimates may use.
 SELECTION_STRATEGIES: Final = (
     SelectionMethod.RANDOM,
     SelectionMethod.STRATIFIED,
@@ -107,14 +107,14 @@ class StratifyBy(StrEnum):
 
 
 class AssignmentState(StrEnum):
-    """HELD, NAMED and DONE take one of the slots of a comparison; SKIPPED and LAPSED do not."""
+    """RESERVED, ASSIGNED and DONE count toward the reviews wanted of a comparison; SKIPPED and EXPIRED do not."""
 
-    HELD = "held"  # taken from the pool, for a while
-    NAMED = "named"  # given to this person by name, without an end
+    RESERVED = "reserved"  # taken from the default queue, for a while
+    ASSIGNED = "assigned"  # given to this person by name, without an end
     DONE = "done"
     SKIPPED = "skipped"
-    LAPSED = "lapsed"  # held for too long; how it was picked is still known when the person comes back
+    EXPIRED = "expired"  # reserved for too long; how it was selected is still known when the person comes back
 
 
 # The states of an assignment that take one of the places of a comparison.
-SLOT_TAKING_STATES: Final = (AssignmentState.HELD, AssignmentState.NAMED, AssignmentState.DONE)
+TAKING_STATES: Final = (AssignmentState.RESERVED, AssignmentState.ASSIGNED, AssignmentState.DONE)

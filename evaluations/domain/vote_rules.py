@@ -28,7 +28,7 @@ class VoteRule:
     """Which reviews may hold a vote for one use.
 
     ``blind``: whether the first choices were saved before the judge was seen, None for either. ``is_drawn``: whether
-    only comparisons count that chance picked for review.
+    only comparisons count that chance selected for review.
     """
 
     lowest_tier: int
@@ -37,7 +37,7 @@ class VoteRule:
 
     def admits(self, review: "ReviewFacts") -> bool:
         return (
-            get_tier(review.state, review.picked_by) >= self.lowest_tier
+            get_tier(review.state, review.selection_method) >= self.lowest_tier
             and self.blind in (None, review.blind)
             and (review.is_drawn or not self.is_drawn)
         )
@@ -57,18 +57,18 @@ class ReviewFacts(NamedTuple):
 
     number: int
     state: str
-    picked_by: str
+    selection_method: str
     blind: bool = True
     is_drawn: bool = True
 
     @property
     def rank(self) -> tuple[int, int]:
-        return get_tier(self.state, self.picked_by), self.number
+        return get_tier(self.state, self.selection_method), self.number
 
 
-def get_tier(state: str, picked_by: str) -> int:
-    """``state`` and ``picked_by`` as the database has them."""
-    return BY_WORD.get((state, picked_by == CALIBRATION), UNSAVED)
+def get_tier(state: str, selection_method: str) -> int:
+    """``state`` and ``selection_method`` as the database has them."""
+    return BY_WORD.get((state, selection_method == CALIBRATION), UNSAVED)
 
 
 def find_vote_holder(reviews: Iterable[ReviewFacts], rule: VoteRule) -> ReviewFacts | None:

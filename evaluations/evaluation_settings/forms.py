@@ -66,7 +66,7 @@ class SettingsForm(forms.Form):
         label="Reviews wanted",
         min_value=1,
         max_value=100,
-        help_text="How many different people should review each comparison; a round can ask for more or fewer. What "
+        help_text="How many different people should review each comparison; a queue can ask for more or fewer. What "
         "has enough is given to nobody else, and agreement among people needs at least 2.",
     )
     hold_minutes = forms.IntegerField(

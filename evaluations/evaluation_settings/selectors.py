@@ -6,22 +6,22 @@ from evaluations.domain.reviews import AssignmentState
 from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
-from evaluations.models.queues import Assignment, Round
+from evaluations.models.queues import Assignment, Queue
 
 
 @dataclass(frozen=True)
 class RubricChangeImpact:
     """What a new rubric version would end: open queues, and assigned comparisons."""
 
-    rounds: tuple[str, ...]
+    queues: tuple[str, ...]
     given: int
 
 
 def get_rubric_change_impact(evaluation: Evaluation) -> RubricChangeImpact:
     version = evaluation.review_rubric_id
-    rounds = Round.objects.filter(rubric_version=version, closed_at__isnull=True).order_by("pk")
-    given = Assignment.objects.filter(item__rubric_version=version, state=AssignmentState.NAMED)
-    return RubricChangeImpact(tuple(rounds.values_list("name", flat=True)), given.count())
+    queues = Queue.objects.filter(rubric_version=version, closed_at__isnull=True).order_by("pk")
+    given = Assignment.objects.filter(item__rubric_version=version, state=AssignmentState.ASSIGNED)
+    return RubricChangeImpact(tuple(queues.values_list("name", flat=True)), given.count())
 
 
 def list_candidates_and_judges(evaluation: Evaluation) -> tuple[list[Candidate], list[Judge]]:

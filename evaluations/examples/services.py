@@ -131,7 +131,7 @@ def add_example_review(
         shown=line["shown"],
         state=ReviewState.FINAL,
         judge=judge,
-        picked_by=SelectionMethod.RANDOM,
+        selection_method=SelectionMethod.RANDOM,
         probability=1.0,
         first_saved_at=now - timedelta(seconds=10),
         finished_at=now,

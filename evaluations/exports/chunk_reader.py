@@ -122,8 +122,8 @@ class ReviewRecord(NamedTuple):
     blind: bool
     shown: str
     note: str
-    picked_by: str
-    round_id: int | None
+    selection_method: str
+    queue_id: int | None
     probability: float | None
     reveal: str
     judge_first: bool

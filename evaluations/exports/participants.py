@@ -18,7 +18,7 @@ from evaluations.models.comparisons import Candidate, Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import ReviewerPseudonym
 from evaluations.models.judges import Judge, Rater
-from evaluations.models.queues import Round
+from evaluations.models.queues import Queue
 from evaluations.models.rubrics import RubricVersion, list_aspect_keys
 from evaluations.models.runs import Call
 from evaluations.models.users import User
@@ -205,8 +205,8 @@ class Participants:
         return NamesById(lambda: known.all())
 
     @cached_property
-    def rounds(self) -> Mapping[int, str]:
-        known = Round.objects.filter(evaluation=self.evaluation).values_list("pk", "name")
+    def queues(self) -> Mapping[int, str]:
+        known = Queue.objects.filter(evaluation=self.evaluation).values_list("pk", "name")
         return NamesById(lambda: known.all())
 
 

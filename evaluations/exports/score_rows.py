@@ -46,7 +46,7 @@ class ListedScore(NamedTuple):
     note: str
     created_at: datetime
     comparison_id: int | None
-    picked_by: str | None
+    selection_method: str | None
     version: int | None
     rubric: str | None
     number: int | None
@@ -68,7 +68,7 @@ RESPONSE_NAME_COLUMNS: Final = ("pk", "query__key", "query__cluster", "candidate
 LISTED_SCORE_COLUMNS: Final = (
     *("response_id", "rater_id", "aspect_id", "stage", "value", "sample", "review_id", "call_id"),
     *("rationale", "note", "created_at", "review__comparison_id"),
-    *("review__picked_by", "review__rubric_version_id"),
+    *("review__selection_method", "review__rubric_version_id"),
     *("review__rubric_version__rubric__name", "review__rubric_version__number"),
 )
 RulesByVersion = Mapping[tuple[int | None, int], ScoreRule]
@@ -185,7 +185,7 @@ def build_response_rows(
     for said in sorted(given, key=lambda said: (cast.order[said.rater_id], places[said.aspect_id])):
         if said.review_id and said.stage == Stage.FINAL:
             continue  # stands beside the first one
-        if said.picked_by == SelectionMethod.CALIBRATION:
+        if said.selection_method == SelectionMethod.CALIBRATION:
             account.excluded["calibration"] += 1
             continue
         if said.review_id and counted.get_place(said.review_id, said.aspect_id) is None:

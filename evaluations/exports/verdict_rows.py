@@ -86,7 +86,7 @@ class ListedReview(NamedTuple):
     pk: int
     comparison_id: int
     rater_id: int
-    picked_by: str
+    selection_method: str
     blind: bool
     rubric: str
 
@@ -97,7 +97,7 @@ COMPARISON_NAME_COLUMNS: Final = (
 )
 FAILED_CALL_COLUMNS: Final = ("comparison_id", "judge__raters", "shown", "sample", "state", "rationale", "created_at")
 LISTED_REVIEW_COLUMNS: Final = (
-    *("pk", "comparison_id", "rater_id", "picked_by", "blind"),
+    *("pk", "comparison_id", "rater_id", "selection_method", "blind"),
     *("rubric_version__rubric__name", "rubric_version__number"),
 )
 
@@ -217,7 +217,7 @@ def get_exclusion_reason(said: ListedVerdict, made: ListedReview | None, listed:
     """Why a choice of a review is excluded; empty if it counts."""
     if made is None:
         return "undone_meanwhile"
-    if made.picked_by == SelectionMethod.CALIBRATION:
+    if made.selection_method == SelectionMethod.CALIBRATION:
         return "calibration"
     return "replaced_by_newer_review" if listed.counted.get_place(made.pk, said.aspect_id) is None else ""
 

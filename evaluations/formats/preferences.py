@@ -173,7 +173,7 @@ NO_PRACTICE: Final = (
 WITHOUT_VOTE: Final = {
     "person_said_nothing": "a person has not spoken of this aspect",
     "not_confirmed": "a person has not confirmed the first choice",
-    "calibration": "given in a calibration round, which counts nowhere",
+    "calibration": "given in a calibration queue, which counts nowhere",
     "replaced_by_newer_review": "the same person reviewed the comparison again",
 }
 

@@ -134,7 +134,7 @@ def write_long_form_csv(
 
 
 REASONS: Final = {
-    "calibration": "given in a calibration round, which counts nowhere",
+    "calibration": "given in a calibration queue, which counts nowhere",
     "replaced_by_newer_review": "the same person reviewed the comparison again",
     "judge_archived": "the judge is archived",
     "undone_meanwhile": "the review was undone while the file was written",

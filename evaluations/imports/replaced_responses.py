@@ -9,13 +9,13 @@ from django.db.models.functions import Now
 from evaluations.comparisons.search.services import remove_from_search_index
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import BACKUP_FORMAT_NAME, FOLDER_FORMAT, ExportState
-from evaluations.domain.reviews import SLOT_TAKING_STATES, AssignmentState
+from evaluations.domain.reviews import TAKING_STATES, AssignmentState
 from evaluations.models.comparisons import Comparison, Response, Tagging
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
 from evaluations.models.judges import Judge
-from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueItem
+from evaluations.models.queues import Assignment, DefaultQueue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Adjudication, Comment, Review, Score, Verdict
 
@@ -34,14 +34,16 @@ IDS_PER_QUERY: Final = 500
 def lock_judges_and_queues(evaluation: Evaluation) -> None:
     """Lock judges and queues, so that no run is planned and no slot is taken until the transaction ends."""
     list(Judge.objects.select_for_update().filter(evaluation=evaluation).order_by("pk").values_list("pk"))
-    queues = Queue.objects.select_for_update().filter(rubric_version__rubric__evaluation=evaluation).order_by("pk")
+    queues = (
+        DefaultQueue.objects.select_for_update().filter(rubric_version__rubric__evaluation=evaluation).order_by("pk")
+    )
     for version in list(queues.values_list("rubric_version", flat=True)):
-        Bookmark.objects.filter(rubric_version=version).update(reached=F("reached"))
+        QueueProgress.objects.filter(rubric_version=version).update(reached=F("reached"))
 
 
 def taken_slots() -> Q:
     """The condition for assignments that are reserved, assigned or done."""
-    return Q(state__in=SLOT_TAKING_STATES) & ~Q(state=AssignmentState.HELD, held_until__lt=Now())
+    return Q(state__in=TAKING_STATES) & ~Q(state=AssignmentState.RESERVED, reserved_until__lt=Now())
 
 
 def exports_since_import(importing: Import) -> Q:
@@ -78,7 +80,7 @@ def find_used_comparisons(comparisons: Sequence[int]) -> set[int]:
             used.update(one.objects.filter(comparison__in=some).values_list("comparison", flat=True))
         in_queue = {"item__comparison__in": some}
         used.update(Assignment.objects.filter(taken_slots(), **in_queue).values_list("item__comparison", flat=True))
-        used.update(Pick.objects.filter(**in_queue).values_list("item__comparison", flat=True))
+        used.update(QueueSlot.objects.filter(**in_queue).values_list("item__comparison", flat=True))
     return used
 
 
@@ -111,7 +113,7 @@ def delete_replaced_responses(importing: Import) -> None:
             QueueItem.objects.filter(comparison__in=comparisons).delete()
             Comparison.all_rows.filter(pk__in=comparisons).delete()
         Response.all_rows.filter(pk__in=some).delete()
-    Queue.objects.filter(rubric_version__rubric__evaluation=importing.evaluation_id).update(last_comparison=0)
+    DefaultQueue.objects.filter(rubric_version__rubric__evaluation=importing.evaluation_id).update(last_comparison=0)
 
 
 def split_response_ids(ids: Sequence[int]) -> Iterator[Sequence[int]]:

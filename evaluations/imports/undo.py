@@ -42,7 +42,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
-from evaluations.models.queues import Assignment, Pick, Queue
+from evaluations.models.queues import Assignment, DefaultQueue, QueueSlot
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Call
 from evaluations.models.transactions import TransactionPacer, is_time_up
@@ -161,10 +161,10 @@ def count_uses_of_import(importing: Import) -> Iterator[tuple[int, str, str]]:
     yield calls.count(), "judge call", "judge calls"
     places = Assignment.objects.filter(taken_slots(), item__comparison__source_import=importing)
     yield places.count(), "place that is reserved or assigned", "places that are reserved or assigned"
-    picks = Pick.objects.filter(item__comparison__source_import=importing)
+    slots = QueueSlot.objects.filter(item__comparison__source_import=importing)
     gold = verdicts_of_import(importing, "item__comparison").filter(rater__kind=RaterKind.GOLD)
-    posed = Pick.objects.filter(later, Exists(gold), round__kind=QueueKind.CALIBRATION)
-    yield picks.count() + posed.exclude(pk__in=picks.values("pk")).count(), "place in a queue", "places in queues"
+    posed = QueueSlot.objects.filter(later, Exists(gold), queue__kind=QueueKind.CALIBRATION)
+    yield slots.count() + posed.exclude(pk__in=slots.values("pk")).count(), "place in a queue", "places in queues"
     settled = Q(Exists(said_on)) & later
     yield Adjudication.objects.filter(on_it | settled).count(), "resolution", "resolutions"
     yield Comment.objects.filter(on_it | settled).count(), "comment", "comments"
@@ -215,7 +215,7 @@ def hide_import(importing: Import, user: User | None) -> None:
 
 def reset_queue_fill(evaluation: Evaluation) -> None:
     """Have each queue filled and counted again before its next item is taken."""
-    Queue.objects.filter(rubric_version__rubric__evaluation=evaluation).update(last_comparison=0)
+    DefaultQueue.objects.filter(rubric_version__rubric__evaluation=evaluation).update(last_comparison=0)
 
 
 def mark_material_changed(importing: Import) -> None:

@@ -1299,7 +1299,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Round",
+            name="Queue",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -1338,12 +1338,12 @@ class Migration(migrations.Migration):
                 ("reviews_wanted", models.PositiveSmallIntegerField(default=1)),
                 ("population", models.PositiveIntegerField(default=0)),
                 ("seed", models.BigIntegerField(default=0)),
-                ("by_name", models.BooleanField(default=False)),
+                ("assigned_only", models.BooleanField(default=False)),
                 ("closed_at", models.DateTimeField(null=True)),
                 (
                     "evaluation",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="rounds", to="evaluations.evaluation"
+                        on_delete=django.db.models.deletion.PROTECT, related_name="queues", to="evaluations.evaluation"
                     ),
                 ),
                 (
@@ -1351,7 +1351,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="rounds",
+                        related_name="queues",
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
@@ -1359,16 +1359,16 @@ class Migration(migrations.Migration):
                     "rubric_version",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="rounds",
+                        related_name="queues",
                         to="evaluations.rubricversion",
                     ),
                 ),
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(fields=("evaluation", "name"), name="round_name"),
+                    models.UniqueConstraint(fields=("evaluation", "name"), name="queue_name"),
                     models.CheckConstraint(
-                        condition=models.Q(("kind__in", ["review", "calibration"])), name="round_kind"
+                        condition=models.Q(("kind__in", ["review", "calibration"])), name="queue_kind"
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -1386,15 +1386,15 @@ class Migration(migrations.Migration):
                                 ],
                             )
                         ),
-                        name="round_strategy",
+                        name="queue_strategy",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("strata__in", ["", "category", "candidate_pair"])), name="round_strata"
+                        condition=models.Q(("strata__in", ["", "category", "candidate_pair"])), name="queue_strata"
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("random_percent__lte", 100)), name="round_random_percent"
+                        condition=models.Q(("random_percent__lte", 100)), name="queue_random_percent"
                     ),
-                    models.CheckConstraint(condition=models.Q(("reviews_wanted__gte", 1)), name="round_reviews_wanted"),
+                    models.CheckConstraint(condition=models.Q(("reviews_wanted__gte", 1)), name="queue_reviews_wanted"),
                 ],
             },
         ),
@@ -1437,7 +1437,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Queue",
+            name="DefaultQueue",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -1449,7 +1449,7 @@ class Migration(migrations.Migration):
                     "rubric_version",
                     models.OneToOneField(
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="queue",
+                        related_name="default_queue",
                         to="evaluations.rubricversion",
                     ),
                 ),
@@ -2062,7 +2062,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "picked_by",
+                    "selection_method",
                     models.CharField(
                         choices=[
                             ("random", "random"),
@@ -2124,12 +2124,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "round",
+                    "queue",
                     models.ForeignKey(
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="reviews",
-                        to="evaluations.round",
+                        to="evaluations.queue",
                     ),
                 ),
                 (
@@ -2164,7 +2164,7 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             (
-                                "picked_by__in",
+                                "selection_method__in",
                                 [
                                     "random",
                                     "stratified",
@@ -2177,7 +2177,7 @@ class Migration(migrations.Migration):
                                 ],
                             )
                         ),
-                        name="review_picked_by",
+                        name="review_selection_method",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("reveal__in", ["", "blind", "shown", "never", "randomised"])),
@@ -2195,7 +2195,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Bookmark",
+            name="QueueProgress",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -2207,24 +2207,24 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="bookmarks",
+                        related_name="queue_progress",
                         to="evaluations.rater",
                     ),
                 ),
                 (
-                    "round",
+                    "queue",
                     models.ForeignKey(
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="bookmarks",
-                        to="evaluations.round",
+                        related_name="queue_progress",
+                        to="evaluations.queue",
                     ),
                 ),
                 (
                     "rubric_version",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="bookmarks",
+                        related_name="queue_progress",
                         to="evaluations.rubricversion",
                     ),
                 ),
@@ -2232,14 +2232,14 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.UniqueConstraint(
-                        condition=models.Q(("round__isnull", True)),
+                        condition=models.Q(("queue__isnull", True)),
                         fields=("rater", "rubric_version"),
-                        name="bookmark_in_queue",
+                        name="queue_progress_in_default_queue",
                     ),
                     models.UniqueConstraint(
-                        condition=models.Q(("round__isnull", False)),
-                        fields=("rater", "round"),
-                        name="bookmark_in_round",
+                        condition=models.Q(("queue__isnull", False)),
+                        fields=("rater", "queue"),
+                        name="queue_progress_in_queue",
                     ),
                 ],
             },
@@ -2358,13 +2358,13 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Pick",
+            name="QueueSlot",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("place", models.PositiveIntegerField()),
+                ("position", models.PositiveIntegerField()),
                 (
-                    "picked_by",
+                    "selection_method",
                     models.CharField(
                         choices=[
                             ("random", "random"),
@@ -2383,27 +2383,27 @@ class Migration(migrations.Migration):
                 (
                     "item",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="picks", to="evaluations.queueitem"
+                        on_delete=django.db.models.deletion.PROTECT, related_name="slots", to="evaluations.queueitem"
                     ),
                 ),
                 (
-                    "round",
+                    "queue",
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="picks",
-                        to="evaluations.round",
+                        related_name="slots",
+                        to="evaluations.queue",
                     ),
                 ),
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(fields=("round", "item"), name="pick_once"),
-                    models.UniqueConstraint(fields=("round", "place"), name="pick_place"),
+                    models.UniqueConstraint(fields=("queue", "item"), name="queue_slot_once"),
+                    models.UniqueConstraint(fields=("queue", "position"), name="queue_slot_position"),
                     models.CheckConstraint(
                         condition=models.Q(
                             (
-                                "picked_by__in",
+                                "selection_method__in",
                                 [
                                     "random",
                                     "stratified",
@@ -2416,7 +2416,7 @@ class Migration(migrations.Migration):
                                 ],
                             )
                         ),
-                        name="pick_picked_by",
+                        name="queue_slot_selection_method",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -2424,7 +2424,7 @@ class Migration(migrations.Migration):
                             models.Q(("probability__gt", 0), ("probability__lte", 1)),
                             _connector="OR",
                         ),
-                        name="pick_probability",
+                        name="queue_slot_probability",
                     ),
                 ],
             },
@@ -2700,7 +2700,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
-                    "picked_by",
+                    "selection_method",
                     models.CharField(
                         choices=[
                             ("random", "random"),
@@ -2720,23 +2720,23 @@ class Migration(migrations.Migration):
                     "state",
                     models.CharField(
                         choices=[
-                            ("held", "held"),
-                            ("named", "named"),
+                            ("reserved", "reserved"),
+                            ("assigned", "assigned"),
                             ("done", "done"),
                             ("skipped", "skipped"),
-                            ("lapsed", "lapsed"),
+                            ("expired", "expired"),
                         ],
                         max_length=8,
                     ),
                 ),
-                ("held_until", models.DateTimeField(null=True)),
+                ("reserved_until", models.DateTimeField(null=True)),
                 (
-                    "pick",
+                    "slot",
                     models.ForeignKey(
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="assignments",
-                        to="evaluations.pick",
+                        to="evaluations.queueslot",
                     ),
                 ),
                 (
@@ -2760,21 +2760,23 @@ class Migration(migrations.Migration):
             ],
             options={
                 "indexes": [
-                    models.Index(fields=["rater", "state", "id"], name="assignment_of_rater"),
+                    models.Index(fields=["rater", "-state", "id"], name="assignment_of_rater"),
                     models.Index(
-                        condition=models.Q(("state", "held")), fields=["held_until"], name="assignment_to_lapse"
+                        condition=models.Q(("state", "reserved")),
+                        fields=["reserved_until"],
+                        name="assignment_to_expire",
                     ),
                 ],
                 "constraints": [
                     models.UniqueConstraint(fields=("item", "rater"), name="assignment_once"),
                     models.CheckConstraint(
-                        condition=models.Q(("state__in", ["held", "named", "done", "skipped", "lapsed"])),
+                        condition=models.Q(("state__in", ["reserved", "assigned", "done", "skipped", "expired"])),
                         name="assignment_state",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
                             (
-                                "picked_by__in",
+                                "selection_method__in",
                                 [
                                     "random",
                                     "stratified",
@@ -2787,15 +2789,15 @@ class Migration(migrations.Migration):
                                 ],
                             )
                         ),
-                        name="assignment_picked_by",
+                        name="assignment_selection_method",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("held_until__isnull", False), ("state", "held")),
-                            models.Q(models.Q(("state", "held"), _negated=True), ("held_until__isnull", True)),
+                            models.Q(("reserved_until__isnull", False), ("state", "reserved")),
+                            models.Q(models.Q(("state", "reserved"), _negated=True), ("reserved_until__isnull", True)),
                             _connector="OR",
                         ),
-                        name="assignment_held_until",
+                        name="assignment_reserved_until",
                     ),
                 ],
             },

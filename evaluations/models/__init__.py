@@ -16,7 +16,7 @@ from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import, finished_imports
 from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
-from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueItem, Round
+from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run, test_call_condition
 from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
@@ -31,12 +31,12 @@ __all__ = [
     "Assignment",
     "Attempt",
     "Batch",
-    "Bookmark",
     "Call",
     "Candidate",
     "ColumnMapping",
     "Comment",
     "Comparison",
+    "DefaultQueue",
     "Delivery",
     "DeliveryTry",
     "Endpoint",
@@ -55,18 +55,18 @@ __all__ = [
     "Membership",
     "Mention",
     "PackedVotes",
-    "Pick",
     "Price",
     "Query",
     "Queue",
     "QueueItem",
+    "QueueProgress",
+    "QueueSlot",
     "Rater",
     "Rendering",
     "Reparse",
     "Response",
     "Review",
     "ReviewerPseudonym",
-    "Round",
     "Rubric",
     "RubricAspect",
     "RubricVersion",

@@ -40,7 +40,7 @@ class Evaluation(Row):
     )
     # Whether a person and the shown judge who differ make a disagreement to be settled, as two people do.
     settles_judge = models.BooleanField(default=False)
-    # How long a comparison that a person took from the pool is kept for them.
+    # How long a comparison that a person took from the default queue is kept for them.
     hold_minutes = models.PositiveSmallIntegerField(default=30)
     is_example = models.BooleanField(default=False)
     # When comparisons were last added, or said more about: what was read of them before is out of date.

@@ -1,4 +1,4 @@
-"""Queues with their items, assignments and bookmarks."""
+"""Queues with their items, assignments and progress."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -12,7 +12,7 @@ from evaluations.models.rubrics import RubricVersion
 from evaluations.models.users import User
 
 
-class Queue(Row):
+class DefaultQueue(Row):
     """All that waits for reviews by one rubric version, as it was last filled.
 
     ``imports`` and ``last_comparison`` say what there was then: where they differ from what there
@@ -20,7 +20,7 @@ class Queue(Row):
     nobody passes them unseen.
     """
 
-    rubric_version = models.OneToOneField(RubricVersion, on_delete=models.PROTECT, related_name="queue")
+    rubric_version = models.OneToOneField(RubricVersion, on_delete=models.PROTECT, related_name="default_queue")
     items = models.PositiveIntegerField(default=0)
     wanted = models.PositiveSmallIntegerField(default=1)
     imports = models.PositiveIntegerField(default=0)
@@ -34,8 +34,8 @@ class QueueItem(Row):
     """One comparison as it waits for reviews by one rubric version.
 
     ``position`` is its place in the one random order (the comparison's ``shuffle``). ``taken``
-    counts the assignments that take a place: those HELD, NAMED and DONE, whatever round they came
-    through. ``drawn``: its turn in the random order has come, or a round drew it at random; all
+    counts the assignments that take a place: those RESERVED, ASSIGNED and DONE, whatever queue they came
+    through. ``drawn``: its turn in the random order has come, or a queue drew it at random; all
     that are drawn are together one simple random sample.
     """
 
@@ -65,16 +65,16 @@ class QueueItem(Row):
         return f"comparison {self.comparison_id} in the queue"
 
 
-class Round(Row):
+class Queue(Row):
     """Comparisons put before people together, in a stated order of work.
 
-    ``random_percent`` of a review round are drawn uniformly at random, whatever its strategy.
-    ``probability`` of its picks is kept with each of them. Calibration rounds have known labels.
+    ``random_percent`` of a review queue are drawn uniformly at random, whatever its strategy.
+    ``probability`` of its slots is kept with each of them. Calibration queues have known labels.
     """
 
-    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="rounds")
-    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="rounds")
-    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="rounds")
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="queues")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="queues")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="queues")
     name = models.CharField(max_length=120)
     kind = models.CharField(max_length=12, default=QueueKind.REVIEW.value, choices=enum_choices(QueueKind))
     strategy = models.CharField(max_length=20, choices=enum_choices(SelectionMethod))
@@ -85,17 +85,17 @@ class Round(Row):
     population = models.PositiveIntegerField(default=0)
     seed = models.BigIntegerField(default=0)
     # Whether only people who were given its comparisons by name meet them.
-    by_name = models.BooleanField(default=False)
+    assigned_only = models.BooleanField(default=False)
     closed_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["evaluation", "name"], name="round_name"),
-            enum_constraint("kind", QueueKind, "round_kind"),
-            enum_constraint("strategy", SelectionMethod, "round_strategy"),
-            enum_or_empty_constraint("strata", StratifyBy, "round_strata"),
-            models.CheckConstraint(condition=Q(random_percent__lte=100), name="round_random_percent"),
-            models.CheckConstraint(condition=Q(reviews_wanted__gte=1), name="round_reviews_wanted"),
+            models.UniqueConstraint(fields=["evaluation", "name"], name="queue_name"),
+            enum_constraint("kind", QueueKind, "queue_kind"),
+            enum_constraint("strategy", SelectionMethod, "queue_strategy"),
+            enum_or_empty_constraint("strata", StratifyBy, "queue_strata"),
+            models.CheckConstraint(condition=Q(random_percent__lte=100), name="queue_random_percent"),
+            models.CheckConstraint(condition=Q(reviews_wanted__gte=1), name="queue_reviews_wanted"),
         ]
 
     def __str__(self) -> str:
@@ -107,65 +107,67 @@ class Round(Row):
         return self.rubric_version_id != self.evaluation.review_rubric_id
 
 
-class Pick(Row):
+class QueueSlot(Row):
     """A comparison in a queue: its position, how it was selected and with what probability.
 
-    ``probability``: the chance, by design, that it had been drawn once this round was made. Of the
+    ``probability``: the chance, by design, that it had been drawn once this queue was made. Of the
     random share it is the share of all comparisons that were drawn by then, of a stratum the share
-    of that stratum; None where a deterministic strategy picked it.
+    of that stratum; None where a deterministic strategy selected it.
     """
 
-    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="picks", db_index=False)
-    item = models.ForeignKey(QueueItem, on_delete=models.PROTECT, related_name="picks")
-    place = models.PositiveIntegerField()
-    picked_by = models.CharField(max_length=20, choices=enum_choices(SelectionMethod))
+    queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="slots", db_index=False)
+    item = models.ForeignKey(QueueItem, on_delete=models.PROTECT, related_name="slots")
+    position = models.PositiveIntegerField()
+    selection_method = models.CharField(max_length=20, choices=enum_choices(SelectionMethod))
     probability = models.FloatField(null=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["round", "item"], name="pick_once"),
-            models.UniqueConstraint(fields=["round", "place"], name="pick_place"),
-            enum_constraint("picked_by", SelectionMethod, "pick_picked_by"),
+            models.UniqueConstraint(fields=["queue", "item"], name="queue_slot_once"),
+            models.UniqueConstraint(fields=["queue", "position"], name="queue_slot_position"),
+            enum_constraint("selection_method", SelectionMethod, "queue_slot_selection_method"),
             models.CheckConstraint(
                 condition=Q(probability__isnull=True) | Q(probability__gt=0, probability__lte=1),
-                name="pick_probability",
+                name="queue_slot_probability",
             ),
         ]
 
     def __str__(self) -> str:
-        return f"place {self.place} of {self.round_id}"
+        return f"position {self.position} of {self.queue_id}"
 
 
 class Assignment(Row):
     """That a person is to review a comparison, or was, and how it came to them.
 
-    ``pick`` is None for what came from the pool or by hand. ``held_until`` is filled while HELD.
-    ``probability`` is that of the pick; in the pool everything's turn comes, so there it is 1.
+    ``slot`` is None for what came from the default queue or by hand. ``reserved_until`` is filled while RESERVED.
+    ``probability`` is that of the slot; in the default queue everything's turn comes, so there it is 1.
     """
 
     item = models.ForeignKey(QueueItem, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="assignments", db_index=False)
-    pick = models.ForeignKey(Pick, on_delete=models.PROTECT, null=True, related_name="assignments")
-    picked_by = models.CharField(max_length=20, choices=enum_choices(SelectionMethod))
+    slot = models.ForeignKey(QueueSlot, on_delete=models.PROTECT, null=True, related_name="assignments")
+    selection_method = models.CharField(max_length=20, choices=enum_choices(SelectionMethod))
     probability = models.FloatField(null=True)
     state = models.CharField(max_length=8, choices=enum_choices(AssignmentState))
-    held_until = models.DateTimeField(null=True)
+    reserved_until = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["item", "rater"], name="assignment_once"),
             enum_constraint("state", AssignmentState, "assignment_state"),
-            enum_constraint("picked_by", SelectionMethod, "assignment_picked_by"),
+            enum_constraint("selection_method", SelectionMethod, "assignment_selection_method"),
             models.CheckConstraint(
-                condition=Q(state=AssignmentState.HELD.value, held_until__isnull=False)
-                | (~Q(state=AssignmentState.HELD.value) & Q(held_until__isnull=True)),
-                name="assignment_held_until",
+                condition=Q(state=AssignmentState.RESERVED.value, reserved_until__isnull=False)
+                | (~Q(state=AssignmentState.RESERVED.value) & Q(reserved_until__isnull=True)),
+                name="assignment_reserved_until",
             ),
         ]
         indexes = [
-            models.Index(fields=["rater", "state", "id"], name="assignment_of_rater"),
+            models.Index(fields=["rater", "-state", "id"], name="assignment_of_rater"),
             models.Index(
-                fields=["held_until"], condition=Q(state=AssignmentState.HELD.value), name="assignment_to_lapse"
+                fields=["reserved_until"],
+                condition=Q(state=AssignmentState.RESERVED.value),
+                name="assignment_to_expire",
             ),
         ]
 
@@ -173,17 +175,17 @@ class Assignment(Row):
         return f"{self.state} by {self.rater_id}"
 
 
-class Bookmark(Row):
+class QueueProgress(Row):
     """How far a person has come in the default queue or in a prioritised one.
 
     Of what lies before ``reached`` and is open, this person has met everything: whoever opens
-    something there moves the bookmark back. ``done`` counts their saved reviews by the version.
+    something there moves the progress back. ``done`` counts their saved reviews by the version.
     ``drawn_at``: when they last came to something in the random order whose turn had not come before.
     """
 
-    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="bookmarks", db_index=False)
-    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="bookmarks")
-    round = models.ForeignKey(Round, on_delete=models.PROTECT, null=True, related_name="bookmarks")
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="queue_progress", db_index=False)
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="queue_progress")
+    queue = models.ForeignKey(Queue, on_delete=models.PROTECT, null=True, related_name="queue_progress")
     reached = models.BigIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
     drawn_at = models.DateTimeField(null=True)
@@ -191,10 +193,12 @@ class Bookmark(Row):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["rater", "rubric_version"], condition=Q(round__isnull=True), name="bookmark_in_queue"
+                fields=["rater", "rubric_version"],
+                condition=Q(queue__isnull=True),
+                name="queue_progress_in_default_queue",
             ),
             models.UniqueConstraint(
-                fields=["rater", "round"], condition=Q(round__isnull=False), name="bookmark_in_round"
+                fields=["rater", "queue"], condition=Q(queue__isnull=False), name="queue_progress_in_queue"
             ),
         ]
 

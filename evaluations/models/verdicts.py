@@ -16,7 +16,7 @@ from evaluations.models.base import (
 from evaluations.models.comparisons import Comparison, Response
 from evaluations.models.imports import FinishedManager, Import
 from evaluations.models.judges import Judge, Rater
-from evaluations.models.queues import Round
+from evaluations.models.queues import Queue
 from evaluations.models.rubrics import Aspect, RubricVersion
 from evaluations.models.runs import Call, CountedManager
 from evaluations.models.users import User
@@ -25,7 +25,7 @@ from evaluations.models.users import User
 class Review(Row):
     """One human's pass over one comparison.
 
-    ``picked_by``, ``round`` and ``probability`` are fixed at the first save, as the assignment has
+    ``selection_method``, ``queue`` and ``probability`` are fixed at the first save, as the assignment has
     them: reports weigh by what is reviewed of a stratum by then. ``judge_first``: the judge's choices stood
     there from the start; ``reveal`` says by which rule that was decided.
     ``judge`` is the one that was shown or is to be, whichever the evaluation shows by now.
@@ -44,10 +44,10 @@ class Review(Row):
     judge_first = models.BooleanField(default=False)
     reveal = models.CharField(max_length=12, blank=True, choices=enum_choices(Reveal))
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, null=True, related_name="reviews", db_index=False)
-    picked_by = models.CharField(
+    selection_method = models.CharField(
         max_length=20, default=SelectionMethod.BY_HAND.value, choices=enum_choices(SelectionMethod)
     )
-    round = models.ForeignKey(Round, on_delete=models.PROTECT, null=True, related_name="reviews")
+    queue = models.ForeignKey(Queue, on_delete=models.PROTECT, null=True, related_name="reviews")
     probability = models.FloatField(null=True)
     # Its first choices became final because the shown judge had not answered: it can come back.
     awaits_judge = models.BooleanField(default=False)
@@ -69,7 +69,7 @@ class Review(Row):
             models.UniqueConstraint(fields=["rater", "comparison", "rubric_version"], name="review_once"),
             enum_constraint("state", ReviewState, "review_state"),
             enum_constraint("shown", ShownOrder, "review_shown"),
-            enum_constraint("picked_by", SelectionMethod, "review_picked_by"),
+            enum_constraint("selection_method", SelectionMethod, "review_selection_method"),
             enum_or_empty_constraint("reveal", Reveal, "review_reveal"),
             models.CheckConstraint(
                 condition=Q(probability__isnull=True) | Q(probability__gt=0, probability__lte=1),

@@ -19,13 +19,13 @@ def encode_tier(review: str = "") -> Case:
     whens = []
     for (state, is_practice), tier in TIERS.items():
         of_state = Q(**{f"{review}state": state.value})
-        picked = Q(**{f"{review}picked_by": PRACTICE})
-        whens.append(When(of_state & (picked if is_practice else ~picked), then=Value(tier)))
+        selected = Q(**{f"{review}selection_method": PRACTICE})
+        whens.append(When(of_state & (selected if is_practice else ~selected), then=Value(tier)))
     return Case(*whens, default=Value(UNSAVED), output_field=IntegerField())
 
 
 def came_by_chance(review: str = "") -> Exists:
-    """That the comparison's turn in the random order has come, however it was picked for the review."""
+    """That the comparison's turn in the random order has come, however it was selected for the review."""
     drawn = QueueItem.objects.filter(drawn=True)
     return Exists(
         drawn.filter(rubric_version=OuterRef(f"{review}rubric_version"), comparison=OuterRef(f"{review}comparison"))
@@ -33,7 +33,9 @@ def came_by_chance(review: str = "") -> Exists:
 
 
 def was_drawn(review: str = "") -> Q:
-    return Q(**{f"{review}picked_by__in": [picked.value for picked in RANDOM_SELECTION]}) | Q(came_by_chance(review))
+    return Q(**{f"{review}selection_method__in": [selected.value for selected in RANDOM_SELECTION]}) | Q(
+        came_by_chance(review)
+    )
 
 
 def admitted(rule: VoteRule, review: str = "") -> Q:
@@ -41,8 +43,8 @@ def admitted(rule: VoteRule, review: str = "") -> Q:
     found = Q()
     for (state, is_practice), tier in TIERS.items():
         if tier >= rule.lowest_tier:
-            picked = Q(**{f"{review}picked_by": PRACTICE})
-            found |= Q(**{f"{review}state": state.value}) & (picked if is_practice else ~picked)
+            selected = Q(**{f"{review}selection_method": PRACTICE})
+            found |= Q(**{f"{review}state": state.value}) & (selected if is_practice else ~selected)
     if rule.blind is not None:
         found &= Q(**{f"{review}blind": rule.blind})
     return found & was_drawn(review) if rule.is_drawn else found

@@ -67,7 +67,9 @@ def read_evaluation_state(evaluation: Evaluation) -> tuple[object, ...] | None:
     runs = list(Run.objects.filter(evaluation=evaluation).values_list("pk", "state").order_by("pk"))
     if any(state in ACTIVE_RUN_STATES for _, state in runs):
         return None
-    raters = Rater.objects.filter(evaluation=evaluation).order_by("pk").annotate(drawn_at=Max("bookmarks__drawn_at"))
+    raters = (
+        Rater.objects.filter(evaluation=evaluation).order_by("pk").annotate(drawn_at=Max("queue_progress__drawn_at"))
+    )
     said = raters.values_list("pk", "name", "verdicts_changed_at", "drawn_at")
     changed = Evaluation.objects.values_list("comparisons_changed_at", flat=True).get(pk=evaluation.pk)
     return tuple(runs), tuple(said), list_last_events(evaluation), changed

@@ -15,7 +15,7 @@ from evaluations.domain.reviews import SelectionMethod, StratifyBy
 from evaluations.domain.roles import RaterKind
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.queues import Round
+from evaluations.models.queues import Queue
 from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import test_call_condition
 from evaluations.models.verdicts import Review, Verdict
@@ -195,9 +195,9 @@ def read_verdict_weights(raters: Sequence[Rater], places: ComparisonPositions) -
 
 
 def add_strata(items: Items, evaluation: Evaluation) -> Items:
-    """With the strata that reviewed rounds drew equally from: where both kinds did, each pair within each category.
+    """With the strata that reviewed queues drew equally from: where both kinds did, each pair within each category.
 
-    Rounds take the next of each stratum in the one random order, so that all that is drawn of a stratum is together a
+    Queues take the next of each stratum in the one random order, so that all that is drawn of a stratum is together a
     simple random sample of it, whether it was drawn equally or at random.
     """
     kinds = list_stratified_by(evaluation)
@@ -211,7 +211,7 @@ def add_strata(items: Items, evaluation: Evaluation) -> Items:
 
 
 def list_stratified_by(evaluation: Evaluation) -> set[str]:
-    """By what the rounds were stratified of which something is reviewed."""
-    reviewed = Review.objects.filter(round=OuterRef("pk"), picked_by=SelectionMethod.STRATIFIED.value)
-    rounds = Round.objects.filter(Exists(reviewed), evaluation=evaluation, strategy=SelectionMethod.STRATIFIED.value)
-    return set(rounds.values_list("strata", flat=True))
+    """By what the queues were stratified of which something is reviewed."""
+    reviewed = Review.objects.filter(queue=OuterRef("pk"), selection_method=SelectionMethod.STRATIFIED.value)
+    queues = Queue.objects.filter(Exists(reviewed), evaluation=evaluation, strategy=SelectionMethod.STRATIFIED.value)
+    return set(queues.values_list("strata", flat=True))

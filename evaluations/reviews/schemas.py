@@ -31,7 +31,7 @@ class NextComparisonOut(Schema):
     """What you are to review next; ``comparison`` is null where nothing waits for you."""
 
     comparison: int | None
-    result_of_calibration: int | None = Field(description="a round whose result you are to look at first")
+    result_of_calibration: int | None = Field(description="a queue whose result you are to look at first")
     progress: ReviewProgressOut
 
 

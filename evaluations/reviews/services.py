@@ -199,7 +199,7 @@ def save_first_choices(
         stored_first = EnteredStep(read_answers(review, spec.kind).first, review.note)
         return accept_repeat_or_refuse(review, stored_first, EnteredStep(choices, note))
     picked = reservations.complete_assignment(review)
-    judge = get_judge_exposure(user, review, spec, calibrates=picked.picked_by == SelectionMethod.CALIBRATION)
+    judge = get_judge_exposure(user, review, spec, calibrates=picked.selection_method == SelectionMethod.CALIBRATION)
     now = timezone.now()
     advance_review(
         review,
@@ -210,8 +210,8 @@ def save_first_choices(
         reveal=comparison.evaluation.reveal,
         judge=comparison.evaluation.shown_judge_id if any(judge.values()) else None,
         awaits_judge=judge["awaited"],
-        picked_by=picked.picked_by,
-        round=picked.round,
+        selection_method=picked.selection_method,
+        queue=picked.queue,
         probability=picked.probability,
         first_saved_at=now,
         finished_at=None if judge["waits"] else now,
@@ -316,7 +316,7 @@ def undo_last_step(
     if review.state not in (ReviewState.FINAL, ReviewState.SKIPPED):
         raise InputRefused("There is nothing to undo here: first choices stay as they are once the judge's are shown.")
     known = review.state == ReviewState.FINAL and has_seen_known_label(user, review)
-    if known and review.picked_by == SelectionMethod.CALIBRATION:
+    if known and review.selection_method == SelectionMethod.CALIBRATION:
         raise InputRefused("You have seen the result of this calibration: what you chose there stays.")
     keeps_first = review.state == ReviewState.FINAL and (was_revealed(review) or seen_verdicts or known)
     said = read_answers(review, review.rubric_version.spec().kind)

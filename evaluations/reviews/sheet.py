@@ -12,7 +12,7 @@ from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
 from evaluations.models.comparisons import Comparison, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge, Rater
-from evaluations.models.queues import Assignment, Pick, QueueItem
+from evaluations.models.queues import Assignment, QueueItem, QueueSlot
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Call
 from evaluations.models.users import User
@@ -282,7 +282,7 @@ def is_judge_visible(user: User, comparison: Comparison, review: Review | None, 
     if evaluation.reveal == Reveal.NEVER:
         return False
     if review is not None and review.state in SAVED_REVIEW_STATES:
-        return review.picked_by != SelectionMethod.CALIBRATION and was_revealed(review)
+        return review.selection_method != SelectionMethod.CALIBRATION and was_revealed(review)
     return is_judge_shown_first(evaluation, user, comparison) and not is_in_calibration(rater, comparison)
 
 
@@ -296,8 +296,10 @@ def is_judge_to_be_revealed(evaluation: Evaluation, user: User, comparison: Comp
 def is_in_calibration(rater: Rater | None, comparison: Comparison) -> bool:
     """Whether the comparison is in a calibration: its labels are known, so no judge is shown."""
     items = QueueItem.objects.filter(comparison=comparison, rubric_version=comparison.evaluation.review_rubric_id)
-    met = Assignment.objects.filter(item=OuterRef("pk"), rater=rater, picked_by=SelectionMethod.CALIBRATION)
-    posed = Pick.objects.filter(item=OuterRef("pk"), round__kind=QueueKind.CALIBRATION, round__closed_at__isnull=True)
+    met = Assignment.objects.filter(item=OuterRef("pk"), rater=rater, selection_method=SelectionMethod.CALIBRATION)
+    posed = QueueSlot.objects.filter(
+        item=OuterRef("pk"), queue__kind=QueueKind.CALIBRATION, queue__closed_at__isnull=True
+    )
     return items.filter(Exists(met) | Exists(posed)).exists()
 
 

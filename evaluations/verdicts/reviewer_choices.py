@@ -51,7 +51,7 @@ class ReviewerChoice:
 
     @property
     def is_calibration(self) -> bool:
-        return self.review is not None and self.review.picked_by == SelectionMethod.CALIBRATION
+        return self.review is not None and self.review.selection_method == SelectionMethod.CALIBRATION
 
     @property
     def is_confirmed(self) -> bool:

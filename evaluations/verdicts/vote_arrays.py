@@ -39,7 +39,7 @@ DRAWN_AT_RANDOM, NOT_DRAWN, CALIBRATION, DRAWN_IN_STRATA = range(4)
 # Whose votes count: of imported ones it is not known whether they were blind.
 KNOWLEDGE_COUNTED: Final = {SeenRule.NOTHING: (BLIND, UNKNOWN), SeenRule.BLIND: (BLIND,), SeenRule.JUDGE: (SAW_JUDGE,)}
 KNOWLEDGE_KINDS: Final = 3
-PICK_KINDS: Final = 4
+SELECTION_KINDS: Final = 4
 FINALITY: Final = 2  # whether the review is final
 REVIEW_COLUMNS: Final = ("review_id", "review__judge_id", "review__active_ms")
 EPOCH: Final = date(1970, 1, 1)
@@ -155,19 +155,19 @@ def encode_vote_marks() -> Combinable:
     final = Case(
         When(review__state=ReviewState.FINAL.value, then=Value(1)), default=Value(0), output_field=IntegerField()
     )
-    return ((knew * KNOWLEDGE_KINDS + arm) * PICK_KINDS + encode_pick()) * FINALITY + final
+    return ((knew * KNOWLEDGE_KINDS + arm) * SELECTION_KINDS + encode_selection()) * FINALITY + final
 
 
-def encode_pick() -> Case:
+def encode_selection() -> Case:
     """Imported votes are assumed to be of a random sample, which the rules say. What was not picked
 
     at random counts all the same once its turn in the random order has come.
     """
     return Case(
         When(review__isnull=True, then=Value(DRAWN_AT_RANDOM)),
-        When(review__picked_by=SelectionMethod.RANDOM.value, then=Value(DRAWN_AT_RANDOM)),
-        When(review__picked_by=SelectionMethod.STRATIFIED.value, then=Value(DRAWN_IN_STRATA)),
-        When(review__picked_by=SelectionMethod.CALIBRATION.value, then=Value(CALIBRATION)),
+        When(review__selection_method=SelectionMethod.RANDOM.value, then=Value(DRAWN_AT_RANDOM)),
+        When(review__selection_method=SelectionMethod.STRATIFIED.value, then=Value(DRAWN_IN_STRATA)),
+        When(review__selection_method=SelectionMethod.CALIBRATION.value, then=Value(CALIBRATION)),
         When(came_by_chance("review__"), then=Value(DRAWN_AT_RANDOM)),
         default=Value(NOT_DRAWN),
         output_field=IntegerField(),
@@ -243,7 +243,7 @@ def read_packed_vote_arrays(raters: Sequence[Rater], places: ComparisonPositions
 
 def decode_vote_marks(mark: IntArray) -> dict[str, IntArray]:
     rest, final = np.divmod(mark, FINALITY)
-    rest, picked = np.divmod(rest, PICK_KINDS)
+    rest, picked = np.divmod(rest, SELECTION_KINDS)
     knew, arm = np.divmod(rest, KNOWLEDGE_KINDS)
     return {"knew": knew, "arm": arm, "picked": picked, "final": final}
 
@@ -272,7 +272,7 @@ def read_confirmed_choices(
     if until is not None:
         revealed = revealed.filter(decided_at_ms__lt=((until - EPOCH).days + 1) * MILLISECONDS_A_DAY)
     revealed = revealed.exclude(review__finished_at=F("review__first_saved_at"))
-    revealed = revealed.exclude(review__picked_by=SelectionMethod.CALIBRATION.value)
+    revealed = revealed.exclude(review__selection_method=SelectionMethod.CALIBRATION.value)
     rows = revealed.values_list("comparison_id", "review__judge_id", "aspect_block", "first_choices", "final_choices")
     item, judge, block, first, final = select_positions(places, *read_columns(rows, 5))
     found = {}

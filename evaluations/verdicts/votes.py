@@ -66,9 +66,17 @@ def read_chosen_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
     finished = Q(stage=Stage.FINAL) & admitted(LABEL_VOTES, "review__")
     said = Verdict.objects.filter(finished | Q(review__isnull=True), rater__kind=RaterKind.HUMAN)
     rows = said.filter(comparison__in=comparison_ids).order_by("pk")
-    columns = ("comparison_id", "aspect_id", "rater_id", "choice", "review_id", "review__state", "review__picked_by")
-    for comparison, aspect, rater, choice, review, state, picked_by in rows.values_list(*columns):
-        facts = None if review is None else ReviewFacts(review, state, picked_by)
+    columns = (
+        "comparison_id",
+        "aspect_id",
+        "rater_id",
+        "choice",
+        "review_id",
+        "review__state",
+        "review__selection_method",
+    )
+    for comparison, aspect, rater, choice, review, state, selection_method in rows.values_list(*columns):
+        facts = None if review is None else ReviewFacts(review, state, selection_method)
         yield Vote(comparison, aspect, rater, facts, Choice(choice))
 
 
@@ -102,7 +110,7 @@ def read_imported_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
 
 def get_review_facts(review: Review) -> ReviewFacts:
     """Without whether the comparison was drawn, which labels and pages do not ask."""
-    return ReviewFacts(review.pk, review.state, review.picked_by, review.blind)
+    return ReviewFacts(review.pk, review.state, review.selection_method, review.blind)
 
 
 # ---- what counts for a label or in the statistics ---------------------------------------------
@@ -140,9 +148,9 @@ def read_repeated_reviews(comparison_ids: Collection[int]) -> Mapping[int, tuple
     """Review id → comparison id, rater id and facts, where a person made several reviews of a comparison."""
     saved = Review.objects.filter(admitted(CURRENT_VOTES), comparison__in=comparison_ids)
     by_person: dict[tuple[int, int], list[ReviewFacts]] = defaultdict(list)
-    columns = ("comparison_id", "rater_id", "pk", "state", "picked_by", "blind")
-    for comparison, rater, pk, state, picked_by, blind in saved.values_list(*columns):
-        by_person[comparison, rater].append(ReviewFacts(pk, state, picked_by, blind))
+    columns = ("comparison_id", "rater_id", "pk", "state", "selection_method", "blind")
+    for comparison, rater, pk, state, selection_method, blind in saved.values_list(*columns):
+        by_person[comparison, rater].append(ReviewFacts(pk, state, selection_method, blind))
     again = {subject: reviews for subject, reviews in by_person.items() if len(reviews) > 1}
     if not again:
         return {}

@@ -8,7 +8,7 @@ from evaluations.web.forms import SecretFreeForm, SecretFreeURLInput
 KIND_LABELS = {
     WebhookKind.RUN_FINISHED: "A run finished: every call of it has its outcome",
     WebhookKind.RUN_STOPPED: "A run stopped and waits for somebody to mend something",
-    WebhookKind.ROUND_REVIEWED: "A round is reviewed: it has every review that it wants",
+    WebhookKind.ROUND_REVIEWED: "A queue is reviewed: it has every review that it wants",
     WebhookKind.DISAGREEMENT_OPENED: "A disagreement opened: people differ on a comparison, or differ from the judge",
 }
 

@@ -18,10 +18,10 @@ from evaluations.domain.money import format_exact_usd
 from evaluations.judges.runs.selectors import count_calls_by_state
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.queues import Round
+from evaluations.models.queues import Queue
 from evaluations.models.runs import Run
 from evaluations.models.webhooks import Announcement, Delivery, Webhook
-from evaluations.reviews.queues.selectors import get_queue_progress
+from evaluations.reviews.queues.selectors import get_queue_statuses
 
 Payload = dict[str, object]
 Subject = tuple[int, str, int]  # webhook, kind, and what it is about
@@ -92,8 +92,8 @@ def build_run_payload(webhook: Webhook, pk: int) -> Payload:
 
 def build_queue_payload(webhook: Webhook, pk: int) -> Payload | None:
     """The payload once the queue has every review that it wants, else None."""
-    about = Round.objects.get(pk=pk)
-    progress = get_queue_progress([about])[pk]
+    about = Queue.objects.get(pk=pk)
+    progress = get_queue_statuses([about])[pk]
     if progress.reviews < progress.wanted:
         return None
     return {
@@ -103,7 +103,7 @@ def build_queue_payload(webhook: Webhook, pk: int) -> Payload | None:
         "kind": about.kind,
         "comparisons": progress.comparisons,
         "reviews": progress.reviews,
-        "url": build_absolute_url("round", webhook.evaluation.slug, about.pk),
+        "url": build_absolute_url("queue", webhook.evaluation.slug, about.pk),
     }
 
 

@@ -17,7 +17,7 @@ from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
 from evaluations.models.judges import Endpoint, Judge, Rater
-from evaluations.models.queues import Assignment, Pick, QueueItem, Round
+from evaluations.models.queues import Assignment, Queue, QueueItem, QueueSlot
 from evaluations.models.rubrics import Rubric, RubricVersion
 from evaluations.models.runs import Call, Run
 from evaluations.models.users import User
@@ -94,9 +94,9 @@ def more_deliveries(marked: FullEvaluation, number: int) -> None:
     another(DeliveryTry, delivery=another(Delivery, key=uuid.uuid4()))
 
 
-def more_picks(marked: FullEvaluation, number: int) -> None:
+def more_slots(marked: FullEvaluation, number: int) -> None:
     item = another(QueueItem, comparison=make_comparison(marked.evaluation), position=number)
-    another(Assignment, item=item, pick=another(Pick, item=item, place=number))
+    another(Assignment, item=item, slot=another(QueueSlot, item=item, position=number))
 
 
 def more_runs(marked: FullEvaluation, number: int) -> None:
@@ -118,7 +118,7 @@ def more_files(marked: FullEvaluation, number: int) -> None:
     another(Webhook, user=make_user(), url=f"https://example.org/{number}")
     another(Event, user=make_user())
     another(Slice, name=f"slice {number}")
-    another(Round, name=f"round {number}")
+    another(Queue, name=f"queue {number}")
     make_evaluation(marked.owner)
     make_member(marked.evaluation, Role.REVIEWER)
 
@@ -137,7 +137,7 @@ LISTS: dict[str, tuple[str, Callable[[FullEvaluation, int], None]]] = {
     "list_repeats": (f"{AT}/repeats", more_alike),
     "list_mentions": ("/mentions", more_mentions),
     "list_deliveries": (f"{AT}/webhooks/{{number}}/deliveries", more_deliveries),
-    "list_queue_items": (f"{AT}/rounds/{{number}}/comparisons", more_picks),
+    "list_queue_slots": (f"{AT}/rounds/{{number}}/comparisons", more_slots),
     "list_calls": (f"{AT}/runs/{{number}}/calls", more_calls),
     "list_rubrics": (f"{AT}/rubrics", more_runs),
     "list_judges": (f"{AT}/judges", more_runs),

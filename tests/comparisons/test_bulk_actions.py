@@ -16,7 +16,7 @@ from evaluations.domain.roles import Role
 from evaluations.models import comparison_filter
 from evaluations.models.comparisons import Comparison, Slice, Tag, Tagging, TagWork
 from evaluations.models.evaluations import Evaluation, Event
-from evaluations.models.queues import Round
+from evaluations.models.queues import Queue
 from tests.comparisons.test_list_page import page, shown
 from tests.factories.evaluations import make_comparison, make_human, make_member
 from tests.factories.verdicts import ALL_A, make_imported_votes, make_judge_verdicts, make_review
@@ -143,7 +143,7 @@ def test_the_chosen_ones_are_tagged_and_it_is_undone(as_owner: Client, four: lis
 
 
 @pytest.mark.parametrize(
-    ("act", "said"), [("tag", "of at most 60 characters"), ("round", "a name of at most 120 characters")]
+    ("act", "said"), [("tag", "of at most 60 characters"), ("queue", "a name of at most 120 characters")]
 )
 def test_a_name_that_is_too_long_is_refused_in_words(
     as_owner: Client, four: list[Comparison], act: str, said: str
@@ -157,12 +157,12 @@ def test_what_was_chosen_for_a_refused_act_is_still_chosen_once(
 ) -> None:
     ann = make_member(evaluation, Role.REVIEWER)
     ticked = f'value="{four[1].pk}" checked'
-    refused = act(as_owner, act="tag", which="chosen", comparison=[four[1].pk, "x"], round="hard", people=ann.pk)
+    refused = act(as_owner, act="tag", which="chosen", comparison=[four[1].pk, "x"], queue="hard", people=ann.pk)
     assert "A tag is a word or a few" in refused
     assert refused.count(" checked aria-label=") == 1
     assert ticked in refused
     assert f'name="people" value="{ann.pk}" checked' in refused
-    assert 'name="round" value="hard"' in refused
+    assert 'name="queue" value="hard"' in refused
     assert '<details class="card give" id="act" open>' in refused
     again = html_of(as_owner.get(reverse("comparisons", args=["study"])))
     assert ticked not in again
@@ -186,14 +186,14 @@ def test_very_many_are_left_to_the_worker(
     act(as_owner, query, act="tag", tag="odd", which="all", confirmed="on")
     work_once("tag", TagWork.objects.get().pk)
     assert shown(page(as_owner, tag="odd")) == [four[0].pk, four[1].pk]
-    assert "filter for fewer" in act(as_owner, query, act="round", round="r", which="all")
+    assert "filter for fewer" in act(as_owner, query, act="queue", queue="r", which="all")
 
 
-def test_the_chosen_ones_become_a_round(as_owner: Client, four: list[Comparison]) -> None:
-    act(as_owner, act="round", round="First these", comparison=[four[3].pk, four[1].pk])
-    made = Round.objects.get(name="First these")
-    assert set(made.picks.values_list("item__comparison", flat=True)) == {four[1].pk, four[3].pk}
-    assert as_owner.get(reverse("round", args=["study", made.pk])).status_code == 200
+def test_the_chosen_ones_become_a_queue(as_owner: Client, four: list[Comparison]) -> None:
+    act(as_owner, act="queue", queue="First these", comparison=[four[3].pk, four[1].pk])
+    made = Queue.objects.get(name="First these")
+    assert set(made.slots.values_list("item__comparison", flat=True)) == {four[1].pk, four[3].pk}
+    assert as_owner.get(reverse("queue", args=["study", made.pk])).status_code == 200
 
 
 # ---- slices

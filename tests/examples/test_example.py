@@ -120,4 +120,4 @@ def test_its_reviews_have_their_places_in_the_queue_and_were_drawn_at_random(exa
     said = Review.objects.values_list("comparison", flat=True)
     drawn = QueueItem.objects.filter(drawn=True)
     assert set(drawn.values_list("comparison", flat=True)) == set(said)
-    assert Assignment.objects.filter(state="done", picked_by="random").count() == len(said)
+    assert Assignment.objects.filter(state="done", selection_method="random").count() == len(said)

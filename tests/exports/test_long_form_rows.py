@@ -108,7 +108,7 @@ def test_failures_are_rows_and_an_inconsistent_choice_is_called_so(evaluation: E
 def test_what_counts_nowhere_is_left_out_and_counted(evaluation: Evaluation) -> None:
     """A calibration round, and a review that the same person made again by another version of the rubric."""
     ann, made = make_human(evaluation, "ann"), make_comparison(evaluation)
-    make_review(make_human(evaluation, "ben"), made, {"clarity": A}, picked_by=SelectionMethod.CALIBRATION)
+    make_review(make_human(evaluation, "ben"), made, {"clarity": A}, selection_method=SelectionMethod.CALIBRATION)
     make_review(ann, made, {"clarity": A})
     make_next_rubric_version(evaluation)
     make_review(ann, made, {"clarity": B})

@@ -41,7 +41,7 @@ from evaluations.imports.storage import continue_storing
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
-from evaluations.models.queues import Round
+from evaluations.models.queues import Queue
 from evaluations.models.runs import Run
 from evaluations.models.verdicts import Adjudication, Comment, Review, Span
 from evaluations.reviews.services import skip_comparison, undo_last_step
@@ -448,7 +448,7 @@ def test_the_labels_of_a_row_are_those_that_the_pages_show(evaluation: Evaluatio
     ada = make_member(evaluation, Role.ADJUDICATOR, "ada")
     resolve_aspect(settled, get_or_make_aspect(evaluation, "clarity"), choice="tie", reason="So.", version=0, user=ada)
     make_scored_review(make_human(evaluation), scored, {"clarity": (4, 2)})
-    make_review(make_human(evaluation), calibrated, {"clarity": A}, picked_by=SelectionMethod.CALIBRATION)
+    make_review(make_human(evaluation), calibrated, {"clarity": A}, selection_method=SelectionMethod.CALIBRATION)
     ann = make_human(evaluation, "ann")
     make_scored_review(ann, again, {"clarity": (4, 2)})
     make_review(ann, again, {"clarity": A, "depth": TIE})
@@ -495,7 +495,7 @@ def test_everything_about_a_disagreement_is_exported(evaluation: Evaluation) -> 
     made = make_comparison(evaluation)
     version = evaluation.review_rubric
     assert version is not None
-    put = Round.objects.create(
+    put = Queue.objects.create(
         evaluation=evaluation, rubric_version=version, name="flips", strategy=SelectionMethod.FLIPS
     )
     review = make_review(
@@ -504,8 +504,8 @@ def test_everything_about_a_disagreement_is_exported(evaluation: Evaluation) -> 
         {"clarity": A},
         final={"clarity": B},
         notes={"clarity": "I overlooked it."},
-        round=put,
-        picked_by=SelectionMethod.STRATIFIED,
+        queue=put,
+        selection_method=SelectionMethod.STRATIFIED,
         probability=0.25,
         active_ms=5_000,
         reveal=Reveal.RANDOMISED,
@@ -576,7 +576,7 @@ def test_a_calibration_is_exported_with_a_mark_and_makes_no_label(evaluation: Ev
         make_human(evaluation, "ann"),
         make_comparison(evaluation),
         {"clarity": A},
-        picked_by=SelectionMethod.CALIBRATION,
+        selection_method=SelectionMethod.CALIBRATION,
     )
     (row,) = as_json(evaluation)
     assert (row["people"][0]["calibration"], row["people"][0]["picked_by"]) == (True, "calibration")

@@ -30,7 +30,7 @@ from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
-from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueItem, Round
+from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
 from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
@@ -210,21 +210,21 @@ def make_queue(comparison: Comparison, version: RubricVersion) -> None:
     item = QueueItem.objects.create(
         pk=number, rubric_version=version, comparison=comparison, position=number, wanted=1, taken=1
     )
-    about = {"picked_by": SelectionMethod.RANDOM, "probability": 1.0}
-    one = Round.objects.create(
+    about = {"selection_method": SelectionMethod.RANDOM, "probability": 1.0}
+    one = Queue.objects.create(
         pk=number,
         evaluation=comparison.evaluation,
         rubric_version=version,
-        name=f"round-{number}",
+        name=f"queue-{number}",
         strategy=SelectionMethod.RANDOM,
         population=1,
     )
-    pick = Pick.objects.create(pk=number, round=one, item=item, place=1, **about)
-    Queue.objects.create(pk=number, rubric_version=version, items=1)
+    slot = QueueSlot.objects.create(pk=number, queue=one, item=item, position=1, **about)
+    DefaultQueue.objects.create(pk=number, rubric_version=version, items=1)
     person = Rater.objects.get(pk=number + 1)
-    Bookmark.objects.create(pk=number, rater=person, rubric_version=version, reached=number, done=1)
-    Assignment.objects.create(pk=number, item=item, rater=person, pick=pick, state=AssignmentState.DONE, **about)
-    Review.objects.filter(pk=number).update(round=one, **about)
+    QueueProgress.objects.create(pk=number, rater=person, rubric_version=version, reached=number, done=1)
+    Assignment.objects.create(pk=number, item=item, rater=person, slot=slot, state=AssignmentState.DONE, **about)
+    Review.objects.filter(pk=number).update(queue=one, **about)
 
 
 def make_discussion(comparison: Comparison, aspect: Aspect, owner: User) -> None:

@@ -1,16 +1,16 @@
-"""Assertions about the counters and bookmarks of a queue."""
+"""Assertions about the counters and progress of a queue."""
 
 from django.db.models import Count, Q
 
-from evaluations.domain.reviews import SAVED_REVIEW_STATES, SLOT_TAKING_STATES, SelectionMethod
+from evaluations.domain.reviews import SAVED_REVIEW_STATES, TAKING_STATES, SelectionMethod
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.queues import Assignment, Bookmark, QueueItem
+from evaluations.models.queues import Assignment, QueueItem, QueueProgress
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
 from evaluations.reviews.raters import get_or_create_rater
 
-TAKEN_SLOTS = Q(assignments__state__in=SLOT_TAKING_STATES) & ~Q(assignments__picked_by=SelectionMethod.CALIBRATION)
+TAKEN_PLACES = Q(assignments__state__in=TAKING_STATES) & ~Q(assignments__selection_method=SelectionMethod.CALIBRATION)
 
 
 def take_next_comparison(person: User, evaluation: Evaluation) -> int | None:
@@ -18,13 +18,13 @@ def take_next_comparison(person: User, evaluation: Evaluation) -> int | None:
 
 
 def assert_counters_are_right(evaluation: Evaluation) -> None:
-    """Every counter equals a recount, and no bookmark lies behind something open that its person has not met."""
+    """Every counter equals a recount, and nobody's progress is beyond something open that its person has not met."""
     items = QueueItem.objects.filter(comparison__evaluation=evaluation)
-    recounted = items.annotate(places=Count("assignments", filter=TAKEN_SLOTS))
+    recounted = items.annotate(places=Count("assignments", filter=TAKEN_PLACES))
     assert [(one.pk, one.taken) for one in recounted] == [(one.pk, one.places) for one in recounted]
-    for bookmark in Bookmark.objects.filter(rater__evaluation=evaluation, round__isnull=True):
-        mine = Review.objects.filter(rater=bookmark.rater_id, rubric_version=bookmark.rubric_version_id)
-        assert bookmark.done == mine.filter(state__in=SAVED_REVIEW_STATES).count()
-        met = Assignment.objects.filter(rater=bookmark.rater_id).values("item")
-        passed = items.exclude(pk__in=met).filter(position__lt=bookmark.reached)
+    for progress in QueueProgress.objects.filter(rater__evaluation=evaluation, queue__isnull=True):
+        mine = Review.objects.filter(rater=progress.rater_id, rubric_version=progress.rubric_version_id)
+        assert progress.done == mine.filter(state__in=SAVED_REVIEW_STATES).count()
+        met = Assignment.objects.filter(rater=progress.rater_id).values("item")
+        passed = items.exclude(pk__in=met).filter(position__lt=progress.reached)
         assert not [one for one in passed if one.taken < one.wanted]

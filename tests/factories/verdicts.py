@@ -52,7 +52,12 @@ def make_review(
         rater=rater,
         comparison=comparison,
         state=ReviewState.FINAL if confirmed else ReviewState.FIRST,
-        **{"rubric_version": version, "shown": ShownOrder.AS_STORED, "picked_by": SelectionMethod.RANDOM, **columns},
+        **{
+            "rubric_version": version,
+            "shown": ShownOrder.AS_STORED,
+            "selection_method": SelectionMethod.RANDOM,
+            **columns,
+        },
     )
     stages = [(Stage.FIRST, first), (Stage.FINAL, {**first, **(final or {})})]
     verdicts = [

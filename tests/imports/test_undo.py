@@ -299,7 +299,7 @@ def test_a_place_that_somebody_holds_keeps_it_until_it_lapses(evaluation: Evalua
     reviewer = make_member(evaluation, Role.REVIEWER)
     assert reserve_next_comparison(evaluation, get_or_create_rater(reviewer, evaluation))
     assert refused(importing) == "rows.jsonl cannot be undone: it was used in 1 place that is reserved or assigned."
-    Assignment.objects.update(held_until=timezone.now() - timedelta(minutes=1))
+    Assignment.objects.update(reserved_until=timezone.now() - timedelta(minutes=1))
     assert undo(importing).state == ImportState.UNDONE
     assert not QueueItem.objects.exists()
 
@@ -551,5 +551,5 @@ def test_choices_of_a_place_by_name_keep_it(evaluation: Evaluation) -> None:
     fill_default_queue(evaluation)
     item = QueueItem.objects.get()
     rater = make_human(evaluation)
-    Assignment.objects.create(item=item, rater=rater, picked_by=SelectionMethod.BY_HAND, state="named")
+    Assignment.objects.create(item=item, rater=rater, selection_method=SelectionMethod.BY_HAND, state="assigned")
     assert "1 place that is reserved or assigned" in refused(importing)

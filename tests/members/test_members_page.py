@@ -181,7 +181,7 @@ def test_who_is_removed_gives_back_what_was_given_to_them(
     ann = make_member(evaluation, Role.REVIEWER, "ann")
     assign_comparisons(evaluation, [make_comparison(evaluation)], [ann], owner)
     as_owner.post(reverse("people_remove", args=["study", Membership.objects.get(user=ann).pk]))
-    assert Assignment.objects.get().state == AssignmentState.LAPSED
+    assert Assignment.objects.get().state == AssignmentState.EXPIRED
     put_back = Event.objects.get(verb="put back")
     assert (put_back.user, put_back.after) == (owner, {"person": "ann", "comparisons": 1})
 
@@ -193,6 +193,6 @@ def test_a_role_that_does_not_review_gives_back_what_was_given(
     assign_comparisons(evaluation, [make_comparison(evaluation)], [ann], owner)
     address = reverse("people_role", args=["study", Membership.objects.get(user=ann).pk])
     as_owner.post(address, {"role": Role.ADJUDICATOR})
-    assert Assignment.objects.get().state == AssignmentState.NAMED
+    assert Assignment.objects.get().state == AssignmentState.ASSIGNED
     as_owner.post(address, {"role": Role.VIEWER})
-    assert Assignment.objects.get().state == AssignmentState.LAPSED
+    assert Assignment.objects.get().state == AssignmentState.EXPIRED

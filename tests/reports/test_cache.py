@@ -219,8 +219,8 @@ def test_what_was_opened_by_hand_counts_once_its_turn_has_come(evaluation: Evalu
 
 def test_reviews_that_came_past_the_queue_make_others_of_the_same_comparison_count(evaluation: Evaluation) -> None:
     (first,) = in_order(evaluation, 1)
-    make_review(make_human(evaluation), first, ALL_A, picked_by=SelectionMethod.BY_HAND)
-    make_review(make_human(evaluation), first, ALL_B, picked_by=SelectionMethod.RANDOM)
+    make_review(make_human(evaluation), first, ALL_A, selection_method=SelectionMethod.BY_HAND)
+    make_review(make_human(evaluation), first, ALL_B, selection_method=SelectionMethod.RANDOM)
     report = is_another(evaluation)
     make_comparison(evaluation)
     ensure_queue_is_filled(evaluation)

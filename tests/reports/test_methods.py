@@ -105,7 +105,7 @@ def test_votes_that_are_left_out_are_counted() -> None:
     evaluation = make_evaluation(slug="study")
     ann = make_human(evaluation, "ann")
     make_review(ann, make_comparison(evaluation), {"clarity": "A"}, blind=False, judge_first=True, reveal="shown")
-    make_review(ann, make_comparison(evaluation), {"clarity": "A"}, picked_by=SelectionMethod.BY_HAND)
+    make_review(ann, make_comparison(evaluation), {"clarity": "A"}, selection_method=SelectionMethod.BY_HAND)
     told = build_report(evaluation, None, ReportRules(), parts=(ReportPart.AGREEMENT,)).methods
     assert (
         "Left out on an aspect are up to 1 vote of reviews that saw a judge's answer first and up to 1 vote on "

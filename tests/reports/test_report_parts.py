@@ -158,7 +158,9 @@ def test_the_scores_page_says_which_scores_count(owner: User, evaluation: Evalua
     make_judge_score(make_scoring_judge(evaluation), made.response_a, 3)
     make_scored_review(make_human(evaluation, "ann"), made, {"overall": (4, 2)})
     make_scored_review(make_human(evaluation, "ben"), made, {"overall": (4, 2)}, blind=False, judge_first=True)
-    make_scored_review(make_human(evaluation, "cem"), made, {"overall": (4, 2)}, picked_by=SelectionMethod.CALIBRATION)
+    make_scored_review(
+        make_human(evaluation, "cem"), made, {"overall": (4, 2)}, selection_method=SelectionMethod.CALIBRATION
+    )
     shown = page(owner, "scores").partition('id="judges-people"')[2]
     for told in ("2 blind scores", "2 saw the judge first", "2 calibration scores left out"):
         assert f">{told}</span>" in shown

@@ -144,7 +144,7 @@ def test_which_scores_count_goes_by_what_was_seen(
 
 @pytest.mark.parametrize("picked", [SelectionMethod.BY_HAND, SelectionMethod.CALIBRATION])
 def test_scores_on_what_was_not_drawn_are_left_out_and_counted(evaluation: Evaluation, picked: SelectionMethod) -> None:
-    six_scored(evaluation, picked_by=picked)
+    six_scored(evaluation, selection_method=picked)
     found = scores_on(evaluation)
     assert found is not None
     assert found.human_human.others.n == 0

@@ -552,9 +552,9 @@ def test_votes_on_what_a_strategy_picked_are_left_out_and_counted_until_the_rand
         (by_hand, SelectionMethod.BY_HAND),
         (practice, SelectionMethod.CALIBRATION),
     ):
-        make_review(ann, comparison, ALL_A, picked_by=picked)
+        make_review(ann, comparison, ALL_A, selection_method=picked)
         make_judge_verdicts(comparison, **both(ALL_A))
-    make_review(ben, drawn, ALL_A, picked_by=SelectionMethod.STRATIFIED, probability=0.5)
+    make_review(ben, drawn, ALL_A, selection_method=SelectionMethod.STRATIFIED, probability=0.5)
     found = reported(evaluation)
     assert (found.human_votes.blind, found.human_votes.not_drawn, found.human_votes.calibration) == (2, 2, 1)
     assert found.judges["longest"].judge_human.votes.with_ties.n == 2
@@ -569,7 +569,7 @@ def test_votes_on_what_a_strategy_picked_are_left_out_and_counted_until_the_rand
 
 def test_a_review_by_another_rubric_is_not_drawn_because_the_comparison_is(evaluation: Evaluation) -> None:
     comparison = make_comparison(evaluation)
-    make_review(make_human(evaluation), comparison, ALL_A, picked_by=SelectionMethod.FLIPS)
+    make_review(make_human(evaluation), comparison, ALL_A, selection_method=SelectionMethod.FLIPS)
     other = add_rubric(evaluation, name="other", spec=SIX_ASPECT, origin=RubricOrigin.OWN, user=None)
     QueueItem.objects.create(rubric_version=other, comparison=comparison, position=1, wanted=1, drawn=True)
     assert reported(evaluation).human_votes.not_drawn == 1
@@ -593,7 +593,11 @@ def test_a_newer_review_that_estimates_may_not_use_takes_nothing_from_them(evalu
     comparison, ann = make_comparison(evaluation), make_human(evaluation, "ann")
     make_review(ann, comparison, ALL_A)
     make_review(
-        ann, comparison, ALL_B, rubric_version=make_next_rubric_version(evaluation), picked_by=SelectionMethod.FLIPS
+        ann,
+        comparison,
+        ALL_B,
+        rubric_version=make_next_rubric_version(evaluation),
+        selection_method=SelectionMethod.FLIPS,
     )
     found = reported(evaluation)
     assert (found.human_votes.blind, found.human_votes.not_drawn) == (1, 1)

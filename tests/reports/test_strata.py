@@ -8,7 +8,7 @@ from evaluations.domain.reports import ReportRules, SeenRule, SplitRule
 from evaluations.domain.reviews import SelectionMethod, StratifyBy
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.queues import Round
+from evaluations.models.queues import Queue
 from evaluations.reports.selectors import build_report
 from evaluations.reviews.queues.services import create_queue
 from evaluations.stats.estimates import Estimate
@@ -59,7 +59,7 @@ def opened_by_hand(evaluation: Evaluation, number: int = 6) -> list[Comparison]:
     made = [make_comparison(evaluation) for _ in range(number)]
     ann = make_human(evaluation, "ann")
     for one in made:
-        make_review(ann, one, ALL_A, picked_by=SelectionMethod.BY_HAND)
+        make_review(ann, one, ALL_A, selection_method=SelectionMethod.BY_HAND)
         make_judge_verdicts(one, as_stored=ALL_A)
     return made
 
@@ -93,7 +93,9 @@ def test_what_was_opened_by_hand_settles_no_split_that_is_to_be_dropped(evaluati
 
 def test_reviews_by_hand_that_saw_the_judge_are_none_that_were_left_out(evaluation: Evaluation) -> None:
     one = make_comparison(evaluation)
-    make_review(make_human(evaluation), one, ALL_A, picked_by=SelectionMethod.BY_HAND, blind=False, judge_first=True)
+    make_review(
+        make_human(evaluation), one, ALL_A, selection_method=SelectionMethod.BY_HAND, blind=False, judge_first=True
+    )
     make_judge_verdicts(one, as_stored=ALL_A)
     assert of_judge(evaluation, "clarity").excluded == 0
     assert of_judge(evaluation, "clarity", seen=SeenRule.JUDGE).excluded == 1
@@ -102,7 +104,7 @@ def test_reviews_by_hand_that_saw_the_judge_are_none_that_were_left_out(evaluati
 # ---- strata -----------------------------------------------------------------------------------
 
 
-def drawn_equally(evaluation: Evaluation, strata: StratifyBy, size: int) -> Round:
+def drawn_equally(evaluation: Evaluation, strata: StratifyBy, size: int) -> Queue:
     return create_queue(
         evaluation,
         name=f"by {strata}",
@@ -114,16 +116,16 @@ def drawn_equally(evaluation: Evaluation, strata: StratifyBy, size: int) -> Roun
     )
 
 
-def reviewed(made: Round) -> None:
+def reviewed(made: Queue) -> None:
     """In every comparison of coding A wins, in every other one B."""
     ann = make_human(made.evaluation)
-    for pick in made.picks.select_related("item__comparison__query"):
-        one = pick.item.comparison
+    for slot in made.slots.select_related("item__comparison__query"):
+        one = slot.item.comparison
         choices = ALL_A if one.query.category == "coding" else ALL_B
-        make_review(ann, one, choices, picked_by=pick.picked_by, round=made, probability=pick.probability)
+        make_review(ann, one, choices, selection_method=slot.selection_method, queue=made, probability=slot.probability)
 
 
-def test_what_rounds_drew_equally_of_each_category_stands_for_its_category(evaluation: Evaluation) -> None:
+def test_what_queues_drew_equally_of_each_category_stands_for_its_category(evaluation: Evaluation) -> None:
     """Six of coding, two of maths, two of each reviewed: alpha has (6 · 1 + 2 · 0) ÷ 8."""
     for category, number in (("coding", 6), ("maths", 2)):
         for _ in range(number):
@@ -141,11 +143,11 @@ def test_what_is_drawn_at_random_afterwards_counts_with_its_category(evaluation:
     reviewed(drawn_equally(evaluation, StratifyBy.CATEGORY, 2))
     ben = make_human(evaluation, "ben")
     for one in made[2:4]:
-        make_review(ben, one, ALL_A, picked_by=SelectionMethod.RANDOM, probability=0.01)
+        make_review(ben, one, ALL_A, selection_method=SelectionMethod.RANDOM, probability=0.01)
     assert of_people(evaluation).value == pytest.approx(0.75)
 
 
-def test_rounds_by_category_and_by_pair_of_candidates_make_strata_of_both(evaluation: Evaluation) -> None:
+def test_queues_by_category_and_by_pair_of_candidates_make_strata_of_both(evaluation: Evaluation) -> None:
     """Four of alpha and beta in coding, two of them in maths, one of alpha and gamma in either.
 
     Drawn: of each category one, then of each pair one more: coding and maths of beta, then coding of beta and of
@@ -166,7 +168,7 @@ def test_rounds_by_category_and_by_pair_of_candidates_make_strata_of_both(evalua
     assert found.n == 4
 
 
-def test_a_round_of_which_nothing_is_reviewed_changes_no_number(evaluation: Evaluation) -> None:
+def test_a_queue_of_which_nothing_is_reviewed_changes_no_number(evaluation: Evaluation) -> None:
     coding = [make_comparison(evaluation, category="coding") for _ in range(3)]
     maths = make_comparison(evaluation, category="maths")
     ann = make_human(evaluation, "ann")
@@ -176,10 +178,10 @@ def test_a_round_of_which_nothing_is_reviewed_changes_no_number(evaluation: Eval
     assert of_people(evaluation).value == 0.5
 
 
-def test_a_round_of_strata_that_is_half_done_has_half_of_each(evaluation: Evaluation) -> None:
+def test_a_queue_of_strata_that_is_half_done_has_half_of_each(evaluation: Evaluation) -> None:
     for category in ("coding", "maths", "prose"):
         for _ in range(4):
             make_comparison(evaluation, category=category)
     made = drawn_equally(evaluation, StratifyBy.CATEGORY, 12)
-    order = list(made.picks.order_by("place").values_list("item__comparison__query__category", flat=True))
+    order = list(made.slots.order_by("position").values_list("item__comparison__query__category", flat=True))
     assert sorted(order[:6]) == ["coding", "coding", "maths", "maths", "prose", "prose"]

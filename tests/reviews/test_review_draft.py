@@ -59,7 +59,7 @@ def test_a_draft_of_another_page_comes_back_with_what_stands_there(browser: Clie
 
 
 def test_a_draft_keeps_fields_of_the_panel_and_no_others(browser: Client, comparison: Comparison) -> None:
-    draft(browser, comparison, choice_clarity="A", choice_depth="", state="final", picked_by="gold")
+    draft(browser, comparison, choice_clarity="A", choice_depth="", state="final", probability="1")
     assert Review.objects.get().draft["fields"] == {"choice_clarity": "A"}
 
 

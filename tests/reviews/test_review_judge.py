@@ -136,7 +136,7 @@ def test_an_answer_that_cannot_be_shown_does_not_call_anyone_back(browser: Clien
 
 
 @pytest.mark.parametrize("reveal", [Reveal.BLIND, Reveal.SHOWN])
-def test_in_a_calibration_round_the_judge_is_in_no_html(
+def test_in_a_calibration_queue_the_judge_is_in_no_html(
     browser: Client, reviewer: User, evaluation: Evaluation, reveal: Reveal
 ) -> None:
     change_evaluation(evaluation, {"reveal": reveal}, user=None)
@@ -146,13 +146,13 @@ def test_in_a_calibration_round_the_judge_is_in_no_html(
     Assignment.objects.create(
         item=item,
         rater=get_or_create_rater(reviewer, evaluation),
-        picked_by=SelectionMethod.CALIBRATION,
-        state=AssignmentState.NAMED,
+        selection_method=SelectionMethod.CALIBRATION,
+        state=AssignmentState.ASSIGNED,
     )
     before = get_review_page(browser, comparison)
     post_first_choices(browser, comparison)
     review = Review.objects.get()
-    assert (review.picked_by, review.state) == (SelectionMethod.CALIBRATION, ReviewState.FINAL)
+    assert (review.selection_method, review.state) == (SelectionMethod.CALIBRATION, ReviewState.FINAL)
     for html in (before, get_review_page(browser, comparison)):
         assert "longest wins" not in html
         assert "Judge thinks so" not in html

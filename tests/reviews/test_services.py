@@ -663,14 +663,14 @@ def test_what_is_taken_back_whole_meets_the_judge_that_is_shown_by_then(owner: U
 # ---- how it was met
 
 
-def test_the_first_save_keeps_how_the_comparison_was_picked_and_by_which_rule_the_judge_was_shown(
+def test_the_first_save_keeps_how_the_comparison_was_selected_and_by_which_rule_the_judge_was_shown(
     owner: User, comparison: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         reservations, "complete_assignment", lambda review: AssignmentOrigin(SelectionMethod.STRATIFIED, None, 0.25)
     )
     review = first(owner, comparison)
-    assert (review.picked_by, review.round, review.probability) == (SelectionMethod.STRATIFIED, None, 0.25)
+    assert (review.selection_method, review.queue, review.probability) == (SelectionMethod.STRATIFIED, None, 0.25)
     assert (review.reveal, review.judge_first) == (Reveal.BLIND, False)
 
 

@@ -45,7 +45,7 @@ print(json.dumps({
     "by_rater": list(saved.values_list("rater").annotate(Count("pk")).values_list("pk__count", flat=True)),
     "verdicts": Verdict.objects.filter(review__in=saved).count(),
     "taken": list(QueueItem.objects.filter(comparison__evaluation__slug="crowd").values_list("taken", flat=True)),
-    "picked": sorted(set(saved.values_list("picked_by", flat=True))),
+    "picked": sorted(set(saved.values_list("selection_method", flat=True))),
 }))
 """
 

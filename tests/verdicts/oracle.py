@@ -48,7 +48,7 @@ def has(one: Pass, aspect: str) -> bool:
 
 def holder(passes: list[Pass], aspect: str) -> Pass | None:
     """Of one person's reviews that count for something the newest confirmed one, else the newest."""
-    having = [one for one in passes if has(one, aspect) and one.picked_by != SelectionMethod.CALIBRATION]
+    having = [one for one in passes if has(one, aspect) and one.selection_method != SelectionMethod.CALIBRATION]
     confirmed = [one for one in having if one.confirmed]
     ranked = confirmed or having
     return ranked[-1] if ranked else None
@@ -81,7 +81,9 @@ def votes(case: Case, aspect: str) -> list[tuple[str, Choice]]:
 
 def seen_by(case: Case, person: str, aspect: str, *, blind: bool) -> Pass | None:
     """The review whose first choice statistics take for this person."""
-    drawn = [one for one in of_person(case, person) if one.picked_by == SelectionMethod.RANDOM and one.blind == blind]
+    drawn = [
+        one for one in of_person(case, person) if one.selection_method == SelectionMethod.RANDOM and one.blind == blind
+    ]
     return holder(drawn, aspect)
 
 

@@ -57,7 +57,7 @@ class Pass:
     scores: dict[str, tuple[Numbers, Numbers]] = field(default_factory=dict)
     confirmed: bool = True
     blind: bool = True
-    picked_by: SelectionMethod = SelectionMethod.RANDOM
+    selection_method: SelectionMethod = SelectionMethod.RANDOM
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def deal_pass(rng: random.Random, person: str, rubric: int) -> Pass:
         rubric,
         confirmed=rubric == SCORES or rng.random() < 0.75,
         blind=rng.random() < 0.6,
-        picked_by=rng.choice(
+        selection_method=rng.choice(
             [
                 SelectionMethod.RANDOM,
                 SelectionMethod.RANDOM,
@@ -205,7 +205,7 @@ def make_versions(evaluation: Evaluation) -> dict[int, RubricVersion]:
 
 
 def review_once(rater: Rater, comparison: Comparison, one: Pass, versions: dict[int, RubricVersion]) -> None:
-    how: dict[str, Any] = {"blind": one.blind, "picked_by": one.picked_by, "judge_first": not one.blind}
+    how: dict[str, Any] = {"blind": one.blind, "selection_method": one.selection_method, "judge_first": not one.blind}
     if one.rubric == SCORES:
         first, final = ({aspect: pair[stage] for aspect, pair in one.scores.items()} for stage in (0, 1))
         make_scored_review(rater, comparison, first, final=final, **how)

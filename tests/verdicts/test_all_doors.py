@@ -97,9 +97,13 @@ def written_by_hand() -> list[Case]:
             ),
         ),
         Case(
-            "again by hand", (Pass("ann", 1, both), Pass("ann", 3, {STYLE: (B, B)}, picked_by=SelectionMethod.BY_HAND))
+            "again by hand",
+            (Pass("ann", 1, both), Pass("ann", 3, {STYLE: (B, B)}, selection_method=SelectionMethod.BY_HAND)),
         ),
-        Case("calibrated later", (Pass("ann", 1, both), Pass("ann", 3, style, picked_by=SelectionMethod.CALIBRATION))),
+        Case(
+            "calibrated later",
+            (Pass("ann", 1, both), Pass("ann", 3, style, selection_method=SelectionMethod.CALIBRATION)),
+        ),
         Case("not confirmed", (Pass("ann", 1, both), Pass("ann", 3, style, confirmed=False))),
         Case("begun alone", (Pass("ann", 3, style, confirmed=False),)),
         Case("scored again", (Pass("ann", 1, both), Pass("ann", SCORES, scores={STYLE: ((1, 5), (5, 1))}))),
@@ -380,7 +384,7 @@ def every_pass(cases: dict[str, Case]) -> Iterable[tuple[Any, ...]]:
         for one in case.passes:
             for aspect in (*one.choices, *one.scores):
                 first, final = (choice_in(one, aspect, stage) for stage in (FIRST, FINAL))
-                yield key, one.person, aspect, first, final, one.picked_by == SelectionMethod.CALIBRATION
+                yield key, one.person, aspect, first, final, one.selection_method == SelectionMethod.CALIBRATION
         for said in case.brought:
             for aspect, choice in said.items():
                 yield key, case.brought_by, aspect, choice, choice, False

@@ -97,7 +97,7 @@ def test_the_row_says_choice_source_votes_and_whether_they_are_one(
 
 def test_neither_calibration_nor_what_is_not_confirmed_nor_gold_nor_judges_vote(evaluation: Evaluation) -> None:
     one = make_comparison(evaluation)
-    make_review(make_human(evaluation), one, {"clarity": A}, picked_by=SelectionMethod.CALIBRATION)
+    make_review(make_human(evaluation), one, {"clarity": A}, selection_method=SelectionMethod.CALIBRATION)
     make_review(make_human(evaluation), one, {"clarity": A}, confirmed=False)
     make_imported_votes(one, "expert", {"clarity": A}, kind="gold")
     make_judge_verdicts(one, as_stored={"clarity": A})
@@ -172,11 +172,15 @@ def counted_by_hand(evaluation: Evaluation) -> dict[tuple[int, int], tuple[str, 
         if said.source_import is not None and said.source_import.state == "done":
             votes[said.comparison_id, said.aspect_id].append(said.choice)
         review = said.review
-        if review is not None and review.picked_by != "calibration" and (review.state, said.stage) == ("final",) * 2:
+        if (
+            review is not None
+            and review.selection_method != "calibration"
+            and (review.state, said.stage) == ("final",) * 2
+        ):
             key = (said.comparison_id, said.aspect_id, said.rater_id)
             newest[key] = max(newest[key], (review.pk, said.choice))
     for review in Review.objects.filter(comparison__evaluation=evaluation, state="final").exclude(
-        picked_by="calibration"
+        selection_method="calibration"
     ):
         numbers = {(one.aspect_id, one.response_id): one.value for one in review.scores.filter(stage="final")}
         for aspect in {aspect for aspect, _ in numbers}:
@@ -272,7 +276,7 @@ class Story:
     def calibrate(self, one: Comparison, user: User, _: Choice) -> None:
         """It was a calibration all along: as if it had been picked so before its first save."""
         if (review := self.review_of(one, user)) and review.state == ReviewState.DRAFT:
-            Review.objects.filter(pk=review.pk).update(picked_by=SelectionMethod.CALIBRATION)
+            Review.objects.filter(pk=review.pk).update(selection_method=SelectionMethod.CALIBRATION)
 
     def adjudicate(self, one: Comparison, _: User, choice: Choice) -> None:
         aspect = get_or_make_aspect(self.evaluation, "clarity")

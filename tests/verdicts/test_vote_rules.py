@@ -55,7 +55,7 @@ REVIEWS = st.fixed_dictionaries(
         "has_aspect": st.booleans(),
         "in_scores": st.booleans(),
         "state": st.sampled_from(list(ReviewState)),
-        "picked_by": st.sampled_from(list(SelectionMethod)),
+        "selection_method": st.sampled_from(list(SelectionMethod)),
         "blind": st.booleans(),
         "came_by_chance": st.booleans(),
     }
@@ -72,7 +72,7 @@ class Dealt(TypedDict):
     has_aspect: bool
     in_scores: bool
     state: str
-    picked_by: str
+    selection_method: str
     blind: bool
     came_by_chance: bool
 
@@ -115,16 +115,16 @@ def make_reviews(rubrics: Rubrics, study: Study) -> Facts:
     facts: Facts = defaultdict(list)
     for review, one in made:
         if one["has_aspect"]:
-            drawn = one["picked_by"] in ("random", "stratified")
+            drawn = one["selection_method"] in ("random", "stratified")
             drawn = drawn or (review.rubric_version_id, review.comparison_id) in chance
             facts[review.rater_id, review.comparison_id].append(
-                ReviewFacts(review.pk, one["state"], one["picked_by"], one["blind"], drawn)
+                ReviewFacts(review.pk, one["state"], one["selection_method"], one["blind"], drawn)
             )
     return facts
 
 
 def make_review(rater: Rater, comparison: Comparison, version: RubricVersion, one: Dealt, rubrics: Rubrics) -> Review:
-    how = {name: one[name] for name in ("state", "picked_by", "blind")}
+    how = {name: one[name] for name in ("state", "selection_method", "blind")}
     review = Review.objects.create(rater=rater, comparison=comparison, rubric_version=version, shown="as_stored", **how)
     about = {"rater": rater, "aspect": rubrics.aspects[one["has_aspect"]], "review": review}
     if one["in_scores"]:
@@ -140,7 +140,9 @@ def find_in_words(reviews: Iterable[ReviewFacts], rule: VoteRule) -> int | None:
     kinds = [("final", False), ("first", False), ("final", True), ("first", True)]
     may = [one for one in reviews if rule.blind in (None, one.blind) and (one.is_drawn or not rule.is_drawn)]
     for state, is_practice in kinds[: {LABEL_VOTES: 1, SHOWN_ON_PAGES: 4}.get(rule, 2)]:
-        fitting = [one.number for one in may if (one.state, one.picked_by == "calibration") == (state, is_practice)]
+        fitting = [
+            one.number for one in may if (one.state, one.selection_method == "calibration") == (state, is_practice)
+        ]
         if fitting:
             return max(fitting)
     return None
@@ -168,7 +170,7 @@ def assert_exports_count(facts: Facts, rubrics: Rubrics) -> None:
         told = find_counted_reviews(of_one)
         assert (set(told), len(told)) == (due, len(due))
         for one in of_one:
-            if one.picked_by != SelectionMethod.CALIBRATION and one.state in ("final", "first"):
+            if one.selection_method != SelectionMethod.CALIBRATION and one.state in ("final", "first"):
                 place = counted.get_place(one.number, rubrics.aspects[True].pk)
                 assert place == (told.index(one.number) if one.number in due else None)
 
@@ -180,7 +182,7 @@ FACTS = st.lists(
         ReviewFacts,
         number=st.integers(1, 30),
         state=st.sampled_from(["final", "first"]),
-        picked_by=st.sampled_from(list(SelectionMethod)),
+        selection_method=st.sampled_from(list(SelectionMethod)),
         blind=st.booleans(),
         is_drawn=st.just(value=True),
     ),
@@ -198,7 +200,10 @@ PICKED = {
 def test_arrays_keep_the_same_reviews(people: list[list[ReviewFacts]]) -> None:
     """Review numbers are unique in the whole database."""
     rows = [
-        (rater, one._replace(number=one.number + 100 * rater, is_drawn=one.picked_by in ("random", "stratified")))
+        (
+            rater,
+            one._replace(number=one.number + 100 * rater, is_drawn=one.selection_method in ("random", "stratified")),
+        )
         for rater, of_one in enumerate(people)
         for one in of_one
     ]
@@ -207,7 +212,9 @@ def test_arrays_keep_the_same_reviews(people: list[list[ReviewFacts]]) -> None:
         Votes(nothing, np.array([rater for rater, _ in rows], dtype=np.int64), nothing, nothing.astype(np.int8)),
         knew=np.array([BLIND if one.blind else SAW_JUDGE for _, one in rows], dtype=np.int64),
         arm=nothing,
-        picked=np.array([PICKED.get(SelectionMethod(one.picked_by), NOT_DRAWN) for _, one in rows], dtype=np.int64),
+        picked=np.array(
+            [PICKED.get(SelectionMethod(one.selection_method), NOT_DRAWN) for _, one in rows], dtype=np.int64
+        ),
         final=np.array([one.state == "final" for _, one in rows], dtype=np.int64),
         review=np.array([one.number for _, one in rows], dtype=np.int64),
         judge=nothing,
@@ -227,7 +234,7 @@ def test_exported_rows_tell_the_same_reviews(people: list[list[ReviewFacts]]) ->
             "rater": f"person {rater}",
             "rubric": "six 1",
             "state": one.state,
-            "calibration": one.picked_by == SelectionMethod.CALIBRATION,
+            "calibration": one.selection_method == SelectionMethod.CALIBRATION,
             "choices": {ASPECT: {"first": A, "final": A if one.state == "final" else None, "note": "", "reason": None}},
         }
         for _, rater, one in rows

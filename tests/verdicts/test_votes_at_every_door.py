@@ -138,7 +138,7 @@ def test_three_reviews_of_one_person_are_one_vote_that_of_the_newest(evaluation:
         make_review(ann, comparison, {FACTUALITY: choice})
         make_next_rubric_version(evaluation)
         comparison = Comparison.objects.get()
-    make_review(ann, comparison, {FACTUALITY: A}, picked_by=SelectionMethod.CALIBRATION)
+    make_review(ann, comparison, {FACTUALITY: A}, selection_method=SelectionMethod.CALIBRATION)
     doors = every_door(evaluation, FACTUALITY)
     del doors["page"]  # shows calibration, too
     assert doors == {key: [B] for key in doors}

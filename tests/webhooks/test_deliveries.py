@@ -22,7 +22,7 @@ from evaluations.jobs.sweeper import put_back_lost_jobs
 from evaluations.judges.runs.services import finish_run, stop_run
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.jobs import Job
-from evaluations.models.queues import Round
+from evaluations.models.queues import Queue
 from evaluations.models.runs import Run
 from evaluations.models.verdicts import Review
 from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
@@ -169,10 +169,10 @@ def test_two_workers_tell_the_same_disagreement_once(
     assert (Delivery.objects.count(), Announcement.objects.count()) == (1, 0)
 
 
-def test_a_round_is_told_when_its_last_review_is_saved(evaluation: Evaluation, webhook: Webhook) -> None:
+def test_a_queue_is_told_when_its_last_review_is_saved(evaluation: Evaluation, webhook: Webhook) -> None:
     ann = make_member(evaluation, Role.REVIEWER)
     comparisons = [make_comparison(evaluation) for _ in range(2)]
-    made = round_of(evaluation)
+    made = queue_of(evaluation)
     save_first_choices(ann, comparisons[0], choices=ALL_A, version=0)
     assert create_due_messages() == 0
     save_first_choices(ann, comparisons[1], choices=ALL_A, version=0)
@@ -182,7 +182,7 @@ def test_a_round_is_told_when_its_last_review_is_saved(evaluation: Evaluation, w
     assert (told["data"]["comparisons"], told["data"]["reviews"]) == (2, 2)
 
 
-def round_of(evaluation: Evaluation) -> Round:
+def queue_of(evaluation: Evaluation) -> Queue:
     return create_queue(evaluation, name="First", strategy=SelectionMethod.RANDOM, size=2, user=None)
 
 

@@ -38,13 +38,13 @@ NEEDED_PERMISSION: Final = {
     BulkAction.TAG: Action.TAG,
     BulkAction.UNTAG: Action.TAG,
     BulkAction.GIVE: Action.MANAGE,
-    BulkAction.ROUND: Action.MANAGE,
+    BulkAction.QUEUE: Action.MANAGE,
 }
 ACTION_LABELS: Final = {
     BulkAction.TAG: "Put the tag “{tag}” to",
     BulkAction.UNTAG: "Take the tag “{tag}” from",
     BulkAction.GIVE: "Give to the people you chose",
-    BulkAction.ROUND: "Put into a round “{round}”",
+    BulkAction.QUEUE: "Add to the queue “{queue}”",
 }
 
 
@@ -105,8 +105,8 @@ def refuse_bulk_step(step: BulkStep) -> None:
         raise InputRefused(
             f"More than {comparisons_services.MAX_TAGGED_AT_ONCE:,} comparisons match: filter for fewer first."
         )
-    if act == BulkAction.ROUND and not wanted["round"]:
-        raise InputRefused("Give the round a name.")
+    if act == BulkAction.QUEUE and not wanted["queue"]:
+        raise InputRefused("Give the queue a name.")
     if act == BulkAction.GIVE:
         selected_reviewers(step)
 
@@ -120,7 +120,7 @@ def render_confirmation(request: AuthenticatedRequest, step: BulkStep) -> HttpRe
         "words": ACTION_LABELS[step.wanted["act"]].format(**step.wanted),
         "number": min(len(step.ids), comparisons_services.MAX_TAGGED_AT_ONCE),
         "filter": " and ".join(one.in_words() for one in step.filters) or "every comparison",
-        "kept": [(name, value) for name in ("act", "which", "tag", "round") if (value := request.POST.get(name))],
+        "kept": [(name, value) for name in ("act", "which", "tag", "queue") if (value := request.POST.get(name))],
         "people": request.POST.getlist("people"),
     }
     return render(request, "comparisons_act/comparisons_act.html", context)
@@ -167,17 +167,17 @@ def selected_reviewers(step: BulkStep) -> list[User]:
 
 
 def queue_selected(request: AuthenticatedRequest, step: BulkStep) -> None:
-    made = create_queue_of_comparisons(step.evaluation, step.ids, name=step.wanted["round"], user=step.user)
-    address = reverse("round", args=[step.evaluation.slug, made.pk])
-    words = 'The round <a href="{}">{}</a> has {} of them: people meet these before the pool.'
-    messages.success(request, format_html(words, address, made.name, made.picks.count()))
+    made = create_queue_of_comparisons(step.evaluation, step.ids, name=step.wanted["queue"], user=step.user)
+    address = reverse("queue", args=[step.evaluation.slug, made.pk])
+    words = 'The queue <a href="{}">{}</a> has {} of them: reviewers get these before the default queue.'
+    messages.success(request, format_html(words, address, made.name, made.slots.count()))
 
 
 ACTIONS: Final = {
     BulkAction.TAG: apply_tag,
     BulkAction.UNTAG: apply_tag,
     BulkAction.GIVE: assign_selected,
-    BulkAction.ROUND: queue_selected,
+    BulkAction.QUEUE: queue_selected,
 }
 
 

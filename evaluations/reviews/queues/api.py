@@ -16,7 +16,7 @@ from evaluations.domain.reviews import QueueKind, SelectionMethod
 from evaluations.domain.roles import Scope
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.queues import Round
+from evaluations.models.queues import Queue
 from evaluations.models.users import Membership
 from evaluations.reviews.queues.calibration import create_calibration, record_calibration_result_seen
 from evaluations.reviews.queues.forms import CalibrationForm, QueueForm
@@ -30,23 +30,23 @@ from evaluations.reviews.queues.schemas import (
     DefaultQueueOut,
     QueueDetailOut,
     QueueIn,
-    QueueItemOut,
-    QueueItemPage,
     QueueOut,
     QueuePage,
     QueuePreviewOut,
+    QueueSlotOut,
+    QueueSlotPage,
     ReviewersIn,
     ReviewerWorkOut,
 )
 from evaluations.reviews.queues.selectors import (
     CalibrationResult,
-    QueueProgress,
+    QueueStatus,
     get_calibration_result,
     get_calibration_results,
-    get_default_queue_progress,
-    get_pick_statuses,
-    get_queue_progress,
+    get_default_queue_status,
+    get_queue_statuses,
     get_queue_work,
+    get_slot_statuses,
 )
 from evaluations.reviews.queues.services import (
     assign_queue_to_reviewers,
@@ -58,12 +58,12 @@ from evaluations.reviews.queues.services import (
 from evaluations.web.forms import ReviewersForm
 from evaluations.web.requests import AuthenticatedRequest
 
-operations = OperationRouter(tags=["rounds"])
+operations = OperationRouter(tags=["queues"])
 # Lists show neither the messages of a query nor those of its responses: they are left unread.
-QUEUE_ITEM_COLUMNS = (
-    "round",
-    "place",
-    "picked_by",
+SLOT_COLUMNS = (
+    "queue",
+    "position",
+    "selection_method",
     "probability",
     "item__comparison__query__text",
     "item__comparison__evaluation",
@@ -74,9 +74,9 @@ QUEUE_ITEM_COLUMNS = (
 def list_review_queues(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> QueuePage:
     """Queues, newest first, with the default queue."""
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
-    made = Round.objects.filter(evaluation=evaluation).select_related("evaluation", "rubric_version__rubric")
-    rows, more = paginate_by_cursor(paging, made, newest_first=True)
-    how_far, pool = get_queue_progress(rows), get_default_queue_progress(evaluation)
+    queues = Queue.objects.filter(evaluation=evaluation).select_related("evaluation", "rubric_version__rubric")
+    rows, more = paginate_by_cursor(paging, queues, newest_first=True)
+    how_far, pool = get_queue_statuses(rows), get_default_queue_status(evaluation)
     return QueuePage(
         items=[queue_out(row, how_far[row.pk]) for row in rows],
         next=more,
@@ -90,8 +90,8 @@ def create_review_queue(request: AuthenticatedRequest, slug: str, body: QueueIn)
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     form = build_queue_form(evaluation, body)
     clean_form(form)
-    made = create_queue(evaluation, user=user, **form.options())
-    return queue_detail_out(find_queue_or_404(request, slug, made.pk, Action.MANAGE))
+    queue = create_queue(evaluation, user=user, **form.options())
+    return queue_detail_out(find_queue_or_404(request, slug, queue.pk, Action.MANAGE))
 
 
 @operations.do("/evaluations/{slug:slug}/rounds/preview", Scope.READ, QueuePreviewOut)
@@ -116,8 +116,8 @@ def create_calibration_queue(request: AuthenticatedRequest, slug: str, body: Cal
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     given = body.model_dump(mode="json", exclude_none=True)
     form = CalibrationForm(given | {"comparisons": " ".join(map(str, body.comparisons))})
-    made = create_calibration(evaluation, user=user, **clean_form(form))
-    return queue_detail_out(find_queue_or_404(request, slug, made.pk, Action.MANAGE))
+    queue = create_calibration(evaluation, user=user, **clean_form(form))
+    return queue_detail_out(find_queue_or_404(request, slug, queue.pk, Action.MANAGE))
 
 
 @operations.get_one("/evaluations/{slug:slug}/rounds/{int:pk}", Scope.READ, QueueDetailOut)
@@ -125,32 +125,32 @@ def get_review_queue(request: AuthenticatedRequest, slug: str, pk: int) -> Queue
     return queue_detail_out(find_queue_or_404(request, slug, pk, Action.SEE_ALL))
 
 
-@operations.get_one("/evaluations/{slug:slug}/rounds/{int:pk}/comparisons", Scope.READ, QueueItemPage)
-def list_queue_items(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[PageQuery]) -> QueueItemPage:
-    """The comparisons of a queue: how each was picked, with what probability, and who reviewed it."""
-    made = find_queue_or_404(request, slug, pk, Action.SEE_ALL)
-    picks = made.picks.select_related("round", "item__comparison__query").only(*QUEUE_ITEM_COLUMNS)
-    rows, more = paginate_by_cursor(paging, picks)
+@operations.get_one("/evaluations/{slug:slug}/rounds/{int:pk}/comparisons", Scope.READ, QueueSlotPage)
+def list_queue_slots(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[PageQuery]) -> QueueSlotPage:
+    """The comparisons of a queue: how each was selected, with what probability, and who reviewed it."""
+    queue = find_queue_or_404(request, slug, pk, Action.SEE_ALL)
+    slots = queue.slots.select_related("queue", "item__comparison__query").only(*SLOT_COLUMNS)
+    rows, more = paginate_by_cursor(paging, slots)
     items = [
-        QueueItemOut(
-            comparison=said.pick.item.comparison_id,
-            place=said.pick.place,
-            picked_by=SelectionMethod(said.pick.picked_by),
-            probability=said.pick.probability,
+        QueueSlotOut(
+            comparison=said.slot.item.comparison_id,
+            place=said.slot.position,
+            picked_by=SelectionMethod(said.slot.selection_method),
+            probability=said.slot.probability,
             done=list(said.done),
             waiting=list(said.waiting),
         )
-        for said in get_pick_statuses(rows)
+        for said in get_slot_statuses(rows)
     ]
-    return QueueItemPage(items=items, next=more)
+    return QueueSlotPage(items=items, next=more)
 
 
 @operations.do("/evaluations/{slug:slug}/rounds/{int:pk}/people", Scope.WRITE, AssignedOut)
 def assign_review_queue(request: AuthenticatedRequest, slug: str, pk: int, body: ReviewersIn) -> AssignedOut:
     """Assign the queue's comparisons to these reviewers."""
-    made = find_queue_or_404(request, slug, pk, Action.MANAGE)
-    people = ReviewersForm({"people": body.people}, people=list_reviewers(made.evaluation)).chosen()
-    return AssignedOut(given=assign_queue_to_reviewers(made, people, request.user))
+    queue = find_queue_or_404(request, slug, pk, Action.MANAGE)
+    people = ReviewersForm({"people": body.people}, people=list_reviewers(queue.evaluation)).chosen()
+    return AssignedOut(given=assign_queue_to_reviewers(queue, people, request.user))
 
 
 @operations.do("/evaluations/{slug:slug}/rounds/{int:pk}/close", Scope.WRITE, QueueDetailOut)
@@ -176,20 +176,20 @@ def get_calibration_of_queue(
 ) -> CalibrationPage:
     """Your first choices compared with the known labels; everyone's, if you may see all."""
     user = request.user
-    made = find_queue_or_404(request, slug, pk, Action.LOOK)
-    if made.kind != QueueKind.CALIBRATION:
+    queue = find_queue_or_404(request, slug, pk, Action.LOOK)
+    if queue.kind != QueueKind.CALIBRATION:
         raise Http404
     mine = get_calibration_result(
-        made, Rater.objects.filter(evaluation=made.evaluation, user=user).first() or Rater(pk=0)
+        queue, Rater.objects.filter(evaluation=queue.evaluation, user=user).first() or Rater(pk=0)
     )
     if mine.standing.is_finished:
-        record_calibration_result_seen(made, user)
+        record_calibration_result_seen(queue, user)
     rows: list[CalibrationMemberOut] = []
     more = None
-    if is_allowed(user, Action.SEE_ALL, made.evaluation):
-        members = Membership.objects.filter(evaluation=made.evaluation, role__in=ALLOWED_ROLES[Action.REVIEW])
+    if is_allowed(user, Action.SEE_ALL, queue.evaluation):
+        members = Membership.objects.filter(evaluation=queue.evaluation, role__in=ALLOWED_ROLES[Action.REVIEW])
         page, more = paginate_by_cursor(paging, members.select_related("user"))
-        rows = calibration_members_out(made, page)
+        rows = calibration_members_out(queue, page)
     return CalibrationPage(mine=calibration_out(mine), items=rows, next=more)
 
 
@@ -212,10 +212,10 @@ def agreements_out(one: CalibrationResult) -> list[AspectAgreementOut]:
     ]
 
 
-def calibration_members_out(made: Round, page: list[Membership]) -> list[CalibrationMemberOut]:
+def calibration_members_out(queue: Queue, page: list[Membership]) -> list[CalibrationMemberOut]:
     users = [member.user_id for member in page]
-    raters = {rater.user_id: rater for rater in Rater.objects.filter(evaluation=made.evaluation, user__in=users)}
-    found = get_calibration_results(made, list(raters.values()))
+    raters = {rater.user_id: rater for rater in Rater.objects.filter(evaluation=queue.evaluation, user__in=users)}
+    found = get_calibration_results(queue, list(raters.values()))
     rows = []
     for member in page:
         rater = raters.get(member.user_id)
@@ -233,33 +233,33 @@ def calibration_members_out(made: Round, page: list[Membership]) -> list[Calibra
     return rows
 
 
-def find_queue_or_404(request: AuthenticatedRequest, slug: str, pk: int, action: Action) -> Round:
+def find_queue_or_404(request: AuthenticatedRequest, slug: str, pk: int, action: Action) -> Queue:
     evaluation = require_evaluation(request.user, slug, action)
-    found = Round.objects.select_related("user", "rubric_version__rubric")
-    made = get_object_or_404(found, evaluation=evaluation, pk=pk)
-    made.evaluation = evaluation
-    return made
+    found = Queue.objects.select_related("user", "rubric_version__rubric")
+    queue = get_object_or_404(found, evaluation=evaluation, pk=pk)
+    queue.evaluation = evaluation
+    return queue
 
 
-def queue_out(made: Round, how_far: QueueProgress) -> QueueOut:
+def queue_out(queue: Queue, how_far: QueueStatus) -> QueueOut:
     return QueueOut(
-        id=made.pk,
-        name=made.name,
-        kind=QueueKind(made.kind),
-        strategy=SelectionMethod(made.strategy),
-        random_percent=made.random_percent,
-        reviews_wanted=made.reviews_wanted,
-        by_name=made.by_name,
-        is_closed=made.closed_at is not None,
-        is_outdated=made.is_outdated,
+        id=queue.pk,
+        name=queue.name,
+        kind=QueueKind(queue.kind),
+        strategy=SelectionMethod(queue.strategy),
+        random_percent=queue.random_percent,
+        reviews_wanted=queue.reviews_wanted,
+        by_name=queue.assigned_only,
+        is_closed=queue.closed_at is not None,
+        is_outdated=queue.is_outdated,
         comparisons=how_far.comparisons,
         reviews=how_far.reviews,
         people=how_far.people,
-        created_at=made.created_at,
+        created_at=queue.created_at,
     )
 
 
-def queue_detail_out(made: Round) -> QueueDetailOut:
+def queue_detail_out(queue: Queue) -> QueueDetailOut:
     work = [
         ReviewerWorkOut(
             name=one.name,
@@ -269,6 +269,6 @@ def queue_detail_out(made: Round) -> QueueDetailOut:
             skipped=one.skipped,
             median_seconds=one.median_seconds,
         )
-        for one in get_queue_work(made)
+        for one in get_queue_work(queue)
     ]
-    return QueueDetailOut(**queue_out(made, get_queue_progress([made])[made.pk]).model_dump(), work=work)
+    return QueueDetailOut(**queue_out(queue, get_queue_statuses([queue])[queue.pk]).model_dump(), work=work)

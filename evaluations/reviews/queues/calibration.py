@@ -15,7 +15,7 @@ from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Rater
-from evaluations.models.queues import Pick, QueueItem, Round
+from evaluations.models.queues import Queue, QueueItem, QueueSlot
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Review, Verdict
@@ -49,7 +49,7 @@ def create_calibration(
     comparisons: Collection[int] = (),
     seed: int = 0,
     user: User | None,
-) -> Round:
+) -> Queue:
     """A calibration queue of these comparisons, or of a random sample of those with known labels."""
     version = evaluation.review_rubric
     if version is None:
@@ -63,7 +63,7 @@ def create_calibration(
         else draw_calibration_comparisons(possible, size or 0, seed)
     )
     with transaction.atomic():
-        made = Round.objects.create(
+        queue = Queue.objects.create(
             evaluation=evaluation,
             rubric_version=version,
             user=user,
@@ -74,10 +74,10 @@ def create_calibration(
             population=len(possible),
             seed=seed,
         )
-        insert_calibration_picks(made, version, chosen)
+        insert_calibration_slots(queue, version, chosen)
         after = {"name": name, "kind": QueueKind.CALIBRATION, "comparisons": len(chosen), "seed": seed}
-        record_event("made round", made, user=user, evaluation=evaluation, after=after)
-    return made
+        record_event("created queue", queue, user=user, evaluation=evaluation, after=after)
+    return queue
 
 
 def choose_named_comparisons(possible: Collection[int], comparisons: Collection[int]) -> list[int]:
@@ -87,7 +87,7 @@ def choose_named_comparisons(possible: Collection[int], comparisons: Collection[
         raise InputRefused(f"No label is known for {numbers}: name comparisons with a gold or an adjudicated label.")
     if len(chosen) > MAX_CALIBRATION_ITEMS:
         raise InputRefused(
-            f"A calibration round takes at most {MAX_CALIBRATION_ITEMS} comparisons, and these are {len(chosen)}."
+            f"A calibration queue takes at most {MAX_CALIBRATION_ITEMS} comparisons, and these are {len(chosen)}."
         )
     return chosen
 
@@ -104,9 +104,9 @@ def draw_calibration_comparisons(possible: Collection[int], size: int, seed: int
     return random.Random(seed).sample(sorted(possible), size)
 
 
-def insert_calibration_picks(made: Round, version: RubricVersion, chosen: Iterable[int]) -> None:
+def insert_calibration_slots(queue: Queue, version: RubricVersion, chosen: Iterable[int]) -> None:
     """Insert the picks, with queue items where they are missing. Calibration takes no slot."""
-    wanted = made.evaluation.reviews_wanted
+    wanted = queue.evaluation.reviews_wanted
     shuffles = dict(Comparison.objects.filter(pk__in=list(chosen)).values_list("pk", "shuffle"))
     QueueItem.objects.bulk_create(
         [
@@ -118,9 +118,9 @@ def insert_calibration_picks(made: Round, version: RubricVersion, chosen: Iterab
     items = dict(
         QueueItem.objects.filter(rubric_version=version, comparison__in=shuffles).values_list("comparison", "pk")
     )
-    Pick.objects.bulk_create(
-        Pick(round=made, item_id=items[pk], place=place, picked_by=SelectionMethod.CALIBRATION)
-        for place, pk in enumerate(chosen, start=1)
+    QueueSlot.objects.bulk_create(
+        QueueSlot(queue=queue, item_id=items[pk], position=position, selection_method=SelectionMethod.CALIBRATION)
+        for position, pk in enumerate(chosen, start=1)
     )
 
 
@@ -133,65 +133,68 @@ def get_calibration_progress(
     """The rater's first unfinished calibration, else the first with an unseen result."""
     standings = [
         get_progress_in_calibration(one, rater)
-        for one in Round.objects.raw(SELECT_OPEN_CALIBRATIONS, [evaluation.review_rubric_id])
+        for one in Queue.objects.raw(SELECT_OPEN_CALIBRATIONS, [evaluation.review_rubric_id])
     ]
     unfinished = next((one for one in standings if not one.is_finished), None)
     if unfinished is None or comparison is None:
         return unfinished or next((one for one in standings if one.is_news), None)
-    picks = unfinished.round.picks.filter(item__comparison=comparison)
-    return replace(unfinished, place=picks.values_list("place", flat=True).first())
+    slots = unfinished.queue.slots.filter(item__comparison=comparison)
+    return replace(unfinished, position=slots.values_list("position", flat=True).first())
 
 
-def find_unseen_calibration(evaluation: Evaluation, rater: Rater | None) -> Round | None:
+def find_unseen_calibration(evaluation: Evaluation, rater: Rater | None) -> Queue | None:
     """The calibration whose result the rater sees before going on."""
     found = get_calibration_progress(evaluation, rater)
-    return found.round if found and found.is_news else None
+    return found.queue if found and found.is_news else None
 
 
 def is_end_of_calibration(evaluation: Evaluation, rater: Rater, comparisons: Collection[int]) -> bool:
     """Whether these comparisons are the last of the rater's calibration: its result comes next."""
     left: set[int] = set()
-    for one in Round.objects.raw(SELECT_OPEN_CALIBRATIONS, [evaluation.review_rubric_id]):
+    for one in Queue.objects.raw(SELECT_OPEN_CALIBRATIONS, [evaluation.review_rubric_id]):
         met = get_calibration_reviews(one, rater).values("comparison")
-        left.update(one.picks.exclude(item__comparison__in=met).values_list("item__comparison", flat=True))
+        left.update(one.slots.exclude(item__comparison__in=met).values_list("item__comparison", flat=True))
     return bool(left) and left.issubset(comparisons)
 
 
-def get_progress_in_calibration(made: Round, rater: Rater | None) -> CalibrationProgress:
-    total = made.picks.count()
-    done = get_calibration_reviews(made, rater).count() if rater else 0
+def get_progress_in_calibration(queue: Queue, rater: Rater | None) -> CalibrationProgress:
+    total = queue.slots.count()
+    done = get_calibration_reviews(queue, rater).count() if rater else 0
     return CalibrationProgress(
-        made, done, total, is_news=done >= total and rater is not None and not has_seen_calibration_result(made, rater)
+        queue,
+        done,
+        total,
+        is_news=done >= total and rater is not None and not has_seen_calibration_result(queue, rater),
     )
 
 
-def get_calibration_reviews(made: Round, rater: Rater) -> "QuerySet[Review]":
-    """This person's reviews of the round's comparisons, also those from before it was made."""
+def get_calibration_reviews(queue: Queue, rater: Rater) -> "QuerySet[Review]":
+    """This person's reviews of the queue's comparisons, also those from before it was made."""
     reviews: QuerySet[Review] = Review.objects.filter(
         rater=rater,
-        rubric_version=made.rubric_version_id,
-        comparison__in=made.picks.values("item__comparison"),
+        rubric_version=queue.rubric_version_id,
+        comparison__in=queue.slots.values("item__comparison"),
         state__in=MET_STATES,
     )
     return reviews
 
 
-def has_seen_calibration_result(made: Round, rater: Rater) -> bool:
-    return Event.objects.filter(object_type="round", object_id=made.pk, user=rater.user_id, verb=SAW_RESULT).exists()
+def has_seen_calibration_result(queue: Queue, rater: Rater) -> bool:
+    return Event.objects.filter(object_type="queue", object_id=queue.pk, user=rater.user_id, verb=SAW_RESULT).exists()
 
 
-def record_calibration_result_seen(made: Round, user: User) -> None:
+def record_calibration_result_seen(queue: Queue, user: User) -> None:
     """Record that the user opened the result, so that it is offered once."""
-    if not Event.objects.filter(object_type="round", object_id=made.pk, user=user, verb=SAW_RESULT).exists():
-        record_event(SAW_RESULT, made, user=user, evaluation=made.evaluation)
+    if not Event.objects.filter(object_type="queue", object_id=queue.pk, user=user, verb=SAW_RESULT).exists():
+        record_event(SAW_RESULT, queue, user=user, evaluation=queue.evaluation)
 
 
 def has_seen_known_label(user: User, review: Review) -> bool:
     """Whether this person has opened the result of a calibration that the comparison is in."""
-    picks = Pick.objects.filter(
+    slots = QueueSlot.objects.filter(
         item__comparison=review.comparison_id,
         item__rubric_version=review.rubric_version_id,
-        round__kind=QueueKind.CALIBRATION,
+        queue__kind=QueueKind.CALIBRATION,
     )
-    seen = Event.objects.filter(object_type="round", user=user, verb=SAW_RESULT)
-    return seen.filter(object_id__in=picks.values("round")).exists()
+    seen = Event.objects.filter(object_type="queue", user=user, verb=SAW_RESULT)
+    return seen.filter(object_id__in=slots.values("queue")).exists()

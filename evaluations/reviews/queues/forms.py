@@ -57,7 +57,10 @@ class CalibrationForm(forms.Form):
 
 # What each order of work finds, in one sentence.
 STRATEGY_TEXTS: Final[Mapping[SelectionMethod, tuple[str, str]]] = {
-    SelectionMethod.RANDOM: ("Random", "The next in the one random order, as from the pool. The unbiased one."),
+    SelectionMethod.RANDOM: (
+        "Random",
+        "The next in the one random order, as from the default queue. The unbiased one.",
+    ),
     SelectionMethod.STRATIFIED: (
         "Random, from each group alike",
         "As many from every category or pair of candidates, so that small groups are seen too; each with a known "
@@ -89,14 +92,14 @@ STRATA_OPTIONS: Final = [
 FROM_DEFAULT_QUEUE, SPLIT, EACH = "pool", "split", "each"
 
 REVIEWER_OPTIONS: Final = [
-    (FROM_DEFAULT_QUEUE, "Everyone: whoever reviews next meets them before the pool"),
+    (FROM_DEFAULT_QUEUE, "Everyone: whoever reviews next meets them before the default queue"),
     (SPLIT, "The people below, divided among them"),
     (EACH, "The people below, all of it to each"),
 ]
 
 DEFAULT_RANDOM_PERCENT: Final = 20
 
-# Where chance picks everything there is no share to choose.
+# Where chance slots everything there is no share to choose.
 FIXED_RANDOM_PERCENTS: Final[Mapping[SelectionMethod, int]] = {
     SelectionMethod.RANDOM: 100,
     SelectionMethod.STRATIFIED: 0,
@@ -126,8 +129,8 @@ class QueueForm(forms.Form):
         min_value=0,
         max_value=100,
         required=False,
-        help_text="So many of them are drawn at random from all comparisons instead. Where the rest is picked, and not "
-        "drawn, estimates use these alone.",
+        help_text="So many of them are drawn at random from all comparisons instead. Where the rest is selected, "
+        "and not drawn, estimates use these alone.",
     )
     reviews_wanted = forms.IntegerField(label="Reviews of each", min_value=1, max_value=100)
     who = forms.ChoiceField(label="Who reviews them", choices=REVIEWER_OPTIONS, widget=forms.RadioSelect)
@@ -160,7 +163,7 @@ class QueueForm(forms.Form):
         self.fields["people"].queryset = people  # type: ignore[attr-defined]
 
     def strategies(self) -> Iterator[dict[str, object]]:
-        """The choices with what each finds, and whether estimates may use what it picks."""
+        """The choices with what each finds, and whether estimates may use what it takes."""
         chosen = self["strategy"].value()
         for value, (name, finds) in STRATEGY_TEXTS.items():
             yield {
@@ -174,7 +177,7 @@ class QueueForm(forms.Form):
     def clean(self) -> CleanedData:
         given: CleanedData = super().clean() or {}
         if not self.errors and given["who"] != FROM_DEFAULT_QUEUE and not given["people"]:
-            self.add_error("people", "Choose at least one person, or have everyone take them from the pool.")
+            self.add_error("people", "Choose at least one person, or have everyone take them from the default queue.")
         if not self.errors and given["strategy"] == SelectionMethod.STRATIFIED and not given["strata"]:
             self.add_error("strata", "Choose what the groups are.")
         return given
@@ -182,16 +185,16 @@ class QueueForm(forms.Form):
     def options(self) -> QueueOptions:
         """What the queue is to be."""
         given, people = self.cleaned_data, list(self.cleaned_data["people"])
-        by_name = given["who"] != FROM_DEFAULT_QUEUE
+        assigned_only = given["who"] != FROM_DEFAULT_QUEUE
         return QueueOptions(
             **self.drawing(given),
             name=given["name"],
             seed=given["seed"] or 0,
-            people=people if by_name else [],
-            by_name=by_name,
+            people=people if assigned_only else [],
+            assigned_only=assigned_only,
         )
 
-    def picking(self) -> SamplingOptions | None:
+    def selection(self) -> SamplingOptions | None:
         """What decides which comparisons it holds; None while one of these fields cannot be read."""
         if not self.is_bound:
             given = {name: self.get_initial_for_field(field, name) for name, field in self.fields.items()}

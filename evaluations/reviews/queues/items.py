@@ -14,7 +14,7 @@ from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.models.bulk import refresh_statistics
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.queues import Assignment, Bookmark, Queue, QueueItem
+from evaluations.models.queues import Assignment, DefaultQueue, QueueItem, QueueProgress
 from evaluations.models.transactions import pause_after_transaction
 from evaluations.reviews.queues.sql import (
     INSERT_MISSING_ITEMS,
@@ -51,8 +51,8 @@ def ensure_queue_is_filled(evaluation: Evaluation, claim: JobClaim | None = None
 
 def fill_default_queue(evaluation: Evaluation, claim: JobClaim | None = None) -> int:
     """Create the missing items, and assignments for reviews made outside the queue."""
-    queue = get_evaluation_queue(evaluation)
-    if queue is None:
+    default_queue = get_evaluation_default_queue(evaluation)
+    if default_queue is None:
         return 0
     comparisons = Comparison.all_rows.filter(evaluation=evaluation).order_by("pk").values_list("pk", flat=True)
     seen = {
@@ -63,40 +63,40 @@ def fill_default_queue(evaluation: Evaluation, claim: JobClaim | None = None) ->
     while stretch := list(comparisons.filter(pk__gt=after)[:ITEMS_PER_TRANSACTION]):
         if claim:
             claim.heartbeat_if_due(after)
-        made += insert_missing_items(queue, evaluation, after, stretch[-1])
+        made += insert_missing_items(default_queue, evaluation, after, stretch[-1])
         after = stretch[-1]
-    placed = assign_past_reviews(queue, evaluation)
+    placed = assign_past_reviews(default_queue, evaluation)
     if made + placed >= ITEMS_PER_TRANSACTION:
         refresh_statistics(QueueItem, Assignment)
-    items = QueueItem.objects.filter(rubric_version=queue.rubric_version_id).count()
-    Queue.objects.filter(pk=queue.pk).update(items=items, **seen)
+    items = QueueItem.objects.filter(rubric_version=default_queue.rubric_version_id).count()
+    DefaultQueue.objects.filter(pk=default_queue.pk).update(items=items, **seen)
     return made
 
 
-def get_evaluation_queue(evaluation: Evaluation) -> Queue | None:
+def get_evaluation_default_queue(evaluation: Evaluation) -> DefaultQueue | None:
     """The default queue of the current rubric version; None without a rubric."""
     version = evaluation.review_rubric_id
-    return get_default_queue(version, evaluation.reviews_wanted) if version else None
+    return get_or_create_default_queue(version, evaluation.reviews_wanted) if version else None
 
 
-def get_default_queue(version_id: int, wanted: int) -> Queue:
-    return Queue.objects.get_or_create(rubric_version_id=version_id, defaults={"wanted": wanted})[0]
+def get_or_create_default_queue(version_id: int, wanted: int) -> DefaultQueue:
+    return DefaultQueue.objects.get_or_create(rubric_version_id=version_id, defaults={"wanted": wanted})[0]
 
 
-def lock_queue(queue: Queue) -> Queue:
-    return Queue.objects.select_for_update().get(pk=queue.pk)
+def lock_default_queue(default_queue: DefaultQueue) -> DefaultQueue:
+    return DefaultQueue.objects.select_for_update().get(pk=default_queue.pk)
 
 
-def lock_queue_and_bookmarks(queue: Queue) -> Queue:
+def lock_default_queue_and_progress(default_queue: DefaultQueue) -> DefaultQueue:
     """The queue, locked: until the transaction ends nobody takes a slot of it, in any queue."""
-    locked = lock_queue(queue)
-    Bookmark.objects.filter(rubric_version=queue.rubric_version_id).update(reached=F("reached"))
+    locked = lock_default_queue(default_queue)
+    QueueProgress.objects.filter(rubric_version=default_queue.rubric_version_id).update(reached=F("reached"))
     return locked
 
 
-def insert_missing_items(queue: Queue, evaluation: Evaluation, after: int, upto: int) -> int:
-    """Insert the missing items of a range of comparisons, then move every bookmark back to the first new one."""
-    version, between = queue.rubric_version_id, (evaluation.pk, after, upto)
+def insert_missing_items(default_queue: DefaultQueue, evaluation: Evaluation, after: int, upto: int) -> int:
+    """Insert the missing items of a range of comparisons, then move everyone's progress back to the first new one."""
+    version, between = default_queue.rubric_version_id, (evaluation.pk, after, upto)
     known = QueueItem.objects.filter(
         rubric_version=version, comparison__gt=after, comparison__lte=upto, comparison__evaluation=evaluation
     )
@@ -104,35 +104,37 @@ def insert_missing_items(queue: Queue, evaluation: Evaluation, after: int, upto:
     if known.count() >= comparisons.count():
         return 0
     with pause_after_transaction(), transaction.atomic():
-        wanted = lock_queue(queue).wanted
+        wanted = lock_default_queue(default_queue).wanted
         moment = connection.ops.adapt_datetimefield_value(timezone.now())
         with connection.cursor() as cursor:
             cursor.execute(INSERT_MISSING_ITEMS, [moment, version, wanted, *between, version])
             made = int(cursor.rowcount)
         undrawn = QueueItem.objects.filter(rubric_version=version, drawn=False).order_by("position")
         first = undrawn.values_list("position", flat=True).first()
-        move_bookmarks_back(version, first if first is not None else 0)
+        move_progress_back(version, first if first is not None else 0)
     return made
 
 
-def move_bookmarks_back(version_id: int, position: int) -> None:
-    """Move every bookmark back to this position. All are updated, so that none moves meanwhile."""
-    everybody = Bookmark.objects.filter(rubric_version=version_id, round__isnull=True)
+def move_progress_back(version_id: int, position: int) -> None:
+    """Move everyone's progress back to this position. All are updated, so that none moves meanwhile."""
+    everybody = QueueProgress.objects.filter(rubric_version=version_id, queue__isnull=True)
     everybody.update(reached=Least(F("reached"), position))
 
 
-def assign_past_reviews(queue: Queue, evaluation: Evaluation) -> int:
+def assign_past_reviews(default_queue: DefaultQueue, evaluation: Evaluation) -> int:
     """Create assignments for reviews that have none. Returns their number."""
     with connection.cursor() as cursor:
-        cursor.execute(SELECT_UNASSIGNED_REVIEWS, [queue.rubric_version_id])
+        cursor.execute(SELECT_UNASSIGNED_REVIEWS, [default_queue.rubric_version_id])
         unplaced = [pk for (pk,) in cursor.fetchall()]
     for start in range(0, len(unplaced), ITEMS_PER_TRANSACTION // 4):
         with pause_after_transaction(), transaction.atomic():
-            lock_queue(queue)
+            lock_default_queue(default_queue)
             some = unplaced[start : start + ITEMS_PER_TRANSACTION // 4]
-            assign_reviews(queue.rubric_version_id, some)
+            assign_reviews(default_queue.rubric_version_id, some)
             # What they drew at random counts for estimates from now on, other people's reviews of it too.
-            record_event("placed reviews", queue, user=None, evaluation=evaluation, after={"reviews": len(some)})
+            record_event(
+                "placed reviews", default_queue, user=None, evaluation=evaluation, after={"reviews": len(some)}
+            )
     return len(unplaced)
 
 
@@ -142,34 +144,34 @@ def get_or_create_item(version_id: int, comparison: Comparison) -> QueueItem:
     known = items.first()
     if known is not None:
         return known
-    queue = get_default_queue(version_id, comparison.evaluation.reviews_wanted)
+    default_queue = get_or_create_default_queue(version_id, comparison.evaluation.reviews_wanted)
     position = Comparison.objects.values_list("shuffle", flat=True).get(pk=comparison.pk)
     with transaction.atomic():
-        queue = lock_queue(queue)
-        move_bookmarks_back(version_id, position)
+        default_queue = lock_default_queue(default_queue)
+        move_progress_back(version_id, position)
         return QueueItem.objects.get_or_create(
             rubric_version_id=version_id,
             comparison=comparison,
-            defaults={"position": position, "wanted": queue.wanted},
+            defaults={"position": position, "wanted": default_queue.wanted},
         )[0]
 
 
 def apply_reviews_wanted(evaluation: Evaluation) -> None:
     """Apply the evaluation's number of reviews to every item outside open queues."""
-    queue = get_evaluation_queue(evaluation)
-    if queue is None:
+    default_queue = get_evaluation_default_queue(evaluation)
+    if default_queue is None:
         return
-    wanted, version = evaluation.reviews_wanted, queue.rubric_version_id
+    wanted, version = evaluation.reviews_wanted, default_queue.rubric_version_id
     positions: QuerySet[QueueItem, int] = QueueItem.objects.filter(rubric_version=version).order_by("position")  # type: ignore[assignment]
     after = -1
     while stretch := list(
         positions.filter(position__gt=after).values_list("position", flat=True)[:ITEMS_PER_TRANSACTION]
     ):
         with pause_after_transaction(), transaction.atomic():
-            lock_queue(queue)
-            move_bookmarks_back(version, stretch[0])
+            lock_default_queue(default_queue)
+            move_progress_back(version, stretch[0])
             set_reviews_wanted(
                 wanted, "rubric_version_id = %s AND position > %s AND position <= %s", version, after, stretch[-1]
             )
         after = stretch[-1]
-    Queue.objects.filter(pk=queue.pk).update(wanted=wanted)
+    DefaultQueue.objects.filter(pk=default_queue.pk).update(wanted=wanted)

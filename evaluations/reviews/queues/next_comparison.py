@@ -12,15 +12,15 @@ from evaluations.domain.reviews import AssignmentState, QueueKind, Reveal, Revie
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.queues import Assignment, Round
+from evaluations.models.queues import Assignment, Queue
 from evaluations.models.rubrics import RubricAspect
 from evaluations.models.transactions import transaction_in_turn
 from evaluations.models.verdicts import Review
 from evaluations.reviews.queues.items import ensure_queue_is_filled
 from evaluations.reviews.queues.reservations import (
     ITEM_VERSION,
-    get_bookmark,
-    get_queue_bookmark,
+    get_or_create_progress,
+    get_or_create_queue_progress,
     get_reservation_end,
     release_expired_reservations,
     reserve_again,
@@ -33,56 +33,56 @@ from evaluations.reviews.queues.sql import (
     SELECT_DEFAULT_QUEUE_OFFERS,
     SELECT_OPEN_QUEUES,
     SELECT_QUEUE_OFFERS,
+    ItemOffer,
     NextRequest,
-    SlotOffer,
-    advance_bookmark,
-    lock_bookmark,
+    advance_progress,
+    lock_progress,
     mark_items_reached,
     select_offers,
-    take_offered_slot,
+    take_offered_item,
 )
 from evaluations.verdicts.judge_verdicts import load_judge_choices
 
-# Where a round or the pool has nothing more for somebody, until a place opens and calls them back.
+# Where a queue or the default queue has nothing more for somebody, until a place opens and calls them back.
 END_OF_QUEUE: Final = 2**62
 
 
 def reserve_from_default_queue(seat: NextRequest) -> int | None:
     """Reserve the next comparison in random order; None if nothing is open to the rater."""
-    bookmark = get_bookmark(seat.rater.pk, seat.version_id)
-    if bookmark.reached == END_OF_QUEUE:
+    progress = get_or_create_progress(seat.rater.pk, seat.version_id)
+    if progress.reached == END_OF_QUEUE:
         return None
     with transaction_in_turn():
-        reached = lock_bookmark(bookmark)
+        reached = lock_progress(progress)
         taken, came_to = take_first_offer(seat, SELECT_DEFAULT_QUEUE_OFFERS, seat.version_id, reached)
         has_drawn = False
         if taken is not None:
             insert_reservation(seat, taken, SelectionMethod.RANDOM, 1.0)
             has_drawn = mark_items_reached(seat, taken)
-        advance_bookmark(bookmark, reached, END_OF_QUEUE if came_to is None else came_to, has_drawn=has_drawn)
+        advance_progress(progress, reached, END_OF_QUEUE if came_to is None else came_to, has_drawn=has_drawn)
     return taken.comparison_id if taken else None
 
 
-def reserve_from_queue(seat: NextRequest, within: Round) -> int | None:
+def reserve_from_queue(seat: NextRequest, within: Queue) -> int | None:
     """Reserve the queue's next comparison; None if nothing in it is open to the rater."""
-    bookmark = get_queue_bookmark(seat.rater.pk, within)
-    if bookmark.reached == END_OF_QUEUE:
+    progress = get_or_create_queue_progress(seat.rater.pk, within)
+    if progress.reached == END_OF_QUEUE:
         return None
     calibrates = within.kind == QueueKind.CALIBRATION
     statement = SELECT_CALIBRATION_OFFERS if calibrates else SELECT_QUEUE_OFFERS
     with transaction_in_turn():
-        reached = lock_bookmark(bookmark)
+        reached = lock_progress(progress)
         taken, came_to = take_first_offer(seat, statement, within.pk, reached, takes_place=not calibrates)
         if taken is not None:
-            insert_reservation(seat, taken, taken.picked_by, taken.probability)
-        advance_bookmark(bookmark, reached, END_OF_QUEUE if came_to is None else came_to)
+            insert_reservation(seat, taken, taken.selection_method, taken.probability)
+        advance_progress(progress, reached, END_OF_QUEUE if came_to is None else came_to)
     return taken.comparison_id if taken else None
 
 
 def take_first_offer(
     seat: NextRequest, statement: str, among: int, reached: int, *, takes_place: bool = True
-) -> tuple[SlotOffer | None, int | None]:
-    """The first offer whose slot could be taken, and the position of the first open one. Needs the bookmark lock.
+) -> tuple[ItemOffer | None, int | None]:
+    """The first offer whose slot could be taken, and the position of the first open one. Needs the progress lock.
 
     Before there is nothing, those are waited for that others had a hand on: they may leave a place.
     """
@@ -90,26 +90,26 @@ def take_first_offer(
     for may_wait in (False, True) if connection.vendor == "postgresql" else (True,):
         start = reached
         while found := select_offers(seat, statement, among, start):
-            came_to = found[0].place if came_to is None else came_to
+            came_to = found[0].position if came_to is None else came_to
             for offer in found:
                 if offer.comparison_id in seat.besides:
                     continue
-                if not takes_place or take_offered_slot(offer, may_wait):
+                if not takes_place or take_offered_item(offer, may_wait):
                     return offer, came_to
-            start = found[-1].place + 1
+            start = found[-1].position + 1
     return None, came_to
 
 
-def insert_reservation(seat: NextRequest, offer: SlotOffer, picked_by: str, probability: float | None) -> None:
+def insert_reservation(seat: NextRequest, offer: ItemOffer, selection_method: str, probability: float | None) -> None:
     now, until = (
         connection.ops.adapt_datetimefield_value(at) for at in (timezone.now(), get_reservation_end(seat.evaluation))
     )
-    how = [offer.item_id, seat.rater.pk, offer.pick_id, picked_by, probability]
+    how = [offer.item_id, seat.rater.pk, offer.slot_id, selection_method, probability]
     with connection.cursor() as cursor:
         cursor.execute(INSERT_RESERVATION, [now, *how, until])
 
 
-UNFINISHED_STATES: Final = (AssignmentState.HELD, AssignmentState.NAMED, AssignmentState.LAPSED)
+UNFINISHED_STATES: Final = (AssignmentState.RESERVED, AssignmentState.ASSIGNED, AssignmentState.EXPIRED)
 
 # Of what awaits the judge so many are looked at together.
 AWAITING_AT_ONCE: Final = 100
@@ -140,13 +140,13 @@ def reserve_next_comparison(
 def try_sources_in_turn(seat: NextRequest) -> Iterator[int | None]:
     """One comparison or None from each source, in order of priority."""
     yield resume_begun(seat)
-    rounds = get_open_queues(seat)
-    for calibration in (one for one in rounds if one.kind == QueueKind.CALIBRATION):
+    queues = get_open_queues(seat)
+    for calibration in (one for one in queues if one.kind == QueueKind.CALIBRATION):
         yield resume_calibration(seat, calibration)
         yield reserve_from_queue(seat, calibration)
     yield take_assigned(seat)
-    for review_round in (one for one in rounds if one.kind == QueueKind.REVIEW):
-        yield reserve_from_queue(seat, review_round)
+    for review_queue in (one for one in queues if one.kind == QueueKind.REVIEW):
+        yield reserve_from_queue(seat, review_queue)
     yield reserve_from_default_queue(seat)
     if release_expired_reservations(EXPIRED_AT_ONCE, seat.version_id):
         yield reserve_from_default_queue(seat)
@@ -167,9 +167,9 @@ def resume_begun(seat: NextRequest) -> int | None:
     return renew_reservation(seat, assignment) if assignment is not None else int(comparison_id)
 
 
-def resume_calibration(seat: NextRequest, calibration: Round) -> int | None:
+def resume_calibration(seat: NextRequest, calibration: Queue) -> int | None:
     """An unfinished comparison of the calibration, even if its reservation expired."""
-    mine = Assignment.objects.filter(rater=seat.rater, item__picks__round=calibration, state__in=UNFINISHED_STATES)
+    mine = Assignment.objects.filter(rater=seat.rater, item__slots__queue=calibration, state__in=UNFINISHED_STATES)
     first = mine.exclude(item__comparison__in=seat.besides).select_related("item").order_by("pk").first()
     return renew_reservation(seat, first) if first else None
 
@@ -184,9 +184,9 @@ def take_assigned(seat: NextRequest) -> int | None:
 
 def renew_reservation(seat: NextRequest, assignment: Assignment) -> int:
     """The assignment's comparison with a renewed reservation, even if no slot is left."""
-    if assignment.state == AssignmentState.HELD:
+    if assignment.state == AssignmentState.RESERVED:
         extend_reservation(seat, assignment)
-    elif assignment.state == AssignmentState.LAPSED:
+    elif assignment.state == AssignmentState.EXPIRED:
         reserve_again(assignment, seat.evaluation)
     return assignment.item.comparison_id
 
@@ -194,22 +194,22 @@ def renew_reservation(seat: NextRequest, assignment: Assignment) -> int:
 def extend_reservation(seat: NextRequest, assignment: Assignment) -> None:
     """Extend the reservation once half of it is over, so that two looks do not write twice."""
     until = get_reservation_end(seat.evaluation)
-    if is_half_over(assignment.held_until, until, timedelta(minutes=seat.evaluation.hold_minutes)):
-        Assignment.objects.filter(pk=assignment.pk, state=AssignmentState.HELD).update(held_until=until)
+    if is_half_over(assignment.reserved_until, until, timedelta(minutes=seat.evaluation.hold_minutes)):
+        Assignment.objects.filter(pk=assignment.pk, state=AssignmentState.RESERVED).update(reserved_until=until)
 
 
-def is_half_over(held_until: datetime | None, until: datetime, while_held: timedelta) -> bool:
-    return held_until is not None and until - held_until > while_held / 2
+def is_half_over(reserved_until: datetime | None, until: datetime, while_held: timedelta) -> bool:
+    return reserved_until is not None and until - reserved_until > while_held / 2
 
 
-def get_open_queues(seat: NextRequest) -> list[Round]:
+def get_open_queues(seat: NextRequest) -> list[Queue]:
     """Open queues, oldest first, without those that are assigned to reviewers."""
-    return list(Round.objects.raw(SELECT_OPEN_QUEUES, [seat.version_id]))
+    return list(Queue.objects.raw(SELECT_OPEN_QUEUES, [seat.version_id]))
 
 
 def reserve_expired(seat: NextRequest) -> int | None:
     """A comparison whose reservation expired and whose slot is still open."""
-    return reserve_first_open(seat, find_left_assignments(seat, AssignmentState.LAPSED).order_by("pk"))
+    return reserve_first_open(seat, find_left_assignments(seat, AssignmentState.EXPIRED).order_by("pk"))
 
 
 def reserve_skipped(seat: NextRequest) -> int | None:
@@ -228,7 +228,7 @@ def find_left_assignments(seat: NextRequest, state: AssignmentState) -> QuerySet
 
 
 def reserve_first_open(seat: NextRequest, found: "Collection[Assignment] | QuerySet[Assignment]") -> int | None:
-    is_open = (one for one in found if one.item.taken < one.item.wanted or one.picked_by == "calibration")
+    is_open = (one for one in found if one.item.taken < one.item.wanted or one.selection_method == "calibration")
     return next((one.item.comparison_id for one in is_open if reserve_again(one, seat.evaluation)), None)
 
 

@@ -18,7 +18,7 @@ from evaluations.domain.reviews import SELECTION_STRATEGIES, SelectionMethod, St
 from evaluations.domain.rubrics import RubricKind
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.queues import Queue, QueueItem
+from evaluations.models.queues import DefaultQueue, QueueItem
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Label, Verdict
@@ -177,10 +177,10 @@ MAX_REVIEWS_WANTED: Final = 100
 
 @dataclass(frozen=True)
 class SampledItem:
-    """An item for a queue. ``probability`` as in ``Pick``, None if it was not drawn at random."""
+    """An item for a queue. ``probability`` as in ``QueueSlot``, None if it was not drawn at random."""
 
     item_id: int
-    picked_by: SelectionMethod
+    selection_method: SelectionMethod
     probability: float | None
 
 
@@ -214,16 +214,16 @@ def draw_queue_sample(field: SamplingFrame, wish: SamplingPlan) -> tuple[list[Sa
         assert wish.strata is not None
         return chosen + draw_stratified(wish.strata, field, more, drawn), reached
     others = (item for item in rank_matching_items(wish.strategy, field, more + len(share)) if item not in set(share))
-    picks = [SampledItem(item, wish.strategy, None) for item in others][:more]
-    return chosen + picks, reached
+    by_strategy = [SampledItem(item, wish.strategy, None) for item in others][:more]
+    return chosen + by_strategy, reached
 
 
-def add_probabilities(chosen: Iterable[SampledItem], queue: Queue) -> list[SampledItem]:
+def add_probabilities(chosen: Iterable[SampledItem], default_queue: DefaultQueue) -> list[SampledItem]:
     """The sample with the random share's probability: the share of all comparisons drawn so far."""
-    drawn = QueueItem.objects.filter(rubric_version=queue.rubric_version_id, drawn=True).count()
-    share = drawn / max(queue.items, drawn, 1)
+    drawn = QueueItem.objects.filter(rubric_version=default_queue.rubric_version_id, drawn=True).count()
+    share = drawn / max(default_queue.items, drawn, 1)
     return [
-        SampledItem(one.item_id, one.picked_by, share) if one.picked_by == SelectionMethod.RANDOM else one
+        SampledItem(one.item_id, one.selection_method, share) if one.selection_method == SelectionMethod.RANDOM else one
         for one in chosen
     ]
 
@@ -231,10 +231,10 @@ def add_probabilities(chosen: Iterable[SampledItem], queue: Queue) -> list[Sampl
 def interleave_random_share(chosen: Sequence[SampledItem], seed: int) -> list[SampledItem]:
     """One order with the random share spread evenly, so that half a queue has half of it.
 
-    Within each way of picking the order stays: the best first, or the next in the random order.
+    Within each way of selection the order stays: the best first, or the next in the random order.
     """
-    at_random = [one for one in chosen if one.picked_by == SelectionMethod.RANDOM]
-    others = [one for one in chosen if one.picked_by != SelectionMethod.RANDOM]
+    at_random = [one for one in chosen if one.selection_method == SelectionMethod.RANDOM]
+    others = [one for one in chosen if one.selection_method != SelectionMethod.RANDOM]
     drawn = set(random.Random(seed).sample(range(len(chosen)), len(at_random)))
     one_by_one, other_by_other = iter(at_random), iter(others)
     return [next(one_by_one) if place in drawn else next(other_by_other) for place in range(len(chosen))]
@@ -249,9 +249,11 @@ def draw_stratified(
     """
     size, drawn, waiting = count_strata(strata, field, without)
     turns = zip_longest(*([(one, item) for item in waiting[one]] for one in sorted(size)))
-    picks = [pick for turn in turns for pick in turn if pick is not None][:number]
-    taken = Counter(one for one, _ in picks)
-    return [SampledItem(item, SelectionMethod.STRATIFIED, (drawn[one] + taken[one]) / size[one]) for one, item in picks]
+    sampled = [pair for turn in turns for pair in turn if pair is not None][:number]
+    taken = Counter(one for one, _ in sampled)
+    return [
+        SampledItem(item, SelectionMethod.STRATIFIED, (drawn[one] + taken[one]) / size[one]) for one, item in sampled
+    ]
 
 
 def count_strata(
@@ -277,7 +279,7 @@ def count_strata(
 def draw_random_share(field: SamplingFrame, number: int) -> tuple[list[int], list[int]]:
     """The next items in the random order, and every item that the order reached with them.
 
-    What is full or in another open round is passed over: its turn has come too.
+    What is full or in another open queue is passed over: its turn has come too.
     """
     free = set(field.items.values())
     share: list[int] = []
@@ -308,11 +310,11 @@ def refuse_invalid_plan(evaluation: Evaluation, wish: SamplingPlan) -> RubricVer
     if wish.strategy not in SELECTION_STRATEGIES:
         raise InputRefused(f"“{wish.strategy}” is no order of work: choose one of {', '.join(SELECTION_STRATEGIES)}.")
     if wish.size < 1:
-        raise InputRefused("A round holds at least one comparison: say how many.")
+        raise InputRefused("A queue holds at least one comparison: say how many.")
     if not 0 <= wish.random_percent <= 100:
-        raise InputRefused("The random share of a round is between 0 and 100 percent.")
+        raise InputRefused("The random share of a queue is between 0 and 100 percent.")
     if not 1 <= wish.reviews_wanted <= MAX_REVIEWS_WANTED:
-        raise InputRefused(f"Each comparison of a round gets between 1 and {MAX_REVIEWS_WANTED} reviews.")
+        raise InputRefused(f"Each comparison of a queue gets between 1 and {MAX_REVIEWS_WANTED} reviews.")
     if wish.strategy == SelectionMethod.STRATIFIED and wish.strata is None:
         raise InputRefused("Say what to draw equally from: the categories, or the pairs of candidates.")
     return version

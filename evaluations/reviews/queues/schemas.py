@@ -8,8 +8,6 @@ from ninja import Field, Schema
 from evaluations.api.schemas import PersonOut, RowId, StrictIn
 from evaluations.domain.reviews import QueueKind, SelectionMethod, StratifyBy
 
-# ---- rounds --------------------------------------------------------------------------------
-
 
 class QueueOut(Schema):
     id: int
@@ -53,7 +51,7 @@ class QueueDetailOut(QueueOut):
     work: list[ReviewerWorkOut]
 
 
-class QueueItemOut(Schema):
+class QueueSlotOut(Schema):
     comparison: int
     place: int
     picked_by: SelectionMethod
@@ -62,8 +60,8 @@ class QueueItemOut(Schema):
     waiting: list[str]
 
 
-class QueueItemPage(Schema):
-    items: list[QueueItemOut]
+class QueueSlotPage(Schema):
+    items: list[QueueSlotOut]
     next: str | None
 
 

@@ -23,7 +23,7 @@ from evaluations.domain.rubrics import AspectSpec
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.queues import Assignment, Pick, QueueItem, Round
+from evaluations.models.queues import Assignment, Queue, QueueItem, QueueSlot
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Review, Score, Verdict
 
@@ -51,14 +51,14 @@ MET_STATES: Final = (*SAVED_REVIEW_STATES, ReviewState.SKIPPED)
 class CalibrationProgress:
     """A rater's progress in a calibration. ``is_news``: finished, with the result not opened yet.
 
-    ``place``: which of its comparisons lies before the person; None where it is none of them.
+    ``position``: which of its comparisons lies before the person; None where it is none of them.
     """
 
-    round: Round
+    queue: Queue
     done: int
     total: int
     is_news: bool = False
-    place: int | None = None
+    position: int | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -116,40 +116,44 @@ class CalibrationResult:
         return CalibrationAgreement(AspectSpec("", "All aspects", ""), compared, agreed) if compared else None
 
 
-def get_open_calibrations(evaluation: Evaluation) -> "QuerySet[Round]":
+def get_open_calibrations(evaluation: Evaluation) -> "QuerySet[Queue]":
     """The open calibrations of the current rubric version."""
-    rounds: QuerySet[Round] = Round.objects.filter(
+    queues: QuerySet[Queue] = Queue.objects.filter(
         evaluation=evaluation,
         rubric_version=evaluation.review_rubric_id,
         kind=QueueKind.CALIBRATION,
         closed_at__isnull=True,
     )
-    return rounds.order_by("pk")
+    return queues.order_by("pk")
 
 
 # ---- the result
 
 
-def get_calibration_result(made: Round, rater: Rater) -> CalibrationResult:
+def get_calibration_result(queue: Queue, rater: Rater) -> CalibrationResult:
     """The rater's first choices compared with the known labels, for a finished calibration."""
-    return get_calibration_results(made, [rater])[rater.pk]
+    return get_calibration_results(queue, [rater])[rater.pk]
 
 
-def get_calibration_results(made: Round, raters: Collection[Rater]) -> Mapping[int, CalibrationResult]:
+def get_calibration_results(queue: Queue, raters: Collection[Rater]) -> Mapping[int, CalibrationResult]:
     """Rater id → result; as many queries for one person as for fifty."""
-    aspects = made.rubric_version.spec().aspects
-    picked = list(made.picks.order_by("place").values_list("item__comparison", flat=True))
-    known = get_known_labels(picked)
+    aspects = queue.rubric_version.spec().aspects
+    selected = list(queue.slots.order_by("position").values_list("item__comparison", flat=True))
+    known = get_known_labels(selected)
     reviews = Review.objects.filter(
-        rater__in=raters, rubric_version=made.rubric_version_id, comparison__in=picked, state__in=MET_STATES
+        rater__in=raters, rubric_version=queue.rubric_version_id, comparison__in=selected, state__in=MET_STATES
     ).select_related("comparison__query")
     by_rater: dict[int, list[Review]] = defaultdict(list)
-    for review in sorted(reviews, key=lambda review: picked.index(review.comparison_id)):
+    for review in sorted(reviews, key=lambda review: selected.index(review.comparison_id)):
         by_rater[review.rater_id].append(review)
     chosen = get_first_choices(reviews, aspects)
     return {
         rater.pk: build_calibration_result(
-            CalibrationProgress(made, len(by_rater[rater.pk]), len(picked)), by_rater[rater.pk], aspects, known, chosen
+            CalibrationProgress(queue, len(by_rater[rater.pk]), len(selected)),
+            by_rater[rater.pk],
+            aspects,
+            known,
+            chosen,
         )
         for rater in raters
     }
@@ -206,7 +210,7 @@ def get_first_choices(reviews: Iterable[Review], aspects: Iterable[AspectSpec]) 
 
 
 @dataclass(frozen=True)
-class DefaultQueueProgress:
+class DefaultQueueStatus:
     """The default queue. ``drawn`` comparisons are the random sample that estimates use.
 
     ``calibrating``: in an open calibration. Everybody meets them there, and takes no place: until it
@@ -221,13 +225,13 @@ class DefaultQueueProgress:
 
 
 @dataclass(frozen=True)
-class QueueProgress:
+class QueueStatus:
     """``reviews`` counts at most the reviews wanted of each comparison; ``drawn`` those drawn at random.
 
     ``calibrating`` of its comparisons are in an open calibration, which keeps so many reviews ``waiting``.
     """
 
-    round: Round
+    queue: Queue
     comparisons: int = 0
     drawn: int = 0
     reviews: int = 0
@@ -237,11 +241,11 @@ class QueueProgress:
 
     @property
     def wanted(self) -> int:
-        return self.comparisons * self.round.reviews_wanted - self.waiting
+        return self.comparisons * self.queue.reviews_wanted - self.waiting
 
     @property
     def is_calibration(self) -> bool:
-        return self.round.kind == QueueKind.CALIBRATION
+        return self.queue.kind == QueueKind.CALIBRATION
 
 
 @dataclass(frozen=True)
@@ -260,7 +264,7 @@ class ReviewerWork:
     reasons: tuple[tuple[str, int], ...] = ()
 
 
-def get_default_queue_progress(evaluation: Evaluation) -> DefaultQueueProgress:
+def get_default_queue_status(evaluation: Evaluation) -> DefaultQueueStatus:
     """The default queue's progress; comparisons without an item count as wanted."""
     version = evaluation.review_rubric_id
     comparisons = Comparison.objects.filter(evaluation=evaluation).count()
@@ -275,12 +279,12 @@ def get_default_queue_progress(evaluation: Evaluation) -> DefaultQueueProgress:
     kept = items.filter(pk__in=get_items_in_calibration()).aggregate(
         items=Count("pk"), missing=Coalesce(Sum(missing), 0)
     )
-    return DefaultQueueProgress(comparisons, told["drawn"], reviews, wanted - kept["missing"], kept["items"])
+    return DefaultQueueStatus(comparisons, told["drawn"], reviews, wanted - kept["missing"], kept["items"])
 
 
-def get_items_in_calibration() -> "QuerySet[Pick, int]":
+def get_items_in_calibration() -> "QuerySet[QueueSlot, int]":
     """The items that an open calibration holds."""
-    held = Pick.objects.filter(round__kind=QueueKind.CALIBRATION, round__closed_at__isnull=True)
+    held = QueueSlot.objects.filter(queue__kind=QueueKind.CALIBRATION, queue__closed_at__isnull=True)
     return held.values_list("item", flat=True)
 
 
@@ -289,58 +293,63 @@ def count_assigned_to(evaluation: Evaluation, rater: Rater | None) -> int:
     if rater is None:
         return 0
     version = evaluation.review_rubric_id
-    return Assignment.objects.filter(rater=rater, state=AssignmentState.NAMED, item__rubric_version=version).count()
+    return Assignment.objects.filter(rater=rater, state=AssignmentState.ASSIGNED, item__rubric_version=version).count()
 
 
 def get_saved_reviews(version_id: int | None) -> "QuerySet[Review]":
     """Saved reviews by this rubric version, without calibration."""
     saved: QuerySet[Review] = Review.objects.filter(rubric_version=version_id, state__in=SAVED_REVIEW_STATES)
-    return saved.exclude(picked_by=SelectionMethod.CALIBRATION)
+    return saved.exclude(selection_method=SelectionMethod.CALIBRATION)
 
 
-def get_queue_progress(rounds: Collection[Round]) -> Mapping[int, QueueProgress]:
+def get_queue_statuses(queues: Collection[Queue]) -> Mapping[int, QueueStatus]:
     """Queue id → progress, in four queries for any number of queues."""
-    picks = Pick.objects.filter(round__in=rounds).order_by("round").values_list("round")
-    counted = picks.annotate(size=Count("pk"), drawn=Count("pk", filter=is_random_pick()))
+    slots = QueueSlot.objects.filter(queue__in=queues).order_by("queue").values_list("queue")
+    counted = slots.annotate(size=Count("pk"), drawn=Count("pk", filter=is_random_slot()))
     sizes = {number: (comparisons, drawn) for number, comparisons, drawn in counted}
-    done = dict(picks.annotate(done=Sum(count_pick_reviews())))
-    missing = Sum(F("round__reviews_wanted") - count_pick_reviews())
-    held = picks.filter(item__in=get_items_in_calibration()).annotate(size=Count("pk"), missing=missing)
+    done = dict(slots.annotate(done=Sum(count_slot_reviews())))
+    missing = Sum(F("queue__reviews_wanted") - count_slot_reviews())
+    held = slots.filter(item__in=get_items_in_calibration()).annotate(size=Count("pk"), missing=missing)
     kept = {number: (comparisons, reviews) for number, comparisons, reviews in held}
     people = dict(
-        Assignment.objects.filter(pick__round__in=rounds)
-        .values("pick__round")
+        Assignment.objects.filter(slot__queue__in=queues)
+        .values("slot__queue")
         .annotate(people=Count("rater", distinct=True))
-        .values_list("pick__round", "people")
+        .values_list("slot__queue", "people")
     )
     return {
-        one.pk: QueueProgress(
+        one.pk: QueueStatus(
             one,
             *sizes.get(one.pk, (0, 0)),
             done.get(one.pk) or 0,
             people.get(one.pk, 0),
             *kept.get(one.pk, (0, 0)),
         )
-        for one in rounds
+        for one in queues
     }
 
 
-def is_random_pick() -> Q:
-    return Q(picked_by__in=[word.value for word in RANDOM_SELECTION])
+def is_random_slot() -> Q:
+    return Q(selection_method__in=[word.value for word in RANDOM_SELECTION])
 
 
-def count_pick_reviews() -> Least:
-    """Completed reviews of a pick, by anyone, up to the number that the queue wants."""
+def count_slot_reviews() -> Least:
+    """Completed reviews of a slot, by anyone, up to the number that the queue wants."""
     done = Assignment.objects.filter(item=OuterRef("item"), state=AssignmentState.DONE)
-    counted = done.exclude(picked_by=SelectionMethod.CALIBRATION).order_by().values("item").annotate(number=Count("pk"))
+    counted = (
+        done.exclude(selection_method=SelectionMethod.CALIBRATION)
+        .order_by()
+        .values("item")
+        .annotate(number=Count("pk"))
+    )
     number = Subquery(counted.values("number"), output_field=IntegerField())
-    return Least(Coalesce(number, 0), F("round__reviews_wanted"), output_field=IntegerField())
+    return Least(Coalesce(number, 0), F("queue__reviews_wanted"), output_field=IntegerField())
 
 
-def get_queue_work(made: Round) -> Sequence[ReviewerWork]:
+def get_queue_work(queue: Queue) -> Sequence[ReviewerWork]:
     """Work of each reviewer in the queue, largest first."""
-    states = (AssignmentState.DONE, AssignmentState.NAMED, AssignmentState.HELD, AssignmentState.SKIPPED)
-    given = Assignment.objects.filter(pick__round=made).values_list("rater__name")
+    states = (AssignmentState.DONE, AssignmentState.ASSIGNED, AssignmentState.RESERVED, AssignmentState.SKIPPED)
+    given = Assignment.objects.filter(slot__queue=queue).values_list("rater__name")
     counted = given.annotate(**{state: Count("pk", filter=Q(state=state)) for state in states})
     found = [ReviewerWork(*row) for row in counted]
     return sorted(found, key=lambda work: (-work.done - work.given, work.name))
@@ -354,7 +363,7 @@ def get_reviewer_work(evaluation: Evaluation, raters: Collection[Rater]) -> Mapp
     for rater, spent in saved.values_list("rater", "active_ms"):
         seconds[rater].append(spent)
     given = Assignment.objects.filter(
-        mine, item__rubric_version=evaluation.review_rubric_id, state=AssignmentState.NAMED
+        mine, item__rubric_version=evaluation.review_rubric_id, state=AssignmentState.ASSIGNED
     )
     waiting = dict(given.values_list("rater").annotate(Count("pk")))
     reasons = count_skip_reasons(evaluation, raters)
@@ -390,24 +399,24 @@ def get_median_seconds(milliseconds: Collection[int]) -> float | None:
 
 
 @dataclass(frozen=True)
-class PickStatus:
+class SlotStatus:
     """One comparison of a queue: who has reviewed it, and who is assigned to it."""
 
-    pick: Pick
+    slot: QueueSlot
     done: tuple[str, ...]
     waiting: tuple[str, ...]
 
 
-def get_pick_statuses(picks: Sequence[Pick]) -> list[PickStatus]:
+def get_slot_statuses(slots: Sequence[QueueSlot]) -> list[SlotStatus]:
     """The status of a page of picks, in one query."""
     states: dict[tuple[int, bool], list[str]] = defaultdict(list)
     known = Assignment.objects.filter(
-        item__in=[pick.item_id for pick in picks],
-        state__in=(AssignmentState.DONE, AssignmentState.NAMED, AssignmentState.HELD),
+        item__in=[slot.item_id for slot in slots],
+        state__in=(AssignmentState.DONE, AssignmentState.ASSIGNED, AssignmentState.RESERVED),
     )
     for item, state, name in known.order_by("rater__name").values_list("item", "state", "rater__name"):
         states[item, state == AssignmentState.DONE].append(name)
-    return [PickStatus(pick, tuple(states[pick.item_id, True]), tuple(states[pick.item_id, False])) for pick in picks]
+    return [SlotStatus(slot, tuple(states[slot.item_id, True]), tuple(states[slot.item_id, False])) for slot in slots]
 
 
 def describe_assigned(given: int, people: Sequence[User]) -> str:

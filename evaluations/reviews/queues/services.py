@@ -15,17 +15,17 @@ from evaluations.domain.roles import REVIEWING_ROLES
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.queues import Assignment, Bookmark, Pick, Queue, QueueItem, Round
+from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, pause_after_transaction
 from evaluations.models.users import Membership, User
 from evaluations.reviews.queues.items import (
     ensure_queue_is_filled,
-    get_default_queue,
-    lock_queue,
-    lock_queue_and_bookmarks,
-    move_bookmarks_back,
+    get_or_create_default_queue,
+    lock_default_queue,
+    lock_default_queue_and_progress,
+    move_progress_back,
 )
-from evaluations.reviews.queues.reservations import release_slot
+from evaluations.reviews.queues.reservations import release_item
 from evaluations.reviews.queues.sampler import (
     MAX_REVIEWS_WANTED,
     SampledItem,
@@ -38,13 +38,13 @@ from evaluations.reviews.queues.sampler import (
     rank_matching_items,
     refuse_invalid_plan,
 )
-from evaluations.reviews.queues.sql import recount_slots_taken, set_reviews_wanted
+from evaluations.reviews.queues.sql import recount_taken, set_reviews_wanted
 from evaluations.reviews.raters import get_or_create_rater
 
 ROWS_PER_STATEMENT: Final = 500
 
 # What a person has now and may lose, or had and has not reviewed.
-REASSIGNABLE_STATES: Final = (AssignmentState.HELD, AssignmentState.LAPSED, AssignmentState.SKIPPED)
+REASSIGNABLE_STATES: Final = (AssignmentState.RESERVED, AssignmentState.EXPIRED, AssignmentState.SKIPPED)
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,13 @@ def preview_queue(
     reviews_wanted: int = 1,
     strata: StratifyBy | None = None,
 ) -> QueuePreview:
-    """What such a queue would pick. Writes nothing but missing items of the default queue."""
+    """What such a queue would take. Writes nothing but missing items of the default queue."""
     wish = SamplingPlan(strategy, size, random_percent, reviews_wanted, strata)
     refuse_invalid_plan(evaluation, wish)
     ensure_queue_is_filled(evaluation)
     field = build_sampling_frame(evaluation, reviews_wanted)
     chosen, _ = draw_queue_sample(field, wish)
-    at_random = sum(one.picked_by == SelectionMethod.RANDOM for one in chosen)
+    at_random = sum(one.selection_method == SelectionMethod.RANDOM for one in chosen)
     found = (
         rank_matching_items(strategy, field)
         if strategy not in (SelectionMethod.RANDOM, SelectionMethod.STRATIFIED)
@@ -105,7 +105,7 @@ class QueueOptions(SamplingOptions):
     name: str
     seed: int
     people: Sequence[User]
-    by_name: bool
+    assigned_only: bool
 
 
 def create_queue(
@@ -120,53 +120,57 @@ def create_queue(
     strata: StratifyBy | None = None,
     seed: int = 0,
     people: Sequence[User] = (),
-    by_name: bool = False,
+    assigned_only: bool = False,
     user: User | None,
-) -> Round:
+) -> Queue:
     """A queue of ``size`` comparisons that mixes its random share with the strategy's picks.
 
     By name, each comparison is given to as many of the people as reviews are wanted of it, in turn:
-    one of each splits the round evenly, as many as there are people gives all of it to everyone.
+    one of each splits the queue evenly, as many as there are people gives all of it to everyone.
     """
     if kind != QueueKind.REVIEW:
-        raise InputRefused("A calibration round is made of comparisons with known labels: begin it as one.")
+        raise InputRefused("A calibration queue is made of comparisons with known labels: begin it as one.")
     wish = SamplingPlan(strategy, size, random_percent, reviews_wanted, strata, seed)
     version = refuse_invalid_plan(evaluation, wish)
     refuse_queue_name(evaluation, name := name.strip())
-    if by_name:
+    if assigned_only:
         refuse_too_few_reviewers(people, reviews_wanted)
     ensure_queue_is_filled(evaluation)
     # What takes long is found before anything is locked.
     field = build_sampling_frame(evaluation, reviews_wanted)
     with transaction.atomic():
-        queue = lock_queue_and_bookmarks(get_default_queue(version.pk, evaluation.reviews_wanted))
+        default_queue = lock_default_queue_and_progress(
+            get_or_create_default_queue(version.pk, evaluation.reviews_wanted)
+        )
         chosen, reached = draw_queue_sample(field, wish)
         if not chosen:
-            raise InputRefused("No comparison fits this round: nothing was made.")
-        made = insert_queue(evaluation, name, wish, queue, by_name=by_name, user=user)
+            raise InputRefused("No comparison fits this queue: nothing was made.")
+        queue = insert_queue(evaluation, name, wish, default_queue, assigned_only=assigned_only, user=user)
         mark_items_drawn(reached)
-        insert_picks(made, interleave_random_share(add_probabilities(chosen, queue), seed))
-        open_slots(made, queue)
-        if by_name:
-            assign_in_turn(made, [get_or_create_rater(person, evaluation) for person in people])
+        insert_slots(queue, interleave_random_share(add_probabilities(chosen, default_queue), seed))
+        open_items(queue, default_queue)
+        if assigned_only:
+            assign_in_turn(queue, [get_or_create_rater(person, evaluation) for person in people])
         after = {"name": name, "strategy": strategy, "comparisons": len(chosen), "seed": seed}
-        after |= {"people": [person.username for person in people]} if by_name else {}
-        record_event("made round", made, user=user, evaluation=evaluation, after=after)
-    return made
+        after |= {"people": [person.username for person in people]} if assigned_only else {}
+        record_event("created queue", queue, user=user, evaluation=evaluation, after=after)
+    return queue
 
 
 @transaction.atomic
-def close_queue(made: Round, user: User | None) -> None:
+def close_queue(queue: Queue, user: User | None) -> None:
     """Close the queue: reviews that are begun stay with their reviewers, the rest is open to all."""
-    queue = lock_queue(get_default_queue(made.rubric_version_id, made.evaluation.reviews_wanted))
-    if not Round.objects.filter(pk=made.pk, closed_at__isnull=True).update(closed_at=timezone.now()):
-        raise InputRefused(f"The round “{made.name}” is closed already.")
-    made.refresh_from_db()
-    open_slots(made, queue)
-    given = Assignment.objects.filter(pick__round=made, state=AssignmentState.NAMED)
-    given.update(state=AssignmentState.LAPSED)
-    recount_slots_taken("id IN (SELECT item_id FROM evaluations_pick WHERE round_id = %s)", made.pk)
-    record_event("closed round", made, user=user, evaluation=made.evaluation, after={"name": made.name})
+    default_queue = lock_default_queue(
+        get_or_create_default_queue(queue.rubric_version_id, queue.evaluation.reviews_wanted)
+    )
+    if not Queue.objects.filter(pk=queue.pk, closed_at__isnull=True).update(closed_at=timezone.now()):
+        raise InputRefused(f"The queue “{queue.name}” is closed already.")
+    queue.refresh_from_db()
+    open_items(queue, default_queue)
+    given = Assignment.objects.filter(slot__queue=queue, state=AssignmentState.ASSIGNED)
+    given.update(state=AssignmentState.EXPIRED)
+    recount_taken("id IN (SELECT item_id FROM evaluations_queueslot WHERE queue_id = %s)", queue.pk)
+    record_event("closed queue", queue, user=user, evaluation=queue.evaluation, after={"name": queue.name})
 
 
 def assign_comparisons(
@@ -174,25 +178,27 @@ def assign_comparisons(
 ) -> AssignmentCount:
     """Assign each of these comparisons to each of these users, without expiry.
 
-    What they skipped or let lapse is theirs again, picked as it was; of anything else it was no
-    chance that picked it, so their reviews count as picked by hand.
+    What they skipped or let lapse is theirs again, selected as it was; of anything else it was no
+    chance that selected it, so their reviews count as selected by hand.
     """
     version = get_review_version(evaluation)
     if not people or not comparisons:
         raise InputRefused("Choose at least one person and one comparison.")
     ensure_queue_is_filled(evaluation)
     with transaction.atomic():
-        lock_queue_and_bookmarks(get_default_queue(version.pk, evaluation.reviews_wanted))
+        lock_default_queue_and_progress(get_or_create_default_queue(version.pk, evaluation.reviews_wanted))
         items = QueueItem.objects.filter(rubric_version=version, comparison__in=list(comparisons))
         pks = list(items.order_by("position").values_list("pk", flat=True))
         raters = [get_or_create_rater(person, evaluation) for person in people]
         theirs = Assignment.objects.filter(item__in=pks, rater__in=raters)
         met = {(item, rater): state for item, rater, state in theirs.values_list("item", "rater", "state")}
-        again = theirs.exclude(picked_by=SelectionMethod.CALIBRATION).filter(state__in=REASSIGNABLE_STATES)
-        number = again.update(state=AssignmentState.NAMED, held_until=None)
+        again = theirs.exclude(selection_method=SelectionMethod.CALIBRATION).filter(state__in=REASSIGNABLE_STATES)
+        number = again.update(state=AssignmentState.ASSIGNED, reserved_until=None)
         new = [(item, rater.pk) for rater in raters for item in pks if (item, rater.pk) not in met]
         Assignment.objects.bulk_create(
-            Assignment(item_id=item, rater_id=rater, picked_by=SelectionMethod.BY_HAND, state=AssignmentState.NAMED)
+            Assignment(
+                item_id=item, rater_id=rater, selection_method=SelectionMethod.BY_HAND, state=AssignmentState.ASSIGNED
+            )
             for item, rater in new
         )
         recount_items(pks)
@@ -203,25 +209,31 @@ def assign_comparisons(
     return given
 
 
-# ---- what a round holds --------------------------------------------------------------------
+# ---- what a queue holds --------------------------------------------------------------------
 
 
 def insert_queue(
-    evaluation: Evaluation, name: str, wish: SamplingPlan, queue: Queue, *, by_name: bool, user: User | None
-) -> Round:
+    evaluation: Evaluation,
+    name: str,
+    wish: SamplingPlan,
+    default_queue: DefaultQueue,
+    *,
+    assigned_only: bool,
+    user: User | None,
+) -> Queue:
     """Insert the queue's row, without picks."""
-    return Round.objects.create(
+    return Queue.objects.create(
         evaluation=evaluation,
-        rubric_version_id=queue.rubric_version_id,
+        rubric_version_id=default_queue.rubric_version_id,
         user=user,
         name=name,
         strategy=wish.strategy,
         strata=wish.strata or "",
         random_percent=100 if wish.strategy == SelectionMethod.RANDOM else wish.random_percent,
         reviews_wanted=wish.reviews_wanted,
-        population=queue.items,
+        population=default_queue.items,
         seed=wish.seed,
-        by_name=by_name,
+        assigned_only=assigned_only,
     )
 
 
@@ -230,41 +242,49 @@ def mark_items_drawn(items: Sequence[int]) -> None:
         QueueItem.objects.filter(pk__in=some).update(drawn=True)
 
 
-def insert_picks(made: Round, chosen: Sequence[SampledItem]) -> None:
-    Pick.objects.bulk_create(
+def insert_slots(queue: Queue, chosen: Sequence[SampledItem]) -> None:
+    QueueSlot.objects.bulk_create(
         (
-            Pick(round=made, item_id=one.item_id, place=place, picked_by=one.picked_by, probability=one.probability)
-            for place, one in enumerate(chosen, start=1)
+            QueueSlot(
+                queue=queue,
+                item_id=one.item_id,
+                position=position,
+                selection_method=one.selection_method,
+                probability=one.probability,
+            )
+            for position, one in enumerate(chosen, start=1)
         ),
         batch_size=ROWS_PER_STATEMENT,
     )
 
 
-def open_slots(made: Round, queue: Queue) -> None:
-    """Give the queue's items the slots that their open queues want, and move bookmarks back."""
-    items = QueueItem.objects.filter(picks__round=made)
-    set_reviews_wanted(queue.wanted, "id IN (SELECT item_id FROM evaluations_pick WHERE round_id = %s)", made.pk)
-    move_bookmarks_back(made.rubric_version_id, items.order_by("position").values_list("position", flat=True)[0])
-    Bookmark.objects.filter(rubric_version=made.rubric_version_id, round__isnull=False).update(reached=0)
+def open_items(queue: Queue, default_queue: DefaultQueue) -> None:
+    """Give the queue's items the slots that their open queues want, and move progress back."""
+    items = QueueItem.objects.filter(slots__queue=queue)
+    set_reviews_wanted(
+        default_queue.wanted, "id IN (SELECT item_id FROM evaluations_queueslot WHERE queue_id = %s)", queue.pk
+    )
+    move_progress_back(queue.rubric_version_id, items.order_by("position").values_list("position", flat=True)[0])
+    QueueProgress.objects.filter(rubric_version=queue.rubric_version_id, queue__isnull=False).update(reached=0)
 
 
-def assign_in_turn(made: Round, raters: Sequence[Rater]) -> None:
-    picks = list(made.picks.order_by("place"))
-    met = find_met_items(made, raters)
+def assign_in_turn(queue: Queue, raters: Sequence[Rater]) -> None:
+    slots = list(queue.slots.order_by("position"))
+    met = find_met_items(queue, raters)
     given: list[Assignment] = []
     turn = 0
-    for pick in picks:
+    for slot in slots:
         in_turn = [raters[(turn + number) % len(raters)] for number in range(len(raters))]
-        free = [rater for rater in in_turn if (pick.item_id, rater.pk) not in met][: made.reviews_wanted]
-        turn += made.reviews_wanted
-        given += [build_assignment(pick, rater.pk) for rater in free]
+        free = [rater for rater in in_turn if (slot.item_id, rater.pk) not in met][: queue.reviews_wanted]
+        turn += queue.reviews_wanted
+        given += [build_assignment(slot, rater.pk) for rater in free]
     store_assignments(given)
 
 
-def find_met_items(made: Round, raters: Collection[Rater]) -> set[tuple[int, int]]:
+def find_met_items(queue: Queue, raters: Collection[Rater]) -> set[tuple[int, int]]:
     """(item, rater) pairs that a rater has, skipped or reviewed; expired reservations do not count."""
-    met = Assignment.objects.filter(rater__in=raters, item__picks__round=made)
-    lapsed = met.filter(state=AssignmentState.LAPSED).exclude(picked_by=SelectionMethod.CALIBRATION)
+    met = Assignment.objects.filter(rater__in=raters, item__slots__queue=queue)
+    lapsed = met.filter(state=AssignmentState.EXPIRED).exclude(selection_method=SelectionMethod.CALIBRATION)
     return set(met.exclude(pk__in=lapsed).values_list("item", "rater"))
 
 
@@ -275,26 +295,26 @@ def store_assignments(given: Sequence[Assignment]) -> None:
         batch_size=ROWS_PER_STATEMENT,
         update_conflicts=True,
         unique_fields=["item", "rater"],
-        update_fields=["pick", "picked_by", "probability", "state", "held_until"],
+        update_fields=["slot", "selection_method", "probability", "state", "reserved_until"],
     )
     recount_items(list({one.item_id for one in given}))
 
 
-def build_assignment(pick: Pick, rater_id: int) -> Assignment:
-    """An unsaved assignment of a queue's pick to a rater."""
+def build_assignment(slot: QueueSlot, rater_id: int) -> Assignment:
+    """An unsaved assignment of a queue's slot to a rater."""
     return Assignment(
-        item_id=pick.item_id,
+        item_id=slot.item_id,
         rater_id=rater_id,
-        pick=pick,
-        picked_by=pick.picked_by,
-        probability=pick.probability,
-        state=AssignmentState.NAMED,
+        slot=slot,
+        selection_method=slot.selection_method,
+        probability=slot.probability,
+        state=AssignmentState.ASSIGNED,
     )
 
 
 def recount_items(items: Sequence[int]) -> None:
     for some in split_into_batches(items):
-        recount_slots_taken(f"id IN ({', '.join(['%s'] * len(some))})", *some)
+        recount_taken(f"id IN ({', '.join(['%s'] * len(some))})", *some)
 
 
 def split_into_batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -303,19 +323,19 @@ def split_into_batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
 
 def refuse_queue_name(evaluation: Evaluation, name: str) -> None:
     if not 1 <= len(name) <= 120:
-        raise InputRefused("A round needs a name of at most 120 characters.")
-    if Round.objects.filter(evaluation=evaluation, name=name).exists():
-        raise InputRefused(f"There is a round “{name}” already: choose another name.")
+        raise InputRefused("A queue needs a name of at most 120 characters.")
+    if Queue.objects.filter(evaluation=evaluation, name=name).exists():
+        raise InputRefused(f"There is a queue “{name}” already: choose another name.")
 
 
 def refuse_too_few_reviewers(people: Sequence[User], reviews_wanted: int) -> None:
     if not people:
-        raise InputRefused("Say to whom the round is given: choose at least one person.")
+        raise InputRefused("Say to whom the queue is given: choose at least one person.")
     if reviews_wanted > len(people):
         raise InputRefused(f"{reviews_wanted} reviews are wanted of each comparison: choose at least so many people.")
 
 
-OPEN_ASSIGNMENT_STATES: Final = (AssignmentState.HELD, AssignmentState.NAMED)
+OPEN_ASSIGNMENT_STATES: Final = (AssignmentState.RESERVED, AssignmentState.ASSIGNED)
 
 
 def release_departed_reservations(limit: int, *, of: User | None = None, by: User | None = None) -> int:
@@ -345,13 +365,15 @@ def find_departed_raters() -> "QuerySet[Rater]":
 
 def release_batch_of_rater(rater: Rater, version_id: int, by: User | None) -> int:
     with pause_after_transaction(), transaction.atomic():
-        lock_queue_and_bookmarks(get_default_queue(version_id, rater.evaluation.reviews_wanted))
+        lock_default_queue_and_progress(get_or_create_default_queue(version_id, rater.evaluation.reviews_wanted))
         theirs = list(
             get_open_assignments(rater)
             .filter(item__rubric_version=version_id)
             .select_related("item")[:SHORT_TRANSACTION_ROWS]
         )
-        number = sum(release_slot(one.item, rater.pk, OPEN_ASSIGNMENT_STATES, AssignmentState.LAPSED) for one in theirs)
+        number = sum(
+            release_item(one.item, rater.pk, OPEN_ASSIGNMENT_STATES, AssignmentState.EXPIRED) for one in theirs
+        )
         if number:
             after = {"person": rater.name, "comparisons": number}
             record_event("put back", rater.evaluation, user=by, evaluation=rater.evaluation, after=after)
@@ -363,59 +385,61 @@ def get_open_assignments(rater: Rater) -> "QuerySet[Assignment]":
 
 
 @transaction.atomic
-def reopen_queue(made: Round, user: User | None) -> None:
+def reopen_queue(queue: Queue, user: User | None) -> None:
     """Reopen the queue, with its expired assignments."""
-    refuse_outdated_queue(made)
-    queue = lock_queue(get_default_queue(made.rubric_version_id, made.evaluation.reviews_wanted))
-    if not Round.objects.filter(pk=made.pk, closed_at__isnull=False).update(closed_at=None):
-        raise InputRefused(f"The round “{made.name}” is open already.")
-    made.refresh_from_db()
-    if made.kind == QueueKind.REVIEW:
-        open_slots(made, queue)
-        if made.by_name:
-            lapsed = Assignment.objects.filter(pick__round=made, state=AssignmentState.LAPSED)
+    refuse_outdated_queue(queue)
+    default_queue = lock_default_queue(
+        get_or_create_default_queue(queue.rubric_version_id, queue.evaluation.reviews_wanted)
+    )
+    if not Queue.objects.filter(pk=queue.pk, closed_at__isnull=False).update(closed_at=None):
+        raise InputRefused(f"The queue “{queue.name}” is open already.")
+    queue.refresh_from_db()
+    if queue.kind == QueueKind.REVIEW:
+        open_items(queue, default_queue)
+        if queue.assigned_only:
+            lapsed = Assignment.objects.filter(slot__queue=queue, state=AssignmentState.EXPIRED)
             items = list(lapsed.values_list("item", flat=True))
-            lapsed.update(state=AssignmentState.NAMED)
+            lapsed.update(state=AssignmentState.ASSIGNED)
             recount_items(items)
-    record_event("reopened round", made, user=user, evaluation=made.evaluation, after={"name": made.name})
+    record_event("reopened queue", queue, user=user, evaluation=queue.evaluation, after={"name": queue.name})
 
 
 @transaction.atomic
-def assign_queue_to_reviewers(made: Round, people: Sequence[User], user: User | None) -> int:
+def assign_queue_to_reviewers(queue: Queue, people: Sequence[User], user: User | None) -> int:
     """Divide the queue's open slots among these users. Returns the number of assignments."""
-    if made.kind != QueueKind.REVIEW:
+    if queue.kind != QueueKind.REVIEW:
         raise InputRefused("Everyone who reviews meets a calibration: it is given to nobody by name.")
-    if made.closed_at is not None:
-        raise InputRefused(f"The round “{made.name}” is closed: reopen it first.")
-    refuse_outdated_queue(made)
-    lock_queue(get_default_queue(made.rubric_version_id, made.evaluation.reviews_wanted))
-    raters = [get_or_create_rater(person, made.evaluation) for person in people]
-    wanting = made.picks.filter(item__taken__lt=F("item__wanted")).select_related("item").order_by("place")
-    picks = list(wanting)
-    met = find_met_items(made, raters)
+    if queue.closed_at is not None:
+        raise InputRefused(f"The queue “{queue.name}” is closed: reopen it first.")
+    refuse_outdated_queue(queue)
+    lock_default_queue(get_or_create_default_queue(queue.rubric_version_id, queue.evaluation.reviews_wanted))
+    raters = [get_or_create_rater(person, queue.evaluation) for person in people]
+    wanting = queue.slots.filter(item__taken__lt=F("item__wanted")).select_related("item").order_by("position")
+    slots = list(wanting)
+    met = find_met_items(queue, raters)
     load = {rater.pk: 0 for rater in raters}
     given: list[Assignment] = []
-    for pick in picks:
-        free = sorted((pk for pk in load if (pick.item_id, pk) not in met), key=lambda pk: load[pk])
-        for pk in free[: pick.item.wanted - pick.item.taken]:
-            given.append(build_assignment(pick, pk))
+    for slot in slots:
+        free = sorted((pk for pk in load if (slot.item_id, pk) not in met), key=lambda pk: load[pk])
+        for pk in free[: slot.item.wanted - slot.item.taken]:
+            given.append(build_assignment(slot, pk))
             load[pk] += 1
     if not given:
-        raise InputRefused("Nothing of this round is left for them: it has its reviews, or they have met all of it.")
+        raise InputRefused("Nothing of this queue is left for them: it has its reviews, or they have met all of it.")
     store_assignments(given)
     after = {"people": [person.username for person in people], "comparisons": len(given)}
-    record_event("gave round", made, user=user, evaluation=made.evaluation, after=after)
+    record_event("assigned queue", queue, user=user, evaluation=queue.evaluation, after=after)
     return len(given)
 
 
-def refuse_outdated_queue(made: Round) -> None:
-    if made.is_outdated:
-        raise InputRefused(f"The round “{made.name}” was made for another version of the rubric: make a new one.")
+def refuse_outdated_queue(queue: Queue) -> None:
+    if queue.is_outdated:
+        raise InputRefused(f"The queue “{queue.name}” was made for another version of the rubric: make a new one.")
 
 
 def create_queue_of_comparisons(
     evaluation: Evaluation, comparisons: Collection[int], *, name: str, reviews_wanted: int = 1, user: User | None
-) -> Round:
+) -> Queue:
     """A queue of exactly these comparisons, in random order. None of it counts as drawn."""
     version = get_review_version(evaluation)
     refuse_queue_name(evaluation, name := name.strip())
@@ -424,7 +448,9 @@ def create_queue_of_comparisons(
     ensure_queue_is_filled(evaluation)
     wish = SamplingPlan(SelectionMethod.BY_HAND, len(comparisons), 0, reviews_wanted)
     with transaction.atomic():
-        queue = lock_queue_and_bookmarks(get_default_queue(version.pk, evaluation.reviews_wanted))
+        default_queue = lock_default_queue_and_progress(
+            get_or_create_default_queue(version.pk, evaluation.reviews_wanted)
+        )
         items = QueueItem.objects.filter(rubric_version=version, comparison__in=list(comparisons))
         chosen = [
             SampledItem(pk, SelectionMethod.BY_HAND, None)
@@ -432,9 +458,9 @@ def create_queue_of_comparisons(
         ]
         if not chosen:
             raise InputRefused("Choose at least one comparison in the list.")
-        made = insert_queue(evaluation, name, wish, queue, by_name=False, user=user)
-        insert_picks(made, chosen)
-        open_slots(made, queue)
+        queue = insert_queue(evaluation, name, wish, default_queue, assigned_only=False, user=user)
+        insert_slots(queue, chosen)
+        open_items(queue, default_queue)
         after = {"name": name, "strategy": SelectionMethod.BY_HAND, "comparisons": len(chosen)}
-        record_event("made round", made, user=user, evaluation=evaluation, after=after)
-    return made
+        record_event("created queue", queue, user=user, evaluation=evaluation, after=after)
+    return queue

@@ -10,7 +10,7 @@ from django.utils import timezone
 from evaluations.domain.reviews import QueueKind, StratifyBy
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.queues import Bookmark, Pick, QueueItem
+from evaluations.models.queues import QueueItem, QueueProgress, QueueSlot
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ SELECT q.items, q.wanted, q.imports, q.last_comparison, e.reviews_wanted,
   CASE WHEN EXISTS (SELECT 1 FROM evaluations_import i WHERE i.evaluation_id = e.id AND i.state = 'storing')
     THEN q.last_comparison
     ELSE (SELECT MAX(c.id) FROM evaluations_comparison c WHERE c.evaluation_id = e.id) END
-FROM evaluations_evaluation e JOIN evaluations_queue q ON q.rubric_version_id = %s
+FROM evaluations_evaluation e JOIN evaluations_defaultqueue q ON q.rubric_version_id = %s
 WHERE e.id = %s
 """
 
@@ -44,8 +44,8 @@ WHERE c.evaluation_id = %s AND c.id > %s AND c.id <= %s AND (c.source_import_id 
 
 UPDATE_REVIEWS_WANTED: Final = """
 UPDATE evaluations_queueitem SET wanted = COALESCE((
-  SELECT MAX(r.reviews_wanted) FROM evaluations_pick p JOIN evaluations_round r ON r.id = p.round_id
-  WHERE p.item_id = evaluations_queueitem.id AND r.kind = 'review' AND r.closed_at IS NULL), %s)
+  SELECT MAX(q.reviews_wanted) FROM evaluations_queueslot s JOIN evaluations_queue q ON q.id = s.queue_id
+  WHERE s.item_id = evaluations_queueitem.id AND q.kind = 'review' AND q.closed_at IS NULL), %s)
 WHERE """
 
 # Saved or skipped reviews that came past the queue: from before it was there, or from an example.
@@ -57,8 +57,9 @@ WHERE r.rubric_version_id = %s AND r.source_import_id IS NULL AND r.state IN ('f
 """
 
 INSERT_ASSIGNMENTS_OF_REVIEWS: Final = """
-INSERT INTO evaluations_assignment (created_at, item_id, rater_id, picked_by, probability, state)
-SELECT %s, i.id, r.rater_id, r.picked_by, r.probability, CASE r.state WHEN 'skipped' THEN 'skipped' ELSE 'done' END
+INSERT INTO evaluations_assignment (created_at, item_id, rater_id, selection_method, probability, state)
+SELECT %s, i.id, r.rater_id, r.selection_method, r.probability,
+  CASE r.state WHEN 'skipped' THEN 'skipped' ELSE 'done' END
 FROM evaluations_review r
 JOIN evaluations_queueitem i ON i.rubric_version_id = r.rubric_version_id AND i.comparison_id = r.comparison_id
 WHERE r.id IN ({marks})
@@ -66,22 +67,21 @@ WHERE r.id IN ({marks})
 """
 
 # Calibration takes no place: everybody is to be able to do it.
-UPDATE_SLOTS_TAKEN: Final = """
+UPDATE_TAKEN: Final = """
 UPDATE evaluations_queueitem SET taken = (
   SELECT COUNT(*) FROM evaluations_assignment a WHERE a.item_id = evaluations_queueitem.id
-    AND a.state IN ('held', 'named', 'done') AND a.picked_by <> 'calibration')
+    AND a.state IN ('reserved', 'assigned', 'done') AND a.selection_method <> 'calibration')
 WHERE """
 
 UPDATE_ITEMS_DRAWN_BY_REVIEWS: Final = """
 UPDATE evaluations_queueitem SET drawn = TRUE WHERE rubric_version_id = %s AND comparison_id IN (
-  SELECT comparison_id FROM evaluations_review WHERE picked_by = 'random' AND id IN ({marks}))
+  SELECT comparison_id FROM evaluations_review WHERE selection_method = 'random' AND id IN ({marks}))
 """
 
-UPDATE_BOOKMARKS_DONE: Final = """
-UPDATE evaluations_bookmark SET done = (SELECT COUNT(*) FROM evaluations_review r
-  WHERE r.rater_id = evaluations_bookmark.rater_id AND r.rubric_version_id = evaluations_bookmark.rubric_version_id
-    AND r.state IN ('first', 'final'))
-WHERE rubric_version_id = %s AND round_id IS NULL
+UPDATE_PROGRESS_DONE: Final = """
+UPDATE evaluations_queueprogress AS p SET done = (SELECT COUNT(*) FROM evaluations_review r
+  WHERE r.rater_id = p.rater_id AND r.rubric_version_id = p.rubric_version_id AND r.state IN ('first', 'final'))
+WHERE rubric_version_id = %s AND queue_id IS NULL
   AND rater_id IN (SELECT rater_id FROM evaluations_review WHERE id IN ({marks}))
 """
 
@@ -101,14 +101,14 @@ def assign_reviews(version_id: int, reviews: Sequence[int]) -> None:
     marks = ", ".join(["%s"] * len(reviews))
     moment = connection.ops.adapt_datetimefield_value(timezone.now())
     with connection.cursor() as cursor:
-        cursor.execute(UPDATE_BOOKMARKS_DONE.format(marks=marks), [version_id, *reviews])
+        cursor.execute(UPDATE_PROGRESS_DONE.format(marks=marks), [version_id, *reviews])
         cursor.execute(INSERT_ASSIGNMENTS_OF_REVIEWS.format(marks=marks), [moment, *reviews])
         cursor.execute(UPDATE_ITEMS_DRAWN_BY_REVIEWS.format(marks=marks), [version_id, *reviews])
     placed = f"comparison_id IN (SELECT comparison_id FROM evaluations_review WHERE id IN ({marks}))"
-    recount_slots_taken(f"rubric_version_id = %s AND {placed}", version_id, *reviews)
+    recount_taken(f"rubric_version_id = %s AND {placed}", version_id, *reviews)
 
 
-def recount_slots_taken(where: str, *values: Any) -> None:
+def recount_taken(where: str, *values: Any) -> None:
     """Recount the slots taken of these items. Needs the queue lock.
 
     A place that is being taken at this moment is waited for first: the count would not see it.
@@ -116,7 +116,7 @@ def recount_slots_taken(where: str, *values: Any) -> None:
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(f"SELECT id FROM evaluations_queueitem WHERE {where} ORDER BY id FOR UPDATE", values)
-        cursor.execute(UPDATE_SLOTS_TAKEN + where, values)
+        cursor.execute(UPDATE_TAKEN + where, values)
 
 
 def set_reviews_wanted(wanted: int, where: str, *values: Any) -> None:
@@ -126,47 +126,49 @@ def set_reviews_wanted(wanted: int, where: str, *values: Any) -> None:
 
 
 # Those who have passed that place and never met the item: they may want it now.
-UPDATE_BOOKMARKS_PASSED: Final = """
-UPDATE evaluations_bookmark SET reached = %s
+UPDATE_PROGRESS_PASSED: Final = """
+UPDATE evaluations_queueprogress SET reached = %s
 WHERE {where} AND reached > %s AND NOT EXISTS (
-  SELECT 1 FROM evaluations_assignment a WHERE a.item_id = %s AND a.rater_id = evaluations_bookmark.rater_id)
+  SELECT 1 FROM evaluations_assignment a WHERE a.item_id = %s AND a.rater_id = evaluations_queueprogress.rater_id)
 """
 
 # The same for every first save: nearly always none.
-SELECT_CALIBRATION_PICK: Final = """
-SELECT p.* FROM evaluations_pick p JOIN evaluations_round r ON r.id = p.round_id
-WHERE p.item_id = %s AND r.kind = 'calibration' AND r.closed_at IS NULL ORDER BY p.id LIMIT 1
+SELECT_CALIBRATION_SLOT: Final = """
+SELECT s.* FROM evaluations_queueslot s JOIN evaluations_queue q ON q.id = s.queue_id
+WHERE s.item_id = %s AND q.kind = 'calibration' AND q.closed_at IS NULL ORDER BY s.id LIMIT 1
 """
 
 
-def get_calibration_pick(item: QueueItem) -> Pick | None:
-    """The item's pick in an open calibration; None if it has none."""
-    return next(iter(Pick.objects.raw(SELECT_CALIBRATION_PICK, [item.pk])), None)
+def get_calibration_slot(item: QueueItem) -> QueueSlot | None:
+    """The item's slot in an open calibration; None if it has none."""
+    return next(iter(QueueSlot.objects.raw(SELECT_CALIBRATION_SLOT, [item.pk])), None)
 
 
-def move_passed_bookmarks_back(item: QueueItem) -> None:
-    """Move bookmarks beyond an item back before its slot opens. Needs the queue lock."""
-    rounds = Pick.objects.filter(item=item, round__closed_at__isnull=True, round__kind=QueueKind.REVIEW)
+def move_passed_progress_back(item: QueueItem) -> None:
+    """Move progress beyond an item back before its slot opens. Needs the queue lock."""
+    slots = QueueSlot.objects.filter(item=item, queue__closed_at__isnull=True, queue__kind=QueueKind.REVIEW)
     with connection.cursor() as cursor:
         values = [item.position, item.rubric_version_id, item.position, item.pk]
-        cursor.execute(UPDATE_BOOKMARKS_PASSED.format(where="rubric_version_id = %s AND round_id IS NULL"), values)
-        for round_id, place in rounds.values_list("round_id", "place"):
-            cursor.execute(UPDATE_BOOKMARKS_PASSED.format(where="round_id = %s"), [place, round_id, place, item.pk])
+        cursor.execute(UPDATE_PROGRESS_PASSED.format(where="rubric_version_id = %s AND queue_id IS NULL"), values)
+        for queue_id, position in slots.values_list("queue_id", "position"):
+            cursor.execute(
+                UPDATE_PROGRESS_PASSED.format(where="queue_id = %s"), [position, queue_id, position, item.pk]
+            )
 
 
-# ---- bookmarks -----------------------------------------------------------------------------
+# ---- progress -----------------------------------------------------------------------------
 
-SELECT_BOOKMARK: Final = (
-    "SELECT * FROM evaluations_bookmark WHERE rater_id = %s AND rubric_version_id = %s AND round_id IS NULL"
+SELECT_PROGRESS: Final = (
+    "SELECT * FROM evaluations_queueprogress WHERE rater_id = %s AND rubric_version_id = %s AND queue_id IS NULL"
 )
 
-SELECT_REACHED: Final = "SELECT reached FROM evaluations_bookmark WHERE id = %s"
+SELECT_REACHED: Final = "SELECT reached FROM evaluations_queueprogress WHERE id = %s"
 
 
-def lock_bookmark(bookmark: Bookmark) -> int:
-    """The bookmark's position, locked until the transaction ends."""
+def lock_progress(progress: QueueProgress) -> int:
+    """The position that the rater reached, locked until the transaction ends."""
     with connection.cursor() as cursor:
-        cursor.execute(SELECT_REACHED + (" FOR UPDATE" if connection.vendor == "postgresql" else ""), [bookmark.pk])
+        cursor.execute(SELECT_REACHED + (" FOR UPDATE" if connection.vendor == "postgresql" else ""), [progress.pk])
         return int(cursor.fetchone()[0])
 
 
@@ -184,30 +186,30 @@ ORDER BY i.position LIMIT %s
 """
 
 SELECT_QUEUE_OFFERS: Final = f"""
-SELECT i.id, i.comparison_id, p.place, p.id, p.picked_by, p.probability FROM evaluations_pick p
-JOIN evaluations_queueitem i ON i.id = p.item_id
-WHERE p.round_id = %s AND p.place >= %s AND {OPEN_TO_RATER}
-ORDER BY p.place LIMIT %s
+SELECT i.id, i.comparison_id, s.position, s.id, s.selection_method, s.probability FROM evaluations_queueslot s
+JOIN evaluations_queueitem i ON i.id = s.item_id
+WHERE s.queue_id = %s AND s.position >= %s AND {OPEN_TO_RATER}
+ORDER BY s.position LIMIT %s
 """
 
 # Calibration takes no place: full or not, everybody meets it.
 SELECT_CALIBRATION_OFFERS: Final = SELECT_QUEUE_OFFERS.replace("i.taken < i.wanted", "0 = 0")
 
-TAKE_SLOT: Final = "UPDATE evaluations_queueitem SET taken = taken + 1 WHERE id = %s AND taken < wanted"
+TAKE_ITEM: Final = "UPDATE evaluations_queueitem SET taken = taken + 1 WHERE id = %s AND taken < wanted"
 
-TAKE_UNLOCKED_SLOT: Final = TAKE_SLOT.replace(
+TAKE_UNLOCKED_ITEM: Final = TAKE_ITEM.replace(
     "%s", "(SELECT id FROM evaluations_queueitem WHERE id = %s AND taken < wanted FOR UPDATE SKIP LOCKED)"
 )
 
 INSERT_RESERVATION: Final = """
 INSERT INTO evaluations_assignment
-  (created_at, item_id, rater_id, pick_id, picked_by, probability, state, held_until)
-VALUES (%s, %s, %s, %s, %s, %s, 'held', %s)
+  (created_at, item_id, rater_id, slot_id, selection_method, probability, state, reserved_until)
+VALUES (%s, %s, %s, %s, %s, %s, 'reserved', %s)
 """
 
-UPDATE_BOOKMARK: Final = "UPDATE evaluations_bookmark SET reached = %s WHERE id = %s"
+UPDATE_PROGRESS: Final = "UPDATE evaluations_queueprogress SET reached = %s WHERE id = %s"
 
-UPDATE_BOOKMARK_DRAWN: Final = "UPDATE evaluations_bookmark SET reached = %s, drawn_at = %s WHERE id = %s"
+UPDATE_PROGRESS_DRAWN: Final = "UPDATE evaluations_queueprogress SET reached = %s, drawn_at = %s WHERE id = %s"
 
 # Its turn in the random order has come. What lies before it and is full, or was met by this person
 # another way, is passed over: its turn has come too.
@@ -239,52 +241,52 @@ class NextRequest:
 
 
 @dataclass(frozen=True)
-class SlotOffer:
-    """An item that is open to a rater, and how it was picked. ``place`` orders the offers."""
+class ItemOffer:
+    """An item that is open to a rater, and how it was selected. ``position`` orders the offers."""
 
     item_id: int
     comparison_id: int
-    place: int
-    pick_id: int | None
-    picked_by: str
+    position: int
+    slot_id: int | None
+    selection_method: str
     probability: float | None
 
 
-def select_offers(seat: NextRequest, statement: str, among: int, start: int) -> list[SlotOffer]:
+def select_offers(seat: NextRequest, statement: str, among: int, start: int) -> list[ItemOffer]:
     """The next few that are open to this person, in order."""
     with connection.cursor() as cursor:
         cursor.execute(statement, [among, start, seat.rater.pk, OFFERS_AT_ONCE])
-        return [SlotOffer(*row) for row in cursor.fetchall()]
+        return [ItemOffer(*row) for row in cursor.fetchall()]
 
 
-def take_offered_slot(offer: SlotOffer, may_wait: bool) -> bool:
+def take_offered_item(offer: ItemOffer, may_wait: bool) -> bool:
     """Take the slot if one is open: the conditional update is the lock."""
     with connection.cursor() as cursor:
-        cursor.execute(TAKE_SLOT if may_wait else TAKE_UNLOCKED_SLOT, [offer.item_id])
+        cursor.execute(TAKE_ITEM if may_wait else TAKE_UNLOCKED_ITEM, [offer.item_id])
         return bool(cursor.rowcount)
 
 
-def mark_items_reached(seat: NextRequest, offer: SlotOffer) -> bool:
+def mark_items_reached(seat: NextRequest, offer: ItemOffer) -> bool:
     """Mark the items that the random order has reached. True if any was new."""
     statement = UPDATE_UNLOCKED_ITEMS_REACHED if connection.vendor == "postgresql" else UPDATE_ITEMS_REACHED
     with connection.cursor() as cursor:
-        cursor.execute(statement, [seat.version_id, offer.place, seat.rater.pk, offer.item_id])
+        cursor.execute(statement, [seat.version_id, offer.position, seat.rater.pk, offer.item_id])
         return bool(cursor.rowcount)
 
 
-def advance_bookmark(bookmark: Bookmark, reached: int, came_to: int, *, has_drawn: bool = False) -> None:
-    """Move the bookmark to the first open item, or to the end."""
+def advance_progress(progress: QueueProgress, reached: int, came_to: int, *, has_drawn: bool = False) -> None:
+    """Move the progress to the first open item, or to the end."""
     with connection.cursor() as cursor:
         if has_drawn:
             now = connection.ops.adapt_datetimefield_value(timezone.now())
-            cursor.execute(UPDATE_BOOKMARK_DRAWN, [came_to, now, bookmark.pk])
+            cursor.execute(UPDATE_PROGRESS_DRAWN, [came_to, now, progress.pk])
         elif came_to != reached:
-            cursor.execute(UPDATE_BOOKMARK, [came_to, bookmark.pk])
+            cursor.execute(UPDATE_PROGRESS, [came_to, progress.pk])
 
 
 SELECT_OWN_COUNTS: Final = """
 SELECT
-  (SELECT done FROM evaluations_bookmark WHERE rater_id = %s AND rubric_version_id = %s AND round_id IS NULL),
+  (SELECT done FROM evaluations_queueprogress WHERE rater_id = %s AND rubric_version_id = %s AND queue_id IS NULL),
   (SELECT COUNT(*) FROM evaluations_review WHERE rater_id = %s AND rubric_version_id = %s AND state = 'skipped')
 """
 
@@ -296,15 +298,15 @@ WHERE r.rater_id = %s AND r.rubric_version_id = %s AND r.state IN ('draft', 'fir
 ORDER BY r.created_at
 """
 
-# Held before named, as the words sort, and the oldest first: an index has them in this order.
+# Reserved before assigned, as the words sort backward, and the oldest first: an index has them in this order.
 SELECT_ASSIGNED: Final = """
 SELECT a.id, i.comparison_id FROM evaluations_assignment a JOIN evaluations_queueitem i ON i.id = a.item_id
-WHERE a.rater_id = %s AND a.state IN ('held', 'named') AND i.rubric_version_id = %s
-ORDER BY a.state, a.id LIMIT %s
+WHERE a.rater_id = %s AND a.state IN ('reserved', 'assigned') AND i.rubric_version_id = %s
+ORDER BY a.state DESC, a.id LIMIT %s
 """
 
 SELECT_OPEN_QUEUES: Final = """
-SELECT * FROM evaluations_round WHERE rubric_version_id = %s AND closed_at IS NULL AND NOT by_name ORDER BY id
+SELECT * FROM evaluations_queue WHERE rubric_version_id = %s AND closed_at IS NULL AND NOT assigned_only ORDER BY id
 """
 
 # ---- the way back --------------------------------------------------------------------------
@@ -316,13 +318,13 @@ SELECT id, comparison_id, version, state, finished_at FROM evaluations_review
 WHERE rater_id = %s AND rubric_version_id = %s AND finished_at IS NOT NULL{before} ORDER BY finished_at DESC LIMIT 1
 """
 
-# Whether it can still give a round what it wants: it wants more reviews than are taken, and no open
-# round has it.
+# Whether it can still give a queue what it wants: it wants more reviews than are taken, and no open
+# queue has it.
 SELECT_FREE_ITEMS: Final = """
 SELECT i.comparison_id, i.id FROM evaluations_queueitem i
 WHERE i.rubric_version_id = %s AND i.taken < %s AND NOT EXISTS (
-  SELECT 1 FROM evaluations_pick p JOIN evaluations_round r ON r.id = p.round_id
-  WHERE p.item_id = i.id AND r.kind = 'review' AND r.closed_at IS NULL)
+  SELECT 1 FROM evaluations_queueslot s JOIN evaluations_queue q ON q.id = s.queue_id
+  WHERE s.item_id = i.id AND q.kind = 'review' AND q.closed_at IS NULL)
 ORDER BY i.position
 """
 
@@ -371,7 +373,7 @@ GROUP BY comparison_id
 
 SELECT_STRATA: Final = """
 SELECT i.id, {stratum}, i.drawn OR EXISTS (
-    SELECT 1 FROM evaluations_pick p WHERE p.item_id = i.id AND p.picked_by = 'stratified')
+    SELECT 1 FROM evaluations_queueslot s WHERE s.item_id = i.id AND s.selection_method = 'stratified')
 FROM evaluations_queueitem i JOIN evaluations_comparison c ON c.id = i.comparison_id {joins}
 WHERE i.rubric_version_id = %s ORDER BY i.position
 """
@@ -390,6 +392,6 @@ STRATUM_COLUMNS: Final = {
 
 # The same for every page of review: nearly always none.
 SELECT_OPEN_CALIBRATIONS: Final = """
-SELECT * FROM evaluations_round
+SELECT * FROM evaluations_queue
 WHERE rubric_version_id = %s AND kind = 'calibration' AND closed_at IS NULL ORDER BY id
 """

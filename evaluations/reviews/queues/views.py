@@ -15,7 +15,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import RANDOM_SELECTION, QueueKind
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.queues import Round
+from evaluations.models.queues import Queue
 from evaluations.models.users import Membership, User
 from evaluations.reviews.queues.calibration import (
     create_calibration,
@@ -28,10 +28,10 @@ from evaluations.reviews.queues.selectors import (
     describe_assigned,
     get_calibration_result,
     get_calibration_results,
-    get_default_queue_progress,
-    get_pick_statuses,
-    get_queue_progress,
+    get_default_queue_status,
+    get_queue_statuses,
     get_queue_work,
+    get_slot_statuses,
 )
 from evaluations.reviews.queues.services import (
     assign_queue_to_reviewers,
@@ -62,51 +62,51 @@ def calibration_result(request: AuthenticatedRequest, slug: str, pk: int) -> Htt
     user = request.user
     evaluation = require_evaluation(user, slug)
     sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
-    made = get_object_or_404(Round.objects.select_related("rubric_version__rubric"), evaluation=evaluation, pk=pk)
-    if made.kind != QueueKind.CALIBRATION:
-        return redirect("round", slug, pk)
-    made.evaluation = evaluation
-    mine = get_own_calibration_result(made, user)
+    queue = get_object_or_404(Queue.objects.select_related("rubric_version__rubric"), evaluation=evaluation, pk=pk)
+    if queue.kind != QueueKind.CALIBRATION:
+        return redirect("queue", slug, pk)
+    queue.evaluation = evaluation
+    mine = get_own_calibration_result(queue, user)
     if mine.standing.is_finished:
-        record_calibration_result_seen(made, user)
-    person = get_requested_rater(request, made) if sees_all else None
-    page = paginate(request, get_reviewing_members(made)) if sees_all else None
+        record_calibration_result_seen(queue, user)
+    person = get_requested_rater(request, queue) if sees_all else None
+    page = paginate(request, get_reviewing_members(queue)) if sees_all else None
     context = {
-        "page": "rounds" if sees_all else "review",
+        "page": "queues" if sees_all else "review",
         "evaluation": evaluation,
-        "round": made,
-        "result": get_calibration_result(made, person) if person else mine,
+        "queue": queue,
+        "result": get_calibration_result(queue, person) if person else mine,
         "person": person,
-        "aspects": made.rubric_version.spec().aspects,
+        "aspects": queue.rubric_version.spec().aspects,
         "page_of_rows": page,
-        "rows": build_calibration_rows(made, page) if page else [],
+        "rows": build_calibration_rows(queue, page) if page else [],
     }
     return render(request, "calibration/calibration.html", context)
 
 
-def get_own_calibration_result(made: Round, user: User) -> CalibrationResult:
-    rater = Rater.objects.filter(evaluation=made.evaluation, user=user).first()
-    return get_calibration_result(made, rater or Rater(pk=0))
+def get_own_calibration_result(queue: Queue, user: User) -> CalibrationResult:
+    rater = Rater.objects.filter(evaluation=queue.evaluation, user=user).first()
+    return get_calibration_result(queue, rater or Rater(pk=0))
 
 
-def get_requested_rater(request: AuthenticatedRequest, made: Round) -> Rater | None:
+def get_requested_rater(request: AuthenticatedRequest, queue: Queue) -> Rater | None:
     given = request.GET.get("person", "")
     if not given:
         return None
     if not (given.isascii() and given.isdecimal() and len(given) < 19):
         raise Http404
-    return get_object_or_404(Rater, evaluation=made.evaluation, user__isnull=False, pk=int(given))
+    return get_object_or_404(Rater, evaluation=queue.evaluation, user__isnull=False, pk=int(given))
 
 
-def get_reviewing_members(made: Round) -> "QuerySet[Membership]":
-    members = Membership.objects.filter(evaluation=made.evaluation, role__in=ALLOWED_ROLES[Action.REVIEW])
+def get_reviewing_members(queue: Queue) -> "QuerySet[Membership]":
+    members = Membership.objects.filter(evaluation=queue.evaluation, role__in=ALLOWED_ROLES[Action.REVIEW])
     return members.select_related("user")
 
 
-def build_calibration_rows(made: Round, page: Page[Membership]) -> list[CalibrationRow]:
+def build_calibration_rows(queue: Queue, page: Page[Membership]) -> list[CalibrationRow]:
     users = [member.user_id for member in page.rows]
-    raters = {rater.user_id: rater for rater in Rater.objects.filter(evaluation=made.evaluation, user__in=users)}
-    told = get_calibration_results(made, list(raters.values()))
+    raters = {rater.user_id: rater for rater in Rater.objects.filter(evaluation=queue.evaluation, user__in=users)}
+    told = get_calibration_results(queue, list(raters.values()))
     return [
         CalibrationRow(member, rater, told[rater.pk] if rater and told[rater.pk].standing.done else None)
         for member in page.rows
@@ -120,15 +120,15 @@ def calibration_create(request: AuthenticatedRequest, slug: str) -> HttpResponse
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     known = find_comparisons_with_known_labels(evaluation).count()
     form = CalibrationForm(request.POST or None, initial={"size": min(8, known) or None})
-    if form.is_valid() and (made := create_calibration_by_form(form, evaluation, user)):
-        messages.success(request, f"“{made.name}” is open: everyone who reviews here meets it first.")
-        return redirect("round", slug, made.pk)
-    context = {"page": "rounds", "evaluation": evaluation, "form": form, "known": known}
+    if form.is_valid() and (queue := create_calibration_by_form(form, evaluation, user)):
+        messages.success(request, f"“{queue.name}” is open: everyone who reviews here meets it first.")
+        return redirect("queue", slug, queue.pk)
+    context = {"page": "queues", "evaluation": evaluation, "form": form, "known": known}
     status = 422 if request.method == "POST" else 200
     return render(request, "calibration_new/calibration_new.html", context, status=status)
 
 
-def create_calibration_by_form(form: CalibrationForm, evaluation: Evaluation, user: User) -> Round | None:
+def create_calibration_by_form(form: CalibrationForm, evaluation: Evaluation, user: User) -> Queue | None:
     try:
         return create_calibration(evaluation, user=user, **form.cleaned_data)
     except InputRefused as refused:
@@ -137,10 +137,10 @@ def create_calibration_by_form(form: CalibrationForm, evaluation: Evaluation, us
 
 
 # Lists show neither the messages of a query nor those of its responses: they are left unread.
-PICK_COLUMNS = (
-    "round",
-    "place",
-    "picked_by",
+SLOT_COLUMNS = (
+    "queue",
+    "position",
+    "selection_method",
     "probability",
     "item__comparison__query__text",
     "item__comparison__evaluation",
@@ -150,64 +150,64 @@ PICK_COLUMNS = (
 @require_safe
 def queue_detail(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user = request.user
-    made = get_queue_or_404(user, slug, pk, Action.SEE_ALL)
-    picks = made.picks.select_related("round", "item__comparison__query").only(*PICK_COLUMNS)
-    page = paginate(request, picks)
-    is_open = made.closed_at is None and not made.is_outdated
+    queue = get_queue_or_404(user, slug, pk, Action.SEE_ALL)
+    slots = queue.slots.select_related("queue", "item__comparison__query").only(*SLOT_COLUMNS)
+    page = paginate(request, slots)
+    is_open = queue.closed_at is None and not queue.is_outdated
     context = {
-        "page": "rounds",
-        "evaluation": made.evaluation,
-        "round": made,
-        "progress": get_queue_progress([made])[made.pk],
-        "work": get_queue_work(made),
+        "page": "queues",
+        "evaluation": queue.evaluation,
+        "queue": queue,
+        "progress": get_queue_statuses([queue])[queue.pk],
+        "work": get_queue_work(queue),
         "page_of_rows": page,
-        "rows": get_pick_statuses(page.rows),
-        "people": list_reviewers(made.evaluation)
-        if is_open and is_allowed(user, Action.MANAGE, made.evaluation)
+        "rows": get_slot_statuses(page.rows),
+        "people": list_reviewers(queue.evaluation)
+        if is_open and is_allowed(user, Action.MANAGE, queue.evaluation)
         else [],
     }
-    return render(request, "round/round.html", context)
+    return render(request, "queue/queue.html", context)
 
 
 @require_POST
 def queue_assign(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Assign the queue's comparisons to these reviewers."""
     user = request.user
-    made = get_queue_or_404(user, slug, pk, Action.MANAGE)
-    form = ReviewersForm(request.POST, people=list_reviewers(made.evaluation))
+    queue = get_queue_or_404(user, slug, pk, Action.MANAGE)
+    form = ReviewersForm(request.POST, people=list_reviewers(queue.evaluation))
     with show_refusal(request):
         people = form.chosen()
-        messages.success(request, describe_assigned(assign_queue_to_reviewers(made, people, user), people))
-    return redirect("round", slug, pk)
+        messages.success(request, describe_assigned(assign_queue_to_reviewers(queue, people, user), people))
+    return redirect("queue", slug, pk)
 
 
 @require_POST
 def queue_close(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user = request.user
-    made = get_queue_or_404(user, slug, pk, Action.MANAGE)
+    queue = get_queue_or_404(user, slug, pk, Action.MANAGE)
     with show_refusal(request):
-        close_queue(made, user)
-        messages.success(request, f"“{made.name}” is closed: nobody is led to it any more. Every review stays.")
-    return redirect("round", slug, pk)
+        close_queue(queue, user)
+        messages.success(request, f"“{queue.name}” is closed: nobody is led to it any more. Every review stays.")
+    return redirect("queue", slug, pk)
 
 
 @require_POST
 def queue_reopen(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user = request.user
-    made = get_queue_or_404(user, slug, pk, Action.MANAGE)
+    queue = get_queue_or_404(user, slug, pk, Action.MANAGE)
     with show_refusal(request):
-        reopen_queue(made, user)
-        messages.success(request, f"“{made.name}” is open again.")
-    return redirect("round", slug, pk)
+        reopen_queue(queue, user)
+        messages.success(request, f"“{queue.name}” is open again.")
+    return redirect("queue", slug, pk)
 
 
-def get_queue_or_404(user: User, slug: str, pk: int, action: Action) -> Round:
+def get_queue_or_404(user: User, slug: str, pk: int, action: Action) -> Queue:
     evaluation = require_evaluation(user, slug, action)
-    made = get_object_or_404(
-        Round.objects.select_related("user", "rubric_version__rubric"), evaluation=evaluation, pk=pk
+    queue = get_object_or_404(
+        Queue.objects.select_related("user", "rubric_version__rubric"), evaluation=evaluation, pk=pk
     )
-    made.evaluation = evaluation
-    return made
+    queue.evaluation = evaluation
+    return queue
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -219,13 +219,13 @@ def queue_create(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     form = QueueForm(
         given or None, evaluation=evaluation, people=list_reviewers(evaluation), name=suggest_queue_name(evaluation)
     )
-    if request.method == "POST" and form.is_valid() and (made := create_queue_by_form(form, evaluation, user)):
-        messages.success(request, f"“{made.name}” is open.")
-        return redirect("round", slug, made.pk)
+    if request.method == "POST" and form.is_valid() and (queue := create_queue_by_form(form, evaluation, user)):
+        messages.success(request, f"“{queue.name}” is open.")
+        return redirect("queue", slug, queue.pk)
     return render_queue_form(request, evaluation, form, status=422 if request.method == "POST" else 200)
 
 
-def create_queue_by_form(form: QueueForm, evaluation: Evaluation, user: User) -> Round | None:
+def create_queue_by_form(form: QueueForm, evaluation: Evaluation, user: User) -> Queue | None:
     try:
         return create_queue(evaluation, user=user, **form.options())
     except InputRefused as refused:
@@ -236,15 +236,15 @@ def create_queue_by_form(form: QueueForm, evaluation: Evaluation, user: User) ->
 def render_queue_form(
     request: AuthenticatedRequest, evaluation: Evaluation, form: QueueForm, status: int = 200
 ) -> HttpResponse:
-    context = {"page": "rounds", "evaluation": evaluation, "form": form, **build_preview_context(evaluation, form)}
+    context = {"page": "queues", "evaluation": evaluation, "form": form, **build_preview_context(evaluation, form)}
     only_preview = request.htmx and request.method == "GET"
-    template = "round_new/_preview.html" if only_preview else "round_new/round_new.html"
+    template = "queue_new/_preview.html" if only_preview else "queue_new/queue_new.html"
     return render(request, template, context, status=status)
 
 
 def build_preview_context(evaluation: Evaluation, form: QueueForm) -> dict[str, Any]:
-    """What would be picked, or in one sentence why nothing can be."""
-    options = form.picking()
+    """What would be selected, or in one sentence why nothing can be."""
+    options = form.selection()
     if options is None:
         return {"problem": "This cannot be previewed yet: look at the fields above."}
     try:
@@ -258,22 +258,22 @@ def build_preview_context(evaluation: Evaluation, form: QueueForm) -> dict[str, 
 
 
 def suggest_queue_name(evaluation: Evaluation) -> str:
-    """“Round 3” where there are two; the person may call it anything."""
-    taken = set(Round.objects.filter(evaluation=evaluation).values_list("name", flat=True))
-    return next(name for number in range(1, len(taken) + 2) if (name := f"Round {number}") not in taken)
+    """“Queue 3” where there are two; the person may call it anything."""
+    taken = set(Queue.objects.filter(evaluation=evaluation).values_list("name", flat=True))
+    return next(name for number in range(1, len(taken) + 2) if (name := f"Queue {number}") not in taken)
 
 
 @require_safe
 def queue_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
-    made = Round.objects.filter(evaluation=evaluation).select_related("evaluation", "rubric_version__rubric")
-    page = paginate(request, made, newest_first=True)
-    told = get_queue_progress(page.rows)
+    queues = Queue.objects.filter(evaluation=evaluation).select_related("evaluation", "rubric_version__rubric")
+    page = paginate(request, queues, newest_first=True)
+    told = get_queue_statuses(page.rows)
     context = {
-        "page": "rounds",
+        "page": "queues",
         "evaluation": evaluation,
         "page_of_rows": page,
         "rows": [told[one.pk] for one in page.rows],
-        "pool": get_default_queue_progress(evaluation),
+        "default_queue": get_default_queue_status(evaluation),
     }
-    return render(request, "rounds/rounds.html", context)
+    return render(request, "queues/queues.html", context)

@@ -12,7 +12,7 @@ from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, Rub
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Rater
-from evaluations.models.queues import QueueItem, Round
+from evaluations.models.queues import Queue, QueueItem
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Review, Score
 from evaluations.reviews.queues.calibration import (
@@ -26,10 +26,10 @@ from evaluations.reviews.queues.calibration import (
 from evaluations.reviews.queues.selectors import (
     get_calibration_result,
     get_calibration_results,
-    get_default_queue_progress,
+    get_default_queue_status,
     get_known_labels,
     get_open_calibrations,
-    get_queue_progress,
+    get_queue_statuses,
 )
 from evaluations.reviews.queues.services import close_queue, create_queue
 from evaluations.reviews.services import save_first_choices, undo_last_step
@@ -60,9 +60,9 @@ def settle(comparison: Comparison, key: str, choice: Choice, user: User) -> None
     Adjudication.objects.create(comparison=comparison, aspect=aspect, user=user, choice=choice, reason="Read twice.")
 
 
-def named(evaluation: Evaluation, *comparisons: Comparison) -> Round:
+def named(evaluation: Evaluation, *comparisons: Comparison) -> Queue:
     return create_calibration(
-        evaluation, name=f"Round {Round.objects.count()}", comparisons=[one.pk for one in comparisons], user=None
+        evaluation, name=f"Queue {Queue.objects.count()}", comparisons=[one.pk for one in comparisons], user=None
     )
 
 
@@ -99,20 +99,20 @@ def test_a_label_on_an_aspect_that_nobody_is_asked_about_is_of_no_use(evaluation
     assert not find_comparisons_with_known_labels(evaluation).exists()
 
 
-# ---- making a round
+# ---- making a queue
 
 
-def test_a_round_drawn_by_the_same_seed_is_the_same_round(evaluation: Evaluation, owner: User) -> None:
+def test_a_queue_drawn_by_the_same_seed_is_the_same_queue(evaluation: Evaluation, owner: User) -> None:
     for _ in range(9):
         golden(evaluation)
     one = create_calibration(evaluation, name="One", size=4, seed=7, user=owner)
     two = create_calibration(evaluation, name="Two", size=4, seed=7, user=owner)
-    picked = [list(made.picks.order_by("place").values_list("item", flat=True)) for made in (one, two)]
-    assert picked[0] == picked[1]
-    assert len(set(picked[0])) == 4
+    selected = [list(made.slots.order_by("position").values_list("item", flat=True)) for made in (one, two)]
+    assert selected[0] == selected[1]
+    assert len(set(selected[0])) == 4
     assert (one.kind, one.population) == (QueueKind.CALIBRATION, 9)
-    assert set(one.picks.values_list("picked_by", "probability")) == {(SelectionMethod.CALIBRATION, None)}
-    assert Event.objects.filter(object_type="round", object_id=one.pk, user=owner, verb="made round").exists()
+    assert set(one.slots.values_list("selection_method", "probability")) == {(SelectionMethod.CALIBRATION, None)}
+    assert Event.objects.filter(object_type="queue", object_id=one.pk, user=owner, verb="created queue").exists()
 
 
 def test_it_takes_no_place_in_the_queue(evaluation: Evaluation) -> None:
@@ -121,27 +121,27 @@ def test_it_takes_no_place_in_the_queue(evaluation: Evaluation) -> None:
 
 
 def test_what_is_in_an_open_calibration_is_wanted_only_once_it_is_closed(evaluation: Evaluation, owner: User) -> None:
-    """Four comparisons and a round of two of them; one of these two is posed, and one that is in no round."""
+    """Four comparisons and a queue of two of them; one of these two is posed, and one that is in no queue."""
     free = make_comparison(evaluation)
-    in_round, other = golden(evaluation), golden(evaluation)
+    in_queue, other = golden(evaluation), golden(evaluation)
     make_comparison(evaluation)
-    calibration = named(evaluation, in_round, other)
-    QueueItem.objects.exclude(comparison__in=(free, in_round)).update(drawn=True)
+    calibration = named(evaluation, in_queue, other)
+    QueueItem.objects.exclude(comparison__in=(free, in_queue)).update(drawn=True)
     create_queue(evaluation, name="Two", strategy=SelectionMethod.RANDOM, size=2, reviews_wanted=2, user=None)
     while (pk := take_next_comparison(owner, evaluation)) is not None:
         save_first_choices(owner, Comparison.objects.get(pk=pk), choices=ALL_A, version=0)
-    pool, (_, progress) = (
-        get_default_queue_progress(evaluation),
-        get_queue_progress(Round.objects.order_by("pk")).values(),
+    default_queue, (_, progress) = (
+        get_default_queue_status(evaluation),
+        get_queue_statuses(Queue.objects.order_by("pk")).values(),
     )
-    assert (pool.reviews, pool.wanted, pool.calibrating) == (2, 3, 2)
+    assert (default_queue.reviews, default_queue.wanted, default_queue.calibrating) == (2, 3, 2)
     assert (progress.reviews, progress.wanted, progress.calibrating) == (1, 2, 1)
     close_queue(calibration, owner)
-    pool, (_, progress) = (
-        get_default_queue_progress(evaluation),
-        get_queue_progress(Round.objects.order_by("pk")).values(),
+    default_queue, (_, progress) = (
+        get_default_queue_status(evaluation),
+        get_queue_statuses(Queue.objects.order_by("pk")).values(),
     )
-    assert (pool.reviews, pool.wanted, pool.calibrating) == (2, 6, 0)
+    assert (default_queue.reviews, default_queue.wanted, default_queue.calibrating) == (2, 6, 0)
     assert (progress.reviews, progress.wanted, progress.calibrating) == (1, 4, 0)
 
 
@@ -162,7 +162,7 @@ def test_what_cannot_be_made_is_refused_in_one_sentence(
     create_calibration(evaluation, name="Taken", size=1, user=None)
     with pytest.raises(InputRefused, match=words):
         create_calibration(evaluation, user=None, **given)  # type: ignore[arg-type]
-    assert Round.objects.count() == 1
+    assert Queue.objects.count() == 1
 
 
 def test_where_nothing_is_known_it_says_how_labels_become_known(evaluation: Evaluation) -> None:
@@ -183,7 +183,7 @@ def test_a_person_goes_through_it_and_is_offered_the_result_until_they_open_it(e
     make_review(rater, one, ALL_A)
     standing = get_calibration_progress(evaluation, rater, two)
     assert standing
-    assert (standing.done, standing.total, standing.place, standing.is_finished) == (1, 2, 2, False)
+    assert (standing.done, standing.total, standing.position, standing.is_finished) == (1, 2, 2, False)
     assert find_unseen_calibration(evaluation, rater) is None
     skips(rater, two)
     standing = get_calibration_progress(evaluation, rater)
@@ -197,10 +197,10 @@ def test_a_person_goes_through_it_and_is_offered_the_result_until_they_open_it(e
     assert Event.objects.filter(verb="saw calibration result").count() == 1
 
 
-def test_a_closed_round_and_one_of_another_rubric_keep_nobody(evaluation: Evaluation) -> None:
+def test_a_closed_queue_and_one_of_another_rubric_keep_nobody(evaluation: Evaluation) -> None:
     rater = make_human(evaluation)
     made = named(evaluation, golden(evaluation))
-    Round.objects.filter(pk=made.pk).update(closed_at=made.created_at)
+    Queue.objects.filter(pk=made.pk).update(closed_at=made.created_at)
     assert not get_open_calibrations(evaluation).exists()
     assert get_calibration_progress(evaluation, rater) is None
 
@@ -236,7 +236,7 @@ def test_what_was_chosen_there_can_be_taken_back_until_the_result_was_seen(
     assert review.verdicts.count() == 2 * len(SIX_ASPECT_KEYS)
 
 
-def test_what_was_reviewed_before_the_round_was_made_keeps_its_first_choices_once_the_result_was_seen(
+def test_what_was_reviewed_before_the_queue_was_made_keeps_its_first_choices_once_the_result_was_seen(
     evaluation: Evaluation,
 ) -> None:
     comparison, person = golden(evaluation), make_user()

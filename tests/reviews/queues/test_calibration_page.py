@@ -8,7 +8,7 @@ from evaluations.domain.choices import Choice
 from evaluations.domain.roles import Role
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.queues import Round
+from evaluations.models.queues import Queue
 from evaluations.models.users import User
 from evaluations.reviews.queues.calibration import create_calibration
 from tests.factories.evaluations import make_comparison, make_member
@@ -26,7 +26,7 @@ def gold_labels(evaluation: Evaluation) -> None:
 
 
 @pytest.fixture
-def made(evaluation: Evaluation) -> Round:
+def made(evaluation: Evaluation) -> Queue:
     return create_calibration(evaluation, name="Calibration", size=2, user=None)
 
 
@@ -37,28 +37,28 @@ def rater(evaluation: Evaluation, client: Client) -> Rater:
     return Rater.objects.create(evaluation=evaluation, kind="human", name="anneliese", user=user)
 
 
-def review_all(made: Round, rater: Rater, most: int = 2) -> None:
-    for pick in made.picks.order_by("place")[:most]:
-        make_review(rater, pick.item.comparison, ALL_A)
+def review_all(made: Queue, rater: Rater, most: int = 2) -> None:
+    for slot in made.slots.order_by("position")[:most]:
+        make_review(rater, slot.item.comparison, ALL_A)
 
 
 def test_a_reviewer_meets_calibration_first_and_is_told_where_they_are(
-    client: Client, made: Round, rater: Rater
+    client: Client, made: Queue, rater: Rater
 ) -> None:
-    first = made.picks.get(place=1).item.comparison_id
+    first = made.slots.get(position=1).item.comparison_id
     answer = client.get(reverse("review", args=["study"]), follow=True)
     assert answer.redirect_chain[-1][0] == reverse("review_comparison", args=["study", first])
     assert "Calibration: 1 of 2." in answer.content.decode()
 
 
-def test_nothing_known_stands_on_any_page_before_the_round_is_finished(
-    client: Client, made: Round, rater: Rater
+def test_nothing_known_stands_on_any_page_before_the_queue_is_finished(
+    client: Client, made: Queue, rater: Rater
 ) -> None:
     review_all(made, rater, most=1)
     pages = [reverse("calibration", args=["study", made.pk]), reverse("report", args=["study"])]
-    for pick in made.picks.all():
+    for slot in made.slots.all():
         pages += [
-            reverse(name, args=["study", pick.item.comparison_id]) for name in ("comparison", "review_comparison")
+            reverse(name, args=["study", slot.item.comparison_id]) for name in ("comparison", "review_comparison")
         ]
     for address in pages:
         answer = client.get(address, follow=True)
@@ -68,7 +68,7 @@ def test_nothing_known_stands_on_any_page_before_the_round_is_finished(
 
 
 def test_after_the_last_one_the_result_is_shown_once_with_every_difference(
-    client: Client, made: Round, rater: Rater
+    client: Client, made: Queue, rater: Rater
 ) -> None:
     """Known are A and B, chosen A and A: of twelve choices six agree, and six differ."""
     review_all(made, rater)
@@ -83,7 +83,7 @@ def test_after_the_last_one_the_result_is_shown_once_with_every_difference(
 
 
 def test_the_owner_sees_everyone_and_each_persons_differences(
-    client: Client, owner: User, made: Round, rater: Rater
+    client: Client, owner: User, made: Queue, rater: Rater
 ) -> None:
     review_all(made, rater)
     client.force_login(owner)
@@ -96,7 +96,7 @@ def test_the_owner_sees_everyone_and_each_persons_differences(
     assert client.get(address, {"person": "x"}).status_code == 404
 
 
-def test_a_reviewer_sees_nobody_elses_result(client: Client, evaluation: Evaluation, made: Round, rater: Rater) -> None:
+def test_a_reviewer_sees_nobody_elses_result(client: Client, evaluation: Evaluation, made: Queue, rater: Rater) -> None:
     review_all(made, rater)
     client.force_login(make_member(evaluation, Role.REVIEWER, "ben"))
     text = client.get(reverse("calibration", args=["study", made.pk]), {"person": rater.pk}).content.decode()
@@ -109,7 +109,7 @@ def test_an_owner_makes_one_of_those_with_known_labels(client: Client, owner: Us
     address = reverse("calibration_new", args=["study"])
     assert "2 comparisons here have a known label" in client.get(address).content.decode()
     assert client.post(address, {"name": "Start", "size": 2, "seed": 0}).status_code == 302
-    assert Round.objects.get(name="Start").picks.count() == 2
+    assert Queue.objects.get(name="Start").slots.count() == 2
     for wrong in ({"name": "Both", "size": 1, "comparisons": "1", "seed": 0}, {"name": "None", "seed": 0}):
         assert "Say either how many" in client.post(address, wrong).content.decode()
     assert (
@@ -119,7 +119,7 @@ def test_an_owner_makes_one_of_those_with_known_labels(client: Client, owner: Us
 
 
 def test_the_people_page_tells_those_who_see_all_what_each_has_done(
-    client: Client, owner: User, made: Round, rater: Rater
+    client: Client, owner: User, made: Queue, rater: Rater
 ) -> None:
     review_all(made, rater)
     address = reverse("people", args=["study"])

@@ -49,7 +49,7 @@ def test_what_was_given_to_somebody_who_left_comes_to_those_who_have_passed_it(
     save_first_choices(owner, third, choices=ALL_A, version=0)
     leaves(ann, evaluation, owner)
     assert take_next_comparison(owner, evaluation) == second.pk
-    assert set(Assignment.objects.filter(rater__user=ann).values_list("state", flat=True)) == {"done", "lapsed"}
+    assert set(Assignment.objects.filter(rater__user=ann).values_list("state", flat=True)) == {"done", "expired"}
     assert Event.objects.get(verb="put back").after == {"person": "ann", "comparisons": 1}
     assert fourth.pk != second.pk
     assert_counters_are_right(evaluation)
@@ -68,7 +68,7 @@ def test_the_sweep_puts_back_what_was_left_of_somebody_who_is_gone(
 def test_who_comes_back_meets_what_is_still_open(ann: User, owner: User, evaluation: Evaluation) -> None:
     first, second = (make_comparison(evaluation) for _ in range(2))
     create_queue(
-        evaluation, name="Ann's", strategy=SelectionMethod.RANDOM, size=2, by_name=True, people=[ann], user=owner
+        evaluation, name="Ann's", strategy=SelectionMethod.RANDOM, size=2, assigned_only=True, people=[ann], user=owner
     )
     assert take_next_comparison(ann, evaluation) == first.pk
     removed(ann, evaluation, owner)
@@ -90,7 +90,7 @@ def test_in_other_evaluations_and_of_other_people_nothing_is_put_back(
         assign_comparisons(here, [make_comparison(here)], [ann, owner], owner)
     removed_here = Membership.objects.get(user=ann, evaluation=evaluation)
     remove_member(removed_here, by=owner)
-    left = Assignment.objects.filter(state=AssignmentState.NAMED).values_list("rater__name", "rater__evaluation")
+    left = Assignment.objects.filter(state=AssignmentState.ASSIGNED).values_list("rater__name", "rater__evaluation")
     assert set(left) == {("olive", evaluation.pk), ("olive", other.pk), ("ann", other.pk)}
 
 

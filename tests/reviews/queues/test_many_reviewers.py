@@ -23,7 +23,7 @@ from evaluations.models.users import User
 from evaluations.models.verdicts import Review
 from evaluations.reviews.queues.items import fill_default_queue
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
-from evaluations.reviews.queues.reservations import release_expired_reservations, take_slot
+from evaluations.reviews.queues.reservations import release_expired_reservations, take_item
 from evaluations.reviews.queues.services import assign_comparisons, recount_items, release_departed_reservations
 from evaluations.reviews.raters import get_or_create_rater
 from evaluations.reviews.services import save_first_choices
@@ -114,7 +114,9 @@ def test_of_those_who_vanish_and_come_back_late_nothing_is_lost() -> None:
     with ThreadPoolExecutor(PEOPLE) as threads:
         list(threads.map(work, people))
     # What was held when everyone had gone home is open again, and one more person finds it.
-    Assignment.objects.filter(state=AssignmentState.HELD).update(held_until=timezone.now() - timedelta(seconds=1))
+    Assignment.objects.filter(state=AssignmentState.RESERVED).update(
+        reserved_until=timezone.now() - timedelta(seconds=1)
+    )
     release_expired_reservations(10_000)
     finish(evaluation, [make_member(evaluation, Role.REVIEWER) for _ in range(WANTED)])
     assert min(Counter(Review.objects.values_list("comparison", flat=True)).values()) >= WANTED
@@ -174,9 +176,11 @@ def test_a_recount_waits_for_who_is_taking_a_place() -> None:
 
     with ThreadPoolExecutor(1) as threads:
         with transaction.atomic():
-            assert take_slot(item.pk)
+            assert take_item(item.pk)
             until = timezone.now() + timedelta(minutes=1)
-            Assignment.objects.create(item=item, rater=rater, picked_by="random", state="held", held_until=until)
+            Assignment.objects.create(
+                item=item, rater=rater, selection_method="random", state="reserved", reserved_until=until
+            )
             counting = threads.submit(count)
             time.sleep(0.5)  # by now it has come to the item
         counting.result()
@@ -190,8 +194,8 @@ def think() -> None:
 
 def vanish(rater: Rater, pk: int) -> None:
     """Their hold runs out and is put back, by a sweep or by whoever finds nothing."""
-    held = Assignment.objects.filter(rater=rater, item__comparison=pk, state=AssignmentState.HELD)
-    held.update(held_until=timezone.now() - timedelta(seconds=1))
+    held = Assignment.objects.filter(rater=rater, item__comparison=pk, state=AssignmentState.RESERVED)
+    held.update(reserved_until=timezone.now() - timedelta(seconds=1))
     release_expired_reservations(10)
 
 

@@ -122,10 +122,10 @@ def test_calibration_that_was_held_too_long_still_comes_first(owner: User, evalu
     _, known = comparisons(evaluation, 1, 2)
     calibrate(evaluation, known)
     assert take_next_comparison(owner, evaluation) == known.pk
-    Assignment.objects.update(held_until=timezone.now() - timedelta(minutes=1))
+    Assignment.objects.update(reserved_until=timezone.now() - timedelta(minutes=1))
     assert release_expired_reservations(10) == 1
     assert take_next_comparison(owner, evaluation) == known.pk
-    assert Assignment.objects.get().state == "held"
+    assert Assignment.objects.get().state == "reserved"
 
 
 def test_a_held_comparison_that_becomes_calibration_is_part_of_it(owner: User, evaluation: Evaluation) -> None:

@@ -1,4 +1,4 @@
-"""How reviewing is organised: the pool, rounds, and comparisons that are given to people by name."""
+"""How reviewing is organised: the default queue, queues, and comparisons that are given to people by name."""
 
 import re
 from dataclasses import replace
@@ -14,7 +14,7 @@ from evaluations.domain.reviews import AssignmentState, SelectionMethod
 from evaluations.domain.roles import Role
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
-from evaluations.models.queues import Assignment, Round
+from evaluations.models.queues import Assignment, Queue
 from evaluations.models.users import User
 from evaluations.reviews.services import save_first_choices
 from evaluations.rubrics.services import create_next_version
@@ -51,38 +51,38 @@ def form(**changed: object) -> dict[str, object]:
     return {**given, **changed}
 
 
-def make(client: Client, **changed: object) -> Round:
-    answer = client.post(reverse("round_new", args=["study"]), form(**changed))
+def make(client: Client, **changed: object) -> Queue:
+    answer = client.post(reverse("queue_new", args=["study"]), form(**changed))
     assert answer.status_code == 302, re.findall(r'class="(?:notice )?error"[^>]*>([^<]*)', html_of(answer))
-    return Round.objects.latest("pk")
+    return Queue.objects.latest("pk")
 
 
 # ---- the list
 
 
-def test_without_rounds_the_page_says_that_none_are_needed(client: Client, filled: Evaluation) -> None:
-    text = page(client, "rounds")
-    assert "No rounds, and none are needed" in text
+def test_without_queues_the_page_says_that_none_are_needed(client: Client, filled: Evaluation) -> None:
+    text = page(client, "queues")
+    assert "No queues, and none are needed" in text
     assert "unbiased" in text
     assert "0 of 12 wanted" in text
 
 
 def test_an_empty_evaluation_is_led_to_the_import(client: Client, evaluation: Evaluation) -> None:
-    assert reverse("import_new", args=["study"]) in page(client, "rounds")
+    assert reverse("import_new", args=["study"]) in page(client, "queues")
 
 
-def test_every_round_stands_with_its_order_of_work_and_how_far_it_is(client: Client, filled: Evaluation) -> None:
+def test_every_queue_stands_with_its_order_of_work_and_how_far_it_is(client: Client, filled: Evaluation) -> None:
     make(client)
-    text = page(client, "rounds")
+    text = page(client, "queues")
     assert "First look" in text
     assert "at random" in text
     assert "0 of 10" in text
 
 
-def test_the_lists_queries_do_not_grow_with_the_rounds(client: Client, filled: Evaluation) -> None:
+def test_the_lists_queries_do_not_grow_with_the_queues(client: Client, filled: Evaluation) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as context:
-            page(client, "rounds")
+            page(client, "queues")
         return len(context)
 
     make(client, size=1)
@@ -92,20 +92,20 @@ def test_the_lists_queries_do_not_grow_with_the_rounds(client: Client, filled: E
     assert queries() == few
 
 
-@pytest.mark.parametrize("name", ["rounds", "round_new", "calibration_new"])
+@pytest.mark.parametrize("name", ["queues", "queue_new", "calibration_new"])
 def test_reviewers_do_not_learn_which_order_of_work_they_are_in(client: Client, filled: Evaluation, name: str) -> None:
     client.force_login(make_member(filled, Role.REVIEWER))
     assert client.get(reverse(name, args=["study"])).status_code == 403
 
 
-# ---- a new round
+# ---- a new queue
 
 
-def test_a_round_is_made_as_it_was_asked_for(client: Client, owner: User, filled: Evaluation) -> None:
+def test_a_queue_is_made_as_it_was_asked_for(client: Client, owner: User, filled: Evaluation) -> None:
     made = make(client)
-    assert (made.name, made.kind, made.strategy, made.by_name) == ("First look", "review", "random", False)
-    assert (made.reviews_wanted, made.seed, made.picks.count(), made.user) == (2, 3, 5, owner)
-    assert Event.objects.filter(object_type="round", object_id=made.pk, user=owner).exists()
+    assert (made.name, made.kind, made.strategy, made.assigned_only) == ("First look", "review", "random", False)
+    assert (made.reviews_wanted, made.seed, made.slots.count(), made.user) == (2, 3, 5, owner)
+    assert Event.objects.filter(object_type="queue", object_id=made.pk, user=owner).exists()
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_round_is_made_as_it_was_asked_for(client: Client, owner: User, filled
         ({"who": "split"}, "Choose at least one person"),
         ({"strategy": "stratified", "strata": ""}, "Choose what the groups are"),
         ({"who": "each", "people": [0]}, "does not review here"),
-        ({"strategy": "flips", "random_percent": 0}, "No comparison fits this round"),
+        ({"strategy": "flips", "random_percent": 0}, "No comparison fits this queue"),
         ({"who": "split", "people": "all", "reviews_wanted": 3}, "choose at least so many people"),
     ],
 )
@@ -127,96 +127,96 @@ def test_what_cannot_be_made_comes_back_with_the_reason(
 ) -> None:
     if changed.get("people") == "all":
         changed = {**changed, "people": [make_member(filled, Role.REVIEWER).pk]}
-    answer = client.post(reverse("round_new", args=["study"]), form(**changed))
+    answer = client.post(reverse("queue_new", args=["study"]), form(**changed))
     assert answer.status_code == 422
     said = " ".join(re.findall(r'class="(?:notice )?error"[^>]*>([^<]*)', html_of(answer)))
     assert words in said
-    assert not Round.objects.exists()
+    assert not Queue.objects.exists()
 
 
 def test_a_name_is_taken_once(client: Client, filled: Evaluation) -> None:
     make(client)
-    assert client.post(reverse("round_new", args=["study"]), form()).status_code == 422
+    assert client.post(reverse("queue_new", args=["study"]), form()).status_code == 422
 
 
-def test_the_preview_says_what_a_round_would_hold_and_makes_nothing(client: Client, filled: Evaluation) -> None:
-    address = reverse("round_new", args=["study"], query=form(size=7))
+def test_the_preview_says_what_a_queue_would_hold_and_makes_nothing(client: Client, filled: Evaluation) -> None:
+    address = reverse("queue_new", args=["study"], query=form(size=7))
     whole = html_of(client.get(address))
     part = html_of(client.get(address, headers={"HX-Request": "true"}))
     for text in (whole, part):
         assert "7 comparisons" in text
     assert "<form" not in part
-    everything = reverse("round_new", args=["study"], query=form(size=""))
+    everything = reverse("queue_new", args=["study"], query=form(size=""))
     assert "12 comparisons" in html_of(client.get(everything))
-    assert not Round.objects.exists()
+    assert not Queue.objects.exists()
 
 
-def test_people_by_name_share_a_round_or_each_do_all_of_it(client: Client, filled: Evaluation) -> None:
+def test_people_by_name_share_a_queue_or_each_do_all_of_it(client: Client, filled: Evaluation) -> None:
     people = [make_member(filled, Role.REVIEWER, name) for name in ("ann", "ben")]
     chosen = [person.pk for person in people]
     shared = make(client, who="split", people=chosen, reviews_wanted=1, size=6)
     each = make(client, name="All of it", who="each", people=chosen, size=6)
 
-    def given(made: Round) -> list[int]:
-        named = Assignment.objects.filter(pick__round=made, state=AssignmentState.NAMED)
+    def given(made: Queue) -> list[int]:
+        named = Assignment.objects.filter(slot__queue=made, state=AssignmentState.ASSIGNED)
         return [named.filter(rater__user=person).count() for person in people]
 
     assert given(shared) == [3, 3]
     assert sum(given(each)) >= 6
-    assert shared.by_name
+    assert shared.assigned_only
 
 
-# ---- one round
+# ---- one queue
 
 
-def test_it_shows_how_each_comparison_was_picked_and_for_whom_it_waits(client: Client, filled: Evaluation) -> None:
+def test_it_shows_how_each_comparison_was_selected_and_for_whom_it_waits(client: Client, filled: Evaluation) -> None:
     ann = make_member(filled, Role.REVIEWER, "ann")
     made = make(client, who="split", people=[ann.pk], reviews_wanted=1)
-    text = page(client, "round", made.pk)
+    text = page(client, "queue", made.pk)
     assert text.count("waits for ann") == 5
     assert "Drawn at random" in text
     assert "0 of 5 reviews" in text
 
 
-def test_a_review_counts_for_its_round(client: Client, filled: Evaluation) -> None:
+def test_a_review_counts_for_its_queue(client: Client, filled: Evaluation) -> None:
     ann = make_member(filled, Role.REVIEWER, "ann")
     made = make(client, who="split", people=[ann.pk], reviews_wanted=1)
-    assignment = Assignment.objects.filter(pick__round=made)[0]
+    assignment = Assignment.objects.filter(slot__queue=made)[0]
     Assignment.objects.filter(pk=assignment.pk).update(state=AssignmentState.DONE)
-    assert "1 of 5 reviews" in page(client, "round", made.pk)
+    assert "1 of 5 reviews" in page(client, "queue", made.pk)
 
 
 def test_its_comparisons_are_paged_and_its_queries_do_not_grow(client: Client, evaluation: Evaluation) -> None:
     for number in range(60):
         make_comparison(evaluation, query=f"Question {number}")
 
-    def queries(made: Round) -> int:
+    def queries(made: Queue) -> int:
         with CaptureQueriesContext(connection) as context:
-            page(client, "round", made.pk)
+            page(client, "queue", made.pk)
         return len(context)
 
     few, many = make(client, size=3), make(client, name="Larger", size=55)
-    page(client, "round", few.pk)
+    page(client, "queue", few.pk)
     assert queries(few) == queries(many)
-    following = re.search(r'rel="next" href="\?([^"]+)"', page(client, "round", many.pk))
+    following = re.search(r'rel="next" href="\?([^"]+)"', page(client, "queue", many.pk))
     assert following
-    second = html_of(client.get(f"{reverse('round', args=['study', many.pk])}?{following[1]}"))
+    second = html_of(client.get(f"{reverse('queue', args=['study', many.pk])}?{following[1]}"))
     assert re.findall(r'data-label="Place">(\d+)<', second) == ["51", "52", "53", "54", "55"]
 
 
 def test_it_is_closed_and_reopened_and_both_are_recorded(client: Client, filled: Evaluation) -> None:
     made = make(client)
-    client.post(reverse("round_close", args=["study", made.pk]))
+    client.post(reverse("queue_close", args=["study", made.pk]))
     made.refresh_from_db()
     assert made.closed_at is not None
-    assert "Closed on" in page(client, "round", made.pk)
-    client.post(reverse("round_open", args=["study", made.pk]))
+    assert "Closed on" in page(client, "queue", made.pk)
+    client.post(reverse("queue_open", args=["study", made.pk]))
     made.refresh_from_db()
     assert made.closed_at is None
     verbs = list(
-        Event.objects.filter(object_type="round", object_id=made.pk).order_by("pk").values_list("verb", flat=True)
+        Event.objects.filter(object_type="queue", object_id=made.pk).order_by("pk").values_list("verb", flat=True)
     )
-    assert verbs == ["made round", "closed round", "reopened round"]
+    assert verbs == ["created queue", "closed queue", "reopened queue"]
 
 
 def ask_by_another_version(evaluation: Evaluation) -> None:
@@ -226,21 +226,21 @@ def ask_by_another_version(evaluation: Evaluation) -> None:
     create_next_version(version.rubric, replace(version.spec(), instructions="Choose."), user=None, for_reviews=True)
 
 
-def test_with_another_version_of_the_rubric_a_round_is_over(client: Client, filled: Evaluation) -> None:
+def test_with_another_version_of_the_rubric_a_queue_is_over(client: Client, filled: Evaluation) -> None:
     ann = make_member(filled, Role.REVIEWER, "ann")
     made = make(client)
-    assert ">open<" in page(client, "rounds")
+    assert ">open<" in page(client, "queues")
     ask_by_another_version(filled)
-    text = page(client, "rounds")
+    text = page(client, "queues")
     assert ">open<" not in text
     assert "nobody is led to it any more" in text
-    text = page(client, "round", made.pk)
+    text = page(client, "queue", made.pk)
     assert "Made for version 1 of" in text
-    assert reverse("round_people", args=["study", made.pk]) not in text
-    for name, given in (("round_people", {"people": [ann.pk]}), ("round_close", {}), ("round_open", {})):
+    assert reverse("queue_people", args=["study", made.pk]) not in text
+    for name, given in (("queue_people", {"people": [ann.pk]}), ("queue_close", {}), ("queue_open", {})):
         said = html_of(client.post(reverse(name, args=["study", made.pk]), given, follow=True))
-        assert ("was made for another version" in said) == (name != "round_close")
-    assert reverse("round_open", args=["study", made.pk]) not in page(client, "round", made.pk)
+        assert ("was made for another version" in said) == (name != "queue_close")
+    assert reverse("queue_open", args=["study", made.pk]) not in page(client, "queue", made.pk)
 
 
 @pytest.mark.parametrize("name", ["evaluation_settings", "rubric_next"])
@@ -253,29 +253,29 @@ def test_what_another_rubric_would_end_is_said_before(client: Client, filled: Ev
     make(client)
     make(client, name="Ann’s", who="split", people=[ann.pk], reviews_wanted=1, size=3)
     text = " ".join(page(client, name, *where).split())
-    assert "2 open rounds (First look, Ann’s) and 3 comparisons given by name and not begun end with this one" in text
+    assert "2 open queues (First look, Ann’s) and 3 comparisons given by name and not begun end with this one" in text
     ask_by_another_version(filled)
     assert "end with this one" not in page(client, name, *where)
 
 
-@pytest.mark.parametrize("name", ["round_people", "round_close", "round_open"])
-def test_only_owners_and_managers_change_a_round(client: Client, filled: Evaluation, name: str) -> None:
+@pytest.mark.parametrize("name", ["queue_people", "queue_close", "queue_open"])
+def test_only_owners_and_managers_change_a_queue(client: Client, filled: Evaluation, name: str) -> None:
     made = make(client)
     client.force_login(make_member(filled, Role.ADJUDICATOR))
-    assert client.get(reverse("round", args=["study", made.pk])).status_code == 200
+    assert client.get(reverse("queue", args=["study", made.pk])).status_code == 200
     assert client.post(reverse(name, args=["study", made.pk])).status_code == 403
 
 
-def test_people_are_given_a_round_afterwards(client: Client, filled: Evaluation) -> None:
+def test_people_are_given_a_queue_afterwards(client: Client, filled: Evaluation) -> None:
     made = make(client, reviews_wanted=1)
     ann = make_member(filled, Role.REVIEWER, "ann")
-    client.post(reverse("round_people", args=["study", made.pk]), {"people": [ann.pk]})
-    assert Assignment.objects.filter(rater__user=ann, state=AssignmentState.NAMED).count() == 5
+    client.post(reverse("queue_people", args=["study", made.pk]), {"people": [ann.pk]})
+    assert Assignment.objects.filter(rater__user=ann, state=AssignmentState.ASSIGNED).count() == 5
 
 
 def test_whom_it_is_given_to_must_be_said_and_must_review_here(client: Client, filled: Evaluation) -> None:
     made = make(client)
-    address = reverse("round_people", args=["study", made.pk])
+    address = reverse("queue_people", args=["study", made.pk])
     assert "Choose at least one person" in html_of(client.post(address, follow=True))
     stranger = make_user("stranger")
     assert "does not review here" in html_of(client.post(address, {"people": [stranger.pk]}, follow=True))
@@ -289,7 +289,7 @@ def test_comparisons_are_given_by_name_from_their_list(client: Client, filled: E
     chosen = list(filled.comparisons.order_by("pk").values_list("pk", flat=True)[:2])
     address = reverse("comparisons_act", args=["study"])
     client.post(address, {"comparison": chosen, "people": [ann.pk], "act": "give"})
-    named = Assignment.objects.filter(rater__user=ann, state=AssignmentState.NAMED)
+    named = Assignment.objects.filter(rater__user=ann, state=AssignmentState.ASSIGNED)
     assert set(named.values_list("item__comparison", flat=True)) == set(chosen)
     assert "Choose at least one comparison" in html_of(
         client.post(address, {"people": [ann.pk], "act": "give"}, follow=True)

@@ -1,4 +1,4 @@
-"""Rounds of work, their strategies, and what is given to people by name."""
+"""Queues, their strategies, and what is given to people by name."""
 
 from collections import Counter
 from datetime import timedelta
@@ -14,7 +14,7 @@ from evaluations.domain.roles import Role
 from evaluations.evaluation_settings.services import change_evaluation, move_to_archive
 from evaluations.models.comparisons import Comparison, Query
 from evaluations.models.evaluations import Evaluation, Event
-from evaluations.models.queues import Assignment, QueueItem, Round
+from evaluations.models.queues import Assignment, Queue, QueueItem
 from evaluations.models.users import User
 from evaluations.models.verdicts import Label, Review, Verdict
 from evaluations.reviews.queues import calibration
@@ -22,7 +22,7 @@ from evaluations.reviews.queues import services as queues_services
 from evaluations.reviews.queues.calibration import create_calibration
 from evaluations.reviews.queues.items import fill_default_queue
 from evaluations.reviews.queues.reservations import release_expired_reservations
-from evaluations.reviews.queues.selectors import get_queue_progress
+from evaluations.reviews.queues.selectors import get_queue_statuses
 from evaluations.reviews.queues.services import (
     AssignmentCount,
     assign_comparisons,
@@ -58,11 +58,11 @@ def save_next(owner: User, evaluation: Evaluation) -> Review:
     return save_first_choices(owner, Comparison.objects.get(pk=pk), choices=ALL_A, version=0)
 
 
-def picks_of(made: Round) -> list[tuple[int, str, float | None]]:
-    return list(made.picks.order_by("place").values_list("item__comparison", "picked_by", "probability"))
+def slots_of(made: Queue) -> list[tuple[int, str, float | None]]:
+    return list(made.slots.order_by("position").values_list("item__comparison", "selection_method", "probability"))
 
 
-def by_random(evaluation: Evaluation, size: int, name: str = "first", **columns: object) -> Round:
+def by_random(evaluation: Evaluation, size: int, name: str = "first", **columns: object) -> Queue:
     columns = {"strategy": SelectionMethod.RANDOM, "user": None, **columns}
     return create_queue(evaluation, name=name, size=size, **columns)  # type: ignore[arg-type]
 
@@ -73,19 +73,19 @@ def drawn(evaluation: Evaluation) -> set[int]:
     )
 
 
-def test_a_random_round_takes_the_next_in_the_random_order_with_the_share_that_is_drawn(
+def test_a_random_queue_takes_the_next_in_the_random_order_with_the_share_that_is_drawn(
     evaluation: Evaluation,
 ) -> None:
     """Ten comparisons: three are drawn, then two more: 3/10 and 5/10."""
     made = comparisons(evaluation, 10)
     first, second = by_random(evaluation, 3), by_random(evaluation, 2, "second")
-    assert picks_of(first) == [(one.pk, "random", 0.3) for one in made[:3]]
-    assert picks_of(second) == [(one.pk, "random", 0.5) for one in made[3:5]]
+    assert slots_of(first) == [(one.pk, "random", 0.3) for one in made[:3]]
+    assert slots_of(second) == [(one.pk, "random", 0.5) for one in made[3:5]]
     assert drawn(evaluation) == {one.pk for one in made[:5]}
     assert (first.population, first.random_percent) == (10, 100)
 
 
-def test_a_round_comes_before_the_pool_the_oldest_first(owner: User, evaluation: Evaluation) -> None:
+def test_a_queue_comes_before_the_default_queue_the_oldest_first(owner: User, evaluation: Evaluation) -> None:
     change_evaluation(evaluation, {"reveal": Reveal.NEVER}, user=owner)
     made = comparisons(evaluation, 6)
     flipping(made[4])
@@ -93,8 +93,12 @@ def test_a_round_comes_before_the_pool_the_oldest_first(owner: User, evaluation:
     by_random(evaluation, 1, "random")
     met = [save_next(owner, evaluation) for _ in range(3)]
     assert [one.comparison_id for one in met] == [made[4].pk, made[0].pk, made[1].pk]
-    assert [(one.picked_by, one.probability) for one in met] == [("flips", None), ("random", 1 / 6), ("random", 1.0)]
-    assert [one.round.name if one.round else None for one in met] == ["flips", "random", None]
+    assert [(one.selection_method, one.probability) for one in met] == [
+        ("flips", None),
+        ("random", 1 / 6),
+        ("random", 1.0),
+    ]
+    assert [one.queue.name if one.queue else None for one in met] == ["flips", "random", None]
 
 
 def flipping(comparison: Comparison) -> None:
@@ -109,7 +113,7 @@ def test_flips_are_where_the_orders_of_the_shown_judge_differ(evaluation: Evalua
     make_judge_verdicts(made[0], as_stored=ALL_A, swapped=ALL_A)
     flipping(made[1])
     found = create_queue(evaluation, name="flips", strategy=SelectionMethod.FLIPS, size=10, random_percent=0, user=None)
-    assert picks_of(found) == [(made[1].pk, "flips", None)]
+    assert slots_of(found) == [(made[1].pk, "flips", None)]
 
 
 def test_a_flip_is_not_seen_in_an_order_that_has_no_answer(evaluation: Evaluation) -> None:
@@ -117,10 +121,10 @@ def test_a_flip_is_not_seen_in_an_order_that_has_no_answer(evaluation: Evaluatio
     flipping(made[0])
     make_judge_verdicts(made[1], as_stored=ALL_A, swapped="pending")
     found = create_queue(evaluation, name="flips", strategy=SelectionMethod.FLIPS, size=10, random_percent=0, user=None)
-    assert [pk for pk, _, _ in picks_of(found)] == [made[0].pk]
+    assert [pk for pk, _, _ in slots_of(found)] == [made[0].pk]
 
 
-def test_every_round_keeps_its_random_share_and_spreads_it(evaluation: Evaluation) -> None:
+def test_every_queue_keeps_its_random_share_and_spreads_it(evaluation: Evaluation) -> None:
     """Of ten, forty percent at random: the first four. Six of those that flip fill it up."""
     made = comparisons(evaluation, 20)
     for comparison in made:
@@ -128,14 +132,14 @@ def test_every_round_keeps_its_random_share_and_spreads_it(evaluation: Evaluatio
     mixed = create_queue(
         evaluation, name="mixed", strategy=SelectionMethod.FLIPS, size=10, random_percent=40, seed=3, user=None
     )
-    picks = picks_of(mixed)
-    assert [pk for pk, how, _ in picks if how == "random"] == [one.pk for one in made[:4]]
-    assert [pk for pk, how, _ in picks if how == "flips"] == [one.pk for one in made[4:10]]
-    assert {probability for _, how, probability in picks if how == "random"} == {4 / 20}
-    assert Counter(how for _, how, _ in picks[:5])["random"] not in (0, 4)
+    slots = slots_of(mixed)
+    assert [pk for pk, how, _ in slots if how == "random"] == [one.pk for one in made[:4]]
+    assert [pk for pk, how, _ in slots if how == "flips"] == [one.pk for one in made[4:10]]
+    assert {probability for _, how, probability in slots if how == "random"} == {4 / 20}
+    assert Counter(how for _, how, _ in slots[:5])["random"] not in (0, 4)
 
 
-def test_the_same_seed_makes_the_same_round() -> None:
+def test_the_same_seed_makes_the_same_queue() -> None:
     def ways() -> list[str]:
         evaluation = make_evaluation()
         for comparison in comparisons(evaluation, 12):
@@ -143,7 +147,7 @@ def test_the_same_seed_makes_the_same_round() -> None:
         made = create_queue(
             evaluation, name="a", strategy=SelectionMethod.FLIPS, size=8, random_percent=50, seed=7, user=None
         )
-        return [how for _, how, _ in picks_of(made)]
+        return [how for _, how, _ in slots_of(made)]
 
     assert ways() == ways()
 
@@ -163,7 +167,7 @@ def test_judges_disagree_where_what_they_say_over_both_orders_differs(evaluation
     found = create_queue(
         evaluation, name="judges", strategy=SelectionMethod.JUDGES_DISAGREE, size=9, random_percent=0, user=None
     )
-    assert [pk for pk, _, _ in picks_of(found)] == [made[1].pk]
+    assert [pk for pk, _, _ in slots_of(found)] == [made[1].pk]
 
 
 def test_people_disagree_where_a_label_is_split_and_unsettled(evaluation: Evaluation) -> None:
@@ -180,7 +184,7 @@ def test_people_disagree_where_a_label_is_split_and_unsettled(evaluation: Evalua
     found = create_queue(
         evaluation, name="people", strategy=SelectionMethod.PEOPLE_DISAGREE, size=9, random_percent=0, user=None
     )
-    assert [pk for pk, _, _ in picks_of(found)] == [made[1].pk]
+    assert [pk for pk, _, _ in slots_of(found)] == [made[1].pk]
 
 
 def test_least_confident_is_what_the_judge_gave_the_evenest_chances(evaluation: Evaluation) -> None:
@@ -195,7 +199,7 @@ def test_least_confident_is_what_the_judge_gave_the_evenest_chances(evaluation: 
     found = create_queue(
         evaluation, name="unsure", strategy=SelectionMethod.LEAST_CONFIDENT, size=2, random_percent=0, user=None
     )
-    assert [pk for pk, _, _ in picks_of(found)] == [made[1].pk, made[0].pk]
+    assert [pk for pk, _, _ in slots_of(found)] == [made[1].pk, made[0].pk]
 
 
 def test_strata_are_drawn_equally_as_far_as_each_goes(evaluation: Evaluation) -> None:
@@ -210,7 +214,7 @@ def test_strata_are_drawn_equally_as_far_as_each_goes(evaluation: Evaluation) ->
         random_percent=0,
         user=None,
     )
-    assert {(pk, probability) for pk, _, probability in picks_of(first)} == {
+    assert {(pk, probability) for pk, _, probability in slots_of(first)} == {
         *((one.pk, 2 / 6) for one in coding[:2]),
         *((one.pk, 1.0) for one in maths),
     }
@@ -223,7 +227,7 @@ def test_strata_are_drawn_equally_as_far_as_each_goes(evaluation: Evaluation) ->
         random_percent=0,
         user=None,
     )
-    assert {(pk, probability) for pk, _, probability in picks_of(second)} == {(one.pk, 1.0) for one in coding[2:]}
+    assert {(pk, probability) for pk, _, probability in slots_of(second)} == {(one.pk, 1.0) for one in coding[2:]}
 
 
 def test_pairs_of_candidates_are_strata_too(evaluation: Evaluation) -> None:
@@ -239,27 +243,27 @@ def test_pairs_of_candidates_are_strata_too(evaluation: Evaluation) -> None:
         random_percent=0,
         user=None,
     )
-    assert {(pk, probability) for pk, _, probability in picks_of(made)} == {(one.pk, 0.25), (other.pk, 1.0)}
+    assert {(pk, probability) for pk, _, probability in slots_of(made)} == {(one.pk, 0.25), (other.pk, 1.0)}
 
 
-def test_a_round_wants_its_own_number_of_reviews_until_it_is_closed(owner: User, evaluation: Evaluation) -> None:
+def test_a_queue_wants_its_own_number_of_reviews_until_it_is_closed(owner: User, evaluation: Evaluation) -> None:
     made = comparisons(evaluation, 3)
-    round_of_two = by_random(evaluation, 1, reviews_wanted=2)
+    queue_of_two = by_random(evaluation, 1, reviews_wanted=2)
     others = [make_member(evaluation, Role.REVIEWER) for _ in range(2)]
     assert [save_next(one, evaluation).comparison_id for one in (owner, others[0])] == [made[0].pk] * 2
     assert take_next_comparison(others[1], evaluation) == made[1].pk
-    close_queue(round_of_two, owner)
+    close_queue(queue_of_two, owner)
     assert set(QueueItem.objects.values_list("wanted", flat=True)) == {1}
     change_evaluation(evaluation, {"reviews_wanted": 3}, user=owner)
     assert save_next(others[1], evaluation).comparison_id == made[1].pk
     assert take_next_comparison(others[1], evaluation) == made[0].pk
 
 
-def test_by_name_a_round_is_split_evenly_and_met_by_nobody_else(owner: User, evaluation: Evaluation) -> None:
+def test_by_name_a_queue_is_split_evenly_and_met_by_nobody_else(owner: User, evaluation: Evaluation) -> None:
     made = comparisons(evaluation, 5)
     ann, ben = (make_member(evaluation, Role.REVIEWER, name) for name in ("ann", "ben"))
-    by_random(evaluation, 4, by_name=True, people=[ann, ben])
-    given = Assignment.objects.filter(state=AssignmentState.NAMED)
+    by_random(evaluation, 4, assigned_only=True, people=[ann, ben])
+    given = Assignment.objects.filter(state=AssignmentState.ASSIGNED)
     assert Counter(given.values_list("rater__name", flat=True)) == {"ann": 2, "ben": 2}
     assert take_next_comparison(owner, evaluation) == made[4].pk
     assert [save_next(ann, evaluation).comparison_id for _ in range(2)] == [made[0].pk, made[2].pk]
@@ -269,7 +273,7 @@ def test_by_name_a_round_is_split_evenly_and_met_by_nobody_else(owner: User, eva
 def test_by_name_with_as_many_reviews_as_people_everyone_gets_all(evaluation: Evaluation) -> None:
     comparisons(evaluation, 3)
     people = [make_member(evaluation, Role.REVIEWER) for _ in range(2)]
-    by_random(evaluation, 3, by_name=True, people=people, reviews_wanted=2)
+    by_random(evaluation, 3, assigned_only=True, people=people, reviews_wanted=2)
     assert set(QueueItem.objects.values_list("taken", "wanted")) == {(2, 2)}
     assert Assignment.objects.count() == 6
 
@@ -277,24 +281,24 @@ def test_by_name_with_as_many_reviews_as_people_everyone_gets_all(evaluation: Ev
 def test_closing_gives_back_what_was_given_by_name_and_not_begun(owner: User, evaluation: Evaluation) -> None:
     made = comparisons(evaluation, 2)
     ann = make_member(evaluation, Role.REVIEWER)
-    named = by_random(evaluation, 2, by_name=True, people=[ann])
+    named = by_random(evaluation, 2, assigned_only=True, people=[ann])
     save_next(ann, evaluation)
     assert take_next_comparison(owner, evaluation) is None
     close_queue(named, owner)
     assert take_next_comparison(owner, evaluation) == made[1].pk
     with pytest.raises(InputRefused, match="closed already"):
         close_queue(named, owner)
-    assert Event.objects.filter(verb="closed round").count() == 1
+    assert Event.objects.filter(verb="closed queue").count() == 1
 
 
-def test_what_is_given_by_name_comes_before_the_pool_and_counts_as_picked_by_hand(
+def test_what_is_given_by_name_comes_before_the_default_queue_and_counts_as_selected_by_hand(
     owner: User, evaluation: Evaluation
 ) -> None:
     made = comparisons(evaluation, 3)
     assert assign_comparisons(evaluation, [made[2]], [owner], owner) == AssignmentCount(1, reviewed=0, waiting=0)
     assert assign_comparisons(evaluation, [made[2]], [owner], owner) == AssignmentCount(0, reviewed=0, waiting=1)
     review = save_next(owner, evaluation)
-    assert (review.comparison_id, review.picked_by, review.probability) == (made[2].pk, "by_hand", None)
+    assert (review.comparison_id, review.selection_method, review.probability) == (made[2].pk, "by_hand", None)
     assert Event.objects.filter(verb="assigned").count() == 2
 
 
@@ -308,8 +312,8 @@ def test_what_was_named_and_is_skipped_is_open_to_others(owner: User, evaluation
 
 
 def lapse(owner: User) -> None:
-    held = Assignment.objects.filter(rater__user=owner, state=AssignmentState.HELD)
-    held.update(held_until=timezone.now() - timedelta(seconds=1))
+    held = Assignment.objects.filter(rater__user=owner, state=AssignmentState.RESERVED)
+    held.update(reserved_until=timezone.now() - timedelta(seconds=1))
     release_expired_reservations(10)
 
 
@@ -320,7 +324,7 @@ def test_what_somebody_let_lapse_is_given_to_them_by_name_again(owner: User, eva
     lapse(ann)
     assert assign_comparisons(evaluation, [only], [ann], owner).number == 1
     assert [take_next_comparison(owner, evaluation), take_next_comparison(ann, evaluation)] == [None, only.pk]
-    assert save_next(ann, evaluation).picked_by == SelectionMethod.RANDOM
+    assert save_next(ann, evaluation).selection_method == SelectionMethod.RANDOM
     assert assign_comparisons(evaluation, [only], [ann], owner) == AssignmentCount(0, reviewed=1, waiting=0)
     assert_counters_are_right(evaluation)
 
@@ -336,18 +340,18 @@ def test_what_somebody_skipped_is_given_to_them_by_name_again(owner: User, evalu
 
 
 @pytest.mark.parametrize("is_later", [False, True])
-def test_a_round_by_name_holds_what_its_people_let_lapse(owner: User, evaluation: Evaluation, is_later: bool) -> None:
-    """It comes to them through the round then, as it was picked for it."""
+def test_a_queue_by_name_holds_what_its_people_let_lapse(owner: User, evaluation: Evaluation, is_later: bool) -> None:
+    """It comes to them through the queue then, as it was selected for it."""
     (only,) = comparisons(evaluation, 1)
     ann = make_member(evaluation, Role.REVIEWER)
     assert take_next_comparison(ann, evaluation) == only.pk
     lapse(ann)
     QueueItem.objects.update(drawn=False)
-    made = by_random(evaluation, 1, by_name=not is_later, people=[] if is_later else [ann])
+    made = by_random(evaluation, 1, assigned_only=not is_later, people=[] if is_later else [ann])
     if is_later:
         assert assign_queue_to_reviewers(made, [ann], owner) == 1
     assert [take_next_comparison(owner, evaluation), take_next_comparison(ann, evaluation)] == [None, only.pk]
-    assert save_next(ann, evaluation).round == made
+    assert save_next(ann, evaluation).queue == made
     assert_counters_are_right(evaluation)
 
 
@@ -372,21 +376,21 @@ def test_the_queue_is_filled_before_anything_is_locked(
     assert depths == [outside] * 3
 
 
-def test_progress_counts_no_more_reviews_than_a_round_wants(owner: User, evaluation: Evaluation) -> None:
+def test_progress_counts_no_more_reviews_than_a_queue_wants(owner: User, evaluation: Evaluation) -> None:
     comparisons(evaluation, 3)
     by_random(evaluation, 2)
     save_next(owner, evaluation)
-    (progress,) = get_queue_progress(Round.objects.all()).values()
+    (progress,) = get_queue_statuses(Queue.objects.all()).values()
     assert (progress.comparisons, progress.reviews, progress.wanted) == (2, 1, 2)
 
 
-def test_a_preview_says_what_would_be_picked_and_makes_nothing(evaluation: Evaluation) -> None:
+def test_a_preview_says_what_would_be_selected_and_makes_nothing(evaluation: Evaluation) -> None:
     made = comparisons(evaluation, 6)
     for comparison in made[2:]:
         flipping(comparison)
     seen = preview_queue(evaluation, strategy=SelectionMethod.FLIPS, size=4, random_percent=50)
     assert (seen.matching, seen.at_random, seen.by_strategy) == (4, 2, 2)
-    assert not Round.objects.exists()
+    assert not Queue.objects.exists()
     assert not drawn(evaluation)
 
 
@@ -401,11 +405,11 @@ def test_a_preview_says_what_would_be_picked_and_makes_nothing(evaluation: Evalu
         ({"strategy": SelectionMethod.STRATIFIED}, "equally from"),
         ({"strategy": SelectionMethod.BY_HAND}, "no order of work"),
         ({"strategy": SelectionMethod.FLIPS, "random_percent": 0}, "No comparison fits"),
-        ({"by_name": True}, "at least one person"),
+        ({"assigned_only": True}, "at least one person"),
         ({"kind": QueueKind.CALIBRATION}, "known labels"),
     ],
 )
-def test_a_round_that_makes_no_sense_is_refused_in_words(
+def test_a_queue_that_makes_no_sense_is_refused_in_words(
     evaluation: Evaluation, asked: dict[str, object], said: str
 ) -> None:
     comparisons(evaluation, 2)
@@ -413,7 +417,7 @@ def test_a_round_that_makes_no_sense_is_refused_in_words(
     usual: dict[str, Any] = {"name": "new", "size": 1, "strategy": SelectionMethod.RANDOM, "user": None}
     with pytest.raises(InputRefused, match=said):
         create_queue(evaluation, **(usual | asked))
-    assert Round.objects.count() == 1
+    assert Queue.objects.count() == 1
 
 
 def test_nothing_is_made_in_an_archived_evaluation(owner: User, evaluation: Evaluation) -> None:

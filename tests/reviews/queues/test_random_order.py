@@ -1,4 +1,4 @@
-"""What is drawn is one simple random sample, whatever rounds fill beside it."""
+"""What is drawn is one simple random sample, whatever queues fill beside it."""
 
 import random
 from statistics import fmean
@@ -62,8 +62,9 @@ def drawn_and_reviewed(evaluation: Evaluation) -> list[bool]:
     return [bool(one["flips"]) for one in reviewed.values_list("comparison__metadata", flat=True)]
 
 
-def test_a_round_of_flips_beside_the_pool_leaves_what_is_drawn_unbiased() -> None:
-    """One third flips. Ten flips are filled first, then twelve come from the pool: over 8 seeds the mean stays near.
+def test_a_queue_of_flips_beside_the_default_queue_leaves_what_is_drawn_unbiased() -> None:
+    """One third flips. Ten flips are filled first, then twelve come from the default queue: over 8 seeds
+    the mean is close.
 
     The standard error of one sample of some 18 of 60 is about .09, of the mean of 8 about .03; of all
     that was reviewed, as it should not be used, ten of 22 and more flip.
@@ -86,4 +87,4 @@ def test_what_arrives_later_is_drawn_in_its_turn_and_together_it_is_a_beginning_
     work(person, evaluation, 30)
     items = QueueItem.objects.filter(rubric_version=evaluation.review_rubric).order_by("position")
     assert list(items.values_list("drawn", flat=True)) == [True] * 50 + [False] * 40
-    assert Review.objects.filter(picked_by="random", probability=1.0).count() == 50
+    assert Review.objects.filter(selection_method="random", probability=1.0).count() == 50

@@ -15,7 +15,7 @@ from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT
 from evaluations.members.services import set_role
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.queues import Assignment, Bookmark, QueueItem, Round
+from evaluations.models.queues import Assignment, Queue, QueueItem, QueueProgress
 from evaluations.models.users import User
 from evaluations.models.verdicts import Label, Review
 from evaluations.reviews.queues.calibration import create_calibration
@@ -46,7 +46,7 @@ from tests.factories.verdicts import (
 
 pytestmark = pytest.mark.django_db
 
-DEEDS = ("take", "save", "skip", "undo", "lapse", "by hand", "name", "wanted", "arrive", "round", "close", "go")
+DEEDS = ("take", "save", "skip", "undo", "lapse", "by hand", "name", "wanted", "arrive", "queue", "close", "go")
 
 
 class Study:
@@ -58,7 +58,7 @@ class Study:
         change_evaluation(self.evaluation, {"reviews_wanted": wanted, "reveal": Reveal.NEVER}, user=None)
         for _ in range(4):
             make_comparison(self.evaluation)
-        self.rounds = 0
+        self.queues = 0
         for person in self.people[1:]:
             set_role(self.evaluation, person, Role.REVIEWER, by=None)
 
@@ -83,8 +83,8 @@ class Study:
             if done is not None:
                 undo_last_step(person, done, version=done.version)
         elif deed == "lapse":
-            Assignment.objects.filter(state=AssignmentState.HELD, rater__user=person).update(
-                held_until=timezone.now() - timedelta(seconds=1)
+            Assignment.objects.filter(state=AssignmentState.RESERVED, rater__user=person).update(
+                reserved_until=timezone.now() - timedelta(seconds=1)
             )
             release_expired_reservations(10)
         elif deed == "name":
@@ -93,24 +93,24 @@ class Study:
             change_evaluation(self.evaluation, {"reviews_wanted": 1 + which % 3}, user=None)
         elif deed == "arrive":
             Comparison.objects.filter(pk=make_comparison(self.evaluation).pk).update(shuffle=which)
-        elif deed == "round":
-            self.rounds += 1
+        elif deed == "queue":
+            self.queues += 1
             if read_queue_stock(self.evaluation) and QueueItem.objects.filter(drawn=False, taken=0).exists():
-                self.make_round(who, which)
-        elif deed == "close" and (made := self.evaluation.rounds.filter(closed_at=None).first()) is not None:
+                self.make_queue(who, which)
+        elif deed == "close" and (made := self.evaluation.queues.filter(closed_at=None).first()) is not None:
             close_queue(made, None)
         elif deed == "go" and person != self.people[0]:
             here = person.memberships.filter(evaluation=self.evaluation, role=Role.REVIEWER).exists()
             set_role(self.evaluation, person, Role.VIEWER if here else Role.REVIEWER, by=None)
             release_departed_reservations(10)
 
-    def make_round(self, who: int, which: int) -> None:
-        by_name = which % 2 == 1
-        people = [self.people[who]] if by_name else []
-        make = {"strategy": SelectionMethod.RANDOM, "size": 2, "by_name": by_name, "people": people}
+    def make_queue(self, who: int, which: int) -> None:
+        assigned_only = which % 2 == 1
+        people = [self.people[who]] if assigned_only else []
+        make = {"strategy": SelectionMethod.RANDOM, "size": 2, "assigned_only": assigned_only, "people": people}
         ensure_queue_is_filled(self.evaluation)
-        if QueueItem.objects.filter(rubric_version=self.evaluation.review_rubric, drawn=False, picks=None, taken=0):
-            create_queue(self.evaluation, name=f"round {self.rounds}", user=None, **make)  # type: ignore[arg-type]
+        if QueueItem.objects.filter(rubric_version=self.evaluation.review_rubric, drawn=False, slots=None, taken=0):
+            create_queue(self.evaluation, name=f"queue {self.queues}", user=None, **make)  # type: ignore[arg-type]
 
     def take(self, person: User) -> int | None:
         return reserve_next_comparison(self.evaluation, get_or_create_rater(person, self.evaluation))
@@ -141,10 +141,10 @@ def test_every_counter_equals_a_recount_after_whatever_people_do(
                 break
             study.save(person, Comparison.objects.get(pk=pk))
         rater = get_or_create_rater(person, study.evaluation)
-        assert not Assignment.objects.filter(rater=rater, state=AssignmentState.HELD).exists()
+        assert not Assignment.objects.filter(rater=rater, state=AssignmentState.RESERVED).exists()
     assert_counters_are_right(study.evaluation)
     items = QueueItem.objects.filter(rubric_version=study.evaluation.review_rubric)
-    held = Assignment.objects.filter(state__in=(AssignmentState.HELD, AssignmentState.NAMED), item__in=items)
+    held = Assignment.objects.filter(state__in=(AssignmentState.RESERVED, AssignmentState.ASSIGNED), item__in=items)
     met = {(one.item_id, one.rater_id) for one in Assignment.objects.filter(item__in=items, state="done")}
     for item in items:
         reviewed = len([pair for pair in met if pair[0] == item.pk])
@@ -172,7 +172,7 @@ def save(person: User, pk: int, version: int = 0) -> Review:
 
 
 def lapse() -> None:
-    Assignment.objects.filter(state="held").update(held_until=timezone.now() - timedelta(seconds=1))
+    Assignment.objects.filter(state="reserved").update(reserved_until=timezone.now() - timedelta(seconds=1))
 
 
 def test_two_people_get_different_ones_and_the_same_again_until_they_save(
@@ -209,13 +209,13 @@ def test_who_found_nothing_is_called_back_by_the_place_that_opens(evaluation: Ev
     ann, ben = people
     assert turn(ann, evaluation) == only
     assert turn(ben, evaluation) is None
-    assert Bookmark.objects.get(rater__user=ben).reached == END_OF_QUEUE
+    assert QueueProgress.objects.get(rater__user=ben).reached == END_OF_QUEUE
     skip_comparison(ann, Comparison.objects.get(pk=only), reason="", version=0)
     assert_counters_are_right(evaluation)
     assert turn(ben, evaluation) == only
 
 
-def test_who_comes_back_late_saves_all_the_same_and_how_it_was_picked_is_still_known(
+def test_who_comes_back_late_saves_all_the_same_and_how_it_was_selected_is_still_known(
     evaluation: Evaluation, people: list[User]
 ) -> None:
     (only,) = made(evaluation, 1)
@@ -225,7 +225,7 @@ def test_who_comes_back_late_saves_all_the_same_and_how_it_was_picked_is_still_k
     assert turn(ben, evaluation) == only
     save(ben, only)
     review = save(ann, only)
-    assert (review.picked_by, review.probability) == ("random", 1.0)
+    assert (review.selection_method, review.probability) == ("random", 1.0)
     assert QueueItem.objects.values_list("taken", "wanted").get() == (2, 1)
 
 
@@ -266,13 +266,13 @@ def test_a_skip_taken_back_after_others_filled_its_place_is_theirs_to_save_still
 def test_looking_again_writes_nothing_while_a_hold_is_fresh(evaluation: Evaluation, people: list[User]) -> None:
     made(evaluation, 1)
     turn(people[0], evaluation)
-    before = Assignment.objects.get().held_until
+    before = Assignment.objects.get().reserved_until
     turn(people[0], evaluation)
-    assert Assignment.objects.get().held_until == before
+    assert Assignment.objects.get().reserved_until == before
     assert before is not None
-    Assignment.objects.update(held_until=timezone.now() + timedelta(minutes=1))
+    Assignment.objects.update(reserved_until=timezone.now() + timedelta(minutes=1))
     turn(people[0], evaluation)
-    after = Assignment.objects.get().held_until
+    after = Assignment.objects.get().reserved_until
     assert after is not None
     assert after > before
 
@@ -353,7 +353,7 @@ def test_reviews_from_before_the_queue_have_their_places(evaluation: Evaluation,
 # ---- calibration, however it was come to
 
 
-def calibration_of(evaluation: Evaluation, comparison: int) -> Round:
+def calibration_of(evaluation: Evaluation, comparison: int) -> Queue:
     make_imported_votes(Comparison.objects.get(pk=comparison), "gold", ALL_A, kind="gold")
     return create_calibration(evaluation, name="Calibration", comparisons=[comparison], user=None)
 
@@ -364,7 +364,7 @@ def test_a_calibration_comparison_that_is_opened_by_its_address_is_calibration(
     (one,) = made(evaluation, 1)
     calibration = calibration_of(evaluation, one)
     review = save(people[0], one)
-    assert (review.picked_by, review.round, review.state) == (
+    assert (review.selection_method, review.queue, review.state) == (
         SelectionMethod.CALIBRATION,
         calibration,
         ReviewState.FINAL,
@@ -382,7 +382,7 @@ def test_what_was_held_when_its_calibration_was_made_gives_its_place_back(
     assert (turn(people[0], evaluation), turn(people[1], evaluation)) == (one, None)
     calibration = calibration_of(evaluation, one)
     review = save(people[0], one)
-    assert (review.picked_by, review.round) == (SelectionMethod.CALIBRATION, calibration)
+    assert (review.selection_method, review.queue) == (SelectionMethod.CALIBRATION, calibration)
     assert Assignment.objects.get().state == AssignmentState.DONE
     assert QueueItem.objects.get().taken == 0
     assert turn(people[1], evaluation) == one
@@ -392,4 +392,4 @@ def test_what_was_held_when_its_calibration_was_made_gives_its_place_back(
 def test_a_closed_calibration_takes_nothing_in(evaluation: Evaluation, people: list[User]) -> None:
     (one,) = made(evaluation, 1)
     close_queue(calibration_of(evaluation, one), None)
-    assert save(people[0], one).picked_by == SelectionMethod.BY_HAND
+    assert save(people[0], one).selection_method == SelectionMethod.BY_HAND

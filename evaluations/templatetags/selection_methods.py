@@ -1,4 +1,4 @@
-"""How a comparison was picked, in words."""
+"""How a comparison was selected, in words."""
 
 from django import template
 
@@ -8,8 +8,8 @@ register = template.Library()
 
 
 @register.filter
-def picked_in_words(picked_by: str) -> str:
-    return SELECTION_TEXTS[SelectionMethod(picked_by)]
+def describe_selection(selection_method: str) -> str:
+    return SELECTION_TEXTS[SelectionMethod(selection_method)]
 
 
 @register.filter
