@@ -186,7 +186,7 @@ def reveal_found_comparisons(
     Where a filter is by the choices of others, this person now counts as having seen what others chose on them.
     """
     found = find_comparisons(evaluation, wanted, after=after, size=size, backwards=backwards)
-    if any(one.tells_what_others_chose for one in wanted):
+    if any(one.reveals_choices for one in wanted):
         told_apart = list_if_few_distinguishable(evaluation, wanted) or select_sides(found.ids)
         record_disclosure(user, evaluation, told_apart)  # a saved filter may be by judges that are shown to nobody
     return found

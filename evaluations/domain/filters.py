@@ -1,9 +1,9 @@
 """The filter of comparisons, the same in an address, a saved filter, a report and an export."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from evaluations.domain.choices import Choice, LabelSource
@@ -41,7 +41,7 @@ FILTERED_CHOICES: Final = (*(choice.value for choice in Choice), DIFFERS, SPLIT)
 class ComparisonFilter:
     """Conditions that must all hold; an empty one is not applied. Values are names.
 
-    ``text``: words that all stand in its texts, see `domain.search`. ``against``: the other candidate of a pair.
+    ``text``: a search in its texts, see `domain.search`. ``against``: the other candidate of a pair.
     ``rater``: as ``kind:name``. ``choice`` on ``aspect``: that rater's, or without a rater the label's.
     ``failed``: how a judge's call on it ended, or ``any``. ``source``: the number of the import that brought it.
     """
@@ -68,39 +68,38 @@ class ComparisonFilter:
         return self.as_query()
 
     def as_json(self) -> JsonDict:
-        """What is said, by the names that an address has for it too; the same filter gives the same words."""
+        """The conditions that apply, by their names in a query string; equal filters give equal JSON."""
         return {
             FILTER_PARAMETERS[name]: list(value) if isinstance(value, tuple) else value
-            for name, value in self.said()
+            for name, value in self.conditions()
             if value
         }
 
     def as_query(self) -> str:
-        """The same as the query string of an address."""
-        told = {name: "on" if value is True else value for name, value in self.as_json().items()}
-        return urlencode(told, doseq=True)
+        """The filter as a query string."""
+        parameters = {name: "on" if value is True else value for name, value in self.as_json().items()}
+        return urlencode(parameters, doseq=True)
 
-    def said(self) -> Iterator[tuple[str, Any]]:
+    def conditions(self) -> Iterator[tuple[str, object]]:
         return ((field.name, getattr(self, field.name)) for field in fields(self))
 
     @property
-    def tells_what_others_chose(self) -> bool:
-        """Whether what it finds says something of choices that people, judges or adjudicators made."""
+    def reveals_choices(self) -> bool:
+        """Whether the result reveals what reviewers, judges or adjudicators chose."""
         return bool(self.rater or self.choice or self.aspect or self.disagreement)
 
     def without_choices(self) -> "ComparisonFilter":
-        """The same without what tells of the choices of others."""
-        said = dict(self.said()) | {"rater": "", "aspect": "", "choice": "", "disagreement": ""}
-        return ComparisonFilter(**said)
+        """The filter without the conditions that reveal what others chose."""
+        return replace(self, rater="", aspect="", choice="", disagreement="")
 
     def parts(self) -> "list[ComparisonFilter]":
-        """Each thing that it says as a filter of its own."""
+        """A filter for each condition; the two candidates stay together, and so do rater, aspect and choice."""
         together = {"against": "candidate", "rater": "choices", "aspect": "choices", "choice": "choices"}
-        said: dict[str, JsonDict] = {}
-        for name, value in self.said():
+        groups: dict[str, JsonDict] = {}
+        for name, value in self.conditions():
             if value:
-                said.setdefault(together.get(name, name), {})[name] = value
-        return [ComparisonFilter(**columns) for columns in said.values()]
+                groups.setdefault(together.get(name, name), {})[name] = value
+        return [ComparisonFilter(**columns) for columns in groups.values()]
 
     def in_words(self) -> str:
         """“category is “math”, the label for clarity is tie”: for rules, records and pages."""
@@ -170,7 +169,7 @@ ORIGIN_TEXTS: Final = {
 
 @dataclass(frozen=True)
 class NamedFilter:
-    """A slice as a report or an export keeps it: its name, and what it meant at that moment."""
+    """A saved filter as a report or an export keeps it: its name, with its conditions at that time."""
 
     name: str
     wanted: ComparisonFilter
@@ -179,23 +178,27 @@ class NamedFilter:
         return f"“{self.name}”: {self.wanted.in_words()}"
 
 
-def parse_filter(told: JsonMapping) -> ComparisonFilter:
-    """The filter that these words say, as an address or JSON has them; a name or a value that cannot be is refused."""
-    columns = {word: name for name, word in FILTER_PARAMETERS.items()}
-    for word in told:
-        if word not in columns:
-            raise InputRefused(f"A filter has no “{word}”: it has {', '.join(columns)}.")
-    said: JsonDict = {columns[word]: value for word, value in told.items() if value not in (None, "", [], ())}
-    if "tags" in said:
-        tags = said["tags"]
-        said["tags"] = tuple(dict.fromkeys([tags] if isinstance(tags, str) else list(tags)))
-    if "flagged" in said:
-        said["flagged"] = said["flagged"] in (True, "on", "true", "1")
-    if "source" in said:
-        said["source"] = parse_filter_number(said["source"])
-    made = ComparisonFilter(**said)
-    refuse_impossible_filter(made)
-    return made
+def parse_filter(parameters: JsonMapping) -> ComparisonFilter:
+    """The filter of a query string or of JSON. Unknown names and impossible values are refused."""
+    fields_by_parameter = {parameter: name for name, parameter in FILTER_PARAMETERS.items()}
+    for parameter in parameters:
+        if parameter not in fields_by_parameter:
+            raise InputRefused(f"A filter has no “{parameter}”: it has {', '.join(fields_by_parameter)}.")
+    conditions: JsonDict = {
+        fields_by_parameter[parameter]: value
+        for parameter, value in parameters.items()
+        if value not in (None, "", [], ())
+    }
+    if "tags" in conditions:
+        tags = conditions["tags"]
+        conditions["tags"] = tuple(dict.fromkeys([tags] if isinstance(tags, str) else list(tags)))
+    if "flagged" in conditions:
+        conditions["flagged"] = conditions["flagged"] in (True, "on", "true", "1")
+    if "source" in conditions:
+        conditions["source"] = parse_filter_number(conditions["source"])
+    parsed = ComparisonFilter(**conditions)
+    refuse_impossible_filter(parsed)
+    return parsed
 
 
 def parse_filter_number(value: object) -> int:
@@ -206,7 +209,7 @@ def parse_filter_number(value: object) -> int:
 
 
 def refuse_impossible_filter(wanted: ComparisonFilter) -> None:
-    for name, value in wanted.said():
+    for name, value in wanted.conditions():
         for text in value if isinstance(value, tuple) else (value,):
             if isinstance(text, str) and (len(text) > MAX_FILTER_CHARACTERS or "\x00" in text):
                 raise InputRefused(

@@ -1,6 +1,6 @@
 """Comparisons with their queries, responses, tags and saved filters."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.db import models
@@ -30,11 +30,20 @@ else:
 
 
 class DerivedNumber(WholeNumber):
-    """A number that the row makes of its other columns whenever it is written; to migrations a plain column."""
+    """A number derived from the row's other columns whenever it is written; migrations see a plain column."""
+
+    def __init__(self, *args: Any, derive: Callable[..., int] = int, **kwargs: Any) -> None:
+        self.derive = derive
+        super().__init__(*args, **kwargs)
 
     def deconstruct(self) -> tuple[str, str, Sequence[object], JsonDict]:
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.BigIntegerField", args, kwargs
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> int:
+        number = self.derive(model_instance)
+        setattr(model_instance, self.attname, number)
+        return number
 
 
 class Candidate(Row):
@@ -49,29 +58,13 @@ class Candidate(Row):
         return self.name
 
 
-class ClusterNumber(DerivedNumber):
-    """The cluster's own number, made of its name whenever the row is written."""
-
-    def pre_save(self, model_instance: Any, add: bool) -> int:
-        model_instance.cluster_number = number = cluster_number(model_instance.cluster)
-        return number
-
-
-class LikenessOf(DerivedNumber):
-    """The number that queries share which differ only in how they are written."""
-
-    def pre_save(self, model_instance: Any, add: bool) -> int:
-        model_instance.likeness = number = near_duplicate_key(model_instance.text, model_instance.context)
-        return number
-
-
 class Query(Row):
     # All of its indexes begin with it.
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="queries", db_index=False)
     source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="queries")
     key = models.CharField(max_length=200)
     cluster = models.CharField(max_length=200)
-    cluster_number = ClusterNumber(default=0)
+    cluster_number = DerivedNumber(default=0, derive=lambda query: cluster_number(query.cluster))
     messages = models.JSONField()
     text = models.TextField(blank=True)
     context = models.TextField(null=True)
@@ -81,8 +74,10 @@ class Query(Row):
     # What is suspect in its turns, context or reference: words of Flag, with commas between.
     flags = models.CharField(max_length=120, blank=True)
     sha256 = models.CharField(max_length=64)
-    # 0 where the row was written past the ORM by something that does not know it.
-    likeness = LikenessOf(default=0, db_default=0)
+    # Queries that differ only in how they are written share it. 0 if the row was inserted without the ORM.
+    likeness = DerivedNumber(
+        default=0, db_default=0, derive=lambda query: near_duplicate_key(query.text, query.context)
+    )
 
     objects = FinishedManager["Query"]()
     all_rows = models.Manager["Query"]()
@@ -101,14 +96,6 @@ class Query(Row):
         return self.key
 
 
-class MarkupOf(DerivedNumber):
-    """Which kinds of Markdown the response holds, the bits of Markup, found whenever the row is written."""
-
-    def pre_save(self, model_instance: Any, add: bool) -> int:
-        model_instance.markup = found = int(detect_markup(messages_to_text(model_instance.messages)))
-        return found
-
-
 class Response(Row):
     """One candidate's answer, as chat messages that continue the query's."""
 
@@ -119,7 +106,8 @@ class Response(Row):
     messages = models.JSONField()
     sha256 = models.CharField(max_length=64)
     characters = models.PositiveIntegerField()
-    markup = MarkupOf(default=0)
+    # The bits of Markup.
+    markup = DerivedNumber(default=0, derive=lambda response: int(detect_markup(messages_to_text(response.messages))))
     metadata = models.JSONField(default=dict)
     flags = models.CharField(max_length=120, blank=True)
 
@@ -158,19 +146,6 @@ class ComparisonManager(FinishedManager["Comparison"]):
         return self.get_queryset().flagged()
 
 
-class CandidateOf(DerivedNumber):
-    """The id of the candidate of one of the responses: lists are filtered by it a million at a time."""
-
-    def __init__(self, *args: Any, response: str = "", **kwargs: Any) -> None:
-        self.response = response
-        super().__init__(*args, **kwargs)
-
-    def pre_save(self, model_instance: Any, add: bool) -> int:
-        number: int = getattr(model_instance, self.response).candidate_id
-        setattr(model_instance, self.attname, number)
-        return number
-
-
 if TYPE_CHECKING:
     ShortText = models.CharField[str, str]
 else:
@@ -178,15 +153,16 @@ else:
 
 
 class CategoryOf(ShortText):
-    """The category of the query, which never changes; to migrations a plain column."""
+    """The category of the query, which never changes; migrations see a plain column."""
 
     def deconstruct(self) -> tuple[str, str, Sequence[object], dict[str, object]]:
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.CharField", args, kwargs
 
-    def pre_save(self, model_instance: Any, add: bool) -> str:
-        model_instance.category = category = model_instance.query.category
-        return str(category)
+    def pre_save(self, model_instance: models.Model, add: bool) -> str:
+        comparison = cast("Comparison", model_instance)
+        comparison.category = comparison.query.category
+        return comparison.category
 
 
 class Comparison(Row):
@@ -207,8 +183,8 @@ class Comparison(Row):
     origin = models.CharField(max_length=12, choices=enum_choices(ComparisonOrigin))
     turned = models.BooleanField(default=False)
     shuffle = models.BigIntegerField()
-    candidate_a = CandidateOf(default=0, response="response_a")
-    candidate_b = CandidateOf(default=0, response="response_b")
+    candidate_a = DerivedNumber(default=0, derive=lambda comparison: comparison.response_a.candidate_id)
+    candidate_b = DerivedNumber(default=0, derive=lambda comparison: comparison.response_b.candidate_id)
     category = CategoryOf(max_length=120, blank=True, default="")
     metadata = models.JSONField(default=dict)
 
