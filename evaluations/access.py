@@ -74,7 +74,7 @@ def action_for_export(written_as: str) -> Action:
 
 
 def list_reviewers(evaluation: Evaluation) -> "QuerySet[User]":
-    """Those who may review here, by username."""
+    """The members who may review in an evaluation, by username."""
     roles = ALLOWED_ROLES[Action.REVIEW]
     members = User.objects.filter(memberships__evaluation=evaluation, memberships__role__in=roles, is_active=True)
     return members.order_by("username")

@@ -149,7 +149,7 @@ HTTP_METHODS: Final = ("get", "post", "put", "patch", "delete")
 @login_not_required
 @require_safe
 def openapi(request: HttpRequest) -> HttpResponse:
-    """The same at every installation, and of none of its evaluations: so it is open to all."""
+    """The OpenAPI document. It needs no token, because it is the same on every site and has no data."""
     return HttpResponse(openapi_json(), content_type="application/json")
 
 
@@ -204,7 +204,7 @@ def describe_problem(status: int) -> JsonDict:
 
 
 def complete_operation(method: str, operation: JsonDict) -> None:
-    """What all operations have in common: problems, the scope in words, the key to repeat a write by."""
+    """Add to an operation what all have in common: problems, the scope in words, the idempotency key."""
     scope = operation["x-scope"]
     operation["description"] = f"{operation.get('description', '')}\n\nScope: `{scope}`.".strip()
     operation["security"] = [{"Bearer": []}]

@@ -21,7 +21,7 @@ def site_context(request: HttpRequest) -> dict[str, object]:
 
 
 def list_permissions(request: HttpRequest) -> dict[str, bool]:
-    """What this person may do in the evaluation of this address: ``{% if may.manage %}``."""
+    """The user's permissions in the evaluation of the URL, as in ``{% if may.manage %}``."""
     slug = request.resolver_match.kwargs.get("slug") if request.resolver_match else None
     if slug is None or not request.user.is_authenticated:
         return {}

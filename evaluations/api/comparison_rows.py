@@ -49,7 +49,7 @@ ROW_COLUMNS: Final = (
 
 
 def select_row_columns(found: "QuerySet[Comparison]") -> "QuerySet[Comparison]":
-    """As a list shows them, in the order of their ids."""
+    """Select the columns that lists show, in the order of the ids."""
     related = found.select_related("query", "response_a__candidate", "response_b__candidate")
     return related.only(*ROW_COLUMNS).order_by("pk")
 

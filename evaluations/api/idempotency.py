@@ -79,7 +79,7 @@ MAX_KEY_CHARACTERS: Final = 200
 
 
 def run_once(request: HttpRequest, token: ApiToken, answer: Callable[[], HttpResponseBase]) -> HttpResponseBase:
-    """What the write is answered with; without a key it is simply done."""
+    """Run a write once for each idempotency key and return its response; without a key, run it."""
     key = request.headers.get(KEY_HEADER, "")
     if not key:
         return answer()
@@ -130,7 +130,7 @@ def replay_answer(answer: StoredAnswer) -> HttpResponse:
 
 
 def hash_request(request: HttpRequest) -> str:
-    """Of the whole request: what is done, where, and with which words or file."""
+    """Hash the whole request: method, path, body and files."""
     digest = hashlib.sha256(f"{request.method} {request.get_full_path()}\n".encode())
     if request.content_type == "multipart/form-data":
         for name, values in sorted(request.POST.lists()):

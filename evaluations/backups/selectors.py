@@ -179,7 +179,7 @@ def ignore_rows_read(table: str, rows: int) -> None:
 
 @dataclass
 class BackupReferences:
-    """What was found while the tables were read. ``people``: ids of everyone a row names."""
+    """References collected while tables are read. ``people``: ids of everyone that a row names."""
 
     people: set[int] = field(default_factory=set)
     endpoints: set[int] = field(default_factory=set)
@@ -203,7 +203,7 @@ def iterate_backup_files(
 
 
 def refuse_if_busy(evaluation: Evaluation) -> None:
-    """What is under way elsewhere cannot go on twice."""
+    """Refuse to back up an evaluation with unfinished jobs or runs, which could not continue on two sites."""
     runs = Run.objects.filter(evaluation=evaluation, state__in=(RunState.PLANNING, RunState.RUNNING))
     if run := runs.first():
         raise InputRefused(f"Run {run.pk} of “{run.judge}” is under way: pause or cancel it, then back up.")

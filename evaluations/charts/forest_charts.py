@@ -91,7 +91,7 @@ EVEN_SHARE = 0.5
 
 
 def build_win_rate_chart(caption: Caption, estimates: Sequence[PlottedEstimate], theme: Theme = PAGE_THEME) -> Chart:
-    """Of each candidate: from people, from the judge alone, and corrected by people."""
+    """The win rate of each candidate by people, by the judge alone, and corrected by people."""
     return build_forest_chart(
         caption, estimates, make_share_quantity("Win rate"), theme, row_name="Candidate", neutral=EVEN_SHARE
     )
@@ -107,7 +107,7 @@ def build_aspect_chart(
 def build_reviewer_chart(
     caption: Caption, estimates: Sequence[PlottedEstimate], quantity: Quantity, theme: Theme = PAGE_THEME
 ) -> Chart:
-    """Of each person, with each judge or with the others."""
+    """The agreement of each person with each judge and with the other people."""
     return build_forest_chart(caption, estimates, quantity, theme, row_name="Person")
 
 

@@ -37,7 +37,7 @@ def render_image(spec: Json, picture: ImageFormat) -> bytes:
 
 
 def render_in_this_process(spec: Json, picture: ImageFormat) -> bytes:
-    """In this process."""
+    """Render the chart without starting another process."""
     import vl_convert  # noqa: PLC0415 - 85 MB that only this process is to load
 
     if picture == "svg":

@@ -148,7 +148,7 @@ def build_legend(names: Sequence[str]) -> Json | None:
 
 
 def count_legend_columns(names: Sequence[str], width: int) -> int:
-    """As many columns as fit, each as wide as the longest name."""
+    """The number of columns that fit, each as wide as the longest name."""
     widest = max(len(name) for name in names) * LETTER_PIXELS + SYMBOL_PIXELS
     return max(1, min(len(names), int(width // widest)))
 

@@ -185,7 +185,7 @@ def split_flags(flags: str) -> list[str]:
 
 @operations.get_one("/evaluations/{slug:slug}/comparisons/{int:pk}/verdicts", Scope.READ, VoteTableOut)
 def get_verdicts(request: AuthenticatedRequest, slug: str, pk: int) -> VoteTableOut:
-    """What everyone said of it, the labels, and what was settled; nothing of it before your own first save."""
+    """Verdicts of all raters, labels and resolutions. Hidden until you have saved your own review."""
     user = request.user
     evaluation = require_evaluation(user, slug)
     row: Comparison = get_object_or_404(

@@ -9,7 +9,7 @@ from evaluations.domain.json_values import JsonDict
 
 
 class ResponseOut(Schema):
-    """As you may see it: before you have reviewed it, in the order of your review and without its candidate."""
+    """A response. Until you have reviewed the comparison, it is in your order and has no candidate."""
 
     side: str
     candidate: str | None

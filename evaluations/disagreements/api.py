@@ -98,7 +98,7 @@ def build_filter_form(request: AuthenticatedRequest, evaluation: Evaluation) -> 
 
 @operations.get_one("/evaluations/{slug:slug}/disagreements", Scope.READ, DisagreementPage, extra=FILTER_PARAMETERS)
 def list_disagreements(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> DisagreementPage:
-    """The same filters as on the page. Reviewers see only comparisons that they have reviewed."""
+    """List disagreements by the same filters as the page. Reviewers see only comparisons that they have reviewed."""
     user = request.user
     evaluation = require_evaluation(user, slug)
     wanted = build_filter_form(request, evaluation).wanted()

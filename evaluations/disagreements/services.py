@@ -180,7 +180,7 @@ def add_comment(
 
 
 def find_repeated_comment(comparison: Comparison, text: str, aspect: Aspect | None, user: User) -> Comment | None:
-    """The same comment by the same user within a minute. The row lock orders two sent at once."""
+    """Find the same comment by the same user within a minute. The row lock orders two sent at once."""
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     same = Comment.objects.filter(comparison=comparison, aspect=aspect, user=user, text=text, withdrawn_at=None)
     return same.filter(created_at__gt=timezone.now() - REPEAT_WINDOW).order_by("pk").last()

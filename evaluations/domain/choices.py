@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Choice(StrEnum):
-    """What a rater chose for one aspect of one comparison, in terms of A and B as stored."""
+    """A rater's choice on one aspect of one comparison, in terms of A and B as stored."""
 
     A = "A"
     B = "B"
@@ -83,7 +83,7 @@ def consolidate_orders(
 
 
 def choice_from_scores(score_a: float | None, score_b: float | None, margin: float) -> Choice | None:
-    """What two scores say together: the higher one beyond the margin, else a tie; None where one is missing."""
+    """The side with the higher score, a tie within the margin; None if a score is missing."""
     if score_a is None or score_b is None:
         return None
     # Means of decimal scores: 0.3 − 0.2 is not to be more than 0.1.
@@ -117,7 +117,7 @@ class ScoreRule:
 
 
 class LabelPolicy(StrEnum):
-    """What a label may rest on. A split among people is an open disagreement under either."""
+    """The votes that a label may come from. A split among people is an open disagreement under either policy."""
 
     PEOPLE_THEN_JUDGES = "people_then_judges"
     PEOPLE = "people"

@@ -12,7 +12,7 @@ from evaluations.domain.texts import Messages
 
 
 class FileFormat(StrEnum):
-    """What a person may say an imported file is. AUTO looks at its columns."""
+    """The formats that a user may select for an import. AUTO detects the format from the columns."""
 
     AUTO = "auto"
     COMPARISONS = "comparisons"
@@ -62,7 +62,7 @@ class ImportState(StrEnum):
 
 
 class NewResponse(StrEnum):
-    """What happens to a response where its candidate has another one to the query that is no other sample."""
+    """How to import a response if its candidate already has a different one to the same prompt and sample."""
 
     REFUSE = "refuse"  # the row is bad
     KEEP = "keep"  # both are kept

@@ -100,7 +100,7 @@ class RequestShape:
 
     @staticmethod
     def from_json(stored: JsonMapping | None) -> "RequestShape":
-        """What a judge has stored; nothing in particular where nothing was found yet."""
+        """The settings from a judge's JSON; defaults where nothing is stored yet."""
         stored = stored or {}
         return RequestShape(
             stored.get("limit_name", ""), tuple(stored.get("left_out", ())), stored.get("system_folded", False)
@@ -108,7 +108,7 @@ class RequestShape:
 
 
 class RunOrders(StrEnum):
-    """Which orders a run asks for."""
+    """The orders that a run asks for."""
 
     BOTH = "both"
     RANDOM = "random"
@@ -162,7 +162,7 @@ OPEN_CALL_STATES: Final = (CallState.PENDING, CallState.RUNNING)
 
 
 class AttemptStep(StrEnum):
-    """What a request of a Call asks for; on the Call, what is asked next.
+    """The purpose of a request of a Call; on the Call, that of its next request.
 
     REPAIR follows an unreadable reply and says what was wrong with it; SCORE follows a free-text
     evaluation and asks for its verdict. Both stand in the conversation that ASK began.
@@ -174,7 +174,7 @@ class AttemptStep(StrEnum):
 
 
 class AttemptOutcome(StrEnum):
-    """What became of one request.
+    """The outcome of one request.
 
     RETRY: the call went back to wait and was asked again. LOST: the worker that sent it was
     killed before the answer was stored; what it cost is not known.

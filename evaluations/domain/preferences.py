@@ -55,7 +55,7 @@ class NoPreference(StrEnum):
 
 @dataclass(frozen=True)
 class PreferenceRule:
-    """What makes the one choice of a comparison.
+    """How the choices on several aspects become one preference.
 
     ``aspects`` in the order in which they were named; empty where the rule speaks of all there are. ``weights``
     stand with the rule ``weighted``. ``rule`` is None where the label of one aspect is the choice.
@@ -67,7 +67,7 @@ class PreferenceRule:
 
     @property
     def name(self) -> str:
-        """As it stands in every file, manifest and card."""
+        """The name of the rule in files, manifests and dataset cards."""
         if self.rule is None:
             return self.aspects[0]
         if self.weights:

@@ -9,7 +9,7 @@ from evaluations.domain.splits import SplitPart
 
 
 class SplitRule(StrEnum):
-    """What becomes of a majority where no single choice leads."""
+    """How a majority counts if no single choice leads."""
 
     TIE = "tie"
     DROP = "drop"
@@ -17,14 +17,14 @@ class SplitRule(StrEnum):
 
 
 class FailedRule(StrEnum):
-    """What becomes of a judge's verdict that is missing because calls failed."""
+    """How a verdict counts that is missing because calls failed."""
 
     EXCLUDE = "exclude"
     TIE = "tie"
 
 
 class PlotFormat(StrEnum):
-    """What a plot can be taken away as: a picture, its numbers, its Vega-Lite specification."""
+    """The formats of a downloaded chart: images, its numbers, its Vega-Lite specification."""
 
     SVG = "svg"
     PNG = "png"
@@ -33,14 +33,14 @@ class PlotFormat(StrEnum):
 
 
 class SideCoding(StrEnum):
-    """What the two sides of a table are: the candidates, or the positions in which they were shown."""
+    """Whether the two sides of a table are the candidates or the positions in which they were shown."""
 
     CANDIDATE = "candidate"
     SHOWN = "shown"
 
 
 class SeenRule(StrEnum):
-    """Whose votes count, by what people had seen of the judge when they chose first."""
+    """The votes that count, by whether people had seen the judge when they first chose."""
 
     NOTHING = "nothing"  # blind, and imported votes, of which it is not known
     BLIND = "blind"
@@ -48,7 +48,7 @@ class SeenRule(StrEnum):
 
 
 class ReportPart(StrEnum):
-    """What a report is about; each part is a page of its own, and can be had alone."""
+    """The parts of a report. Each has its own page and can be requested alone."""
 
     AGREEMENT = "agreement"
     BIAS = "bias"
@@ -84,6 +84,6 @@ class ReportRules:
 
 
 def candidate_conditions(one: str, other: str) -> tuple[tuple[str, str], ...]:
-    """Of whose comparisons a report speaks: those of the pair, those of the one that was named, or everyone's."""
+    """The filter by candidate in words: a pair, one candidate, or all."""
     names = sorted(filter(None, (one, other)))
     return tuple(zip(("candidate_a", "candidate_b") if len(names) > 1 else ("candidate",), names, strict=False))

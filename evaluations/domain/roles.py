@@ -23,7 +23,7 @@ class RaterKind(StrEnum):
 
 
 class Scope(StrEnum):
-    """What a token may be used for; never more than the person may."""
+    """The scope of an API token. It never allows more than its user may do."""
 
     READ = "read"
     REVIEW = "review"

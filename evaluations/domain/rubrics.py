@@ -26,7 +26,7 @@ CURRENT_LAYOUT: Final = 2
 
 @dataclass(frozen=True)
 class AspectSpec:
-    """What a rubric version asks about one aspect.
+    """One aspect of a rubric version.
 
     ``labels`` maps a Choice to the label that the judge is to use for it where that differs
     from the choice itself (``{"tie": "SAME"}``). The scale is None for pairwise aspects; a step of

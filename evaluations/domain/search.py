@@ -47,7 +47,7 @@ def fold_text(text: str) -> str:
 
 
 def parse_search_text(text: str) -> SearchQuery:
-    """What somebody typed: words, “phrases”, and -words that must not be there."""
+    """Parse a search: words, “phrases”, and -words that must not occur."""
     wanted: dict[Term, None] = {}
     unwanted: dict[Term, None] = {}
     for piece in SEARCH_TERM.findall(text.translate(QUOTES)):

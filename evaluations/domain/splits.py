@@ -37,7 +37,7 @@ class Split:
 
     @property
     def parts(self) -> tuple[SplitPart, ...]:
-        """Those that are to hold anything."""
+        """The parts with a share above 0."""
         return tuple(part for part, share in self.shares.items() if share)
 
     @cached_property

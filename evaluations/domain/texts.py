@@ -99,7 +99,7 @@ class ComparisonOrigin(StrEnum):
 
 
 class Flag(StrEnum):
-    """What makes a judged text suspect: it speaks to the judge, or imitates what only a judge or we write."""
+    """Why a text is suspect: it addresses the judge, or imitates a verdict or a delimiter of the prompt."""
 
     ADDRESSES_JUDGE = "addresses_judge"
     FORGED_VERDICT = "forged_verdict"
@@ -168,7 +168,7 @@ def canonical_messages_json(messages: Messages) -> str:
 
 
 def messages_to_json(messages: Messages) -> str:
-    """As a column of JSON keeps them: what `json.dumps` gives, sooner."""
+    """The same text as `json.dumps`, computed faster."""
     turns = (
         f'{{"role": {encode_basestring_ascii(one["role"])}, "content": {encode_basestring_ascii(one["content"])}}}'
         for one in messages

@@ -25,7 +25,7 @@ CALIBRATION: Final = SelectionMethod.CALIBRATION.value
 
 @dataclass(frozen=True)
 class VoteRule:
-    """Which reviews may hold a vote for one use.
+    """The reviews that may hold a vote for one use.
 
     ``blind``: whether the first choices were saved before the judge was seen, None for either. ``is_drawn``: whether
     only comparisons count that chance selected for review.
@@ -53,7 +53,7 @@ COUNTED_SOMEWHERE: Final = (CURRENT_VOTES, BLIND_VOTES, SHOWN_VOTES)
 
 
 class ReviewFacts(NamedTuple):
-    """What decides whether a review holds a vote. ``number`` is its id, or its place among reviews from old to new."""
+    """The facts that decide whether a review holds a vote. ``number``: its id, or its position by age."""
 
     number: int
     state: str

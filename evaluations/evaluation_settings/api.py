@@ -49,14 +49,14 @@ def serialize_settings(evaluation: Evaluation) -> EvaluationSettingsOut:
 
 @operations.get_one("/evaluations/{slug:slug}/guidelines", Scope.READ, GuidelinesOut)
 def get_guidelines(request: AuthenticatedRequest, slug: str) -> GuidelinesOut:
-    """What reviewers should know beforehand, as Markdown."""
+    """The guidelines for reviewers, as Markdown."""
     evaluation = require_evaluation(request.user, slug)
     return GuidelinesOut(guidelines=evaluation.guidelines, changed_at=evaluation.guidelines_changed_at)
 
 
 @operations.get_one("/evaluations/{slug:slug}/families", Scope.READ, FamiliesOut)
 def get_families(request: AuthenticatedRequest, slug: str) -> FamiliesOut:
-    """Who made the candidates and the models of the judges."""
+    """The model families of candidates and judges."""
     return serialize_families(require_evaluation(request.user, slug, Action.MANAGE))
 
 

@@ -24,7 +24,7 @@ class EvaluationSettingsOut(Schema):
 
 
 class EvaluationSettingsPatch(StrictIn):
-    """What is left out stays as it is."""
+    """Settings to change; omitted fields keep their values."""
 
     name: NameText | None = None
     description: LongText | None = None

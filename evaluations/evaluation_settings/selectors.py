@@ -11,7 +11,7 @@ from evaluations.models.queues import Assignment, Queue
 
 @dataclass(frozen=True)
 class RubricChangeImpact:
-    """What a new rubric version would end: open queues, and assigned comparisons."""
+    """The open queues and assigned comparisons that a new rubric version would close."""
 
     queues: tuple[str, ...]
     given: int

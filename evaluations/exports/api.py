@@ -68,7 +68,7 @@ def list_exports(request: AuthenticatedRequest, slug: str, paging: Query[PageQue
 
 @operations.get_one("/export-formats", Scope.READ, ExportFormatList, site_wide=True)
 def list_export_formats(request: AuthenticatedRequest) -> ExportFormatList:
-    """What an export can be written as, with the settings of each."""
+    """The export formats with their settings."""
     return ExportFormatList(
         items=[
             ExportFormatOut(
@@ -138,7 +138,7 @@ def get_export(request: AuthenticatedRequest, slug: str, pk: int) -> ExportOut:
 
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}/manifest", Scope.READ, ManifestOut)
 def get_manifest(request: AuthenticatedRequest, slug: str, pk: int) -> ManifestOut:
-    """What the file rests on: filters, policy, rubrics, judges, counts, exclusions."""
+    """The manifest of an export: filters, label policy, rubrics, judges, counts, exclusions."""
     export = get_export_or_404(request, slug, pk, state=ExportState.DONE)
     return ManifestOut(manifest=build_manifest(export))
 

@@ -123,7 +123,7 @@ def build_people_labels(
 def build_judge_labels(
     answers: Mapping[int, JudgeAnswers], judges: Mapping[int, ExportedJudge], cast: Participants
 ) -> dict[str, ExportedLabel]:
-    """What judges make of each aspect, were it that no person has voted on it."""
+    """The judges' label of each aspect, as if no person had voted on it."""
     if not cast.bench.raters:
         return {}
     if cast.scorers:

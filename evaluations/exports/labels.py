@@ -104,7 +104,7 @@ def serialize_label(label: DecidedLabel) -> ExportedLabel:
 
 
 def read_judge_labels(ids: Sequence[int], cast: Participants) -> Mapping[int, LabelsByAspect]:
-    """What the judges that may label make of each aspect."""
+    """The labels by the judges that may label, by aspect."""
     bench = cast.bench.raters.keys() & cast.judges.keys()
     if not bench:
         return {}
@@ -238,7 +238,7 @@ def parse_messages(text: str) -> list[Message]:
 
 
 def merge_metadata(one: ComparisonRow) -> dict[str, object]:
-    """What came with query and comparison, and under the side's name what came with a response alone."""
+    """The metadata of query and comparison, with that of each response under its side."""
     if one.query_metadata == one.metadata == one.metadata_a == one.metadata_b == "{}":
         return {}
     sides = {"response_a": json.loads(one.metadata_a), "response_b": json.loads(one.metadata_b)}

@@ -40,7 +40,7 @@ class ExportRequest:
 
     @property
     def options(self) -> ExportOptions:
-        """What the format is told."""
+        """The options of the format."""
         return ExportOptions(self.aspect, self.combine, self.settings)
 
 
@@ -100,7 +100,7 @@ def is_candidate_name(evaluation: Evaluation, name: str) -> bool:
 
 
 def serialize_filters(wanted: ExportRequest) -> dict[str, object]:
-    """What chose the comparisons, as the record has it: nothing that was not asked for."""
+    """The conditions that selected the comparisons, as the export's record keeps them."""
     told: dict[str, object] = {"where": [list(pair) for pair in wanted.where], "part": wanted.part}
     if wanted.sliced:
         told |= {"slice": wanted.sliced.name, "filter": wanted.sliced.wanted.as_json()}
@@ -120,7 +120,7 @@ def serialize_options(wanted: ExportRequest) -> dict[str, object]:
 
 
 def parse_export_request(export: Export) -> ExportRequest:
-    """What was asked of this export, read from its record."""
+    """The request of an export, read from its record."""
     filters, options = export.filters, export.options
     return ExportRequest(
         policy=LabelPolicy(export.policy),

@@ -92,7 +92,7 @@ Told = TypeVar("Told")
 
 @dataclass(frozen=True)
 class AvailableData:
-    """Which kinds of records the evaluation has, so that empty tables are not queried for every chunk."""
+    """The kinds of records in the evaluation, so that empty tables are not queried for every chunk."""
 
     reviews: bool
     spans: bool
@@ -140,7 +140,7 @@ class Participants:
         return ((rater, said[rater.pk]) for rater in present if rater.kind == kind)
 
     def username(self, name: str) -> str:
-        """What whoever has this account is called in the file."""
+        """The name of an account in the file."""
         return self.pseudonyms.by_username.get(name, LATE_REVIEWER_NAME) if self.pseudonyms else name
 
     def words(self, text: str) -> str:
@@ -191,7 +191,7 @@ class Participants:
 
     @cached_property
     def people(self) -> Mapping[int, str]:
-        """Of everyone, also of those who only ever skipped."""
+        """The names of all reviewers, including those who only skipped."""
         known = Rater.objects.filter(evaluation=self.evaluation, kind=RaterKind.HUMAN)
         return NamesById(lambda: ((one.pk, self.called(one)) for one in known.all()))
 
@@ -200,7 +200,7 @@ class Participants:
 
     @cached_property
     def judge_names(self) -> Mapping[int, str]:
-        """Of every judge, asked or not: one that is to be shown may have said nothing yet."""
+        """The names of all judges, with and without verdicts."""
         known = Judge.objects.filter(evaluation=self.evaluation).values_list("pk", "name")
         return NamesById(lambda: known.all())
 

@@ -183,7 +183,7 @@ Order = TypeVar("Order", bound=Hashable)
 
 
 def group_by_order(pairs: Iterable[tuple[Order, Given]]) -> dict[Order, list[Given]]:
-    """What was given, by the order shown."""
+    """Group entries by the order shown."""
     given: dict[Order, list[Given]] = defaultdict(list)
     for shown, one in pairs:
         given[shown].append(one)
@@ -270,7 +270,7 @@ def build_file_choices(preferred: Sequence[ImportedPreference], cast: Participan
 def build_person_choices(
     said: Sequence[VerdictRecord], review: ReviewRecord | None, cast: Participants
 ) -> dict[str, ExportedPersonChoice]:
-    """What is imported counts as first and final at once."""
+    """A person's first and final choices. Imported choices are both."""
     choices: dict[str, ExportedPersonChoice] = {}
     for one in said:
         choice = choices.setdefault(cast.aspects[one.aspect_id], build_empty_choice())

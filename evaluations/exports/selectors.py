@@ -44,7 +44,7 @@ def get_manifest_name(export: Export) -> str:
 
 @dataclass(frozen=True)
 class ExportPreview:
-    """What an export would hold, found out by writing it for a moment. ``whole``: all of it was looked at."""
+    """A preview of an export. ``whole``: whether all of it was counted."""
 
     comparisons: int
     tally: ExportTally
@@ -61,7 +61,7 @@ def list_exclusion_reasons(written_as: str, excluded: Mapping[str, int]) -> list
 def preview_export(
     evaluation: Evaluation, written_as: str, wanted: ExportRequest, comparisons: "QuerySet[Comparison]", seconds: float
 ) -> ExportPreview:
-    """What an export would hold, found by running the writer for at most ``seconds`` without keeping its output."""
+    """Preview an export by running its writer for up to ``seconds`` without keeping the output."""
     leaving, until = get_export_format(written_as), monotonic() + seconds
     wanted = complete_request(evaluation, leaving, wanted)
     those, tally = load_export_participants(evaluation, replace(wanted, anonymised=False)), ExportTally()

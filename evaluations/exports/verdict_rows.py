@@ -104,7 +104,7 @@ LISTED_REVIEW_COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class ListedChunk:
-    """What was read of a chunk of comparisons, by comparison id; reviews by their own."""
+    """The rows of a chunk of comparisons, by comparison id; reviews by their own id."""
 
     choices: Mapping[int, list[ListedVerdict]]
     failures: Mapping[int, list[FailedCall]]

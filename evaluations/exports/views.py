@@ -58,7 +58,7 @@ def exports(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def export_new(request: AuthenticatedRequest, slug: str) -> HttpResponseBase:
-    """What would be written; a POST writes it: a short one is sent while it is written, a long one by a worker."""
+    """Preview an export; a POST creates it. Small exports are streamed, a worker writes large ones."""
     user = request.user
     evaluation = require_evaluation(user, slug, action_for_export(request.POST.get("written_as", "")))
     sent = request.POST if request.method == "POST" else None
@@ -111,7 +111,7 @@ def render_export_form(
 
 
 def preview_from_form(request: AuthenticatedRequest, evaluation: Evaluation, asked: ExportForm) -> ExportPreview | None:
-    """What would be in it; of a backup nothing is counted."""
+    """Preview the export of the form; nothing is counted for a backup."""
     if asked.is_whole:
         refuse_if_busy(evaluation)
         return None

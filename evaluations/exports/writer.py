@@ -217,7 +217,7 @@ def filter_export_comparisons(
 
 
 def join_blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in larger blocks: the first at once, none held back for long."""
+    """Join small blocks into larger ones. The first is sent at once, and none waits for long."""
     waiting, due = bytearray(), 0.0
     for line in lines:
         waiting += line

@@ -56,7 +56,7 @@ MEDIA: Final = re.compile(rf"data:(?:image|audio|video)/\S+|{ENDINGS}(?:\?\S*)?"
 
 
 def non_text_kind(name: str) -> str | None:
-    """What a key, a role or a part of this name holds other than text; None where the name does not show it."""
+    """The kind of non-text content that a key, role or part name indicates, or None."""
     if name in DECLARED:
         return "tools"
     words = [word.lower() for word in WORDS.findall(name)]

@@ -84,7 +84,7 @@ def read_file_rows(file: BinaryIO, name: str, options: ReadOptions, seen: SeenIn
 
 
 def candidate_naming(found: ImportFormat, columns: tuple[str, ...], options: ReadOptions, name: str) -> CandidateNaming:
-    """What names the models: the form, else the file's column, else the file's own name."""
+    """The source of candidate names: the form, else a column, else the file name."""
     if options.candidate:
         return CandidateNaming.FORM
     if not found.model or found.model in columns:
@@ -198,6 +198,6 @@ TURNED: Final = {ShownOrder.AS_STORED: ShownOrder.SWAPPED, ShownOrder.SWAPPED: S
 
 
 def swap_sides(row: VerdictRow) -> VerdictRow:
-    """The same choice in terms of swapped sides."""
+    """Swap the sides of a choice."""
     choice = FLIPPED_CHOICES[Choice(row.choice)] if row.choice in tuple(Choice) else row.choice
     return replace(row, choice=choice, shown=TURNED.get(row.shown, row.shown))

@@ -23,7 +23,7 @@ class FileSample:
     rows: Sequence[Mapping[str, Any]]
 
     def values(self, column: str) -> list[Any]:
-        """What a column holds, without its empty cells."""
+        """The cells of a column that are not empty."""
         return [row[column] for row in self.rows if row.get(column) not in (None, "")]
 
 

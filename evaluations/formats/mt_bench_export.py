@@ -90,7 +90,7 @@ def judgment_record(
 
 
 def aspect_rationales(judge: ExportedJudge, aspect: str) -> Mapping[str, Sequence[str]]:
-    """What it wrote about this aspect, else about all of them."""
+    """The rationale for this aspect, else that for all aspects."""
     return judge["choices"][aspect].get("rationales") or judge["rationales"]
 
 

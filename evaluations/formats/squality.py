@@ -101,7 +101,6 @@ def squality_scores(record: Record, query: QueryPart, system: str, review: Mappi
 
 
 def object_entries(value: object, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The entries of an object of objects."""
     if not isinstance(value, dict) or not value or not all(isinstance(one, dict) for one in value.values()):
         raise RowRefused(f"{where} must be an object of objects")
     yield from value.items()

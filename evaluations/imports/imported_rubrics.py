@@ -85,7 +85,7 @@ SCORES_RUBRIC_NAME: Final = "imported scores"
 
 
 def scales_to_json(scales: ScoreScales) -> dict[str, object]:
-    """As an import's summary keeps them."""
+    """The scales as JSON for the summary of an import."""
     return {key: asdict(scale) for key, scale in sorted(scales.items())}
 
 

@@ -67,7 +67,7 @@ class ImportContext:
         return finished_imports() | own
 
     def candidate(self, pk: int) -> Candidate:
-        """Also one that another door brought since these were looked up."""
+        """The candidate of this name, including one created since the lookup."""
         if pk not in self.candidates_by_id:
             for row in Candidate.objects.filter(evaluation=self.evaluation):
                 self.candidates_by_id[row.pk] = self.candidates.setdefault(row.name, row)
@@ -118,7 +118,7 @@ class EntryBatch:
     used: set[int] | None = None  # see `second_responses.used_in_batch`
 
     def before(self, query: QuerySketch, key: Hashable) -> tuple[str, int] | None:
-        """What an earlier batch of this file said of that query: a word, and the line."""
+        """The outcome and line of the same query in an earlier batch of this file."""
         if self.seen is None or query.fresh:
             return None
         return self.seen.find(query.owner, key)

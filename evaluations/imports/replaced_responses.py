@@ -58,7 +58,7 @@ def exports_since_import(importing: Import) -> Q:
 
 
 def find_used_responses(responses: Collection[int]) -> set[int]:
-    """Those of these responses that were judged, reviewed, scored, commented, resolved, reserved or exported."""
+    """The responses that were judged, reviewed, scored, commented, resolved, reserved or exported."""
     found: set[int] = set()
     for some in split_response_ids(sorted(responses)):
         sides = Comparison.all_rows.filter(Q(response_a__in=some) | Q(response_b__in=some)).order_by()

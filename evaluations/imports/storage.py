@@ -166,7 +166,7 @@ class OpenImportFile:
         self.entries = read_entries_from(importing, cast(BinaryIO, self._file), self._counted, place)
 
     def put_back(self, items: Sequence[FileEntry | BadRow], place: int) -> None:
-        """What was read and is not stored yet comes first next time."""
+        """Return rows that are not stored yet, so that they are read first next time."""
         self.entries = chain(items, self.entries)
         self.place = place
 
@@ -267,7 +267,7 @@ class RowStorage:
 
 
 def take_portion(outcomes: Sequence[EntryOutcome], at: int, most: int) -> Sequence[EntryOutcome]:
-    """As many outcomes from this one on as make this many rows, but at least one."""
+    """Take outcomes that add up to this many rows, but at least one."""
     rows = 0
     for end in range(at, len(outcomes)):
         one = outcomes[end]

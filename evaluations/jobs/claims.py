@@ -20,7 +20,7 @@ FAULT_PAUSE: Final = timedelta(seconds=30)
 
 
 def process_name() -> str:
-    """What this process is called among those that work on jobs and calls."""
+    """The name of this process in claims on jobs and calls."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 

@@ -70,7 +70,7 @@ class JobClaim:
             self.heartbeat(position)
 
     def along(self, passing: Iterable[Passing]) -> Iterator[Passing]:
-        """The same, with a heartbeat every second."""
+        """Iterate with a heartbeat every second."""
         for one in passing:
             self.heartbeat_if_due()
             yield one

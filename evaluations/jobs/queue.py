@@ -113,7 +113,7 @@ def job_progress(job: Job | None) -> JobProgress:
 
 
 def progress_at(job: Job, position: int, total: int | None) -> JobProgress:
-    """The same, of a job whose position is counted elsewhere."""
+    """The progress of a job whose position is counted elsewhere."""
     end = job.finished_at if job.state not in OPEN_JOB_STATES and job.finished_at else timezone.now()
     seconds = (end - job.begun_at).total_seconds() if job.begun_at else 0.0
     if not position or seconds <= 0:

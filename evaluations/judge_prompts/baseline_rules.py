@@ -17,7 +17,7 @@ TIE_LENGTH_SHARE: Final = 0.05  # of the longer one's characters
 
 @dataclass(frozen=True)
 class RuleQuestion:
-    """What a rule sees: one aspect of one comparison in one order. ``seed`` is the sample's own."""
+    """The input of a rule: one aspect of one comparison in one order. ``seed``: of the sample."""
 
     comparison_id: int
     pair: PairTexts

@@ -112,7 +112,7 @@ def has_double_braces(placeholder: str) -> bool:
 
 
 def find_template_syntax(template: str, mapping: Mapping[str, str]) -> list[str]:
-    """What the text leaves to a template engine, once each; what the mapping names stays as it is."""
+    """The distinct template expressions in a text, except for the placeholders of the mapping."""
     found = dict.fromkeys(one[0] for one in TEMPLATE_SYNTAX.finditer(template))
     odd = (one[0] for one in UNKNOWN_PLACEHOLDER_STYLE.finditer(template))
     found |= dict.fromkeys(one for one in odd if guess_field_by_name(NAME_ORNAMENTS.sub("", one)))
@@ -133,7 +133,7 @@ def find_unplaced_fields(mapping: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def guess_field(placeholder: str) -> str | None:
-    """What a placeholder means by its name; None where that says nothing.
+    """Guess the field of a placeholder from its name, or None.
 
     Of ``inputs.question`` the last part counts, of ``reference_outputs.answer`` and ``outputs.body`` the first.
     """

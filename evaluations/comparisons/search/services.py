@@ -104,7 +104,7 @@ def index_import(claim: JobClaim) -> bool:
 
 
 def index_evaluation(claim: JobClaim) -> bool:
-    """The same for all comparisons of an evaluation up to the job's total."""
+    """Index all comparisons of an evaluation up to the job's total."""
     is_shown = Q(source_import__isnull=True) | Q(source_import__state=ImportState.DONE)
     rows = Comparison.all_rows.filter(is_shown, evaluation=claim.job.subject, pk__lte=claim.job.total)
     is_done = read_texts(claim, rows)

@@ -52,7 +52,7 @@ def get_columns(request: AuthenticatedRequest, slug: str, pk: int) -> ColumnMapp
 
 @operations.do("/evaluations/{slug:slug}/imports/{int:pk}/columns/try", Scope.WRITE, MappingPreviewOut)
 def try_columns(request: AuthenticatedRequest, slug: str, pk: int, body: ColumnMappingIn) -> MappingPreviewOut:
-    """What the first rows become when the file is read like this. Nothing is changed."""
+    """Preview the first rows under this column mapping. Nothing is changed."""
     importing, sheet = get_mappable_import(request, slug, pk)
     tried = preview_mapping(importing, parse_mapping(body, sheet))
     return MappingPreviewOut(

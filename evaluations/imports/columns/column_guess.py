@@ -139,7 +139,7 @@ def find_columns_named_in_choices(sheet: Sheet) -> dict[str, str]:
 
 
 def candidate_in_column_name(column: str) -> str:
-    """Whose response it is, by the column's name; the name itself where that does not say it."""
+    """The candidate of a response column, taken from the column's name."""
     parts = [part for part in re.split(r"[_. ]+", column) if part]
     rest = [part for part in parts if plain_column_name(part) not in RESPONSE_NAMES]
     names_one = len(rest) == len(parts) - 1 and any(plain_column_name(part) not in SIDE_WORDS for part in rest)
@@ -180,5 +180,5 @@ def is_number_word(word: str) -> bool:
 
 
 def guess_choice_meanings(words: Sequence[str]) -> dict[str, str]:
-    """What each word probably means; "" where it does not say, as no number does."""
+    """Guess the choice that each word means; "" if it is unclear, as for numbers."""
     return {word: str(label.choice) if (label := parse_label(word)) else "" for word in words}

@@ -65,7 +65,7 @@ def find_earlier_reading(importing: Import, sheet: Sheet) -> ReadOptions | None:
 
 
 def names_given_for_import(importing: Import) -> dict[str, str]:
-    """Whose the rows of this file are, as far as it was said for all of them."""
+    """The candidate or rater names given for all rows of the file."""
     return names_of_whole_file(reading_option(importing))
 
 

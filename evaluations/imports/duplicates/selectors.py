@@ -201,7 +201,7 @@ class KnownQueryCounter:
 
 
 def find_known_likenesses(evaluation: Evaluation, numbers: Collection[int]) -> set[int]:
-    """Those of these likeness numbers that queries of the evaluation have."""
+    """The given near-duplicate keys that occur in the evaluation."""
     if not numbers:
         return set()
     return set(
