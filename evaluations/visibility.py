@@ -108,12 +108,12 @@ def has_seen_verdicts(user: User, comparison: Comparison) -> bool:
 
 
 def reveal_vote_table(user: User, comparison: Comparison) -> VoteTable | None:
-    """What everyone chose on it, for a person who now counts as having seen it; None before they may see it."""
+    """The vote table of a comparison; records that the user saw it. None before they may see it."""
     return reveal_visible_vote_table(user, comparison) if can_see_verdicts(user, comparison) else None
 
 
 def reveal_visible_vote_table(user: User, comparison: Comparison) -> VoteTable:
-    """The same of one of `visible_comparisons`."""
+    """The vote table of a comparison from `visible_comparisons`; records that the user saw it."""
     reveal_comparisons(user, comparison.evaluation, [comparison])
     return build_vote_table(comparison, with_judges=can_see_judges(user, comparison.evaluation))
 
@@ -183,14 +183,14 @@ def find_judged_by_others(user: User, comparisons: Collection[Comparison], *, ju
 
 
 def find_scored_by_judges(comparisons: Iterable[Comparison]) -> set[int]:
-    """Those of which a response was scored by a judge: a choice may be read off its scores."""
+    """The comparisons with a response scored by a judge, since scores may reveal a choice."""
     sides = {comparison.pk: {comparison.response_a_id, comparison.response_b_id} for comparison in comparisons}
     scored = set(find_judges_that_scored({response for pair in sides.values() for response in pair}))
     return {pk for pk, pair in sides.items() if pair & scored}
 
 
 def find_with_test_calls(comparisons: Iterable[Comparison]) -> set[int]:
-    """Those on which, or on a response of which, a test call was answered."""
+    """The comparisons with an answered test call on them or on one of their responses."""
     sides = {comparison.pk: {comparison.response_a_id, comparison.response_b_id} for comparison in comparisons}
     answered = Call.all_rows.filter(is_test=True, state=CallState.ANSWERED)
     found = set(answered.filter(comparison__in=sides).values_list("comparison_id", flat=True))

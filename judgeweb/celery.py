@@ -33,7 +33,7 @@ app.conf.beat_schedule = {
 
 @worker_ready.connect
 def start_work(**told: object) -> None:
-    """What an earlier worker left is swept at once, not only when the timer comes round; so is looking round."""
+    """Sweep work of an earlier worker at once, without waiting for the timer."""
     from evaluations.tasks import look_for_local_server, sweep  # noqa: PLC0415 - Django is set up only now
 
     sweep.delay()

@@ -144,12 +144,12 @@ def make_ready(asked: Asked) -> str:
 
 
 def environment() -> dict[str, str]:
-    """What the children see: the same data folder wherever they were started from."""
+    """The environment of child processes: the same data folder from any working directory."""
     return {**os.environ, "JUDGEWEB_DATA_DIR": str(settings.DATA_DIR), "PYTHONPATH": str(settings.BASE_DIR)}
 
 
 def children_on(listener: socket.socket, lock: IO[str]) -> list[Child]:
-    """They inherit the lock: as long as one of them lives, the data is in use."""
+    """Start child processes. They inherit the lock, so the data is in use while one of them lives."""
     settings.LOG_DIR.mkdir(exist_ok=True)
     celery = [sys.executable, "-m", "celery", "--quiet", "--app", "judgeweb"]
     commands = {
@@ -205,7 +205,7 @@ def wait_until_ready(children: Sequence[Child], asked: Asked) -> None:
 
 
 def health() -> str:
-    """What the site says of itself; nothing where it does not answer. Asked under its own name."""
+    """The health that the site reports under its own name; empty if it does not answer."""
     with closing(http.client.HTTPConnection(settings.HOST, settings.PORT, timeout=1)) as connection:
         try:
             connection.request("GET", "/healthz", headers={"Host": urlsplit(settings.ADDRESS).netloc})

@@ -133,7 +133,7 @@ def try_judge(request: AuthenticatedRequest, slug: str, pk: int, body: JudgeTest
 
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}/tries/{int:run}", Scope.READ, JudgeTestOut)
 def get_trial(request: AuthenticatedRequest, slug: str, pk: int, run: int) -> JudgeTestOut:
-    """What came of a try."""
+    """The result of a test call."""
     judge = get_judge_or_404(request, slug, pk, Action.SEE_ALL)
     runs = Run.objects.select_related("judge__rubric_version__rubric", "user")
     test_call = find_test_call(get_object_or_404(runs, judge=judge, pk=run))

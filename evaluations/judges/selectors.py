@@ -60,7 +60,7 @@ def preview_judge_prompt_for(judge: Judge, texts: PairTexts | ResponseTexts, sho
 
 
 def judge_warnings(judge: Judge) -> list[str]:
-    """What this judge will not see of the evaluation's data; empty for a judge that sends nothing."""
+    """Warnings about data of the evaluation that this judge will not see; none for a judge that sends nothing."""
     if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
         return []
     return missing_placeholder_warnings(judge.evaluation, judge.rubric_version.spec())

@@ -38,7 +38,7 @@ MAX_SEED: Final = 2**62  # each sample adds one
 
 
 class JudgeSettings(TypedDict, total=False):
-    """What makes a judge; see `create_judge`."""
+    """The settings of a new judge, see `create_judge`."""
 
     name: Required[str]
     model: Required[str]

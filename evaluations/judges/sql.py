@@ -127,7 +127,7 @@ def find_due_calls(run: Run, kind: RubricKind, room: int, now: datetime) -> list
 
 
 def find_batch_calls(batch_id: int, kind: RubricKind, call_ids: Sequence[int]) -> list[DueCall]:
-    """Those of these calls that are still in the batch."""
+    """The given calls that are still in the batch."""
     marks = ", ".join(["%s"] * len(call_ids))
     return fetch_due_calls(kind, CALLS_IN_BATCH.format(marks=marks), [batch_id, *call_ids]) if call_ids else []
 

@@ -221,7 +221,7 @@ def render_judge_form(
 
 
 def form_warnings(form: JudgeForm, evaluation: Evaluation) -> list[str]:
-    """What a judge with the form's rubric version would not see."""
+    """Warnings about data that a judge with the form's rubric version would not see."""
     chosen = form["version"].value()
     pk = chosen.pk if isinstance(chosen, RubricVersion) else str(chosen or "")
     version = judgeable_versions(evaluation).filter(pk=pk).first() if isinstance(pk, int) or is_row_id(pk) else None

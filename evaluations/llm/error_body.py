@@ -74,7 +74,7 @@ class ErrorBody:
 
     @property
     def kept(self) -> ErrorFacts:
-        """What an LLMError keeps of it."""
+        """The part of the body that an LLMError keeps."""
         return {"http_status": self.status, "body": self.body}
 
     def holds(self, fragments: Iterable[str]) -> bool:

@@ -52,7 +52,7 @@ RESET_TIME: Final = re.compile(r"x-ratelimit-reset\W{1,6}(\d{10,13})", re.IGNORE
 def classify_error(
     error: ErrorBody, server: Server, request: Request, headers: Headers, adapter: Adapter, words: ErrorWords
 ) -> LLMError:
-    """What to do about an error. ``words`` are those of all dialects, since gateways pass any of them on."""
+    """Classify an error by what to do about it. ``words``: of all dialects, since gateways pass on any of them."""
     error = adapter.inner(error)
     if (own := adapter.meaning(error, server, request, headers)) is not None:
         return own

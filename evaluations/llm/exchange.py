@@ -118,7 +118,7 @@ MAX_PAUSE_SECONDS: Final = 86_400.0 * 2  # the longest pause of an endpoint, wha
 
 
 class ErrorFacts(TypedDict, total=False):
-    """What every error of a request may know; see LLMError."""
+    """The facts that any error of a request may have; see LLMError."""
 
     http_status: int | None
     body: str

@@ -24,7 +24,7 @@ LIMIT_SECONDS: Final = 60.0
 
 @dataclass(frozen=True)
 class RateLimits:
-    """What an administrator allows, or a process's share of it. None: no limit.
+    """The limits set by an administrator, or a process's share of them. None: no limit.
 
     ``slots``: how many requests the server says it works on at once, which no share divides.
     """

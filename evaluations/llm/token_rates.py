@@ -91,7 +91,7 @@ class TextProfile:
 
     @cached_property
     def amounts(self) -> tuple[float, ...]:
-        """What the rates are multiplied with; what a server adds comes once."""
+        """The amounts that the rates are multiplied by; the server's own overhead counts once."""
         return (*self.usual, 1.0)
 
     @property
@@ -292,7 +292,7 @@ class RateFit:
 
 @dataclass
 class TokenRates:
-    """What one model at one endpoint was seen to count.
+    """The observed token rates of one model at one endpoint.
 
     Counts include cached tokens. Only prompts that the server read whole are learned from; cut ones
     that slip in lower what is expected, which misses cuts and invents none.

@@ -55,7 +55,7 @@ class AccountQuery(PageQuery):
 
 @operations.get_one("/me", Scope.READ, MeOut, site_wide=True)
 def get_me(request: ApiRequest) -> MeOut:
-    """Whose token this is, and what it may be used for."""
+    """The user and the scope of this token."""
     return serialize_me(request)
 
 
@@ -127,7 +127,7 @@ def change_role(request: AuthenticatedRequest, slug: str, pk: int, body: MemberP
 
 @operations.remove("/evaluations/{slug:slug}/people/{int:pk}", Scope.ADMIN)
 def remove_person(request: AuthenticatedRequest, slug: str, pk: int) -> None:
-    """They no longer take part. Every review stays."""
+    """Remove a member from the evaluation. Their reviews are kept."""
     user, membership = request.user, load_membership(request, slug, pk)
     remove_member(membership, by=user)
 

@@ -48,7 +48,7 @@ def write_role(evaluation: Evaluation, user: User, role: Role, by: User | None) 
 
 
 def remove_member(membership: Membership, *, by: User | None) -> None:
-    """What this person judged stays; the person no longer takes part, and what was reserved for them is free again."""
+    """Remove a member. Their reviews are kept, and their reservations are released."""
     with transaction.atomic():
         if membership.role == Role.OWNER:
             refuse_without_owner(membership.evaluation, membership)
@@ -78,7 +78,7 @@ MAX_TOKENS: Final = 50
 
 
 class TokenOptions(TypedDict):
-    """What a token is for; see `create_token`."""
+    """The options of an API token, see `create_token`."""
 
     name: str
     scopes: Collection[Scope]
@@ -117,7 +117,7 @@ def create_token(
 
 @transaction.atomic
 def revoke_token(token: ApiToken, *, by: User | None) -> None:
-    """It opens nothing from now on. Revoked once more, nothing changes."""
+    """Revoke an API token. Revoking it again changes nothing."""
     if ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=timezone.now()):
         record_event("revoked token", token, user=by, evaluation=token.evaluation, before={"name": token.name})
 

@@ -47,7 +47,7 @@ def filter_evaluation(evaluation: Evaluation, wanted: ComparisonFilter) -> "Quer
 def apply_comparison_filter(
     comparisons: "QuerySet[Comparison]", evaluation: Evaluation, wanted: ComparisonFilter
 ) -> "QuerySet[Comparison]":
-    """Those of the comparisons that the filter means. A name that is not known here is refused in words."""
+    """Apply a filter to comparisons. A name that does not exist in the evaluation is refused."""
     for condition in filter_conditions(evaluation, wanted):
         comparisons = comparisons.filter(condition(ALL_COMPARISONS))
     return comparisons
@@ -153,7 +153,7 @@ def first_few_ids(ids: "QuerySet[Any, int]") -> list[int]:
 
 
 def unindexed_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Iterator[FilterCondition]:
-    """What is read off much more than it finds: best asked of few."""
+    """The conditions without an index, to be applied to few comparisons."""
     if wanted.text:
         yield partial(words_condition, parse_search_text(wanted.text))
     yield from choice_conditions(evaluation, wanted)

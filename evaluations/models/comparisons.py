@@ -142,7 +142,7 @@ class ComparisonManager(FinishedManager["Comparison"]):
         return ComparisonQuerySet(self.model, using=self._db).filter(finished_imports())
 
     def flagged(self) -> ComparisonQuerySet:
-        """Those that hold a text which speaks to the judge, or imitates a verdict or a delimiter."""
+        """Comparisons with a text that addresses the judge, or imitates a verdict or a delimiter."""
         return self.get_queryset().flagged()
 
 
@@ -218,7 +218,7 @@ class Comparison(Row):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What is suspect in any of its texts, in the order of Flag: the texts’ own would tell A from B."""
+        """The flags of all its texts, in the order of Flag. The flags of one text would reveal which side it is."""
         words = ",".join((self.query.flags, self.response_a.flags, self.response_b.flags)).split(",")
         return tuple(flag.value for flag in Flag if flag in words)
 

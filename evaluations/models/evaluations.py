@@ -65,7 +65,7 @@ class Evaluation(Row):
 
 
 class Event(Row):
-    """Who did what, when, before and after. Append-only: neither changed nor deleted."""
+    """An audit event: who did what and when, with the values before and after. Append-only."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, null=True, related_name="events")
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="events")

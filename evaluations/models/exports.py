@@ -56,12 +56,12 @@ class Export(Row):
 
     @property
     def file_name(self) -> str:
-        """What the file is called where it is saved: the study, the number of the export, the format."""
+        """The name of the downloaded file: evaluation, number of the export, format."""
         return f"{self.evaluation.slug}-{self.pk}.{self.ending or self.format}"
 
 
 class ReviewerPseudonym(Row):
-    """What a person is called in files that are not to name them. ``rater``: of people who came without an account."""
+    """The pseudonym of a reviewer in anonymized files. ``rater``: of imported reviewers, who have no account."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="pseudonyms", db_index=False)
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="pseudonyms")

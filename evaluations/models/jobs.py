@@ -67,11 +67,11 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.filter(state__in=(*OPEN_JOB_STATES, JobState.SET_ASIDE))
 
     def due(self) -> JobQuerySet:
-        """Those that wait for a worker and may be claimed now."""
+        """The jobs that may be claimed now."""
         return self.filter(Q(not_before__isnull=True) | Q(not_before__lte=Now()), state=JobState.WAITING)
 
     def lost(self, keeping_lease: Collection[str] = ()) -> JobQuerySet:
-        """Those whose lease ran out, or whose worker died without a word; of some kinds only the former."""
+        """The jobs whose lease expired or whose worker died; for some kinds only the former."""
         dead = Worker.objects.filter(seen_at__lte=Now() - WORKER_ALIVE).values("name")
         silent = Q(claimed_by__in=dead, heartbeat_at__lte=Now() - WORKER_ALIVE) & ~Q(kind__in=keeping_lease)
         return self.filter(Q(lease_until__lt=Now()) | silent, state=JobState.RUNNING)

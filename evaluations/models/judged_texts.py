@@ -7,7 +7,7 @@ from evaluations.models.comparisons import Comparison, Response
 
 
 def judged_texts(subject: Comparison | Response) -> PairTexts | ResponseTexts:
-    """What a judge of either is asked about."""
+    """The texts of a comparison or a response, as a judge receives them."""
     return comparison_texts(subject) if isinstance(subject, Comparison) else response_texts(subject)
 
 

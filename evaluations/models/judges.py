@@ -50,7 +50,7 @@ class Endpoint(Row):
 
 
 class Price(Row):
-    """What a model costs at an endpoint, in nano-USD for a million tokens. Unknown where there is none."""
+    """The price of a model at an endpoint, in nano-USD for a million tokens. Without a row it is unknown."""
 
     endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="prices")
     model = models.CharField(max_length=200)
@@ -74,7 +74,7 @@ class Price(Row):
 
 
 class Handshake(Row):
-    """What an endpoint was found to take for a model, the last time that it was tried with a tiny request."""
+    """The capabilities of an endpoint for a model, as its last test request showed them."""
 
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="handshakes")
     model = models.CharField(max_length=200)
@@ -195,7 +195,7 @@ class Judge(Row):
 
     @property
     def rule(self) -> str:
-        """What a rule does, in words; empty for other judges."""
+        """The description of a rule-based judge; empty for other judges."""
         return RULE_JUDGE_TEXTS.get(self.model, "") if self.is_baseline else ""
 
 

@@ -91,7 +91,7 @@ FAILED_STATES: Final = [state.value for state in FAILURE_STATES]
 
 class CallQuerySet(models.QuerySet["Call"]):
     def failed(self) -> "CallQuerySet":
-        """Those that ended without an answer, by an index of them alone: its condition must stand in the statement."""
+        """The calls that ended without an answer. The literal condition lets the partial index be used."""
         words = ", ".join(f"'{state}'" for state in FAILED_STATES)
         return self.filter(Func(F("state"), template=f"%(expressions)s IN ({words})", output_field=BooleanField()))
 

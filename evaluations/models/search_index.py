@@ -100,7 +100,7 @@ def unindex_words(documents: Mapping[int, Sequence[str]]) -> None:
 
 
 def find_indexed_ids(comparison_ids: Sequence[int]) -> list[int]:
-    """Those of these whose words are kept."""
+    """The given ids that are indexed."""
     if not comparison_ids:
         return []
     column = "comparison_id" if is_postgresql() else "rowid"

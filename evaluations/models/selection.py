@@ -220,7 +220,7 @@ def filter_by_pair(comparisons: QuerySet[Comparison], key: str, value: str) -> Q
 
 
 def parse_filter_value(value: str) -> list[object]:
-    """What the words of a filter may mean in metadata: the text itself, or a number, true or false."""
+    """The values that the text of a filter may mean in metadata: itself, a number, true or false."""
     try:
         meant = json.loads(value, parse_constant=str)
     except ValueError:

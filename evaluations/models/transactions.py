@@ -70,5 +70,5 @@ class TransactionPacer:
         self._free_from = ended + write_pause_seconds(self.seconds)
 
     def rest(self) -> None:
-        """What is left of the pause."""
+        """Sleep for the rest of the pause."""
         time.sleep(max(0.0, self._free_from - time.monotonic()))

@@ -77,7 +77,7 @@ class ApiToken(Row):
 
 
 class KeptAnswer(Row):
-    """What a write was answered with, under the key that its program gave it; ``status`` is None while it is done."""
+    """The response of a write by its idempotency key; ``status`` is None while the write is running."""
 
     token = models.ForeignKey(ApiToken, on_delete=models.PROTECT, related_name="kept_answers", db_index=False)
     key = models.CharField(max_length=200)

@@ -323,7 +323,7 @@ class Adjudication(Row):
 
 
 class Label(Row):
-    """What people and adjudicators say of one aspect of one comparison: derived, and equal to a recount.
+    """The label of one aspect of one comparison by reviewers and adjudicators; derived, equal to a recount.
 
     Written in the transaction that changed a final verdict or an adjudication. Where no person
     voted there is no row: what judges say then is read from their verdicts. ``choice`` is empty

@@ -39,7 +39,7 @@ def was_drawn(review: str = "") -> Q:
 
 
 def admitted(rule: VoteRule, review: str = "") -> Q:
-    """The equal of `VoteRule.admits`."""
+    """The condition of `VoteRule.admits` in SQL."""
     found = Q()
     for (state, is_practice), tier in TIERS.items():
         if tier >= rule.lowest_tier:
@@ -51,14 +51,14 @@ def admitted(rule: VoteRule, review: str = "") -> Q:
 
 
 def has_aspect(aspect: Aspect, stage: Stage = Stage.FIRST) -> Q:
-    """That the review has a choice on the aspect, or a score of both responses."""
+    """Whether the review has a choice on the aspect, or scores of both responses."""
     about = {"review": OuterRef("pk"), "aspect": aspect, "stage": stage.value}
     scored = [Score.objects.filter(**about, response=OuterRef(f"comparison__response_{side}")) for side in "ab"]
     return Q(Exists(Verdict.objects.filter(**about))) | (Q(Exists(scored[0])) & Q(Exists(scored[1])))
 
 
 def holding_votes(reviews: "QuerySet[Review]", aspect: Aspect, rule: VoteRule) -> "QuerySet[Review]":
-    """Those of the reviews that hold a vote on the aspect. The equal of `find_vote_holder`."""
+    """The reviews that hold a vote on the aspect, as `find_vote_holder` does in Python."""
     candidates = Review.objects.filter(admitted(rule), has_aspect(aspect)).alias(tier=encode_tier())
     better = candidates.filter(rater=OuterRef("rater"), comparison=OuterRef("comparison")).filter(
         Q(tier__gt=OuterRef("tier")) | Q(tier=OuterRef("tier"), pk__gt=OuterRef("pk"))

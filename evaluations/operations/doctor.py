@@ -205,7 +205,7 @@ def check_workers() -> Findings:
 
 
 def find_overdue_work() -> Iterator[str]:
-    """What a sweep would have put right by now."""
+    """Find work that a sweep should have resumed by now."""
     before = Now() - OVERDUE
     if calls := Call.all_rows.filter(state__in=OPEN_CALL_STATES, lease_until__lt=before).count():
         yield f"{calls} calls"

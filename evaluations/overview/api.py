@@ -42,7 +42,7 @@ class EvaluationQuery(PageQuery):
 
 @operations.get_one("/evaluations", Scope.READ, EvaluationPage, site_wide=True)
 def list_evaluations(request: ApiRequest, paging: Query[EvaluationQuery]) -> EvaluationPage:
-    """Those in which you take part, newest first."""
+    """List the evaluations of which you are a member, newest first."""
     mine = Evaluation.objects.of(request.user)
     token = request.auth
     if token.evaluation_id is not None:
@@ -129,7 +129,7 @@ def bring_back_evaluation(request: AuthenticatedRequest, slug: str, body: EmptyI
 
 @operations.get_one("/evaluations/{slug:slug}/events", Scope.READ, EventPage)
 def list_events(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> EventPage:
-    """Who did what, newest first. What people chose is not told here."""
+    """List audit events, newest first. They do not include anyone's choices."""
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     found = Event.objects.filter(evaluation=evaluation).select_related("user", "token")
     rows, more = paginate_by_cursor(paging, found, newest_first=True)

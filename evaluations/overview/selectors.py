@@ -31,7 +31,7 @@ class StepState(StrEnum):
 
 
 class NextStep(StrEnum):
-    """What a person had best do now in an evaluation."""
+    """The suggested next step of a member in an evaluation."""
 
     IMPORT = "import"
     STORE = "store"

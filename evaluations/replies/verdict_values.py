@@ -44,7 +44,7 @@ class QuotedVerdict(UnreadableReply):
 
 @dataclass(frozen=True)
 class ReplyContext:
-    """What a reply answers.
+    """The request that a reply answers.
 
     ``alone``: with a verdict without reasons; ``is_cut_off``: it ended at the token limit, ``in_line`` amid a line.
     """

@@ -42,7 +42,7 @@ def get_cached_report(evaluation: Evaluation, asked: object, make: Callable[[], 
 
 
 def save_cached_report(key: str, made: object) -> None:
-    """As far as there is room for it."""
+    """Store a report in the cache if there is room for it."""
     try:
         caches["reports"].set(key, made, REPORT_CACHE_SECONDS)
     except OSError:

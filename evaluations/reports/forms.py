@@ -166,7 +166,7 @@ class ReportForm(forms.Form):
         return str(self.cleaned_data[name] or choices[0][0])
 
     def asked(self) -> QueryValues:
-        """What was asked for, by parameter, without what holds anyway."""
+        """The requested parameters, without defaults."""
         told = {name: self.cleaned_data.get(name) for name in self.fields}
         lists = {name: value if isinstance(value, list) else [str(value)] for name, value in told.items() if value}
         return {name: value for name, value in lists.items() if value != [self.usual(name)]}
@@ -210,7 +210,7 @@ class ReportForm(forms.Form):
         )
 
     def complaints(self) -> list[str]:
-        """What cannot be, in whole sentences."""
+        """The errors of the form, in whole sentences."""
         return [str(message) for messages in self.errors.values() for message in messages]
 
 

@@ -134,7 +134,7 @@ def build_judge_materials(
     judged: Mapping[int, set[int]],
     rules: ReportRules,
 ) -> tuple[JudgeMaterial, ...]:
-    """Of the judges among them that were asked about the aspect."""
+    """Build the material of each judge that was asked about the aspect."""
     asked = (rater for rater in raters if aspect.pk in judged.get(rater.pk, ()))
     return tuple(build_judge_material(rater, aspect, gathered, items, rules) for rater in asked)
 

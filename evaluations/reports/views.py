@@ -147,7 +147,7 @@ def get_part_or_404(name: str, sees_judges: bool) -> ReportPart:
 
 
 def build_report_context(made: Report, evaluation: Evaluation, form: ReportForm, part: ReportPart) -> dict[str, object]:
-    """What the page says of this report."""
+    """The template context of a report."""
     asked, ties, measure = form.asked(), form.laid_out("ties"), form.laid_out("measure")
     aspect = form.cleaned_data["aspect"]
     return {

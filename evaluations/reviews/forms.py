@@ -79,7 +79,7 @@ class ChoicesForm(StepForm):
         return {key: text for key, text in given.items() if text}
 
     def entered(self) -> dict[str, str]:
-        """What stands in the fields of the page, taken or not."""
+        """The values in the fields of the page, valid or not."""
         steps = StepForm.base_fields
         return {name: self.data.get(name, "") for name in self.fields if name not in steps}
 

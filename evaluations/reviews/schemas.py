@@ -28,7 +28,7 @@ class ReviewProgressOut(Schema):
 
 
 class NextComparisonOut(Schema):
-    """What you are to review next; ``comparison`` is null where nothing waits for you."""
+    """Your next comparison; ``comparison`` is null if there is none."""
 
     comparison: int | None
     result_of_calibration: int | None = Field(description="a queue whose result you are to look at first")

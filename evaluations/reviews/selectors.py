@@ -69,12 +69,12 @@ def draw_bit(what: str, user: User, comparison: Comparison) -> bool:
 
 
 def get_order_shown(user: User, comparison: Comparison) -> ShownOrder:
-    """Which response this user sees on the left."""
+    """The order in which this user sees the responses."""
     return ShownOrder.SWAPPED if draw_bit("order", user, comparison) else ShownOrder.AS_STORED
 
 
 def put_in_order_shown(user: User, comparison: Comparison, responses: Sequence[Side]) -> Sequence[Side]:
-    """What belongs to response A and to response B, the left one first: for a person who may not see the names yet.
+    """Put values of A and B in the order in which the user sees them, left first.
 
     A is always the candidate whose name sorts first, so one side that is known gives away that of other comparisons.
     """
@@ -120,6 +120,6 @@ def get_earlier_guidelines(evaluation: Evaluation, most: int = 20) -> Sequence[E
 
 
 def get_saved_spans(comparison: Comparison) -> list[Span]:
-    """What people marked in the responses of saved reviews, in the order in which it stands there."""
+    """The highlights in the responses of saved reviews, in text order."""
     saved = Span.objects.filter(review__comparison=comparison, review__state__in=SAVED_REVIEW_STATES)
     return list(saved.select_related("review__rater", "aspect").order_by("response", "turn", "start", "pk"))

@@ -154,7 +154,7 @@ def count_orders(verdicts: Collection[Verdict]) -> int:
 
 
 def collect_rationales(verdicts: Collection[Verdict], shown: ShownOrder) -> tuple[JudgeRationale, ...]:
-    """What the judge wrote in each call; first those in the order that the person sees."""
+    """The judge's rationale of each call, first those in the order that the reviewer sees."""
     written = {
         verdict.call_id: JudgeRationale(verdict.call.rationale, is_other_order(ShownOrder(verdict.call.shown), shown))
         for verdict in sorted(verdicts, key=lambda verdict: verdict.pk)
@@ -180,7 +180,7 @@ class SheetLine:
 
     @property
     def first_choice(self) -> Choice | None:
-        """What was chosen at first, or what the first scores say."""
+        """The first choice, or that of the first scores."""
         return None if self.first is None else get_choice_of_answer(self.asked, self.first)
 
     @property
@@ -227,7 +227,7 @@ class ReviewSheet:
 
     @property
     def after_save(self) -> Literal["reveal", "next"]:
-        """What saving leads to: the same comparison with the judge's choices, or the next one."""
+        """The page after saving: the same comparison with the judge's choices, or the next one."""
         return "reveal" if self.stage == "choose" and self.may_reveal else "next"
 
     @property

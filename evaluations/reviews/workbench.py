@@ -216,7 +216,7 @@ def build_texts_context(desk: ReviewContext, sheet: ReviewSheet, html: Mapping[s
 
 
 def iter_page_texts(sheet: ReviewSheet, template: str) -> Iterator[str]:
-    """What is shown as Markdown: on the panel alone only what the judge wrote."""
+    """The texts shown as Markdown; on the panel alone only those of the judge."""
     if template != PANEL_TEMPLATE:
         yield from iter_comparison_texts(sheet.comparison)
         yield sheet.comparison.evaluation.guidelines

@@ -119,7 +119,7 @@ def read_prompts(request: AuthenticatedRequest, slug: str, body: PastedPromptIn)
 
 @operations.do("/evaluations/{slug:slug}/rubrics/look", Scope.WRITE, PromptPreviewOut)
 def look_at_rubric(request: AuthenticatedRequest, slug: str, body: RubricSpecIn) -> PromptPreviewOut:
-    """What a judge would be sent by it. Nothing is stored."""
+    """Preview the prompt that a judge would receive. Nothing is stored."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     seen = preview_rubric(evaluation, parse_spec(body))
     return PromptPreviewOut(

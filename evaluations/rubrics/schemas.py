@@ -13,7 +13,7 @@ BoundedNumber = Annotated[float, Field(ge=-1e12, le=1e12)]
 
 
 class AspectOut(Schema):
-    """What is asked about one aspect. The scale is null for pairwise aspects."""
+    """One aspect of a rubric. The scale is null for pairwise aspects."""
 
     key: str
     name: str
@@ -135,7 +135,7 @@ class PromptDraftList(Schema):
 
 
 class PromptPreviewOut(Schema):
-    """What a judge would be sent by a rubric that is being written; or why nothing can be."""
+    """The prompt of a rubric that is being written, or why there is none."""
 
     messages: list[MessageOut]
     reply_schema: str

@@ -15,7 +15,7 @@ from evaluations.stats.majority import effective_split_rule
 
 @dataclass(frozen=True)
 class AspectFacts:
-    """Who judged one aspect of ``items`` comparisons, and how much.
+    """Counts on one aspect of ``items`` comparisons.
 
     ``people``: names of the people with one of the ``votes`` that count. ``voted``: comparisons with a vote. ``blind``:
     votes that are known to be blind. ``voted_by_two``: comparisons with votes of two people; ``judged_and_voted``: the

@@ -180,7 +180,7 @@ def aspect_reports(
 def judge_differences(
     material: AspectMaterial, reference: HumanReference
 ) -> Iterator[tuple[str, MeanDifference | None]]:
-    """Of each judge with answers, hidden or not: its name, and how much more often it agrees than left-out people."""
+    """For each judge with answers, hidden or not, its name and how much more often it agrees than left-out people."""
     poll = reference.people.poll
     numbers = np.flatnonzero(np.bincount(material.cluster[poll.items]))
     judges, panels = (*material.judges, *material.hidden), {**material.panels, **material.hidden_panels}

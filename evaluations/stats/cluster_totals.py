@@ -52,7 +52,7 @@ class Contributions:
 
     @property
     def begins(self) -> BoolArray:
-        """Of each entry after the first, whether it begins another cluster."""
+        """Whether each entry after the first begins another cluster."""
         return np.not_equal(self.cluster[1:], self.cluster[:-1])
 
     @cached_property

@@ -164,7 +164,7 @@ class LeaveOneOutVotes:
 
     @property
     def cells(self) -> tuple[IntArray, IntArray]:
-        """Of each entry, the cell of the 4 × 4 table of judge and majority, and of that of person and majority."""
+        """The cell of each entry in the 4 × 4 table of judge and majority, and in that of person and majority."""
         judge, own = (
             side.astype(np.int64) * CHOICES + self.others_choice for side in (self.judge_choice, self.person_choice)
         )

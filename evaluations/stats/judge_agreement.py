@@ -91,8 +91,6 @@ class ReferenceVotes:
 
 @dataclass(frozen=True)
 class PersonAgreementBlock(AgreementBlock):
-    """Agreement with one person."""
-
     rater: str
 
 

@@ -175,7 +175,7 @@ def combine_orders(orders: Sequence[Choices], items: int) -> tuple[Choices, Bool
 
 
 def is_in_unanswered_order(unanswered: UnansweredCalls, by_order: Sequence[Choices | None]) -> BoolArray:
-    """Which of the calls are in an order in which the comparison has no answer."""
+    """Whether each call is in an order in which its comparison has no answer."""
     unanswered_order = np.ones(len(unanswered.item), dtype=bool)
     for shown, chosen in enumerate(by_order):
         if chosen is not None:

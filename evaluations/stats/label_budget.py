@@ -41,7 +41,7 @@ class UnreviewedMaterial:
 
 @dataclass(frozen=True)
 class BudgetTarget:
-    """What an interval of ``half_width`` needs.
+    """The reviews that an interval of ``half_width`` needs.
 
     ``clusters``: in all. ``…_more``: beyond those reviewed so far; 0 where the width is reached. ``suffices``: whether
     the unreviewed material has them; where it has not, ``why`` says what is missing.

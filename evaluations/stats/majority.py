@@ -73,7 +73,7 @@ def enumerate_tallies(most: int) -> IntArray:
 
 
 def tally_code_weights(most: int) -> list[int]:
-    """What a vote for each choice adds to the code of a tally."""
+    """The weight of a vote for each choice in the code of a tally."""
     return [(most + 1) ** place for place in range(CHOICES)]
 
 

@@ -69,7 +69,7 @@ class Matches:
 
     @cached_property
     def is_turned(self) -> BoolArray:
-        """Of each comparison, whether A is the later of the two in ``items.candidates``."""
+        """Whether A is the later of each comparison's two candidates in ``items.candidates``."""
         return self.items.candidate_a > self.items.candidate_b
 
     @property

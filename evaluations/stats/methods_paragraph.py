@@ -203,7 +203,7 @@ def describe_excluded_votes(facts: Mapping[str, AspectFacts]) -> Iterator[str]:
 def describe_blindness(
     counts: list[tuple[int, int]], what: str, rules: ReportRules, by_rule: Mapping[SeenRule, str]
 ) -> list[str]:
-    """What people knew of the judge. ``counts``: how many are known to be blind, and how many are not."""
+    """A sentence on blindness. ``counts``: how many votes are known to be blind, and how many are not."""
     if rules.seen in by_rule:
         return [by_rule[rules.seen]]
     blind, unknown = (sum(column) for column in zip(*counts, strict=True))

@@ -31,7 +31,7 @@ class ReviewedMatches:
 
     @cached_property
     def counts(self) -> BoolArray:
-        """Which comparisons count."""
+        """Whether each comparison has a majority that counts."""
         return np.asarray(self.choice != MISSING)
 
     @cached_property
@@ -97,7 +97,7 @@ class JudgedMatches:
 
     @cached_property
     def judged(self) -> BoolArray:
-        """Which comparisons have a verdict."""
+        """Whether each comparison has a verdict."""
         return np.asarray(self.choice != MISSING)
 
     @cached_property

@@ -154,7 +154,7 @@ class PersonVotes:
 
     @cached_property
     def share_of_same_votes(self) -> FloatArray:
-        """Of each entry, the share of other people's votes on the item that are the same; 0 where there are none."""
+        """The share of other people's votes on the item that equal each entry's; 0 without other votes."""
         same = self.others[self.choice, np.arange(len(self))]
         return np.asarray(same / np.maximum(self.others.sum(axis=0), 1))
 

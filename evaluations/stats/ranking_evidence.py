@@ -118,7 +118,7 @@ class RankingEvidence:
 
     @property
     def varied(self) -> IntArray:
-        """Of each candidate, how many clusters have another outcome than its commonest; or LEAST_DISAGREEING."""
+        """For each candidate, how many clusters have an outcome other than its commonest, up to LEAST_DISAGREEING."""
         has_choice, (first, second) = self.has_choice, pair_positions(self.matches)
         pair, outcome = self.pair[has_choice], np.rint(2 * self.outcome[has_choice]).astype(np.int64)
         to_first = np.bincount(3 * pair + outcome, minlength=3 * len(first)).reshape(-1, 3)  # lost, tied and won
@@ -159,7 +159,7 @@ class RankingEvidence:
         return win_table_of(self.matches, *np.split(totals, 2, axis=-1))
 
     def residuals(self, at: FloatArray) -> ScoreResiduals:
-        """What each comparison adds to the gradient at these scores."""
+        """The contribution of each comparison to the gradient at these scores."""
         surplus = self.outcome - win_probabilities(self.table(self.totals), at)[self.pair]
         return score_residuals(self.matches, self.pair, self.cluster, self.weight * surplus)
 

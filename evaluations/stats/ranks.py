@@ -27,12 +27,12 @@ class RankedValues:
 
     @cached_property
     def standing(self) -> FloatArray:
-        """Of each entry, its mid-rank minus the mean of all mid-ranks."""
+        """The mid-rank of each entry minus the mean of all mid-ranks."""
         mid = np.cumsum(self.count) - self.count / 2
         return np.asarray((mid - len(self.code) / 2)[self.code])
 
     def above(self, weight: FloatArray) -> FloatArray:
-        """Of each entry, the weight of the entries with a higher value, plus half of that of equal ones."""
+        """For each entry, the weight of the entries with a higher value plus half of that of equal ones."""
         of_value = np.bincount(self.code, weight, len(self.count))
         return np.asarray((of_value.sum() - np.cumsum(of_value) + of_value / 2)[self.code])
 

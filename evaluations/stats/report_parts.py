@@ -38,7 +38,7 @@ from evaluations.stats.wins import Wins, estimate_wins
 
 @dataclass(frozen=True)
 class StudyMaterial:
-    """What all aspects share. ``families``: by judge name, empty if not set. ``judges``: how many claims cover."""
+    """Data shared by all aspects. ``families``: by judge name, empty if not set. ``judges``: how many claims cover."""
 
     items: Items
     families: Mapping[str, str]

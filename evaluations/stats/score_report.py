@@ -104,7 +104,7 @@ class JudgeScores:
 
 @dataclass(frozen=True)
 class ScoresAfterJudge:
-    """Of reviews made after seeing the judge: they enter no other number. ``judges``: against the mean of these."""
+    """Scores of reviews made after seeing the judge, which enter no other number. ``judges``: with their mean."""
 
     scores: int
     judges: dict[str, ScoreAgreement]

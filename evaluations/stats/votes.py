@@ -12,7 +12,7 @@ from evaluations.stats.majority import majority_of_votes
 
 @dataclass(frozen=True)
 class RatingDesign:
-    """Who rated what: one entry for each vote, those on an item adjacent and in the order cast (`rating_design`).
+    """The raters and items of votes: one entry each, adjacent by item and in the order cast (`rating_design`).
 
     ``order``: the position of each entry among the votes in the order cast.
     """
@@ -68,7 +68,7 @@ class RatingDesign:
 
     @cached_property
     def rater_pairs(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Of each pair of entries of an item: that of the lower rater number, the other, and a key of both raters."""
+        """For each pair of entries of an item: that of the lower rater number, the other, and a key of both raters."""
         one, other = self.pairs
         is_swapped = self.rater[one] > self.rater[other]
         first, second = np.where(is_swapped, other, one), np.where(is_swapped, one, other)
@@ -120,7 +120,7 @@ def order_of_small_keys(key: IntArray) -> IntArray:
 
 
 def is_first_of_item(item: IntArray) -> BoolArray:
-    """Of each entry, whether it is the first of its item; ``item``: with equal items adjacent."""
+    """Whether each entry is the first of its item; ``item``: with equal items adjacent."""
     return np.concatenate([np.ones(len(item[:1]), dtype=bool), item[1:] != item[:-1]])
 
 

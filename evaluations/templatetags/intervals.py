@@ -28,7 +28,7 @@ class HasInterval(Protocol):
 
 @dataclass(frozen=True)
 class Scale:
-    """What a column reaches from and to, and the value that favours nobody, where there is one."""
+    """The range of a column, and its neutral value if there is one."""
 
     low: float
     high: float

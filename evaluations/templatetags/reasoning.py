@@ -10,7 +10,7 @@ register = template.Library()
 
 @register.filter
 def reasoning(attempt: Attempt) -> str:
-    """What the server told apart as reasoning, else the thoughts that stand in the reply itself."""
+    """The reasoning that the server returned separately, else the thoughts in the reply."""
     return attempt.reasoning or extract_reasoning(attempt.raw)
 
 

@@ -139,7 +139,7 @@ def marked(reason: str | None, notes: Remarks | None) -> SafeString:
 
 @register.simple_tag
 def cell(number: Figure | None, kind: str, notes: Remarks | None = None, n: bool = False) -> str:
-    """The same as a cell of a table; ``n=True`` says how many it rests on."""
+    """An estimate as a table cell; ``n=True`` adds the sample size."""
     counted = format_html(' <small class="of">n {}</small>', f"{number.n:,}") if n and number is not None else ""
     return format_html('<td class="number">{}{}</td>', figure(number, kind, notes), counted)
 

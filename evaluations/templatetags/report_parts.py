@@ -35,7 +35,7 @@ class Rate(Compared, Protocol):
 
 
 def around_half(numbers: Iterable[HasInterval]) -> Scale:
-    """Of shares: a half in the middle, and equally far either way to the next tenth beyond all intervals."""
+    """A scale of shares, symmetric around one half, up to the next tenth beyond all intervals."""
     ends = [end for one in numbers if one.value is not None for end in (one.value, *(one.ci95 or ()))]
     farthest = max((abs(end - 0.5) for end in ends), default=0.5)
     length = min(max(math.ceil(farthest * 10 - 1e-9) / 10, 0.1), 0.5)
@@ -54,7 +54,7 @@ def scale_of_tendencies(boards: Mapping[str, object]) -> Scale:
 
 
 def compared_in(board: Any) -> list[Compared]:
-    """What the rows of a board draw: preferences beside majorities, ties beside single votes."""
+    """The rows of a bias board: preferences with those of majorities, ties with those of single votes."""
     preferences: list[Tendency] = [board.length.longer, *board.markup.values(), board.same_family]
     return [*(one.majority for one in preferences), board.ties.votes]
 

@@ -16,7 +16,7 @@ register = template.Library()
 
 @dataclass(frozen=True)
 class Badge:
-    """What it says, and the CSS class that colours it."""
+    """A badge: its text and its CSS class."""
 
     words: str
     tone: str = ""

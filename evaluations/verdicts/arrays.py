@@ -39,7 +39,7 @@ def list_judges_in_claim_family(evaluation: Evaluation) -> list[Rater]:
 
 
 def filter_raters_by_name(raters: Sequence[Rater], kind: RaterKind, names: Sequence[str]) -> list[Rater]:
-    """Of this kind only those of these names, where there are any; every other kind stays."""
+    """Keep raters of one kind by name, if names are given; raters of other kinds are kept."""
     known = {rater.name for rater in raters if rater.kind == kind}
     for name in names:
         if name not in known:

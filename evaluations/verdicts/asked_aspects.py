@@ -24,7 +24,7 @@ FINISHED_REVIEW_STATES: Final = (ReviewState.FIRST.value, ReviewState.FINAL.valu
 
 @dataclass(frozen=True)
 class AskedAspects:
-    """What the rubric versions of an evaluation ask; ``used``: those that judges and reviews here worked with."""
+    """The aspects of an evaluation's rubric versions; ``used``: the versions that judges and reviews used."""
 
     rows: Sequence[RubricAspect]
     used: frozenset[int]
@@ -53,7 +53,7 @@ def read_asked_aspects(
 
 
 def list_aspects_in_order(evaluation: Evaluation, asked: AskedAspects) -> list[Aspect]:
-    """As the reviewers' rubric has them, then the others by key."""
+    """The aspects in the order of the reviewers' rubric, then the others by key."""
     place = {row.aspect_id: row.position for row in asked.rows if row.version_id == evaluation.review_rubric_id}
     aspects = Aspect.objects.filter(evaluation=evaluation).order_by("key")
     return sorted(aspects, key=lambda aspect: place.get(aspect.pk, len(place)))
@@ -76,7 +76,7 @@ def find_judged_aspects(
 
 
 def format_rubric_version(row: RubricAspect) -> str:
-    """As the report prints it; of imported scores with the rule by which choices are derived from them."""
+    """The rubric version as reports print it; for imported scores with the rule that derives choices from them."""
     rule = ScoreRule(row.tie_margin, row.lower_is_better)
     remark = f" ({rule.remark})" if has_imported_scores(row) else ""
     return f"{row.version.rubric.name}, version {row.version.number}{remark}"

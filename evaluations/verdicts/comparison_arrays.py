@@ -157,7 +157,7 @@ def build_items(evaluation: Evaluation, known: ComparisonTable, places: Comparis
 
 
 def map_candidates(candidates: Sequence[Candidate], ids: IntArray) -> IntArray:
-    """Of each id the place of its candidate."""
+    """Map each candidate id to its index."""
     place = np.zeros(max((candidate.pk for candidate in candidates), default=0) + 1, dtype=np.int32)
     for number, candidate in enumerate(candidates):
         place[candidate.pk] = number

@@ -60,7 +60,7 @@ class ImportedScoreArrays:
 def read_imported_score_arrays(
     comparisons: QuerySet[Comparison], ids: IntArray, by_kind: Mapping[RaterKind, Sequence[Rater]]
 ) -> ImportedScoreArrays:
-    """What these raters' imported scores come to on the comparisons, whose ids stand in order.
+    """Choices from these raters' imported scores; comparison ids are sorted.
 
     One small query where no scores were imported.
     """
@@ -119,7 +119,7 @@ def derive_votes(
 
 
 def build_imported_votes(votes: Votes, day: IntArray) -> VoteArrays:
-    """Of no review, and what was shown not being told."""
+    """Votes from imported scores: they have no review, and the order shown is unknown."""
     same = np.ones_like(votes.item)
     none = np.zeros_like(votes.item)
     return VoteArrays(

@@ -117,7 +117,7 @@ class JudgeArrays:
         return UnansweredCalls(self.item[lacking], self.shown[lacking], self.state[lacking])
 
     def lacking(self, place: int) -> BoolArray:
-        """Of each of these calls whether no choice on this aspect was imported beside it."""
+        """Whether each call lacks an imported choice on this aspect."""
         if block_of_slot(place):
             return np.ones(len(self.item), dtype=bool)
         return np.asarray(self.answered >> shift_of_slot(place) & CHOICE_MASK == 0)

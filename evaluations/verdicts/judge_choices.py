@@ -116,7 +116,7 @@ def fold_orders(
 
 
 def fill_positions(pairs: Iterable[tuple[int, Told]], nothing: Told) -> list[Told]:
-    """What each sample said, in order. ``nothing`` fills in for an empty sample before the last one."""
+    """The choices of samples by position. ``nothing`` stands for an empty sample before the last one."""
     told: list[Told] = []
     for place, one in pairs:
         told += [nothing] * (place - len(told))

@@ -33,7 +33,7 @@ def load_choices_of_judges(raters: Sequence[Rater], comparison_ids: Iterable[int
 
 
 def scoring_raters(raters: Sequence[Rater]) -> list[Rater]:
-    """Those that may have given scores: judges of single responses, and imported ones where scores were imported."""
+    """The raters that may have scores: judges of single responses, and imported ones if scores were imported."""
     asked = [rater for rater in raters if rater.judge is not None and rater.judge.is_pointwise]
     imported = [rater for rater in raters if rater.judge is not None and rater.judge.kind == JudgeKind.IMPORTED]
     if imported and not imported_score_rules(Q(aspect__evaluation=imported[0].evaluation_id)):
@@ -42,12 +42,12 @@ def scoring_raters(raters: Sequence[Rater]) -> list[Rater]:
 
 
 def merge_choices(one: ChoicesByComparison, other: ChoicesByComparison) -> ChoicesByComparison:
-    """What an imported judge chose, and on other aspects scored."""
+    """Merge the choices of an imported judge with those from its scores on other aspects."""
     return {pk: {**one.get(pk, {}), **other.get(pk, {})} for pk in {*one, *other}}
 
 
 def load_pairwise_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, ChoicesByComparison]:
-    """Of judges that were asked about both responses together."""
+    """Load the choices of pairwise judges."""
     given: dict[tuple[int, int, str], dict[ShownOrder, list[ConsolidatedChoice]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -68,7 +68,7 @@ def load_pairwise_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]
 
 
 def load_score_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, ChoicesByComparison]:
-    """Of judges that scored single responses."""
+    """Load the choices of judges that scored single responses."""
     return {
         rater: {pk: {key: ConsolidatedChoice(one.choice) for key, one in said.items()} for pk, said in derived.items()}
         for rater, derived in derive_score_choices(raters, comparison_response_ids(comparison_ids)).items()

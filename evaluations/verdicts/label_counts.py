@@ -12,7 +12,7 @@ from evaluations.verdicts.votes import VoteSubject, count_votes
 
 
 class LabelRow(NamedTuple):
-    """What a Label row says."""
+    """The content of a Label row."""
 
     choice: str
     source: str
@@ -61,7 +61,7 @@ def apply_label_row(row: Label, kept: LabelRow) -> Label:
 
 
 def compute_label_rows(comparison_ids: Iterable[int]) -> dict[VoteSubject, LabelRow]:
-    """What the rows of these comparisons are to say, by comparison and aspect."""
+    """Compute the Label rows of these comparisons, by comparison and aspect."""
     ids = list(comparison_ids)
     votes = count_votes(ids)
     settled = Adjudication.objects.filter(comparison__in=ids).values_list("comparison_id", "aspect_id", "choice")

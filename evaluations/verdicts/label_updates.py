@@ -77,7 +77,7 @@ def split_ids(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
 
 
 def get_comparisons_per_batch(importing: Import) -> int:
-    """As many as make a transaction's worth of labels."""
+    """The number of comparisons whose labels fill one transaction."""
     aspects = Aspect.objects.filter(evaluation=importing.evaluation_id).count()
     return max(1, rows_per_transaction() // max(1, aspects))
 

@@ -63,7 +63,7 @@ class LabelJudges:
     shown: int | None = None
 
     def label(self, said: Mapping[int, Choice]) -> DecidedLabel | None:
-        """What these say where no person voted: the panel, else the shown judge, else the only one that answered."""
+        """The label by judges where no person voted: the panel's, else the shown judge's, else the only one."""
         return self.of_panel(said) or self.of_judge(said)
 
     def of_panel(self, said: Mapping[int, Choice]) -> DecidedLabel | None:

@@ -38,7 +38,7 @@ MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 class VoteSource(NamedTuple):
-    """What a rater chose at once, in one block or several. ``decided_at_ms`` is only set for imports."""
+    """The choices that a rater made together, in one block or several. ``decided_at_ms`` is only set for imports."""
 
     rater: int
     comparison: int
@@ -111,7 +111,7 @@ def insert_packed_calls(rows: Sequence[tuple[object, ...]], now: datetime) -> No
 
 
 def pack_call_verdicts(calls: "QuerySet[Call]") -> None:
-    """Of calls whose verdicts count from now on."""
+    """Pack the verdicts of calls that count from now on."""
     chosen = Verdict.all_rows.filter(call__in=calls).select_related("comparison").order_by("pk")
     by_evaluation: dict[int, list[Verdict]] = defaultdict(list)
     for one in chosen:
@@ -128,7 +128,7 @@ def delete_packed_calls(call_ids: Collection[int]) -> None:
 
 
 def pack_review_verdicts(review: Review, verdicts: Sequence[Verdict]) -> None:
-    """What was just written of this review: first choices, final ones, or both."""
+    """Pack the choices just written for a review: first, final, or both."""
     if not verdicts:  # scores, which have rows of their own
         return
     if all(verdict.stage == Stage.FINAL for verdict in verdicts):
@@ -241,7 +241,7 @@ def get_verdict_time(verdict: Verdict) -> datetime | None:
 
 
 def repack_comparisons(comparisons: Iterable[Comparison]) -> list[PackedVotes]:
-    """What the rows of these comparisons are to say, from their verdicts alone."""
+    """Repack the rows of these comparisons from their verdicts."""
     found = []
     for comparison in comparisons:
         said = Verdict.all_rows.filter(comparison=comparison).exclude(test_call_condition())

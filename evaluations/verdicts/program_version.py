@@ -10,7 +10,7 @@ import evaluations
 
 
 def hash_program(folder: Path) -> str:
-    """What every line of a program under this folder says, and the numpy that it reckons with."""
+    """Hash the source code under a folder together with the version of numpy."""
     said = hashlib.sha256(np.__version__.encode())
     for file in sorted(folder.rglob("*.py")):
         said.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())

@@ -59,7 +59,7 @@ class ReviewerChoice:
 
     @property
     def is_vote(self) -> bool:
-        """Of a review that counts; imported votes stand by themselves."""
+        """Whether the choice counts as a vote. Imported votes have no review."""
         return self.review is not None and LABEL_VOTES.admits(get_review_facts(self.review))
 
     @property
@@ -103,7 +103,7 @@ def order_by_name_and_age(key: ReviewerChoiceKey) -> tuple[str, int]:
 
 
 def mark_replaced_choices(voices: list[ReviewerChoice]) -> list[ReviewerChoice]:
-    """As they came, the oldest first, with those that a newer vote of the same person stands for."""
+    """Order choices from oldest to newest and mark those replaced by a newer vote of the same person."""
     reviews: dict[Rater, list[ReviewFacts]] = defaultdict(list)
     for one in voices:
         if one.review is not None:
@@ -125,7 +125,7 @@ def read_made_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoiceKe
 
 
 def read_derived_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoiceKey, str, StageChoice]]:
-    """What two scores of one review say together, by the margin of the rubric that asked for them."""
+    """Read the choices from two scores of one review, by the margin of its rubric."""
     rows = Score.objects.filter(review__comparison=comparison).select_related("rater", "aspect", "review")
     pairs: dict[tuple[ReviewerChoiceKey, str], dict[int, Score]] = defaultdict(dict)
     for row in rows.order_by("pk"):
@@ -143,7 +143,7 @@ def read_derived_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoic
 
 
 def read_imported_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoiceKey, str, StageChoice]]:
-    """What the scores of people that came with imports say: final, as imported votes are."""
+    """Read the choices from imported scores of people, which are final like imported votes."""
     given = load_imported_preferences([comparison.pk])
     raters = Rater.objects.in_bulk({one.rater for one in given})
     aspects = Aspect.objects.in_bulk({one.aspect for one in given})

@@ -79,7 +79,7 @@ def find_on_side(side: IntArray, places: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def read_score_arrays(comparisons: QuerySet[Comparison], ids: IntArray, judges: Sequence[Rater]) -> ScoreArrays:
-    """What these judges' scores come to on the comparisons, whose ids stand in order; nothing where there are none."""
+    """Choices from these judges' scores; comparison ids are sorted. Empty without scores."""
     if not judges or not len(ids):
         return ScoreArrays()
     sides = read_response_sides(comparisons, ids)

@@ -31,7 +31,7 @@ def imported_score_rules(among: Q) -> dict[int, ScoreRule]:
 
 @dataclass(frozen=True)
 class ScoreDerivation:
-    """What the mean scores of two responses say; the judge was asked about each alone."""
+    """The choice from the mean scores of two responses, each judged alone."""
 
     score_a: float
     score_b: float
@@ -119,7 +119,7 @@ class ImportedScoreOfSide(NamedTuple):
 
 @dataclass(frozen=True)
 class ImportedPreference:
-    """What one person's, or gold's, two scores of one sample say."""
+    """The preference from two scores of one sample, by a person or gold."""
 
     comparison: int
     aspect: int

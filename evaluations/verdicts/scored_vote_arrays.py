@@ -39,7 +39,7 @@ VOTE_COLUMNS: Final = ("item", "rater", "shown", "choice")
 def read_scored_vote_arrays(
     comparisons: QuerySet[Comparison], place: Mapping[int, int], ids: IntArray
 ) -> dict[int, VoteArrays]:
-    """What people's first scores of the two responses say, by aspect id: the higher one beyond the margin wins."""
+    """Votes from people's first scores of both responses, by aspect id: the higher one beyond the margin wins."""
     if not place:
         return {}
     rows = read_reviewed_score_rows(comparisons, place, ids)

@@ -34,7 +34,7 @@ def read_columns(rows: "QuerySet[Any, Any]", width: int) -> tuple[IntArray, ...]
 
 
 def split_into_pieces(rows: "QuerySet[Any, Any]", column: str, ids: IntArray) -> "Iterator[QuerySet[Any, Any]]":
-    """The same rows in pieces, so that the text of few at a time is in memory, by a column that holds such ids.
+    """Split rows into pieces by a column of ids, so that only a few texts are in memory at a time.
 
     ``ids``: in order; rows with others are in the piece that they stand between.
     """

@@ -83,7 +83,7 @@ class VerdictArrays:
         }
 
     def said(self, rater: Rater, aspect: Aspect) -> tuple[JudgeVerdicts, UnansweredCalls]:
-        """What a judge said on an aspect, and its calls without an answer on it."""
+        """A judge's verdicts on an aspect, and its calls without an answer."""
         if (rater.pk, aspect.pk) in self.preferred.verdicts:
             unanswered = self.preferred.unanswered.get(rater.pk, NO_CALLS)
             return self.preferred.verdicts[rater.pk, aspect.pk], unanswered

@@ -69,27 +69,27 @@ class VoteArrays:
     active: IntArray
 
     def between(self, since: date | None, until: date | None) -> "VoteArrays":
-        """Those given from the one day to the other, both included."""
+        """The votes between two days, both included."""
         if since is None and until is None:
             return self
         kept = is_between_days(self.day, since, until)
         return VoteArrays(self.votes.where(kept), *(getattr(self, name)[kept] for name in VOTE_MARKS))
 
     def where(self, *knew: int) -> Votes:
-        """Those that estimates may use, of these kinds of knowing."""
+        """The votes that estimates may use, by what their reviewers knew of the judge."""
         return self.votes.where(self.counted(*knew))
 
     def counted(self, *knew: int) -> BoolArray:
-        """Which those are."""
+        """Whether each vote may enter estimates."""
         return self.keep_vote_holders(np.logical_and(np.isin(self.knew, knew), self.drawn))
 
     def in_arm(self, arm: int, judge: int) -> Votes:
-        """Those for which chance decided so about this judge."""
+        """The votes that were randomly assigned to this arm for the judge."""
         chosen = self.keep_vote_holders((self.arm == arm) & (self.judge == judge) & self.drawn)
         return self.votes.where(chosen)
 
     def keep_vote_holders(self, kept: BoolArray) -> BoolArray:
-        """Of a person's reviews of a comparison the highest ranked among these, as `find_vote_holder` has it.
+        """Keep one review of each person and comparison, that of the highest rank, as in `find_vote_holder`.
 
         Practice is not among them. What was imported has no order: all of it counts.
         """
@@ -129,7 +129,7 @@ def has_duplicates(numbers: IntArray) -> bool:
 
 
 def is_between_days(day: IntArray, since: date | None, until: date | None) -> BoolArray:
-    """Which of these days, counted from 1970-01-01, lie between the two, both included."""
+    """Whether each day, counted from 1970-01-01, is between the two, both included."""
     kept = np.ones(len(day), dtype=bool)
     if since is not None:
         kept &= day >= (since - EPOCH).days
@@ -139,7 +139,7 @@ def is_between_days(day: IntArray, since: date | None, until: date | None) -> Bo
 
 
 def encode_vote_marks() -> Combinable:
-    """What a vote knew, its arm, how it was picked and whether its review is final, as one number."""
+    """Encode what a reviewer knew, the arm, how the comparison was picked and whether the review is final."""
     knew = Case(
         When(review__isnull=True, then=Value(UNKNOWN)),
         When(review__blind=True, then=Value(BLIND)),

@@ -60,7 +60,7 @@ def count_votes(comparison_ids: Collection[int]) -> Mapping[int, VoteCounts]:
 
 
 def add_score_counts(told: dict[int, VoteCounts], comparison_ids: Collection[int]) -> Mapping[int, VoteCounts]:
-    """The same with those that score: judges and whoever came with a file, where they scored both responses."""
+    """Add raters that scored both responses: judges and imported raters."""
     sides = load_sides_of_comparisons(comparison_ids)
     responses = {response for pair in sides.values() for response in pair}
     calls = Call.objects.filter(response__in=responses).order_by().values_list("response_id")

@@ -91,14 +91,14 @@ def load_review_scores(comparison: Comparison) -> list[ReviewScores]:
 
 @dataclass(frozen=True)
 class ImportedScores:
-    """What a person, or gold, gave in one sample of an import: aspect → the two numbers."""
+    """The imported scores of a person or gold in one sample: both numbers by aspect."""
 
     rater: Rater
     scores: Mapping[Aspect, ScoredSides]
 
 
 def load_imported_scores(comparison: Comparison) -> list[ImportedScores]:
-    """Of everyone but judges; the same few queries however many there are."""
+    """Load the imported scores of all raters except judges, with a fixed number of queries."""
     given = load_imported_preferences([comparison.pk], (RaterKind.HUMAN, RaterKind.GOLD))
     raters = Rater.objects.in_bulk({one.rater for one in given})
     aspects = Aspect.objects.in_bulk({one.aspect for one in given})
@@ -272,7 +272,7 @@ def load_calls_on(comparison: Comparison) -> list[Call]:
 
 
 def list_table_aspects(comparison: Comparison, spoken_of: AbstractSet[Aspect]) -> tuple[Aspect, ...]:
-    """Those of the rubric in force, in its order, and any others that someone spoke of."""
+    """The aspects of the current rubric, in its order, then any others with choices."""
     asked = RubricAspect.objects.filter(version=comparison.evaluation.review_rubric_id).order_by("position")
     in_force = {one.aspect: None for one in asked.select_related("aspect")}
     others = spoken_of - set(in_force)
@@ -373,7 +373,7 @@ def build_judge_cell(verdicts: Sequence[Verdict], orders_asked: set[ShownOrder])
 
 
 def list_judge_answers(calls: Iterable[Call], of: Comparison | None = None) -> tuple[JudgeAnswer, ...]:
-    """Those that have something to tell; calls about one response say about which of the two."""
+    """The judges' answers; those about a single response name it."""
     sides = {of.response_a_id: "A", of.response_b_id: "B"} if of else {}
     return tuple(
         JudgeAnswer(
@@ -393,7 +393,7 @@ def list_judge_answers(calls: Iterable[Call], of: Comparison | None = None) -> t
 
 
 def list_imported_answers(verdicts: Iterable[Verdict]) -> tuple[JudgeAnswer, ...]:
-    """What an imported judge wrote: one rationale may stand on the verdicts of several aspects."""
+    """The rationales of imported judges; several aspects may share one."""
     written: Mapping[JudgeAnswer, None] = {
         JudgeAnswer(ShownOrder(verdict.shown), verdict.sample, rationale=verdict.rationale): None
         for verdict in verdicts

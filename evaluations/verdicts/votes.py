@@ -49,7 +49,7 @@ def count_votes(comparison_ids: Sequence[int]) -> VotesBySubject:
 
 
 def keep_one_vote_each(votes: Iterable[Vote]) -> list[Vote]:
-    """Of each reviewer the one that counts for the label. Imported votes have no order: all of them count."""
+    """Keep the vote of each reviewer that counts for the label. All imported votes count, since they have no order."""
     imported: list[Vote] = []
     by_reviewer: dict[tuple[int, int, int], dict[ReviewFacts, Vote]] = defaultdict(dict)
     for vote in votes:
@@ -117,7 +117,7 @@ def get_review_facts(review: Review) -> ReviewFacts:
 
 
 class CountedReviews:
-    """Which choices of people who reviewed a comparison several times count somewhere."""
+    """The choices that count, of people who reviewed a comparison several times."""
 
     def __init__(self, repeated: Collection[int], places: Mapping[tuple[int, int], int]) -> None:
         """``repeated``: ids of all such reviews. ``places``: by review and aspect, of those that count."""
@@ -130,7 +130,7 @@ class CountedReviews:
 
 
 def find_counted_choices(comparison_ids: Collection[int]) -> CountedReviews:
-    """Of the reviews of these comparisons; two queries, or five where somebody reviewed one again."""
+    """Find the choices that count in reviews of these comparisons, with two to five queries."""
     subjects = read_repeated_reviews(comparison_ids)
     by_aspect: dict[tuple[int, int, int], list[ReviewFacts]] = defaultdict(list)
     for review, aspect in read_review_aspects(list(subjects)):

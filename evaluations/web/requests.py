@@ -7,7 +7,7 @@ from evaluations.models.users import ApiToken, User
 
 
 class HtmxRequest(HttpRequest):
-    """As django_htmx's middleware passes it on."""
+    """A request as django_htmx's middleware passes it on."""
 
     htmx: HtmxDetails
 

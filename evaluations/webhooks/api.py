@@ -63,7 +63,7 @@ def get_webhook(request: AuthenticatedRequest, slug: str, pk: int) -> WebhookOut
 
 @operations.change("/evaluations/{slug:slug}/webhooks/{int:pk}", Scope.ADMIN, WebhookOut)
 def change_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: WebhookPatch) -> WebhookOut:
-    """What it is told of."""
+    """Change the kinds of events that a webhook receives."""
     found = get_webhook_or_404(request, slug, pk)
     change_webhook_kinds(found, clean_form(WebhookKindsForm(dump_sent_fields(body)))["kinds"], user=request.user)
     return build_webhook_out(found)
@@ -87,7 +87,7 @@ def stop_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyI
 
 @operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/start", Scope.ADMIN, WebhookOut)
 def start_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
-    """It is told again from now on. What happened meanwhile it is not told."""
+    """Start a stopped webhook again. It does not receive earlier events."""
     found = get_webhook_or_404(request, slug, pk)
     start_deliveries(found, user=request.user)
     return build_webhook_out(found)
@@ -115,7 +115,7 @@ def list_deliveries(request: AuthenticatedRequest, slug: str, pk: int, paging: Q
 def send_again(
     request: AuthenticatedRequest, slug: str, pk: int, delivery: int, body: EmptyIn | None = None
 ) -> DeliveryOut:
-    """The same message with the same id, once more and at once."""
+    """Send a message again at once, with the same id."""
     of_webhook = Delivery.objects.filter(webhook=get_webhook_or_404(request, slug, pk))
     found = of_webhook.select_related("webhook__evaluation").prefetch_related(ATTEMPTS_PREFETCH)
     resend_delivery(get_object_or_404(found, pk=delivery), user=request.user)

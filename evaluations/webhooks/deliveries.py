@@ -25,7 +25,7 @@ HTTP_GONE: Final = 410
 
 
 def build_due_condition() -> "Q":
-    """What may be tried now: nothing of a webhook that is stopped, or left alone for a while."""
+    """The deliveries that may be tried now: none of a webhook that is stopped or paused."""
     free = Q(webhook__paused_until__isnull=True) | Q(webhook__paused_until__lte=Now())
     return free & Q(state=DeliveryState.WAITING, not_before__lte=Now(), webhook__stopped_at__isnull=True)
 

@@ -13,7 +13,7 @@ LEASE: Final = timedelta(minutes=15)  # longer than any upload may take, its rep
 
 
 def register_batch_jobs(step: Callable[[JobClaim], bool]) -> None:
-    """What is done at each look is handed in, for it takes half a second to load.
+    """Register the jobs that poll batches. The step is an argument, because its module takes half a second to import.
 
     A server may still take in what a killed worker sent, so the whole lease is waited for.
     """

@@ -157,7 +157,7 @@ register_batch_jobs(poll_batch)
 
 
 def postpone_batch(batch: Batch) -> None:
-    """It was sent by this process, and is looked at after a while."""
+    """Poll a batch that this process sent again after a while."""
     if claim := held_claim(POLL_BATCH, batch.pk):
         release_claim(claim, pause=timedelta(seconds=settings.BATCH_POLL_SECONDS))
 

@@ -60,7 +60,7 @@ class CapabilityProbe:
         return True
 
     def record_success(self, shape: ReplyShape) -> "FoundCapabilities | None":
-        """What to freeze on the judge, if this answer is the first that shows it."""
+        """The capabilities to freeze on the judge, if this answer is the first to show them."""
         if not self.is_open:
             return None
         found = FoundCapabilities(shape if self.session.shape is None else None, self.sent_as)
@@ -84,7 +84,7 @@ def adaptations_for_judge(judge: Judge, sent_as: RequestShape) -> RequestShape:
 
 @dataclass(frozen=True)
 class FoundCapabilities:
-    """What the first answer showed: the ``shape`` if it was not chosen, and how settings are sent."""
+    """The capabilities that the first answer showed: the ``shape`` unless it was chosen, and how settings are sent."""
 
     shape: ReplyShape | None
     sent_as: RequestShape

@@ -37,7 +37,7 @@ class AttemptFailure(NamedTuple):
 
     @property
     def kind(self) -> tuple[str, int | None, str]:
-        """What equal failures have in common; numbers in their messages do not count."""
+        """A key that equal failures share; numbers in their messages are ignored."""
         if self.outcome in UNIFORM_FAILURES:
             return self.outcome, None, ""
         return "fault", self.http_status, re.sub(r"\d+", "0", self.error)[:MAX_KIND_LENGTH]

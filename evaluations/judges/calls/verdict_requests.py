@@ -253,7 +253,7 @@ def outcome_of_verdict(
 
 
 def reply_part_to_keep(one: AspectAnswer, tokens: Mapping[str, object] | None) -> dict[str, object]:
-    """What the Attempt keeps until the other aspects are answered."""
+    """The part of a reply that the Attempt keeps until the other aspects are answered."""
     weight = {} if one.weight is None else {WEIGHT_KEY: one.weight}
     return {"logprobs": {**(tokens or {}), **weight} or None, "error": DICTATED_ERROR if one.is_suspect else ""}
 

@@ -238,7 +238,7 @@ def make_work_session(run: Run, retry_policy: RetryPolicy) -> WorkSession:
 
 
 def observe_budget_limits(run: Run) -> JsonDict:
-    """What a budget must account for: the most expensive request so far, and whether the token limit holds."""
+    """Record the most expensive request so far for the budget, and whether the server keeps to the token limit."""
     attempts = Attempt.objects.filter(run=run)
     limit = run.judge.max_tokens
     return {

@@ -92,7 +92,7 @@ def change_one_endpoint(request: AuthenticatedRequest, pk: int, body: EndpointPa
 
 @operations.set("/endpoints/{int:pk}/price", Scope.ADMIN, EndpointDetailOut)
 def set_model_price(request: AuthenticatedRequest, pk: int, body: PriceIn) -> EndpointDetailOut:
-    """What a model costs there, in USD for a million tokens. It counts for requests from now on."""
+    """Set the price of a model, in USD for a million tokens. It applies to later requests."""
     row = get_endpoint_or_404(request, pk)
     given: JsonDict = {
         name: Decimal(str(value)).quantize(PRICE_STEP) if isinstance(value, float) else value

@@ -100,7 +100,7 @@ class EndpointIn(StrictIn):
 
 
 class EndpointPatch(StrictIn):
-    """What is left out stays; null takes a limit away."""
+    """Fields to change; omitted fields keep their values, and null removes a limit."""
 
     name: Annotated[str, Field(min_length=1, max_length=120)] | None = None
     base_url: Annotated[str, Field(min_length=1, max_length=500)] | None = None

@@ -59,7 +59,7 @@ def list_runs(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]
 
 @operations.do("/evaluations/{slug:slug}/runs/estimate", Scope.READ, RunEstimateList)
 def estimate_runs(request: AuthenticatedRequest, slug: str, body: RunIn) -> RunEstimateList:
-    """What such runs would take: calls, tokens, money and time. Nothing is started."""
+    """Estimate the calls, tokens, cost and time of runs. Nothing is started."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     options = run_options(body)
     judges = get_run_judges(evaluation, body.judges)

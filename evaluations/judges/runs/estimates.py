@@ -58,7 +58,7 @@ class ValueRange:
 
 @dataclass(frozen=True)
 class CallUsage:
-    """What one answered call took, all its requests together.
+    """The tokens and time of one answered call, all its requests together.
 
     ``by_rule``: its first prompt in tokens by our rule; with one aspect per call, the sum over its aspects.
     """
@@ -87,7 +87,7 @@ class ObservedUsage:
 def observe_usage(
     judge: Judge, spec: RubricSpec, tokens_by_rule: Callable[[Judge, RubricSpec, JudgedSubject], float]
 ) -> ObservedUsage | None:
-    """What calls of this judge's model took, its own first; None if there are too few."""
+    """The usage of calls of this judge's model, its own first; None if there are too few."""
     taken: list[CallUsage] = []
     for other, other_spec in similar_judges(judge, spec):
         if len(taken) < MAX_CALLS:
@@ -158,7 +158,7 @@ SECONDS_PER_BASELINE_CALL: Final = 0.002
 
 @dataclass(frozen=True)
 class RunEstimate:
-    """What a run would take. ``cost``: nano-USD, None if no price is known.
+    """The estimate of a run. ``cost``: nano-USD, None if no price is known.
 
     ``minutes``: None through the Batch API, whose servers promise a day. ``assumptions`` are sentences, and so are
     ``warnings``, which name what the judge will not see of the data.
@@ -180,7 +180,7 @@ class RunEstimate:
 
 @dataclass(frozen=True)
 class CallEstimate:
-    """What one call takes on average, all its requests together."""
+    """The average usage of one call, all its requests together."""
 
     requests: float
     tokens_in: ValueRange
@@ -192,7 +192,7 @@ class CallEstimate:
 def estimate_run(
     judge: Judge, *, channel: str = RunChannel.LIVE, budget: int | None = None, **options: Unpack[SelectionOptions]
 ) -> RunEstimate:
-    """What a run with these options would take if it started now, whatever its budget. No request is sent."""
+    """Estimate a run that starts now with these options, ignoring its budget. No request is sent."""
     wanted = make_selection(judge, **options)
     ahead = count_expected_calls(wanted)
     if judge.kind != JudgeKind.LLM or judge.rubric_version is None:

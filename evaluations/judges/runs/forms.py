@@ -94,7 +94,7 @@ class RunForm(forms.Form):
             del self.fields["channel"]
 
     def options(self) -> RunOptions:
-        """What was chosen besides the judges."""
+        """The options of the run, without its judges."""
         chosen = self.cleaned_data
         return RunOptions(
             orders=chosen["orders"],

@@ -56,7 +56,7 @@ class RunOptions(SelectionOptions, total=False):
 
 @dataclass(frozen=True)
 class Selection:
-    """What a judge will be asked.
+    """The comparisons, aspects and orders that a judge is asked about.
 
     ``limit``: the first comparisons in review order, or the first responses. ``only_states``: a retry of calls in
     these states only, in their orders and samples. ``comparison`` or ``response``: this one only. ``sliced``: what the
@@ -84,7 +84,7 @@ class Selection:
         return bool(self.comparison or self.response)
 
     def filters(self) -> JsonDict:
-        """What a Run stores of it besides its own columns."""
+        """The part of the selection that a Run stores as JSON."""
         chosen = {"only_states": list(self.only_states), "comparison": self.comparison, "response": self.response}
         kept: JsonDict = {key: value for key, value in chosen.items() if value}
         if self.sliced:
@@ -300,7 +300,7 @@ def count_retryable_calls(judge: Judge) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class ExpectedCalls:
-    """What a run would do: ask ``to_ask`` calls and find ``reused`` answered ones.
+    """The calls that a run would send (``to_ask``) and those that are answered already (``reused``).
 
     ``left`` failures stay as they are; ``in_other_runs`` calls belong to other active runs. ``comparisons`` counts the
     subjects: responses, for a pointwise judge.
@@ -314,7 +314,7 @@ class ExpectedCalls:
 
 
 def count_expected_calls(wanted: Selection) -> ExpectedCalls:
-    """What a run with this selection would do now."""
+    """Count the calls that a run with this selection would send or reuse now."""
     if wanted.only_states:
         chosen = calls_to_retry(wanted)
         return ExpectedCalls(chosen.values(wanted.column).distinct().count(), chosen.count(), 0, 0)

@@ -147,7 +147,7 @@ class Tile:
 
 
 def tiles_of(told: RunProgress, is_active: bool) -> list[Tile]:
-    """Those that hold calls; of an active run those that wait too, and of every run the answers."""
+    """The tiles with calls; an active run also has those that wait, and every run its answers."""
     always = {CallState.ANSWERED, *([CallState.PENDING] if is_active else [])}
     words = {CallState.RUNNING: "being asked", CallState.PENDING: "waiting" if is_active else "not asked"}
     return [
@@ -172,7 +172,7 @@ def reparse_context(judge: Judge) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class JudgeEstimate:
-    """What one of the chosen judges would take."""
+    """The estimate of one of the chosen judges."""
 
     judge: Judge
     estimate: RunEstimate

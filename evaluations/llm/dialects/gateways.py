@@ -62,7 +62,7 @@ def as_refused_request(error: ErrorBody) -> ErrorBody:
 
 
 def openrouter_metadata(error: ErrorBody) -> Mapping[str, object]:
-    """What OpenRouter adds to an error, wherever the error is nested."""
+    """The metadata that OpenRouter adds to an error, at any depth."""
     given = parse_json_object(error.body)
     found = [
         object_member(one, "metadata") for one in openrouter_error_objects(given) if object_member(one, "metadata")

@@ -141,7 +141,7 @@ def endpoint_from_options(options: CommandOptions) -> Endpoint | None:
 
 
 def join_header_lines(given: list[str]) -> str:
-    """As lines, so that one that is given twice is refused."""
+    """Join headers into lines, so that a duplicate is refused."""
     if any("=" not in one for one in given):
         raise InputRefused("--extra-header: write NAME=VALUE, as in X-Title=judgeweb.")
     return "\n".join(one.replace("=", ": ", 1) for one in given)

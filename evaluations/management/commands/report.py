@@ -186,7 +186,7 @@ def aspect_lines(aspect: AspectReport) -> Iterator[str]:
 
 
 def judge_remarks(called: str, judge: JudgeReport) -> Iterator[str]:
-    """What a reader must know beside the row."""
+    """Remarks that a reader needs next to the row of a judge."""
     covered, both = judge.coverage, judge.inconsistent
     if covered.judged < covered.comparisons:
         yield f"{called}: a verdict on {covered.judged:,} of {covered.comparisons:,} comparisons"
@@ -201,7 +201,7 @@ def judge_remarks(called: str, judge: JudgeReport) -> Iterator[str]:
 
 
 def vote_remarks(aspect: AspectReport) -> Iterator[str]:
-    """What was left out, and what seeing the judge did."""
+    """Remarks on excluded votes and on the effect of seeing the judge."""
     votes = aspect.human_votes
     if votes.saw_judge_first:
         yield f"left out: {votes.saw_judge_first:,} votes of reviews that saw the judge first"
@@ -251,7 +251,7 @@ def align_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def flatten_text(text: str) -> str:
-    """The same with what would break the line, move the cursor or turn the writing direction as an escape."""
+    """Escape characters that would break the line, move the cursor or change the writing direction."""
     return CONTROL_CHARACTERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
@@ -271,7 +271,7 @@ def is_wide_character(one: str) -> bool:
 
 
 def is_combining_mark(one: str) -> bool:
-    """It is drawn with the character before it."""
+    """Whether the character is drawn with the one before it."""
     return unicodedata.category(one) in ("Mn", "Me", "Cf") or SKIN_TONES.match(one) is not None
 
 
@@ -288,7 +288,7 @@ def format_percent(number: Estimate) -> str:
 
 
 def list_numbers(aspect: AspectReport) -> Iterator[Estimate]:
-    """Those that its lines show."""
+    """The numbers that the lines of a table show."""
     judges = aspect.answering.values()
     golden = [judge.judge_gold for judge in judges if judge.judge_gold.with_ties.n]
     for block in (*(judge.judge_human.majority for judge in judges), *golden, aspect.human_human.majority):

@@ -113,7 +113,7 @@ def start_runs_from_options(judges: Sequence[Judge], options: CommandOptions) ->
 
 
 def format_estimate(judge: Judge, options: CommandOptions) -> CommandOptions:
-    """What a run that may start would take; an amount or a time that is not known is null."""
+    """The estimate of a run as JSON; an unknown amount or time is null."""
     check_run_options(judge, **run_options_from(options))
     guess = estimate_run(judge, **run_options_from(options))
     spans = {key: getattr(guess, key) for key in ("requests", "tokens_in", "tokens_out")}

@@ -96,7 +96,7 @@ def create_review_queue(request: AuthenticatedRequest, slug: str, body: QueueIn)
 
 @operations.do("/evaluations/{slug:slug}/rounds/preview", Scope.READ, QueuePreviewOut)
 def preview_review_queue(request: AuthenticatedRequest, slug: str, body: QueueIn) -> QueuePreviewOut:
-    """What such a queue would contain. Nothing is created."""
+    """Preview the items of a queue. Nothing is created."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     form = build_queue_form(evaluation, body)
     clean_form(form)

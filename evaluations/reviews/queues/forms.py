@@ -183,7 +183,7 @@ class QueueForm(forms.Form):
         return given
 
     def options(self) -> QueueOptions:
-        """What the queue is to be."""
+        """The options of the queue."""
         given, people = self.cleaned_data, list(self.cleaned_data["people"])
         assigned_only = given["who"] != FROM_DEFAULT_QUEUE
         return QueueOptions(
@@ -195,7 +195,7 @@ class QueueForm(forms.Form):
         )
 
     def selection(self) -> SamplingOptions | None:
-        """What decides which comparisons it holds; None while one of these fields cannot be read."""
+        """The sampling options; None while one of their fields is invalid."""
         if not self.is_bound:
             given = {name: self.get_initial_for_field(field, name) for name, field in self.fields.items()}
         elif self.errors.keys() & {"strategy", "strata", "size", "random_percent", "reviews_wanted", "who"}:

@@ -38,7 +38,7 @@ CHECKED_AT_ONCE: Final = 500
 
 @dataclass(frozen=True)
 class SamplingFrame:
-    """What a queue may sample from: item ids by comparison id in random order, and the judges consulted."""
+    """The sampling frame of a queue: item ids by comparison id in random order, and the judges consulted."""
 
     version_id: int
     items: Mapping[int, int]

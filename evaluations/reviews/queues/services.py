@@ -90,7 +90,7 @@ def preview_queue(
 
 
 class SamplingOptions(TypedDict):
-    """What decides which comparisons a queue holds; see SamplingPlan."""
+    """The options that decide which comparisons a queue has; see SamplingPlan."""
 
     strategy: SelectionMethod
     strata: StratifyBy | None
