@@ -26,10 +26,10 @@ from evaluations.stats.coding import MISSING, TIE, A, B, IntArray
 from evaluations.stats.corrected_ranking import rank_by_corrected_judge
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.items import Items
-from evaluations.stats.length_control import LengthDifferences, control_people_for_length
+from evaluations.stats.length_control import LengthDifferences, control_for_length
 from evaluations.stats.matches import Matches
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
-from evaluations.stats.ranking import rank_by_judge, rank_by_people
+from evaluations.stats.ranking import rank_candidates
 from evaluations.stats.win_rates import estimate_win_rates
 
 CANDIDATES = 3
@@ -132,14 +132,14 @@ def numbers(one: Study) -> Iterator[tuple[str, str, Estimate]]:
         yield "win rate, judge", name, rate.judge
         yield "win rate, corrected", name, rate.corrected
     rankings = {
-        "people": rank_by_people(reviewed),
-        "judge": rank_by_judge(judgement),
+        "people": rank_candidates(reviewed),
+        "judge": rank_candidates(judgement),
         "corrected": rank_by_corrected_judge(reviewed, judgement),
     }
     for kind, ranking in rankings.items():
         for name, standing in ranking.standings.items():
             yield f"score, {kind}", name, standing.score
-    for name, number in control_people_for_length(reviewed, LengthDifferences(one.matches)).win_rates.items():
+    for name, number in control_for_length(reviewed, LengthDifferences(one.matches)).win_rates.items():
         yield "win rate at equal length, people", name, number
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from evaluations.charts.chart import Caption, Chart, build_binned_table, build_dated_table, build_notes
 from evaluations.charts.estimates import Binned, Dated, compute_axis_domain, make_share_quantity
-from evaluations.charts.themes import PAGE_THEME, Json, Theme
+from evaluations.charts.themes import PAGE_THEME, Json, SeriesStyle, Theme
 from evaluations.charts.vega_lite import (
     AXIS_PIXELS,
     DrawnEstimates,
@@ -65,19 +65,23 @@ def build_calibration_data(binned: Sequence[Binned], series: Sequence[str], leng
 
 def build_calibration_layers(drawn: DrawnEstimates, domain: Sequence[float], theme: Theme) -> list[Json]:
     """The layers of a calibration chart, whose axes have the same domain."""
-    style = drawn.style
     across = {**build_measure_axis(CONFIDENCE_SHARE, domain), "field": "drawn_at"}
     along = build_measure_axis(AGREEMENT_SHARE, domain, upright=True)
     tooltip = build_tooltip("Confidence", AGREEMENT_SHARE, build_text_field("confidence", CONFIDENCE_SHARE.name))
+    return [
+        build_diagonal_layer(domain, theme),
+        build_series_layer(drawn.style, across, along, tooltip, theme),
+    ]
+
+
+def build_series_layer(style: SeriesStyle, across: Json, along: Json, tooltip: Sequence[Json], theme: Theme) -> Json:
+    """Lines, intervals and points of all series. ``across``: the horizontal axis, ``along``: that of the quantity."""
     marks = [
         *build_line_layers(style, along),
         build_interval_layer(along, upright=True),
         *build_point_layers(style, theme, along, tooltip, upright=True),
     ]
-    return [
-        build_diagonal_layer(domain, theme),
-        {"encoding": {"x": across, "color": encode_series(style, style.colors)}, "layer": marks},
-    ]
+    return {"encoding": {"x": across, "color": encode_series(style, style.colors)}, "layer": marks}
 
 
 AGREEMENT_QUANTITY: Final = make_share_quantity("Agreement")
@@ -138,20 +142,11 @@ def pad_time_range(moments: Sequence[int]) -> list[int]:
 
 
 def build_timeline_layer(drawn: DrawnEstimates, days: Sequence[date], reached: Sequence[int], theme: Theme) -> Json:
-    style = drawn.style
     along = build_measure_axis(
         AGREEMENT_QUANTITY, compute_axis_domain(AGREEMENT_QUANTITY, drawn.estimates), upright=True
     )
     tooltip = build_tooltip("Time", AGREEMENT_QUANTITY)
-    marks = [
-        *build_line_layers(style, along),
-        build_interval_layer(along, upright=True),
-        *build_point_layers(style, theme, along, tooltip, upright=True),
-    ]
-    return {
-        "encoding": {"x": build_time_axis(days, reached), "color": encode_series(style, style.colors)},
-        "layer": marks,
-    }
+    return build_series_layer(drawn.style, build_time_axis(days, reached), along, tooltip, theme)
 
 
 def build_time_axis(days: Sequence[date], reached: Sequence[int]) -> Json:

@@ -96,10 +96,6 @@ def one_sided_p(epsilon: float, n: int, total: float, squares: float) -> float:
     return t_upper_tail((epsilon - mean) / sqrt(around / (n - 1) / n), n - 1)
 
 
-def differences_by_item(found: Advantage, people: int) -> AdvantageDifferences:
-    return differences_from_values(found.rater, found.human.astype(np.float64) - found.judge, people)
-
-
 def differences_by_cluster(found: Advantage, people: int) -> AdvantageDifferences:
     """Differences of the means of each cluster in which a person has items."""
     clusters = int(found.cluster.max(initial=0)) + 1
@@ -194,7 +190,8 @@ def alt_test(found: Advantage, names: Sequence[str], items: str = "comparisons")
         why = unmet_condition(n, items)
         return AltTest(why, (), undefined_estimate(why, int(n.sum())), DEFAULT, {})
     tested = only_people(found, people, len(names))
-    items_of, clusters_of = differences_by_item(tested, len(people)), differences_by_cluster(tested, len(people))
+    items_of = differences_from_values(tested.rater, tested.human.astype(np.float64) - tested.judge, len(people))
+    clusters_of = differences_by_cluster(tested, len(people))
     kept = [names[one] for one in people.tolist()]
     repeats = bool((clusters_of.n < items_of.n).any())
     return AltTest(

@@ -11,11 +11,9 @@ from evaluations.stats.cluster_totals import Contributions
 from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     CORRELATION_BOUNDS,
-    SHARE_BOUNDS,
     Spread,
-    Statistic,
+    estimate_share,
     why_interval_withheld,
-    wilson_by_cluster,
 )
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.multiple_testing import holm_adjust
@@ -122,8 +120,8 @@ def compare_judges(first: IntArray, second: IntArray, reference: IntArray, clust
     return JudgeComparison(
         n=len(outcome),
         clusters=contributions.clusters,
-        first=accuracy_estimate(spread, first_accuracy, FIRST_WRONG),
-        second=accuracy_estimate(spread, second_accuracy, SECOND_WRONG),
+        first=estimate_share(spread, ~FIRST_WRONG, ALL, NOTHING_SHARED),
+        second=estimate_share(spread, ~SECOND_WRONG, ALL, NOTHING_SHARED),
         difference=accuracy_difference_estimate(spread),
         only_first=counts[ONLY_FIRST],
         only_second=counts[ONLY_SECOND],
@@ -133,24 +131,8 @@ def compare_judges(first: IntArray, second: IntArray, reference: IntArray, clust
     )
 
 
-def first_accuracy(totals: FloatArray) -> FloatArray:
-    return np.asarray((totals[..., BOTH] + totals[..., ONLY_FIRST]) / totals.sum(axis=-1))
-
-
-def second_accuracy(totals: FloatArray) -> FloatArray:
-    return np.asarray((totals[..., BOTH] + totals[..., ONLY_SECOND]) / totals.sum(axis=-1))
-
-
 def accuracy_difference(totals: FloatArray) -> FloatArray:
     return np.asarray((totals[..., ONLY_FIRST] - totals[..., ONLY_SECOND]) / totals.sum(axis=-1))
-
-
-def accuracy_estimate(spread: Spread, statistic: Statistic, wrong: BoolArray) -> Estimate:
-    """A judge's accuracy, by Wilson for too few clusters. ``wrong``: the outcomes in which the judge is wrong."""
-    number = estimate_over_all_items(spread, statistic)
-    if why_interval_withheld(spread.contributions, wrong, among=ALL):
-        return wilson_by_cluster(number, spread, statistic)
-    return spread.interval(number, statistic, SHARE_BOUNDS)
 
 
 def accuracy_difference_estimate(spread: Spread) -> Estimate:
@@ -158,15 +140,11 @@ def accuracy_difference_estimate(spread: Spread) -> Estimate:
 
     Concordant items are not required: the difference varies in full where there are none.
     """
-    number = estimate_over_all_items(spread, accuracy_difference)
+    totals = spread.contributions.totals
+    number = Estimate(float(accuracy_difference(totals)), int(totals.sum()))
     if reason := why_interval_withheld(spread.contributions, DISCORDANT):
         return number.without_interval(reason)
     return spread.interval(number, accuracy_difference, CORRELATION_BOUNDS)
-
-
-def estimate_over_all_items(spread: Spread, statistic: Statistic) -> Estimate:
-    totals = spread.contributions.totals
-    return Estimate(float(statistic(totals)), int(totals.sum()))
 
 
 def lead_by_cluster(found: Contributions) -> IntArray:

@@ -87,15 +87,9 @@ class LengthDifferences:
         return np.column_stack([pairs[:, 1:], means])
 
 
-def control_people_for_length(reviewed: ReviewedMatches, lengths: LengthDifferences) -> LengthControlled:
-    return control_for_length(reviewed.evidence, lengths)
-
-
-def control_judge_for_length(judgement: JudgedMatches, lengths: LengthDifferences) -> LengthControlled:
-    return control_for_length(judgement.evidence, lengths)
-
-
-def control_for_length(evidence: RankingEvidence, lengths: LengthDifferences) -> LengthControlled:
+def control_for_length(outcomes: ReviewedMatches | JudgedMatches, lengths: LengthDifferences) -> LengthControlled:
+    """The win rates of people or of a judge at equal length."""
+    evidence = outcomes.evidence
     why = explain_no_length_control(evidence, lengths)
     if why:
         return without_length_control(why, evidence.comparisons)

@@ -57,14 +57,6 @@ class Ranking:
     judge_weight: float | None = None
 
 
-def rank_by_people(reviewed: ReviewedMatches) -> Ranking:
-    return rank_candidates(reviewed.evidence)
-
-
-def rank_by_judge(judgement: JudgedMatches) -> Ranking:
-    return rank_candidates(judgement.evidence)
-
-
 @dataclass(frozen=True)
 class FittedScores:
     """``at``: a score for each candidate, NaN for the reason ``why`` where there is none."""
@@ -84,11 +76,12 @@ def fit_scores(evidence: RankingEvidence) -> FittedScores:
     return FittedScores(evidence, table, at, why)
 
 
-def rank_candidates(evidence: RankingEvidence) -> Ranking:
+def rank_candidates(outcomes: ReviewedMatches | JudgedMatches) -> Ranking:
     """The ranking with bootstrap intervals, or linearised ones for many clusters or candidates.
 
     A candidate has none with too few clusters that have another outcome than its commonest.
     """
+    evidence = outcomes.evidence
     fit, comparisons, clusters = fit_scores(evidence), evidence.comparisons, evidence.clusters
     if fit.why:
         return Ranking({}, fit.why, comparisons, clusters)

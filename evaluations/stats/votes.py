@@ -8,6 +8,7 @@ import numpy as np
 
 from evaluations.stats.coding import CHOICES, MISSING, BoolArray, IntArray
 from evaluations.stats.majority import majority_of_votes
+from evaluations.stats.ranks import radix_order
 
 
 @dataclass(frozen=True)
@@ -102,21 +103,8 @@ class RatingDesign:
 
 def rating_design(item: IntArray, rater: IntArray) -> RatingDesign:
     """The rating design, from item and rater of each vote in the order in which they were cast."""
-    order = order_of_small_keys(item)
+    order = radix_order(item)
     return RatingDesign(order, item[order], rater[order])
-
-
-def order_of_small_keys(key: IntArray) -> IntArray:
-    """The stable order that sorts whole numbers from 0.
-
-    By sixteen bits at a time, lowest first: numpy sorts such numbers in linear time.
-    """
-    if (key[1:] >= key[:-1]).all():
-        return np.arange(len(key))
-    order = np.argsort(key.astype(np.uint16), kind="stable")
-    for shift in range(16, int(key.max()).bit_length(), 16):
-        order = order[np.argsort((key >> shift).astype(np.uint16)[order], kind="stable")]
-    return order
 
 
 def is_first_of_item(item: IntArray) -> BoolArray:
@@ -136,13 +124,13 @@ def pairs_within_items(item: IntArray) -> tuple[IntArray, IntArray]:
     if apart == 2:
         return earlier[1], later[1]
     one, other = np.concatenate(earlier), np.concatenate(later)
-    by_item = order_of_small_keys(one)
+    by_item = radix_order(one)
     return one[by_item], other[by_item]
 
 
 def group_places(key: IntArray) -> Iterator[tuple[int, IntArray]]:
     """Each key with the positions of its entries."""
-    order = order_of_small_keys(key)
+    order = radix_order(key)
     starts = np.flatnonzero(is_first_of_item(key[order]))
     for places in np.split(order, starts[1:]):
         if len(places):
@@ -170,10 +158,6 @@ class Votes:
         if kept.all():
             return self
         return Votes(self.item[kept], self.rater[kept], self.shown[kept], self.choice[kept])
-
-    def with_choice(self, choice: IntArray) -> "Votes":
-        """The votes of the same people on the same comparisons on another aspect."""
-        return replace(self, choice=choice, known_design=self.design)
 
     @cached_property
     def design(self) -> RatingDesign:
@@ -208,6 +192,6 @@ def one_vote_per_person(votes: Votes) -> Votes:
 
 def vote_pairs(item: IntArray) -> tuple[IntArray, IntArray]:
     """All pairs of entries of the same item, as positions of the earlier and the later one; items in any order."""
-    order = order_of_small_keys(item)
+    order = radix_order(item)
     one, other = pairs_within_items(item[order])
     return order[one], order[other]

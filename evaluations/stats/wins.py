@@ -7,14 +7,9 @@ from evaluations.stats.coding import BoolArray, IntArray
 from evaluations.stats.corrected_ranking import rank_by_corrected_judge
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.judge_verdicts import JudgeCoverage, judge_coverage
-from evaluations.stats.length_control import (
-    LengthControlled,
-    LengthDifferences,
-    control_judge_for_length,
-    control_people_for_length,
-)
+from evaluations.stats.length_control import LengthControlled, LengthDifferences, control_for_length
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches, restrict_to_judged
-from evaluations.stats.ranking import Ranking, rank_by_judge, rank_by_people
+from evaluations.stats.ranking import Ranking, rank_candidates
 from evaluations.stats.win_rates import NOT_REVIEWED, WinRates, estimate_win_rates, mean_estimate
 
 
@@ -53,8 +48,8 @@ def estimate_wins(
     matches, means = reviewed.matches, reviewed.candidates.means
     return Wins(
         people={name: mean_estimate(means, one, NOT_REVIEWED) for one, name in enumerate(matches.items.candidates)},
-        ranking=rank_by_people(reviewed),
-        at_equal_length=control_people_for_length(reviewed, lengths),
+        ranking=rank_candidates(reviewed),
+        at_equal_length=control_for_length(reviewed, lengths),
         judges={
             name: estimate_judge_wins(reviewed, JudgedMatches(matches, choice), selected, lengths, claims)
             for name, (choice, selected) in judges.items()
@@ -70,7 +65,7 @@ def estimate_judge_wins(
     return JudgeWins(
         coverage=covered,
         rates=estimate_win_rates(reviewed, judgement, selected, claims=claims),
-        ranking=partial or rank_by_judge(judgement),
+        ranking=partial or rank_candidates(judgement),
         corrected_ranking=partial or rank_by_corrected_judge(*restrict_to_judged(reviewed, judgement)),
-        at_equal_length=control_judge_for_length(judgement, lengths),
+        at_equal_length=control_for_length(judgement, lengths),
     )

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -132,7 +134,8 @@ def majority_of(cast: list[int], rule: SplitRule) -> tuple[int, bool]:
 
 
 def test_the_same_turnout_serves_every_aspect() -> None:
-    shy = THREE.with_choice(np.where(np.arange(len(THREE.item)) == 2, MISSING, THREE.choice))
+    choice = np.where(np.arange(len(THREE.item)) == 2, MISSING, THREE.choice)
+    shy = with_shared_design(replace(THREE, choice=choice), [THREE])
     assert shy.design is THREE.design
     # Without cem's vote on the first comparison: 1 + 3 + 1 pairs, of which 1 + 1 agree.
     assert (people(shy, 3).votes.with_ties.agree, people(shy, 3).votes.with_ties.n) == (2, 5)

@@ -12,8 +12,7 @@ from evaluations.stats.length_control import (
     ONE_LENGTH_A_PAIR,
     LengthControlled,
     LengthDifferences,
-    control_judge_for_length,
-    control_people_for_length,
+    control_for_length,
 )
 from evaluations.stats.matches import Matches
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
@@ -39,7 +38,7 @@ def wordy(queries: int, seed: int, slope: float) -> tuple[Items, IntArray]:
 
 def by_judge(items: Items, choice: IntArray) -> LengthControlled:
     matches = Matches(items)
-    return control_judge_for_length(JudgedMatches(matches, choice), LengthDifferences(matches))
+    return control_for_length(JudgedMatches(matches, choice), LengthDifferences(matches))
 
 
 def plain(items: Items, choice: IntArray) -> dict[str, float | None]:
@@ -145,15 +144,14 @@ def test_people_count_with_their_weights_and_a_common_factor_changes_nothing() -
     found = []
     for stratum in (np.zeros(len(items), dtype=np.int64), np.arange(len(items)) % 3):  # 100 of 300 in each
         matches = Matches(replace(items, stratum=stratum))
-        found.append(control_people_for_length(ReviewedMatches(matches, every_third), LengthDifferences(matches)))
+        found.append(control_for_length(ReviewedMatches(matches, every_third), LengthDifferences(matches)))
     assert found[0].slope.value == pytest.approx(found[1].slope.value)
     assert found[0].slope.ci95 == pytest.approx(found[1].slope.ci95)
     # Wins of A that stand for three each make whoever is A win more.
     heavy = Matches(replace(items, stratum=(choice == A).astype(np.int64)))
     people = np.where((choice == A) & (np.arange(len(items)) % 3 > 0), MISSING, choice)
     plain, more = (
-        control_people_for_length(ReviewedMatches(one, people), LengthDifferences(one)).win_rates["candidate 0"].value
-        or 0
+        control_for_length(ReviewedMatches(one, people), LengthDifferences(one)).win_rates["candidate 0"].value or 0
         for one in (Matches(items), heavy)
     )
     assert more > plain + 0.1
@@ -195,9 +193,7 @@ def test_intervals_hold_the_planted_rates() -> None:
 def test_any_material_gives_plain_json() -> None:
     items, rng = random_match_items(5, 900, 5, 200), np.random.default_rng(5)
     matches = Matches(items)
-    found = control_people_for_length(
-        ReviewedMatches(matches, rng.integers(MISSING, 4, 900)), LengthDifferences(matches)
-    )
+    found = control_for_length(ReviewedMatches(matches, rng.integers(MISSING, 4, 900)), LengthDifferences(matches))
     assert len(found.win_rates) == 5
     assert dumps(asdict(found), allow_nan=False)
 

@@ -19,8 +19,6 @@ from evaluations.stats.ranking import (
     competition_ranks,
     fit_scores,
     linearise_scores,
-    rank_by_judge,
-    rank_by_people,
     rank_candidates,
     sandwich_covariance,
     score_estimates,
@@ -52,7 +50,7 @@ def values(ranking: Ranking) -> FloatArray:
 def test_two_candidates_stand_half_the_log_odds_from_the_middle() -> None:
     # 30 of 40: log 3 apart; against the middle each has 1 ÷ (1 + 1/√3).
     people = np.array([A] * 28 + [TIE] * 4 + [B] * 8)
-    ranking = rank_by_people(ReviewedMatches(Matches(make_match_items([0] * 40, [1] * 40)), people))
+    ranking = rank_candidates(ReviewedMatches(Matches(make_match_items([0] * 40, [1] * 40)), people))
     best = ranking.standings["candidate 0"]
     assert list(ranking.standings) == ["candidate 0", "candidate 1"]
     assert best.score.value == pytest.approx(np.log(3) / 2)
@@ -63,7 +61,7 @@ def test_two_candidates_stand_half_the_log_odds_from_the_middle() -> None:
 
 def test_equal_candidates_share_a_rank() -> None:
     people = np.array([A, B] * 30)
-    ranking = rank_by_people(ReviewedMatches(Matches(make_match_items([0] * 60, [1] * 60)), people))
+    ranking = rank_candidates(ReviewedMatches(Matches(make_match_items([0] * 60, [1] * 60)), people))
     assert [one.rank for one in ranking.standings.values()] == [1, 1]
     assert [one.ranks for one in ranking.standings.values()] == [(1, 2), (1, 2)]
 
@@ -75,7 +73,7 @@ def test_who_wins_as_often_in_a_round_robin_has_the_same_rank_to_the_last_digit(
     won = np.bincount(first, wins, 4) + np.bincount(second, 20 - np.array(wins), 4)
     assert won[0] == won[2]
     people = np.concatenate([[A] * one + [B] * (20 - one) for one in wins])
-    ranking = rank_by_people(
+    ranking = rank_candidates(
         ReviewedMatches(Matches(make_match_items(np.repeat(first, 20), np.repeat(second, 20))), people)
     )
     ranks = [ranking.standings[f"candidate {one}"].rank for one in range(4)]
@@ -84,7 +82,7 @@ def test_who_wins_as_often_in_a_round_robin_has_the_same_rank_to_the_last_digit(
 
 def test_a_missing_verdict_of_a_judge_is_no_tie_here() -> None:
     choice = np.array([A] * 30 + [B] * 10 + [MISSING] * 40)
-    ranking = rank_by_judge(JudgedMatches(Matches(make_match_items([0] * 80, [1] * 80)), choice))
+    ranking = rank_candidates(JudgedMatches(Matches(make_match_items([0] * 80, [1] * 80)), choice))
     assert ranking.standings["candidate 0"].score.value == pytest.approx(np.log(3) / 2)
     assert (ranking.comparisons, ranking.clusters) == (40, 40)
 
@@ -92,15 +90,15 @@ def test_a_missing_verdict_of_a_judge_is_no_tie_here() -> None:
 def test_people_stand_for_as_many_as_their_weight_says() -> None:
     # 30 wins that are all of their stratum, 10 losses that are a third of theirs: 30 against 30.
     items = make_match_items([0] * 60, [1] * 60, stratum=[0] * 30 + [1] * 30)
-    ranking = rank_by_people(ReviewedMatches(Matches(items), np.array([A] * 30 + [B] * 10 + [MISSING] * 20)))
+    ranking = rank_candidates(ReviewedMatches(Matches(items), np.array([A] * 30 + [B] * 10 + [MISSING] * 20)))
     assert ranking.standings["candidate 0"].score.value == pytest.approx(0)
 
 
 def test_a_candidate_in_no_comparison_is_no_obstacle_but_one_that_nobody_reviewed_is() -> None:
     items = make_match_items([0] * 60, [2] * 60)
-    assert len(rank_by_people(ReviewedMatches(Matches(items), np.array([A, B] * 30))).standings) == 2
+    assert len(rank_candidates(ReviewedMatches(Matches(items), np.array([A, B] * 30))).standings) == 2
     items = make_match_items([0] * 60, [1] * 40 + [2] * 20)
-    ranking = rank_by_people(ReviewedMatches(Matches(items), np.array([A, B] * 20 + [MISSING] * 20)))
+    ranking = rank_candidates(ReviewedMatches(Matches(items), np.array([A, B] * 20 + [MISSING] * 20)))
     assert ranking.why == (
         "No comparison, direct or through others, leads from candidate 0, candidate 1 to candidate 2."
     )
@@ -109,15 +107,15 @@ def test_a_candidate_in_no_comparison_is_no_obstacle_but_one_that_nobody_reviewe
 
 def test_nobody_at_all_is_a_reason() -> None:
     matches = Matches(make_match_items([0] * 3, [1] * 3))
-    assert rank_by_people(ReviewedMatches(matches, np.full(3, MISSING))).why == NOTHING_SAID
+    assert rank_candidates(ReviewedMatches(matches, np.full(3, MISSING))).why == NOTHING_SAID
     empty = Matches(make_match_items([], [], names=2))
-    assert rank_by_judge(JudgedMatches(empty, np.zeros(0, dtype=np.int64))).why == NOTHING_SAID
+    assert rank_candidates(JudgedMatches(empty, np.zeros(0, dtype=np.int64))).why == NOTHING_SAID
 
 
 def test_resamples_in_which_someone_always_wins_are_counted() -> None:
     # 0 and 1 win half of what they have with each other, 2 loses to 0 but for three.
     items = make_match_items([0] * 120, [1] * 60 + [2] * 60)
-    ranking = rank_by_people(ReviewedMatches(Matches(items), np.array([A, B] * 30 + [A] * 57 + [B] * 3)))
+    ranking = rank_candidates(ReviewedMatches(Matches(items), np.array([A, B] * 30 + [A] * 57 + [B] * 3)))
     # None of the three is drawn with probability exp(−3) = .05: of 2,000 about 100.
     rule = ranking.standings["candidate 0"].score.ci95_rule or ""
     undefined = int(rule.split(", ")[-1].split(" ")[0])
@@ -131,7 +129,7 @@ def test_resamples_in_which_someone_always_wins_are_counted() -> None:
 def test_who_hardly_ever_loses_has_a_score_without_an_interval(clusters: int) -> None:
     people = np.array([B] * 9 + [A] * (clusters - 9))
     matches = Matches(make_match_items([0] * clusters, [1] * clusters))
-    for ranking in (rank_by_people(ReviewedMatches(matches, people)), rank_by_judge(JudgedMatches(matches, people))):
+    for ranking in (rank_candidates(ReviewedMatches(matches, people)), rank_candidates(JudgedMatches(matches, people))):
         for one in ranking.standings.values():
             assert (one.score.ci95, one.win_probability.ci95, one.ranks) == (None, None, None)
             assert (one.score.ci95_why or "").startswith("Only 9 clusters")
@@ -139,7 +137,7 @@ def test_who_hardly_ever_loses_has_a_score_without_an_interval(clusters: int) ->
 
 def test_missing_verdicts_do_not_make_up_for_losses() -> None:
     choice = np.array([B] * 9 + [A] * 60 + [MISSING] * 40)
-    ranking = rank_by_judge(JudgedMatches(Matches(make_match_items([0] * 109, [1] * 109)), choice))
+    ranking = rank_candidates(JudgedMatches(Matches(make_match_items([0] * 109, [1] * 109)), choice))
     assert ranking.standings["candidate 0"].score.ci95 is None
 
 
@@ -175,7 +173,7 @@ def test_how_much_varies_is_counted_one_candidate_and_cluster_at_a_time(clusters
 
 
 def test_few_clusters_have_scores_without_intervals() -> None:
-    ranking = rank_by_people(ReviewedMatches(Matches(make_match_items([0] * 39, [1] * 39)), np.array([A, B, A] * 13)))
+    ranking = rank_candidates(ReviewedMatches(Matches(make_match_items([0] * 39, [1] * 39)), np.array([A, B, A] * 13)))
     best = ranking.standings["candidate 0"]
     assert (best.score.ci95, best.ranks) == (None, None)
     assert (best.score.ci95_why or "") == "Too few clusters for a CI (39 < 40)."
@@ -216,10 +214,8 @@ def test_bootstrap_and_linearisation_agree_where_there_is_enough() -> None:
 
 def test_above_two_thousand_clusters_it_is_linearised() -> None:
     items, choice = everyone(2_001, 6)
-    rules = {
-        one.score.ci95_rule
-        for one in rank_candidates(ReviewedMatches(Matches(items), choice).evidence).standings.values()
-    }
+    standings = rank_candidates(ReviewedMatches(Matches(items), choice)).standings
+    rules = {one.score.ci95_rule for one in standings.values()}
     assert rules == {"linearised over 2,001 clusters"}
 
 
@@ -256,7 +252,7 @@ def test_scores_and_ranks_cover_a_planted_truth() -> None:
     held = []
     for seed in range(120):
         items, choice = everyone(80, seed + 100)
-        standings = rank_by_people(ReviewedMatches(Matches(items), choice)).standings
+        standings = rank_candidates(ReviewedMatches(Matches(items), choice)).standings
         for candidate, strength in enumerate(truth):
             one = standings[f"candidate {candidate}"]
             assert one.score.ci95 is not None
@@ -337,7 +333,7 @@ def test_where_people_reviewed_everything_the_correction_is_their_own_ranking() 
     reviewed = ReviewedMatches(matches, choice)
     ranking = rank_by_corrected_judge(reviewed, JudgedMatches(matches, judge))
     assert ranking.judge_weight == 0
-    assert values(ranking) == pytest.approx(values(rank_by_people(reviewed)))
+    assert values(ranking) == pytest.approx(values(rank_candidates(reviewed)))
 
 
 def test_the_correction_is_nearer_than_people_alone_and_without_the_judges_bias() -> None:
@@ -347,7 +343,7 @@ def test_the_correction_is_nearer_than_people_alone_and_without_the_judges_bias(
         matches, _, people, judge = judged(seed, 120)
         reviewed, judgement = ReviewedMatches(matches, people), JudgedMatches(matches, judge)
         ranking = rank_by_corrected_judge(reviewed, judgement)
-        three = rank_by_people(reviewed), rank_by_judge(judgement), ranking
+        three = rank_candidates(reviewed), rank_candidates(judgement), ranking
         errors.append([((values(one) - truth) ** 2).sum() for one in three])
         intervals = [ranking.standings[name].score.ci95 for name in sorted(ranking.standings)]
         held += [one is not None and one[0] <= at <= one[1] for one, at in zip(intervals, truth, strict=True)]
@@ -387,7 +383,11 @@ def test_any_material_gives_plain_json() -> None:
     matches = Matches(items)
     reviewed = ReviewedMatches(matches, rng.integers(MISSING, 4, 900))
     judgement = JudgedMatches(matches, rng.integers(MISSING, 4, 900))
-    for ranking in (rank_by_people(reviewed), rank_by_judge(judgement), rank_by_corrected_judge(reviewed, judgement)):
+    for ranking in (
+        rank_candidates(reviewed),
+        rank_candidates(judgement),
+        rank_by_corrected_judge(reviewed, judgement),
+    ):
         assert len(ranking.standings) == 5
         assert dumps(asdict(ranking), allow_nan=False)
 
@@ -399,7 +399,7 @@ def test_thousands_of_candidates_have_scores_and_ranks_without_intervals() -> No
     b = np.concatenate([(places + 1) % 3_000, (a[3_000:] + 1 + rng.integers(2_999, size=9_000)) % 3_000])
     a, b = np.tile(a, 4), np.tile(b, 4)
     choice = rng.choice([A, B, TIE], len(a))
-    ranking = rank_by_judge(JudgedMatches(Matches(make_match_items(a, b)), choice))
+    ranking = rank_candidates(JudgedMatches(Matches(make_match_items(a, b)), choice))
     assert ranking.why is None
     assert len(ranking.standings) == 3_000
     best = next(iter(ranking.standings.values()))

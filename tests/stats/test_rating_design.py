@@ -2,7 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluations.stats.votes import group_places, order_of_small_keys, rating_design
+from evaluations.stats.ranks import radix_order
+from evaluations.stats.votes import group_places, rating_design
 
 keys = st.lists(st.integers(0, 200_000) | st.integers(0, 3), max_size=40)
 
@@ -10,7 +11,7 @@ keys = st.lists(st.integers(0, 200_000) | st.integers(0, 3), max_size=40)
 @given(keys)
 def test_whole_numbers_are_sorted_as_numpy_sorts_them(found: list[int]) -> None:
     key = np.array(found, dtype=np.int64)
-    assert order_of_small_keys(key).tolist() == np.argsort(key, kind="stable").tolist()
+    assert radix_order(key).tolist() == np.argsort(key, kind="stable").tolist()
 
 
 @given(keys)
