@@ -127,7 +127,7 @@ def reveal_comparisons(user: User, evaluation: Evaluation, comparisons: Sequence
 def reveal_call(user: User, call: Call) -> list[Comparison]:
     """The comparisons that a call's answer says something about: one, or all those of the response.
 
-    Whoever opens the call has seen what the judge chose on them, a test call included.
+    Opening a call, even a test call, counts as having seen the judge's choices on them.
     """
     about = (
         Q(pk=call.comparison_id)

@@ -1,6 +1,6 @@
 """Messages as files in a folder, for a product on one machine without a broker.
 
-Kombu's own transport opens a message's file under its last name and then writes it: whoever reads
+Kombu's own transport opens a message's file under its last name and then writes it: a worker that reads
 in between, or after the writer was killed in between, gets half a message, and the worker ends
 with an error that it does not survive. Here a file has its name once it is whole.
 """

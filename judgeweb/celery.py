@@ -51,7 +51,7 @@ def stop_work(**told: object) -> None:
 
 @worker_shutdown.connect
 def take_leave(**told: object) -> None:
-    """Nothing is in flight any more: the others hear of it before this process is gone."""
+    """Announce that nothing is in flight before this process ends."""
     if HEART.is_alive():
         HEART.join(LEAVE_SECONDS)
 

@@ -303,7 +303,7 @@ if BEHIND_HTTPS:
     SECURE_HSTS_SECONDS = 60 * 60 * 24 * 365
     SECURE_SSL_REDIRECT = True
     SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
-# Subdomains and browsers' preload lists are decided by whoever owns the domain.
+# The owner of the domain decides about subdomains and browsers' preload lists.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 # ---- files ---------------------------------------------------------------------------------

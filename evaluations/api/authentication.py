@@ -30,7 +30,7 @@ class RequestAllowance:
 
 
 def find_token(text: str) -> ApiToken | None:
-    """The token of that text, with its person; None where there is none, or it opens nothing any more."""
+    """The token of that text, with its person; None if it does not exist or is no longer valid."""
     token = ApiToken.objects.filter(token_sha256=hash_token(text)).select_related("user", "evaluation").first()
     if token is None or token.revoked_at is not None or not token.user.is_active:
         return None

@@ -103,7 +103,7 @@ def run_once(request: HttpRequest, token: ApiToken, answer: Callable[[], HttpRes
 
 
 def run_and_keep(place: KeptAnswer, answer: Callable[[], HttpResponseBase]) -> HttpResponseBase:
-    """Only what was done is kept: what was refused may be sent again, mended or later."""
+    """Store only successful responses: a refused request may be corrected and sent again."""
     done = False
     try:
         made = answer()

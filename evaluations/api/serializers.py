@@ -23,7 +23,7 @@ def serialize_person(user: User) -> PersonOut:
 
 
 def serialize_optional_person(user: User | None) -> PersonOut | None:
-    """None for what the server did by itself."""
+    """None for automatic actions of the server."""
     return serialize_person(user) if user else None
 
 

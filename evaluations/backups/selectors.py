@@ -81,7 +81,7 @@ class BackupTable:
         elif self.model is Event:
             backups = Export.objects.filter(evaluation=evaluation, format=BACKUP_FORMAT_NAME).values("pk")
             of_backups = Q(object_type="export", object_id__in=backups)
-            found = found.exclude(of_backups & ~Q(verb=DOWNLOADED))  # whoever has one has seen everything
+            found = found.exclude(of_backups & ~Q(verb=DOWNLOADED))  # its reader has seen everything
         elif any(field.name == "source_import" for field in self.fields):
             found = found.filter(Q(source_import__isnull=True) | Q(source_import__state=ImportState.DONE))
         return found.order_by("pk").values_list(*(self.read(field, evaluation) for field in self.fields))
@@ -143,7 +143,7 @@ BACKUP_TABLES: Final = (
     BackupTable(Event, "evaluation"),
 )
 
-# Of the site and not of an evaluation, made again by itself, or a secret that must not travel.
+# Tables of the site, derived tables that are rebuilt, and secrets that must not leave the site.
 EXCLUDED_MODELS: Final = (
     *(SignInLink, ApiToken, KeptAnswer, Webhook, Announcement, Delivery, DeliveryTry),
     *(LocalServer, Handshake, Worker, Job, Lease, Rendering, TagWork),

@@ -218,7 +218,7 @@ def refuse_unknown_comparisons(evaluation: Evaluation, ids: Sequence[int]) -> No
 
 @operations.get_one("/evaluations/{slug:slug}/tags", Scope.READ, TagListOut)
 def list_tags(request: AuthenticatedRequest, slug: str) -> TagListOut:
-    """All of them, at most 500, by name."""
+    """List all tags by name, up to 500."""
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     counted: Any = list_tags_with_counts(evaluation)
     return TagListOut(items=[TagOut(id=one.pk, name=one.name, comparisons=one.number) for one in counted])
@@ -268,7 +268,7 @@ def rename_tag(request: AuthenticatedRequest, slug: str, pk: int, body: NamePatc
 
 @operations.remove("/evaluations/{slug:slug}/tags/{int:pk}", Scope.WRITE)
 def delete_tag(request: AuthenticatedRequest, slug: str, pk: int) -> None:
-    """Only one that nothing has any more."""
+    """Delete a tag that no comparison has."""
     delete_unused_tag(get_tag_for_program(request, slug, pk), user=request.user)
 
 

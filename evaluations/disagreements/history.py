@@ -65,7 +65,7 @@ def get_comparison_events(comparison: Comparison) -> QuerySet[Event]:
         (Adjudication, Adjudication.objects.filter(comparison=comparison)),
     ):
         about |= Q(object_type=model._meta.model_name, object_id__in=list(rows.values_list("pk", flat=True)))
-    # Passages that were taken away have left no row: their events say which comparison they were on.
+    # Deleted highlights have no row; their events name the comparison.
     marked = Q(object_type="span", evaluation=comparison.evaluation_id)
     about |= marked & (Q(after__comparison=comparison.pk) | Q(before__comparison=comparison.pk))
     return Event.objects.filter(about).select_related("user")

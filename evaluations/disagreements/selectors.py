@@ -23,7 +23,7 @@ from evaluations.visibility import reveal_comparisons
 
 IS_RESOLVED: Final = Q(source=LabelSource.ADJUDICATED)
 
-# So many labels are held against a judge at once, and so often for one page: a judge who seldom differs
+# How many labels are compared with a judge at once, and how often for one page: a judge that rarely differs
 # would have all of them looked through.
 LABELS_PER_WINDOW: Final = 1_500
 

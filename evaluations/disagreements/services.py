@@ -203,7 +203,7 @@ def find_mentioned(text: str, readers: Collection[User]) -> tuple[list[User], li
     called: dict[User, None] = {}
     unknown: dict[str, None] = {}
     for name in MENTION_PATTERN.findall(CODE_PATTERN.sub(" ", text)):
-        # A name may end in a dot or a dash, and so may the sentence that it stands in.
+        # A name may end in a dot or a dash, and so may its sentence.
         meant = next((by_name[one] for one in iter_shortened_names(name.casefold()) if one in by_name), None)
         if meant is not None:
             called[meant] = None

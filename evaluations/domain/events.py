@@ -14,7 +14,7 @@ class WebhookKind(StrEnum):
     TEST = "test"
 
 
-# Those that a person chooses among; a test comes to whoever asks for one.
+# The kinds that users select; a test is sent on request.
 SELECTABLE_WEBHOOK_KINDS: Final = tuple(kind for kind in WebhookKind if kind is not WebhookKind.TEST)
 
 

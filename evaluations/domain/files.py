@@ -45,7 +45,7 @@ PAIRS_WITHOUT_FILE = "pairs"
 # The export that holds an evaluation whole.
 BACKUP_FORMAT_NAME: Final = "backup"
 
-# The export that is a folder: beside its rows, which are preferences, it has every comparison.
+# The only export that is a folder: it has preferences as rows, and also every comparison.
 FOLDER_FORMAT: Final = "hugging-face"
 
 

@@ -1,4 +1,4 @@
-"""What a JSON document holds, as it was parsed: whoever reads a value checks what it is."""
+"""Types of parsed JSON. Readers check each value that they use."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias

@@ -14,7 +14,7 @@ class JudgeKind(StrEnum):
     IMPORTED = "imported"
 
 
-BASELINE_REMARK: Final = "baseline, not an LLM"  # stands wherever a rule judge is named
+BASELINE_REMARK: Final = "baseline, not an LLM"  # shown with the name of every rule judge
 # What each rule judge does, by the name that stands as its model.
 RULE_JUDGE_TEXTS: Final[Mapping[str, str]] = {
     "longest": "the longer response wins every aspect; where they differ by 5 % or less it is a tie",
@@ -117,7 +117,7 @@ class RunOrders(StrEnum):
 
 
 class RunChannel(StrEnum):
-    """How a run's requests travel: each by itself, or many as one file of the Batch API."""
+    """How a run sends its requests: one by one, or many in one file of the Batch API."""
 
     LIVE = "live"
     BATCH = "batch"
@@ -129,7 +129,7 @@ class RunState(StrEnum):
     PAUSED = "paused"
     DONE = "done"
     CANCELLED = "cancelled"
-    STOPPED = "stopped"  # by a fault that only a person can mend; stop_reason says which
+    STOPPED = "stopped"  # by a fault that only a person can fix, see stop_reason
 
 
 ACTIVE_RUN_STATES: Final = (RunState.PLANNING, RunState.RUNNING, RunState.PAUSED)

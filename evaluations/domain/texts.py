@@ -47,7 +47,7 @@ BELOW_TABLE_HEAD: Final = re.compile(rf"\n[ \t]*+\|?{CELL}(?:\|{CELL})++\|?[ \t]
 def detect_markup(text: str) -> Markup:
     """The kinds of Markdown in the text, by the rules of CommonMark and GitHub as far as one line at a time tells.
 
-    What stands in code is code and nothing else. A list is one item or more, with a sign or a number.
+    Markdown inside code is ignored. One item with a sign or a number is a list.
     """
     lines = "\n" + (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text)
     prose = remove_code(lines)

@@ -1,4 +1,4 @@
-"""Exports that will not be finished by whoever was writing them: no file of them stays, and the record says why."""
+"""Exports whose writer stopped: their files are removed, and the record keeps the reason."""
 
 from datetime import timedelta
 from typing import Final
@@ -15,7 +15,7 @@ from evaluations.models.jobs import Job
 # Jobs of exports that a worker writes, and of those that are sent while they are written.
 EXPORT_JOB: Final = "export"
 SENT_EXPORT_JOB: Final = "send_export"
-# Whoever is sent a file while it is written may be slow to take it, and nothing is said meanwhile.
+# A client that downloads a file while it is written may be slow, and no progress is recorded meanwhile.
 SENT_LEASE: Final = timedelta(hours=1)
 GIVEN_UP: Final = (
     f"Whoever wrote it stopped {ATTEMPTS} times before the end. Look at the worker's log, then export anew."

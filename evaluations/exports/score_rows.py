@@ -77,7 +77,7 @@ RulesByVersion = Mapping[tuple[int | None, int], ScoreRule]
 def iterate_score_rows(
     comparisons: "QuerySet[Comparison]", cast: Participants, account: ExportCounts
 ) -> Iterator[tuple[str, ExportedScore]]:
-    """The cluster of each row and the row, for every response that stands in one of the comparisons, once.
+    """The cluster of each row and the row, for each distinct response of the comparisons.
 
     A person who scored a response in several comparisons gave it several scores: they are its samples here.
     """
@@ -184,7 +184,7 @@ def build_response_rows(
     seen: Counter[tuple[int, int]] = Counter()
     for said in sorted(given, key=lambda said: (cast.order[said.rater_id], places[said.aspect_id])):
         if said.review_id and said.stage == Stage.FINAL:
-            continue  # stands beside the first one
+            continue  # is in the row of the first one
         if said.selection_method == SelectionMethod.CALIBRATION:
             account.excluded["calibration"] += 1
             continue

@@ -149,7 +149,7 @@ register_job_kind(
 def stop_export(export: Export, *, user: User | None) -> None:
     """Stop an export that is waiting or being written: no file of it stays."""
     with transaction.atomic():
-        cancel_job(job_kind_of(export), export.pk)  # the job before its row, as whoever writes it does
+        cancel_job(job_kind_of(export), export.pk)  # lock the job before its row, as the writer does
         cancelled = Export.objects.filter(pk=export.pk, state__in=OPEN)
         if not cancelled.update(state=ExportState.CANCELLED, reason="Cancelled.", finished_at=Now()):
             raise InputRefused("This export is over already.")
@@ -183,7 +183,7 @@ def jobs_of_exports(exports: list[Export]) -> dict[int, Job]:
 
 
 def remove_files_left_over() -> None:
-    """Whoever wrote an export that was cancelled or given up may have been killed before the file was removed."""
+    """Remove files of cancelled or failed exports whose worker was killed before it could do so."""
     over = Export.objects.filter(state__in=(ExportState.FAILED, ExportState.CANCELLED)).exclude(file="")
     for export in over:
         remove_file(export)

@@ -202,7 +202,7 @@ def build_choice_rows(
     }
     for said in given:
         if said.stage == Stage.FINAL and said.review_id:
-            continue  # stands beside the first one
+            continue  # is in the row of the first one
         made = listed.passes.get(said.review_id or 0)
         if said.review_id and (reason := get_exclusion_reason(said, made, listed)):
             account.excluded[reason] += 1

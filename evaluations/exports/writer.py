@@ -62,7 +62,7 @@ def stream_export(
 ) -> Generator[bytes, None, None]:
     """Yield the file block by block while storing it.
 
-    Whoever stops reading leaves an export that failed, and nothing of it in storage.
+    If the reader stops, the export has failed and nothing of it is stored.
     """
     claim = claim or held_claim(SENT_EXPORT_JOB, export.pk)
     if claim is None:

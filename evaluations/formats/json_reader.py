@@ -265,7 +265,7 @@ class TextWindow:
 def find_rows_key(head: str) -> str | None:
     """The key under which a JSON object holds its rows, by its beginning; None where it is a row itself.
 
-    A usual key; else, where the object does not stand on one line, the only key with an array of objects.
+    A common key; else, if the object spans several lines, the only key with an array of objects.
     """
     first, _, rest = head.lstrip().partition("\n")
     is_row = begins_object(first)

@@ -298,7 +298,7 @@ def is_blank(values: Mapping[str, Any]) -> bool:
 def refuse_hopeless_file(
     records: Iterator[Record | BadRow], name: str, limits: FileLimits
 ) -> Iterator[Record | BadRow]:
-    """Refuse a file that is too long, or of which nothing can be read at all, or nothing any more, and that soon."""
+    """Refuse early a file that is too long or unreadable."""
     broken: list[BadRow] = []
     any_read = False
     for number, record in enumerate(records):

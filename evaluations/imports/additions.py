@@ -39,8 +39,8 @@ class EntryAddition:
     batch: EntryBatch
     line: int
     new: list[RowSketch] = field(default_factory=list)
-    brought: list[ComparisonSketch] = field(default_factory=list)  # the comparisons that stand in it, new or known
-    answered: list[ResponseSketch] = field(default_factory=list)  # the responses that stand in it, new or known
+    brought: list[ComparisonSketch] = field(default_factory=list)  # the comparisons in the file, new or known
+    answered: list[ResponseSketch] = field(default_factory=list)  # the responses in the file, new or known
     put_in: list[tuple[dict[Any, Any], Any]] = field(default_factory=list)
     # What `Seen` is to remember: under which query, the key and the word.
     remembered: list[tuple[QuerySketch, tuple[Any, ...], str]] = field(default_factory=list)

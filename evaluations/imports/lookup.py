@@ -172,7 +172,7 @@ def load_queries(batch: EntryBatch, keys: Collection[str], rows: Sequence[FileRo
     around = batch.around
     visible = Query.all_rows.filter(around.visible, evaluation=around.evaluation).order_by()
     found = filter_by_texts(visible, "key", keys)
-    # Where rows say which texts they are about; else they are not read, for they are long.
+    # Only if rows name their texts, because texts are long.
     texts = any(isinstance(row, VerdictRow) and row.expected_texts is not None for row in rows)
     columns = ("key", "cluster", "category", "sha256", "pk", *(["text"] if texts else []))
     for key, cluster, category, sha256, pk, *text in found.values_list(*columns):

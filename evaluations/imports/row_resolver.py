@@ -89,7 +89,7 @@ def resolve_response(added: EntryAddition, row: ScoreRow) -> ResponseSketch:
     query = added.batch.queries.get(row.query_key)
     known = query.responses.values() if query else ()
     matching = [one for one in known if one.candidate.name == row.candidate]
-    if len(matching) > 1:  # the one that stands beside the score, if any
+    if len(matching) > 1:  # the response given with the score, if any
         matching = [one for one in matching if one in added.answered] or matching
     if len(matching) == 1:
         return matching[0]
@@ -313,7 +313,7 @@ def is_new_verdict(added: EntryAddition, comparison: ComparisonSketch, key: Stat
 def resolve_comparison(added: EntryAddition, row: VerdictRow) -> ComparisonSketch:
     query = added.batch.queries.get(row.query_key)
     matching = [one for one in query.comparisons.values() if is_comparison_of_row(one, row)] if query else []
-    if len(matching) > 1:  # the one that stands beside the verdict, if any
+    if len(matching) > 1:  # the response given with the verdict, if any
         matching = [one for one in matching if one in added.brought] or matching
     if len(matching) == 1:
         refuse_other_texts(matching[0], row)

@@ -30,7 +30,7 @@ def discard_import(importing: Import, *, user: User | None) -> None:
     """Discard a checked file, or stop one that is being stored, so that none of it stays."""
     open_states = (*BUSY_STATES, ImportState.PREVIEWED, ImportState.MAPPING)
     with transaction.atomic():
-        # The job before its row, as whoever works on it does; what is left to do of it is to clear away.
+        # Lock the job before its row, as its worker does; the remaining work is to clean up.
         enqueue_job(IMPORT_JOB, importing.pk, evaluation=importing.evaluation)
         cancelled = Import.objects.filter(pk=importing.pk, state__in=open_states).update(
             state=ImportState.CANCELLED, reason="Cancelled. Nothing of the file was stored."

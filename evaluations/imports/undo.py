@@ -66,7 +66,7 @@ def start_undo(importing: Import, *, user: User | None) -> None:
 
     Raises InputRefused if they were used.
 
-    The judges are locked, as by the planning of a run, and the queues, as by whoever takes a place in one.
+    The judges are locked, as by the planning of a run, and the queues, as by a reservation.
     """
     if importing.evaluation.archived_at is not None:
         raise InputRefused("This evaluation is archived: bring it back before you undo an import.")

@@ -108,7 +108,7 @@ def render_import(request: AuthenticatedRequest, importing: Import, error: str =
 def import_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """How far it is, asked for every second; when it is over the page itself comes anew.
 
-    Not so where it was cancelled: whoever pressed that button is on the way to the list.
+    Except if it was cancelled, because Cancel leads to the list.
     """
     importing = get_import_of_request(request, slug, pk)
     is_cancelled = importing.state == ImportState.CANCELLED

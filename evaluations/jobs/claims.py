@@ -50,9 +50,9 @@ def claim_job(job_id: int, *, until: float | None = None) -> JobClaim | None:
 
 
 def take_unlocked(job_id: int, **columns: Any) -> bool:
-    """Whether the job was still due. PostgreSQL does not wait for whoever has its row locked.
+    """Claim the job if it is still due. PostgreSQL skips a row that is locked.
 
-    The heartbeat of whoever holds it may stand in a longer transaction.
+    The heartbeat of its worker may be part of a longer transaction.
     """
     if not connection.features.has_select_for_update_skip_locked:
         return bool(Job.objects.due().filter(pk=job_id).update(**columns))
@@ -70,7 +70,7 @@ def held_claim(kind: str, subject: int) -> JobClaim | None:
 def release_claim(
     claim: JobClaim, *, reason: str = "", pause: timedelta = timedelta(), keeps_attempt: bool = False
 ) -> bool:
-    """Give the job back to whoever comes next; whether it was still ours."""
+    """Release the job for the next worker. Return whether the lease was still held."""
     mine = Job.objects.filter(pk=claim.job.pk, claim=claim.job.claim, state=JobState.RUNNING)
     return bool(
         mine.update(

@@ -5,7 +5,7 @@ from typing import Any, Final
 from celery import current_app
 from django.db import transaction
 
-WORK_ON_JOB: Final = "evaluations.tasks.work_on_job"  # by name: whoever sends it need not import what works on it
+WORK_ON_JOB: Final = "evaluations.tasks.work_on_job"  # by name, so that senders need not import the worker's code
 
 
 def nudge_job(job_id: int, *, expires: float | None = None) -> None:

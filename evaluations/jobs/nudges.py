@@ -10,7 +10,7 @@ BROKER_SECONDS: Final = 5
 
 
 class WorkerTask(StrEnum):
-    """The tasks by their names: whoever nudges a worker need not import what the worker does."""
+    """The names of the tasks, so that senders need not import the worker's code."""
 
     WORK_RUN = "evaluations.tasks.work_run"
     CHECK_ENDPOINT = "evaluations.tasks.check_endpoint"

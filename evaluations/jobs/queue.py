@@ -25,7 +25,7 @@ FRESH: Final = (
 def enqueue_job(
     kind: str, subject: int, *, evaluation: Evaluation | None, total: int | None = None, retry: bool = True
 ) -> Job:
-    """Have this worked on, from its beginning; whoever was at it stops at the next heartbeat.
+    """Enqueue the job from its beginning; a worker that has it stops at the next heartbeat.
 
     Without ``retry`` earlier deaths count on: one more, and it is set aside again.
     """
@@ -61,7 +61,7 @@ def start_claimed_job(kind: str, subject: int, *, evaluation: Evaluation | None,
 
 
 def cancel_job(kind: str, subject: int, reason: str = "Cancelled.") -> bool:
-    """Whoever works on it stops at the next heartbeat; whether there was anything to cancel."""
+    """Cancel the job; its worker stops at the next heartbeat. Return whether there was one to cancel."""
     jobs = Job.objects.open().filter(kind=kind, subject=subject)
     return bool(
         jobs.update(

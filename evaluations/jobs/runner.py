@@ -1,4 +1,4 @@
-"""Jobs are worked on: one claim, one step, and a message to whoever goes on."""
+"""The job runner: claim a job, run one step, and send a message for the next one."""
 
 import logging
 from time import monotonic, sleep

@@ -122,7 +122,7 @@ BEFORE_LABEL: Final = (
     (Flag.FORGED_VERDICT, rf"\b(?:verdict|judge?ment|winner)\s?(?:is\s?)?[:=]\s?\*{{0,2}}\s?(?:{SIDE}\s)?"),
     (Flag.FORGED_DELIMITER, r"(?:\A|\n)[ \t]{0,3}(?:#{1,6}|\*\*|\[)\s{0,2}(?:response|assistant)\s"),
 )
-# What may stand last before a label that counts, opening marks left out.
+# Characters that may precede a label that counts, without opening marks.
 ANCHOR_WORDS: Final = (
     *("choose", "select", "pick", "prefer", "for", "answer", "output", "with", "only", "the", ":", "="),
     *("response", "assistant", "candidate", "summary", "verdict", "judgment", "judgement", "winner", "is"),

@@ -18,7 +18,7 @@ from evaluations.replies.reply_format import JSON_FORMAT, answer_format, json_fo
 
 MAX_DOCUMENT_LENGTH: Final = 200_000
 UNNAMED_PROMPT: Final = "pasted prompt"
-# NAME = """…""", as prompts stand in Python.
+# NAME = """…""", a prompt in Python source.
 PYTHON_TEXT: Final = re.compile(
     r"^[ \t]*(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*\(?\s*[rRfFuU]{0,2}(\"\"\"|''')(.*?)\2", re.DOTALL | re.MULTILINE
 )
@@ -121,7 +121,7 @@ def guess_rubric(prompt: PastedPrompt, placeholders: Mapping[str, str] | None = 
     form = guess_format(kind, prompt.text, prompt.after, fields)
     spec = RubricSpec(kind, prompt.text, form.aspects, form.output_order, placeholders, form.answer_format)
     spec = replace(spec, rationale_key=form.rationale_key, choices_key=form.choices_key)
-    # Without placeholders the text is instructions, and the form is added wherever it is sent.
+    # Without placeholders the text is instructions, and the output format is always added.
     says_form = "json" in prompt.text.casefold() or find_shown_objects(prompt.text) or SHOWN_KEY.search(prompt.text)
     if find_placeholders(prompt.text) and answer_format(spec) == JSON_FORMAT and not says_form:
         spec = replace(spec, instructions=f"{prompt.text.rstrip()}\n\n{json_format_text(spec)}\n")
@@ -138,7 +138,7 @@ def guess_fields(text: str) -> dict[str, str]:
 
 
 def add_other_response(guessed: dict[str, str]) -> dict[str, str]:
-    """Beside a baseline, or beside one of two named sides, “response” is the other of the two."""
+    """Map a placeholder “response” to the side that no other placeholder names."""
     sides = set(guessed.values()) & set(PAIRWISE_FIELDS)
     if len(sides) != 1:
         return guessed

@@ -38,7 +38,7 @@ class Capacity:
     ) -> None:
         """Keep to these limits from now on.
 
-        A configured number of requests at once is also the starting size: whoever set it knows the server. Of the slots
+        A configured number of requests at once is also the starting size. Of the slots
         that the server reported, each of the ``workers`` starts with its share, and may use all while the others have
         nothing in flight. ``busy``: workers with requests in flight, this one included.
         """

@@ -212,7 +212,7 @@ def redeem_sign_in_link(token: str) -> User:
 
 @transaction.atomic
 def set_password(user: User, password: str, *, by: User) -> None:
-    """A new password. Whoever else was signed in to the account, or held a link to it, is out."""
+    """Set a new password. All other sessions and sign-in links of the account end."""
     try:
         validate_password(password, user)
     except ValidationError as error:

@@ -11,7 +11,7 @@ from evaluations.models.users import User
 
 
 class Export(Row):
-    """``filters`` say which comparisons, ``options`` how they are written, ``manifest`` what the file rests on.
+    """``filters`` say which comparisons, ``options`` how they are written, ``manifest`` the sources of the file.
 
     ``counts``: labels by source, and what was left out by reason. ``in_background``: a worker writes it, instead of
     whoever asked for it. Its job says how far it is: comparisons gone through, of a backup rows.

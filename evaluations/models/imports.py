@@ -44,7 +44,7 @@ def describe_row_counts(told: Mapping[str, object]) -> str:
 
 
 class LeaseHolder(Protocol):
-    """Whoever works on a row, and must say so while the work goes on."""
+    """A worker that holds a row and has to send heartbeats."""
 
     def heartbeat(self, position: int | None = None) -> None: ...
 

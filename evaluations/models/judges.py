@@ -177,7 +177,7 @@ class Judge(Row):
 
     @property
     def is_baseline(self) -> bool:
-        """A rule, not a model: pages, reports and exports must say so."""
+        """Whether the judge is a rule and not a model, which pages, reports and exports must state."""
         return self.kind == JudgeKind.RULE
 
     @property
@@ -206,7 +206,7 @@ class RaterQuerySet(models.QuerySet["Rater"]):
 
 
 class Rater(Row):
-    """Whoever gives verdicts in one evaluation."""
+    """A source of verdicts in one evaluation: a reviewer, a judge or gold."""
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="raters")
     kind = models.CharField(max_length=8, choices=enum_choices(RaterKind))

@@ -11,7 +11,7 @@ TAG_NAMES: Final = "a blockquote br code em h3 h4 h5 h6 hr li ol p pre s span st
 ALLOWED_TAGS: Final = frozenset(TAG_NAMES.split()) | FORMULA_TAGS
 ALIGNED: Final = frozenset({"left", "center", "right"})
 
-# Attributes of which only these values may stand there.
+# Attributes with their allowed values.
 ATTRIBUTE_VALUES: Final[dict[str, dict[str, set[str]]]] = {
     tag: {name: set(known) for name, known in values.items() if name != "class"} for tag, values in VALUES.items()
 }
@@ -19,7 +19,7 @@ ATTRIBUTE_VALUES["span"] = {"aria-hidden": {"true"}}
 for tag in ["blockquote", "code", "h3", "h4", "h5", "h6", "math", "ol", "p", "pre", "span", "table", "ul"]:
     ATTRIBUTE_VALUES.setdefault(tag, {})["dir"] = {"auto", "ltr"}
 
-# No href and no src on any element: nothing is fetched and nothing navigates by itself.
+# No href and no src on any element: nothing is fetched or navigates automatically.
 CLEANER: Final = nh3.Cleaner(
     tags=set(ALLOWED_TAGS),
     attributes={"a": {"data-address"}, "ol": {"start"}, "pre": {"data-language"}},

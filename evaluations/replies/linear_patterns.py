@@ -1,6 +1,6 @@
 """Patterns that users write, matched in time linear in the text.
 
-Python's own engine can take exponential time, and whoever writes such a pattern stops every worker that reads a reply
+Python's own engine can take exponential time, and such a pattern stops every worker that reads a reply
 with it. A pattern is parsed as Python's, written anew for RE2 with the same meaning, and matched there. RE2 knows ASCII
 classes and word boundaries alone, and folds other letters: classes and letters of either case are spelled out as the
 characters that Python counts, and before a text that is not ASCII is matched, each of its word boundaries gets a mark,

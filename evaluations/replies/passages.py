@@ -24,7 +24,7 @@ STYLED: Final = (
     (0x1F110, 0x1F14A),
 )
 
-# Marks that are seen on no letter, or over one: they may stand between any two characters.
+# Invisible or combining marks, which may occur between any two characters.
 UNSEEN: Final = (
     r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u0300-\u036f\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     r"\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200f\u202a-\u202e\u2060-\u206f\u20d0-\u20ff\u2800\u3164\ufe00-\ufe0f"

@@ -30,7 +30,7 @@ def get_cached_report(evaluation: Evaluation, asked: object, make: Callable[[], 
     state = read_evaluation_state(evaluation)
     if state is None:
         return make()
-    # Whoever asks may hold the evaluation's own columns as they were before its last change.
+    # The caller's evaluation object may be older than its last change.
     held = [getattr(evaluation, column.attname) for column in evaluation._meta.concrete_fields]
     key = hashlib.sha256(repr((held, asked, state, VERSION)).encode()).hexdigest()
     found: Made | None = read_cached_report(key)

@@ -17,7 +17,7 @@ SCALE_STARTS: Final = (0.5, 0.0, -0.5, -1.0)
 
 @dataclass(frozen=True)
 class OverviewRow:
-    """``beside``: judge and people both against the people that remain when one is left out, with their difference."""
+    """``beside``: judge and people, each with the remaining people when one is left out, and their difference."""
 
     key: str
     aspect: str

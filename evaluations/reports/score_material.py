@@ -77,7 +77,7 @@ def read_aspect_scores(
 ) -> dict[str, AspectScores]:
     """By the aspect's key, in the order of the aspects. ``ids``: of the comparisons, in order.
 
-    What was scored in a review counts where its comparison is one of these, whatever else its responses stand in;
+    Scores of a review count if its comparison is one of these, even if other comparisons share its responses;
     what came in files, and what judges said, where the response stands in one of them or is one of ``responses``.
     """
     if not Score.all_rows.filter(rater__in=raters).exists():

@@ -131,7 +131,7 @@ def build_report(
     if with_judges and ReportPart.AGREEMENT in parts:
         hidden = [rater for rater in family if rater not in raters]
         materials = add_hidden_judges(materials, told, hidden, raters, items, places, wanted, asked, rules)
-    # Whoever sees only what they reviewed sees no response beyond it.
+    # A user who sees only reviewed comparisons sees no other responses.
     alone = select_single_responses(evaluation, rules) if comparisons is None else Response.objects.none()
     del gathered  # it is large, and let go as soon as the last material is made
     return full_report(

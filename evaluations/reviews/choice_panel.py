@@ -18,7 +18,7 @@ from evaluations.reviews.sheet import JudgeChoice, ReviewSheet, SheetLine
 
 CHOICE_LABELS: Mapping[Choice, str] = {Choice.A: "A", Choice.TIE: "Tie", Choice.BOTH_BAD: "Both bad", Choice.B: "B"}
 RESPONSE_SIDES = (("left", "A"), ("right", "B"))
-FieldValues = Mapping[str, str]  # names of fields of the page → what stands in them
+FieldValues = Mapping[str, str]  # values by field name
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ MAX_EXCLUDED = 50
 def review_ahead(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The next workbench that the page does not have yet; 204 if there is none.
 
-    It takes the person's place in the queue, which lapses by itself where the page is never shown. After
+    It takes the person's place in the queue, which expires if the page is never shown. After
     the last comparison of a calibration comes its result, so there is nothing to fetch ahead.
     """
     user = request.user

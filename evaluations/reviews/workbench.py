@@ -306,7 +306,7 @@ def render_refusal(
         }
         kept = None
     elif kept is not None and stage != sheet.stage == "choose":
-        context["versions"] = compare_texts_with_stored(sheet, kept)  # there are no fields for it any more
+        context["versions"] = compare_texts_with_stored(sheet, kept)  # the page has no fields for it
     if not is_fragment(desk.request):
         return render_workbench(desk, sheet=sheet, kept=kept, status=422, **context)
     return retarget(

@@ -238,7 +238,7 @@ class ClusterSums:
         return effective_cluster_count(self.of_cluster[:, 0])
 
     def clusters_with(self, cells: BoolArray, enough: int | None = None) -> int:
-        """How many clusters have a sum other than 0 in one of these cells, at most ``enough``."""
+        """How many clusters have a sum other than 0 in one of these cells, counted up to ``enough``."""
         found = int(np.count_nonzero((self.of_cluster[:, cells] != 0).any(axis=1)))
         return found if enough is None else min(found, enough)
 

@@ -19,7 +19,7 @@ from evaluations.stats.win_rates import WinRates
 
 HALF_WIDTHS: Final = (0.10, 0.05, 0.03, 0.02, 0.01)
 WORTH_SAYING: Final = 0.005  # a share of reviews that would be printed as 0 %
-NO_ERROR: Final = "There is no interval of people alone to hold that with the judge against."
+NO_ERROR: Final = "There is no interval of people alone to compare with that of people and judge."
 
 
 @dataclass(frozen=True)

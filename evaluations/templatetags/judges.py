@@ -34,5 +34,5 @@ def is_shown_in(judge: Judge | None, evaluation: Evaluation) -> bool:
 
 @register.filter
 def mode_in_words(judge: Judge) -> str:
-    """How it is asked for its answer, with what was found out about its server."""
+    """The output format of a judge, with the detected capabilities of its server."""
     return f"auto: {FOUND_SHAPES[judge.asked_as]}" if judge.mode == OutputMode.AUTO else MODES_IN_WORDS[judge.mode]

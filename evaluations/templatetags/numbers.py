@@ -41,7 +41,7 @@ def total_of(counts: Counts) -> int:
 
 @register.filter
 def with_labels(counts: Sequence[Anything], labels: Sequence[str]) -> list[tuple[str, Anything]]:
-    """Rows or cells of a matrix beside the choices they belong to."""
+    """Pair rows or cells of a matrix with their choices."""
     return list(zip(labels, counts, strict=True))
 
 

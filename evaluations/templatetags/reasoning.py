@@ -16,5 +16,5 @@ def reasoning(attempt: Attempt) -> str:
 
 @register.filter
 def reply_alone(attempt: Attempt) -> str:
-    """The reply without thoughts that stand in it; all of it where nothing follows them."""
+    """The reply without its thoughts; the whole reply if nothing follows them."""
     return split_reasoning(attempt.raw).spoken.strip() or attempt.raw

@@ -45,7 +45,7 @@ def gather(found: dict[str, list[list[int]]], said: str) -> str:
 
 
 def with_counts(kind: str, counts: list[list[int]]) -> str:
-    """``counts``: those of each time that it was said, in the order in which they stand in it."""
+    """``counts``: the numbers of each occurrence, in the order of the text."""
     for of_place in zip(*counts, strict=True):
         low, high = min(of_place), max(of_place)
         kind = kind.replace("{}", f"{low:,}" if low == high else f"{low:,} to {high:,}", 1)

@@ -45,7 +45,7 @@ def signed(value: float, places: int) -> str:
 
 @register.filter
 def in_points(value: float) -> str:
-    """A difference of shares in percentage points, with as many decimals as it takes to be seen beside 0."""
+    """A difference of shares in percentage points, with enough decimals to differ from 0."""
     places = next((places for places in (0, 1, 2) if round(abs(100 * value), places)), 0)
     return signed(100 * value, places)
 

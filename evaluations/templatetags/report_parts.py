@@ -1,4 +1,4 @@
-"""Words and places for the parts of the report beside agreement."""
+"""Template tags for the parts of the report other than agreement."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -16,7 +16,7 @@ from evaluations.verdicts.program_version import VERSION
 
 logger = logging.getLogger(__name__)
 
-HALF_WRITTEN_SECONDS: Final = 60 * 60  # after which nobody is at a file any more
+HALF_WRITTEN_SECONDS: Final = 60 * 60  # older partial files are abandoned
 
 
 def get_array_file(name: str, changed: datetime, more: str = "") -> Path:
@@ -36,7 +36,7 @@ def load_arrays(kept: Path, count: int) -> list[npt.NDArray[Any]]:
 
 
 def save_arrays(kept: Path, *arrays: npt.NDArray[Any]) -> None:
-    """Written beside and moved into place, so that it is found whole or not at all; without room it is not kept."""
+    """Write the file elsewhere and move it into place, so that it is never partial; skip it if the disk is full."""
     beside = kept.with_name(f"{uuid4()}.part")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)

@@ -310,7 +310,7 @@ def select_unanswered_columns(calls: "QuerySet[Call]") -> "QuerySet[Call, Any]":
         shown=OuterRef("order"),
         aspect_block=0,
     ).order_by()
-    # Each aspect stands in one of them, so that the sum holds all.
+    # Each aspect is in exactly one of them, so the sum has them all.
     together = beside.values("rater").annotate(choices=Sum("first_choices")).values("choices")
     imported = When(source_import__isnull=False, then=Coalesce(Subquery(together), Value(0)))
     return calls.annotate(order=encode_word("shown", PACKED_ORDERS)).values_list(

@@ -34,7 +34,7 @@ class DecidedLabel:
 
     @property
     def in_words(self) -> str:
-        """Where it comes from, as pages say it beside the choice."""
+        """The source of the label, as pages show it next to the choice."""
         return {
             LabelSource.ADJUDICATED: f"adjudicated by {self.by}",
             LabelSource.MAJORITY: f"majority of {self.n}",

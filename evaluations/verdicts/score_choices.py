@@ -19,7 +19,7 @@ from evaluations.models.verdicts import Score
 
 
 def imported_score_rules(among: Q) -> dict[int, ScoreRule]:
-    """By aspect id how two imported scores of the aspects among these are held against each other. One query."""
+    """The rules that derive choices from two imported scores, by aspect id. One query."""
     brought = RubricAspect.objects.filter(
         among,
         version__rubric__origin=RubricOrigin.IMPORTED,
@@ -68,7 +68,7 @@ def derive_score_choices(
 
 
 def score_rules_by_rater(raters: Collection[Rater]) -> dict[tuple[int, int], ScoreRule]:
-    """How scores are held against each other, by rater id and aspect id: of imported judges as their files said."""
+    """The rules that derive choices from scores, by rater and aspect id; imported judges have those of their files."""
     rules = {place: ScoreRule(margin) for place, margin in tie_margins_by_rater(raters).items()}
     imported = [rater for rater in raters if rater.judge is not None and rater.judge.kind == JudgeKind.IMPORTED]
     brought = imported_score_rules(Q(aspect__evaluation=imported[0].evaluation_id)) if imported else {}
@@ -95,7 +95,7 @@ def get_tie_margins(versions: "Collection[int] | QuerySet[RubricVersion, Any]") 
 
 
 def score_rules_by_version(evaluation: Evaluation, aspects: Collection[int]) -> dict[tuple[int | None, int], ScoreRule]:
-    """By rubric version and aspect how two scores are held against each other; under None for those of files."""
+    """The rules that derive choices from two scores, by rubric version and aspect; None for those of files."""
     rows = RubricAspect.objects.filter(version__rubric__evaluation=evaluation).order_by()
     columns = rows.values_list("version_id", "aspect_id", "tie_margin", "lower_is_better")
     own: dict[tuple[int | None, int], ScoreRule] = {
@@ -106,7 +106,7 @@ def score_rules_by_version(evaluation: Evaluation, aspects: Collection[int]) -> 
 
 
 class ImportedScoreOfSide(NamedTuple):
-    """An imported score of a response that stands on one side of a comparison."""
+    """An imported score of one response of a comparison."""
 
     comparison: int
     aspect: int

@@ -186,7 +186,7 @@ class VoteRow:
 
 @dataclass(frozen=True)
 class VoteTable:
-    """``cells`` and ``labels`` stand in the order of ``aspects``."""
+    """``cells`` and ``labels`` have the order of ``aspects``."""
 
     aspects: tuple[Aspect, ...]
     rows: tuple[VoteRow, ...]

@@ -64,7 +64,7 @@ class HtmxRedirectMiddleware:
 
 
 def return_address(request: HtmxRequest, address: str) -> str:
-    """Whoever is asked to sign in first comes back to the page, not to the fragment that it asked for."""
+    """Return to the page after signing in, and not to the fragment that it requested."""
     page = request.htmx.current_url_abs_path
     if page and address.partition("?")[0] == resolve_url(settings.LOGIN_URL):
         return redirect_to_login(page).url

@@ -44,7 +44,7 @@ def remove_from_search_index(comparison_ids: Sequence[int]) -> None:
 
 
 def build_documents(comparisons: "QuerySet[Comparison]") -> dict[int, list[str]]:
-    responses: dict[int, list[str]] = {}  # the same one stands in several comparisons
+    responses: dict[int, list[str]] = {}  # several comparisons share a response
 
     def of_response(pk: int, messages: object) -> list[str]:
         if pk not in responses:

@@ -132,7 +132,7 @@ def list_duplicates(request: AuthenticatedRequest, slug: str, paging: Query[Page
 
 @operations.get_one("/evaluations/{slug:slug}/repeats", Scope.READ, RepeatsOut)
 def list_repeats(request: AuthenticatedRequest, slug: str) -> RepeatsOut:
-    """Texts given more than once, and queries that stand in other evaluations or in a rubric's examples, too."""
+    """List duplicate texts, and queries that also occur in other evaluations or in a rubric's examples."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     return RepeatsOut(
@@ -152,7 +152,7 @@ def list_repeats(request: AuthenticatedRequest, slug: str) -> RepeatsOut:
     extra={"parameters": [FILE_NAME_PARAMETER], **TEST_SET_BODY},
 )
 def hold_file_against(request: AuthenticatedRequest, slug: str) -> QueryOverlapOut:
-    """How many queries of the evaluation stand in a file, such as a benchmark's test set. Nothing of it is kept."""
+    """Count the queries that also occur in a file, such as a benchmark's test set. The file is not stored."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     file, name = read_sent_file(request)
     return serialize_overlap(find_overlap_with_file(evaluation, cast(BinaryIO, file), name))

@@ -163,7 +163,7 @@ def read_aspect_answers(
 def parse_aspect_attempt(
     session: WorkSession, asked: AspectQuestion, attempt: StoredAttempt, before: Sequence[StoredAttempt]
 ) -> AspectAnswer | None:
-    """The answer in this reply by the current parser; None if it cannot be read any more, so that it is asked again."""
+    """The answer in this reply by the current parser; None if it cannot be parsed, so that it is asked again."""
     if attempt.aspect not in session.spec.output_order:
         return None
     shown, _, texts = asked

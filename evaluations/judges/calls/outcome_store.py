@@ -46,7 +46,7 @@ FIRST_UNBILLED_STATUS: Final = 400  # a server that answers with an error sends 
 
 
 def store_outcomes(session: WorkSession, outcomes: Sequence[CallOutcome]) -> None:
-    """Store every attempt, whoever holds the lease by now; store answers only where they still count."""
+    """Store every attempt, even if the lease is lost; store answers only while they still count."""
     with transaction.atomic():
         rows, now = lock_calls([outcome.call.call_id for outcome in outcomes])
         new = drop_stored_outcomes(outcomes, rows)

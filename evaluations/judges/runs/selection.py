@@ -218,7 +218,7 @@ SelectionRow = tuple[int, ...]  # the position in planning order, the primary ke
 
 
 def selection_rows_after(wanted: Selection, after: Sequence[int] | None, most: int) -> list[SelectionRow]:
-    """The next rows of a selection, at most ``most``, after the position of the last one."""
+    """The next ``most`` rows of a selection, after the position of the last one."""
     if most <= 0:
         return []
     if wanted.is_one:

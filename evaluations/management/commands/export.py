@@ -117,7 +117,7 @@ def parse_split_options(evaluation: Evaluation, options: CommandOptions) -> Spli
 
 @contextmanager
 def replace_when_complete(path: Path) -> Iterator[BinaryIO]:
-    """A file beside the one that is wanted, renamed at the end: a reader never meets half of it."""
+    """Write to a temporary file and rename it at the end, so that no reader finds half a file."""
     if path.is_dir():
         raise IsADirectoryError(None, "it is a folder")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")

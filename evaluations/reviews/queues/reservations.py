@@ -39,7 +39,7 @@ ITEM_VERSION: Final = ExpressionWrapper(F("item__rubric_version_id") + 0, BigInt
 def complete_assignment(review: Review) -> AssignmentOrigin:
     """Take the slot for good at the first save. Returns how the comparison was selected.
 
-    Whoever came by hand, or too late, is let in all the same, beyond what is wanted if need be.
+    Reviewers who open it by hand or too late may still review it, even beyond the wanted number.
     """
     item = get_or_create_item(review.rubric_version_id, review.comparison)
     progress = get_or_create_progress(review.rater_id, review.rubric_version_id, besides=review)
@@ -184,7 +184,7 @@ def release_item(
 def get_or_create_progress(rater_id: int, version_id: int, *, besides: Review | None = None) -> QueueProgress:
     """The rater's position in the random order. ``besides``: the review that is being saved.
 
-    Made with the queue locked: whoever gives back a place at that moment must not overlook it.
+    Called with the queue locked, so that a concurrent release does not miss it.
     """
     known = list(QueueProgress.objects.raw(SELECT_PROGRESS, [rater_id, version_id]))
     if known:

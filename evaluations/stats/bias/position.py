@@ -15,7 +15,7 @@ from evaluations.stats.confidence_intervals import SHARE_BOUNDS, Spread, why_int
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.judge_verdicts import ConsolidatedVerdicts, JudgeAnswers, JudgeVerdicts
 
-ONE_ORDER: Final = "No comparison was answered in both orders, so place and candidate cannot be told apart."
+ONE_ORDER: Final = "No comparison was answered in both orders, so position bias cannot be measured."
 ALL_TIES: Final = "Every verdict on a comparison that was answered in both orders is a tie."
 NO_GOLD: Final = "No verdict is on a comparison with a gold label."
 
