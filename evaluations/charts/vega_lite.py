@@ -171,7 +171,7 @@ def build_datum(estimate: PlottedEstimate, quantity: Quantity) -> Json:
         "low": estimate.low,
         "high": estimate.high,
         "has_interval": estimate.has_interval,
-        "said": quantity.format_value(estimate.value),
+        "value_text": quantity.format_value(estimate.value),
         "interval": quantity.format_interval(estimate),
         "n": f"{estimate.n:,}",
         "note": estimate.note or "–",
@@ -179,7 +179,13 @@ def build_datum(estimate: PlottedEstimate, quantity: Quantity) -> Json:
 
 
 def build_tooltip(row_name: str, quantity: Quantity, *more: Json) -> list[Json]:
-    fields = {"label": row_name, "series": "Of", "said": quantity.name, "interval": "Pointwise 95% CI", "n": "n"}
+    fields = {
+        "label": row_name,
+        "series": "Of",
+        "value_text": quantity.name,
+        "interval": "Pointwise 95% CI",
+        "n": "n",
+    }
     return [build_text_field(field, title) for field, title in fields.items()] + [
         *more,
         build_text_field("note", "Note"),

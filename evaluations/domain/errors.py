@@ -4,10 +4,9 @@ from evaluations.domain.secrets import mask_keys
 
 
 class InputRefused(Exception):
-    """Input that cannot be accepted; the message is one sentence that says what, where, and what to do.
+    """Input that is refused. The message is a sentence on what is wrong, where, and what to do.
 
-    Every door shows it as it stands: a page as an error on its form, a command as its last line. So a key that it would
-    repeat is left out here.
+    Pages, the API and commands show it unchanged, so API keys in it are masked here.
     """
 
     def __init__(self, sentence: str = "") -> None:
@@ -15,8 +14,8 @@ class InputRefused(Exception):
 
 
 class ColumnsUnknown(InputRefused):
-    """The file can be read, but its columns are nothing that is known: a person may say what they mean."""
+    """The file is readable, but its columns match no known format: a user can map them."""
 
 
 class NamesMissing(ColumnsUnknown):
-    """The columns are known from an earlier file, and the models or raters that were named for it are not."""
+    """The columns are known from an earlier file, but the models or raters of this file are not named."""

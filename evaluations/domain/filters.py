@@ -129,8 +129,8 @@ class ComparisonFilter:
         if self.choice == DIFFERS:
             yield f"“{who}” answered differently on {self.aspect} when asked again"
         elif self.choice:
-            said = self.choice.replace("_", " ")
-            yield f"“{who}” chose {said} on {self.aspect}" if who else f"the label for {self.aspect} is {said}"
+            choice = self.choice.replace("_", " ")
+            yield f"“{who}” chose {choice} on {self.aspect}" if who else f"the label for {self.aspect} is {choice}"
         elif self.rater:
             yield f"“{who}” spoke of {self.aspect or 'it'}"
         elif self.aspect:

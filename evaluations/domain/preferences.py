@@ -71,10 +71,10 @@ class PreferenceRule:
         if self.rule is None:
             return self.aspects[0]
         if self.weights:
-            told = ",".join(f"{key}={format_weight(one)}" for key, one in zip(self.aspects, self.weights, strict=True))
+            keys = ",".join(f"{key}={format_weight(one)}" for key, one in zip(self.aspects, self.weights, strict=True))
         else:
-            told = ",".join(self.aspects)
-        return f"{DERIVED_PREFIX}{self.rule}:{told}" if told else f"{DERIVED_PREFIX}{self.rule}"
+            keys = ",".join(self.aspects)
+        return f"{DERIVED_PREFIX}{self.rule}:{keys}" if keys else f"{DERIVED_PREFIX}{self.rule}"
 
     @property
     def in_words(self) -> str:
@@ -101,11 +101,11 @@ def parse_preference_rule(*, aspect: str = "", combine: str = "", aspects: Seque
     return parse_combining_rule(combine.removeprefix(DERIVED_PREFIX), aspects)
 
 
-def parse_combining_rule(told: str, aspects: Sequence[str]) -> PreferenceRule:
+def parse_combining_rule(text: str, aspects: Sequence[str]) -> PreferenceRule:
     """``weighted:helpfulness=2,safety=1`` and the like."""
-    name, _, rest = told.partition(":")
-    if name not in tuple(CombiningRule) or len(told) > MAX_RULE_CHARACTERS:
-        raise InputRefused(f"There is no rule “{told[:60]}”: choose one of {', '.join(CombiningRule)}.")
+    name, _, rest = text.partition(":")
+    if name not in tuple(CombiningRule) or len(text) > MAX_RULE_CHARACTERS:
+        raise InputRefused(f"There is no rule “{text[:60]}”: choose one of {', '.join(CombiningRule)}.")
     rule = CombiningRule(name)
     named = tuple(part.strip() for part in rest.split(",")) if rest else ()
     if rule == CombiningRule.WEIGHTED:
@@ -117,8 +117,8 @@ def parse_combining_rule(told: str, aspects: Sequence[str]) -> PreferenceRule:
 
 
 def parse_weight(part: str) -> tuple[str, int]:
-    key, _, told = part.partition("=")
-    weight = int(Decimal(told) * MILLION) if WEIGHT.fullmatch(told) else 0
+    key, _, weight_text = part.partition("=")
+    weight = int(Decimal(weight_text) * MILLION) if WEIGHT.fullmatch(weight_text) else 0
     if not weight:
         raise InputRefused(f"“{part[:60]}” is no aspect with its weight: write it like helpfulness=2, above 0.")
     return key.strip(), weight

@@ -85,10 +85,10 @@ def indexed_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Iter
     for name in filter(None, (wanted.candidate, wanted.against)):
         candidate = find_id_by_name(Candidate, evaluation, "candidate", name)
         yield fixed_condition(Q(candidate_a=candidate) | Q(candidate_b=candidate))
-    said: dict[str, str | int] = {"category": wanted.category, "origin": wanted.origin}
+    columns: dict[str, str | int] = {"category": wanted.category, "origin": wanted.origin}
     if wanted.source:
-        said["source_import"] = check_import_id(evaluation, wanted.source)
-    for column, value in said.items():
+        columns["source_import"] = check_import_id(evaluation, wanted.source)
+    for column, value in columns.items():
         if value:
             yield fixed_condition(Q(**{column: value}))
     for name in wanted.tags:
@@ -129,8 +129,8 @@ def first_matches_by_part(evaluation: Evaluation, wanted: ComparisonFilter) -> I
     if wanted.reviews and wanted.reviews != ReviewsSaved.NONE:
         yield first_few_ids(reviewed_comparison_ids(evaluation, STATES_OF_REVIEWS_SAVED[ReviewsSaved(wanted.reviews)]))
     if wanted.aspect and wanted.choice and not wanted.rater:
-        says = labels_with_choice(find_aspect(evaluation, wanted.aspect), wanted.choice)
-        yield first_few_ids(says.values_list("comparison_id", flat=True))
+        labels = labels_with_choice(find_aspect(evaluation, wanted.aspect), wanted.choice)
+        yield first_few_ids(labels.values_list("comparison_id", flat=True))
     if wanted.category:
         queries = Query.all_rows.filter(evaluation=evaluation, category=wanted.category)
         few = first_few_ids(queries.values_list("pk", flat=True))
@@ -292,11 +292,11 @@ def rater_choice_condition(rater: Rater, aspect: Aspect, choice: str, among: Com
     if not choice:
         return Q(pk__in=votes.values("comparison"))
     if choice == DIFFERS:
-        told = votes.order_by().values("comparison").alias(low=Min("code"), high=Max("code"))
-        told = told.alias(odd=Max(inconsistent_bit(aspect)))
-        return Q(pk__in=told.filter(Q(low__lt=F("high")) | Q(odd__gt=0)).values("comparison"))
+        ranges = votes.order_by().values("comparison").alias(low=Min("code"), high=Max("code"))
+        ranges = ranges.alias(odd=Max(inconsistent_bit(aspect)))
+        return Q(pk__in=ranges.filter(Q(low__lt=F("high")) | Q(odd__gt=0)).values("comparison"))
     code = PACKED_CHOICES.index(Choice(choice)) + 1
-    # First what is rare and read in one go, then for these alone whether anything else was said: by comparison and not
+    # First what is rare and read in one go, then for these alone whether anything else was chosen: by comparison, not
     # among those, else SQLite reads from the first of them each time.
     others = all_of_it.filter(comparison=OuterRef("pk")).exclude(code=code)
     return Q(pk__in=votes.filter(code=code).values("comparison")) & ~Q(Exists(others))

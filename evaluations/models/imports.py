@@ -38,8 +38,8 @@ MAX_MODELS_LISTED: Final = 8
 MODEL_NAME_SOURCES: Final = {"file": ", by the file’s name", "form": ", as given for the whole file"}
 
 
-def describe_row_counts(told: Mapping[str, object]) -> str:
-    counts = [(kind, told[kind]) for kind in COUNTED_ROWS if kind in told]
+def describe_row_counts(summary: Mapping[str, object]) -> str:
+    counts = [(kind, summary[kind]) for kind in COUNTED_ROWS if kind in summary]
     return ", ".join(f"{number:,} {SINGULAR_NAMES[kind] if number == 1 else kind}" for kind, number in counts)
 
 
@@ -111,7 +111,7 @@ class Import(Row):
 
     @property
     def brought(self) -> dict[str, int]:
-        """How much of each is new, in the order in which people are told: not every database keeps that of JSON."""
+        """How much of each is new, in the order in which pages list it: not every database keeps that of JSON."""
         new = self.summary.get("new", {})
         return {
             word: new[word]

@@ -129,11 +129,11 @@ def estimate_win_rates(
 def count_groups(reviewed: ReviewedMatches, judgement: JudgedMatches, selected: BoolArray | None) -> GroupCounts:
     matches, missing = reviewed.matches, ~judgement.judged
     lacking = missing if selected is None else missing & selected
-    every, unjudged, lacked = (
+    comparisons, without_verdict, lacking_verdict = (
         np.bincount(pairs, minlength=len(matches.compared_pairs))
         for pairs in (matches.pair, matches.pair[missing], matches.pair[lacking])
     )
-    return GroupCounts(every, unjudged, lacked, reviewed.excluded)
+    return GroupCounts(comparisons, without_verdict, lacking_verdict, reviewed.excluded)
 
 
 def win_rate_claims(together: SampleWithJudge, claims: int) -> list[Claim]:
