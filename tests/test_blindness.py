@@ -23,7 +23,7 @@ from evaluations.domain.reports import ReportPart
 from evaluations.domain.reviews import Reveal
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.judge_prompts.baseline_rules import FIRST_RULE, RANDOM_RULE, TEXT_BLIND_RULES
-from evaluations.models.comparisons import Comparison, Slice, Tag
+from evaluations.models.comparisons import Comparison, SavedFilter, Tag
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
 from evaluations.models.judges import Endpoint, Judge, LocalServer
@@ -59,7 +59,7 @@ NUMBERED: Final[Mapping[str, type[Model]]] = {
     "queues": Queue,
     "rubrics": Rubric,
     "runs": Run,
-    "slices": Slice,
+    "saved_filters": SavedFilter,
     "spans": Span,
     "tags": Tag,
     "tokens": ApiToken,

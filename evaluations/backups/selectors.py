@@ -27,10 +27,10 @@ from evaluations.models.comparisons import (
     Query,
     Rendering,
     Response,
-    Slice,
+    SavedFilter,
     Tag,
+    TagChange,
     Tagging,
-    TagWork,
 )
 from evaluations.models.evaluations import Evaluation, Event, Look
 from evaluations.models.exports import Export, ReviewerPseudonym
@@ -135,7 +135,7 @@ BACKUP_TABLES: Final = (
     BackupTable(PackedVotes, "rater__evaluation"),
     BackupTable(Tag, "evaluation"),
     BackupTable(Tagging, "tag__evaluation"),
-    BackupTable(Slice, "evaluation"),
+    BackupTable(SavedFilter, "evaluation"),
     BackupTable(ColumnMapping, "evaluation"),
     BackupTable(Export, "evaluation", (("file", ""),)),
     BackupTable(ReviewerPseudonym, "evaluation"),
@@ -146,7 +146,7 @@ BACKUP_TABLES: Final = (
 # Tables of the site, derived tables that are rebuilt, and secrets that must not leave the site.
 EXCLUDED_MODELS: Final = (
     *(SignInLink, ApiToken, KeptAnswer, Webhook, Announcement, Delivery, DeliveryTry),
-    *(LocalServer, Handshake, Worker, Job, Lease, Rendering, TagWork),
+    *(LocalServer, Handshake, Worker, Job, Lease, Rendering, TagChange),
 )
 
 # These come with the manifest: they are matched with what is there already.

@@ -22,7 +22,7 @@ from evaluations.domain.roles import Role
 from evaluations.llm.request_extras import check_extra_body, check_extra_headers, check_extra_query
 from evaluations.members.services import set_role
 from evaluations.models.bulk import insert_many, refresh_statistics
-from evaluations.models.comparisons import Candidate, Comparison, Response, Slice
+from evaluations.models.comparisons import Candidate, Comparison, Response, SavedFilter
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
@@ -351,7 +351,7 @@ REMAPPERS: Final[Mapping[type[models.Model], Callable[[StoredRow, list[str], IdM
     Comparison: remap_comparison,
     Run: remap_run,
     Import: remap_import,
-    Slice: remap_saved_filter,
+    SavedFilter: remap_saved_filter,
     Export: remap_export,
     Event: remap_event,
 }

@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
-from evaluations.access import Action, is_allowed, list_reviewers, require_evaluation
+from evaluations.access import Action, list_reviewers, require_evaluation
 from evaluations.api.comparison_rows import ComparisonPageOut, select_row_columns, serialize_comparisons
 from evaluations.api.form_validation import clean_form, dump_sent_fields, refuse_unknown_filters
 from evaluations.api.operations import OperationRouter
@@ -14,7 +14,8 @@ from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
 from evaluations.api.problems import FieldError, Problem
 from evaluations.api.serializers import serialize_messages
 from evaluations.api.vote_table import VoteTableOut, serialize_vote_table
-from evaluations.comparisons.forms import FilterForm, ManualComparisonForm
+from evaluations.comparisons.forms import ManualComparisonForm
+from evaluations.comparisons.requests import build_filter_form, list_filters
 from evaluations.comparisons.schemas import (
     AssignedOut,
     AssignIn,
@@ -51,13 +52,13 @@ from evaluations.comparisons.services import (
 )
 from evaluations.domain.filters import ComparisonFilter, parse_filter
 from evaluations.domain.roles import Scope
-from evaluations.models.comparisons import Comparison, Slice, Tag
-from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.comparisons import Comparison, SavedFilter, Tag, TagChange
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication
 from evaluations.reviews.queues.services import assign_comparisons
 from evaluations.reviews.selectors import put_in_order_shown
-from evaluations.visibility import can_see_judges, can_see_verdicts, reveal_visible_vote_table, visible_comparisons
+from evaluations.visibility import can_see_verdicts, reveal_visible_vote_table, visible_comparisons
 from evaluations.web.forms import ReviewersForm
 from evaluations.web.requests import AuthenticatedRequest
 
@@ -105,7 +106,7 @@ def list_comparisons(request: AuthenticatedRequest, slug: str, paging: Query[Pag
     """By the filters of the page, in the order of their ids. A filter that you may not use is refused."""
     user = request.user
     evaluation = require_evaluation(user, slug)
-    wanted = parse_filters(request, user, evaluation)
+    wanted = parse_filters(request, evaluation)
     found = reveal_found_comparisons(user, evaluation, wanted, after=decode_cursor(paging), size=paging.limit)
     rows = list(select_row_columns(Comparison.all_rows.filter(pk__in=found.ids)))
     return ComparisonPageOut(
@@ -115,17 +116,11 @@ def list_comparisons(request: AuthenticatedRequest, slug: str, paging: Query[Pag
     )
 
 
-def parse_filters(request: AuthenticatedRequest, user: User, evaluation: Evaluation) -> list[ComparisonFilter]:
-    form = FilterForm(
-        request.GET,
-        evaluation=evaluation,
-        sees_all=is_allowed(user, Action.SEE_ALL, evaluation),
-        judges_shown=can_see_judges(user, evaluation),
-    )
+def parse_filters(request: AuthenticatedRequest, evaluation: Evaluation) -> list[ComparisonFilter]:
+    form = build_filter_form(request, evaluation)
     refuse_unknown_filters(request.GET.dict(), form, PAGING_PARAMETERS)
     clean_form(form, "query")
-    sliced = form.sliced()
-    return [one for one in (form.wanted(), sliced.wanted if sliced else ComparisonFilter()) if one]
+    return list_filters(form)
 
 
 @operations.make("/evaluations/{slug:slug}/comparisons", Scope.WRITE, ComparisonDetailOut)
@@ -230,7 +225,7 @@ def put_tag(request: AuthenticatedRequest, slug: str, body: TaggingIn) -> TagSte
     user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     refuse_unknown_comparisons(evaluation, body.comparisons)
-    return serialize_tag_step(tag_comparisons(evaluation, body.comparisons, body.name, user=user))
+    return serialize_tag_change(tag_comparisons(evaluation, body.comparisons, body.name, user=user))
 
 
 @operations.do("/evaluations/{slug:slug}/tags/take", Scope.WRITE, TagStepOut)
@@ -238,7 +233,7 @@ def take_tag(request: AuthenticatedRequest, slug: str, body: TaggingIn) -> TagSt
     user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     refuse_unknown_comparisons(evaluation, body.comparisons)
-    return serialize_tag_step(untag_comparisons(evaluation, body.comparisons, body.name, user=user))
+    return serialize_tag_change(untag_comparisons(evaluation, body.comparisons, body.name, user=user))
 
 
 @operations.do("/evaluations/{slug:slug}/tags/undo", Scope.WRITE, TagStepOut)
@@ -246,7 +241,7 @@ def undo_tag(request: AuthenticatedRequest, slug: str, body: TagUndoIn) -> TagSt
     """Take back one step: exactly the comparisons that it changed."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
-    return serialize_tag_step(undo_tagging(evaluation, body.step, user=user))
+    return serialize_tag_change(undo_tagging(evaluation, body.step, user=user))
 
 
 @operations.do("/evaluations/{slug:slug}/tags/put-all", Scope.WRITE, TagJobOut)
@@ -255,8 +250,8 @@ def put_tag_on_all(request: AuthenticatedRequest, slug: str, body: TagJobIn) -> 
     user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     wanted = parse_filter_json(body.filter)
-    work = start_tag_job(evaluation, [wanted] if wanted else [], body.name, takes_away=body.takes_away, user=user)
-    return TagJobOut(id=work.pk, name=work.tag.name)
+    change = start_tag_job(evaluation, [wanted] if wanted else [], body.name, removes=body.takes_away, user=user)
+    return TagJobOut(id=change.pk, name=change.tag.name)
 
 
 @operations.change("/evaluations/{slug:slug}/tags/{int:pk}", Scope.WRITE, TagOut)
@@ -277,18 +272,18 @@ def get_tag_for_program(request: AuthenticatedRequest, slug: str, pk: int) -> Ta
     return get_object_or_404(Tag.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
 
 
-def serialize_tag_step(event: Event) -> TagStepOut:
-    return TagStepOut(step=event.pk, name=event.after["name"], changed=event.after["number"])
+def serialize_tag_change(change: TagChange) -> TagStepOut:
+    return TagStepOut(step=change.pk, name=change.tag.name, changed=change.changed)
 
 
-# ---- slices --------------------------------------------------------------------------------
+# ---- saved filters --------------------------------------------------------------------------------
 
 
 @operations.get_one("/evaluations/{slug:slug}/slices", Scope.READ, SavedFilterListOut)
 def list_slices(request: AuthenticatedRequest, slug: str) -> SavedFilterListOut:
     """Filters with a name, for reports and exports."""
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
-    rows = Slice.objects.filter(evaluation=evaluation).order_by("name")
+    rows = SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
     return SavedFilterListOut(items=[serialize_saved_filter(one) for one in rows])
 
 
@@ -323,10 +318,10 @@ def delete_slice(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     delete_saved_filter(get_saved_filter_for_program(request, slug, pk), user=request.user)
 
 
-def get_saved_filter_for_program(request: AuthenticatedRequest, slug: str, pk: int) -> Slice:
+def get_saved_filter_for_program(request: AuthenticatedRequest, slug: str, pk: int) -> SavedFilter:
     evaluation = require_evaluation(request.user, slug, Action.TAG)
-    return get_object_or_404(Slice.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
+    return get_object_or_404(SavedFilter.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
 
 
-def serialize_saved_filter(one: Slice) -> SavedFilterOut:
+def serialize_saved_filter(one: SavedFilter) -> SavedFilterOut:
     return SavedFilterOut(id=one.pk, name=one.name, filter=one.filter, in_words=one.wanted.in_words())

@@ -25,7 +25,7 @@ from evaluations.domain.reports import FailedRule, ReportRules, SeenRule, SplitR
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.search import parse_search_text
 from evaluations.models.base import enum_choices
-from evaluations.models.comparisons import Candidate, Slice, Tag
+from evaluations.models.comparisons import Candidate, SavedFilter, Tag
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
@@ -138,9 +138,9 @@ class FilterForm(forms.Form):
         super().__init__(data)
         self.evaluation = evaluation
         self.fields["import"] = forms.ChoiceField(required=False, label="Import")
-        self.fields["slice"] = forms.ChoiceField(required=False, label="Within the slice")
-        slices = Slice.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
-        self.slices = {one.name: one for one in slices}
+        self.fields["slice"] = forms.ChoiceField(required=False, label="Saved filter")
+        saved_filters = SavedFilter.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
+        self.saved_filters = {one.name: one for one in saved_filters}
         found = list_categories(evaluation)
         self.offer("category", "all", choices_from_names(found), self.is_wanted("category", found))
         self.offer_names(sees_all)
@@ -172,8 +172,8 @@ class FilterForm(forms.Form):
         self.offer(
             "slice",
             "all comparisons",
-            choices_from_names(self.slices),
-            sees_all and self.is_wanted("slice", self.slices),
+            choices_from_names(self.saved_filters),
+            sees_all and self.is_wanted("slice", self.saved_filters),
         )
         imports = Import.objects.filter(**here, state="done").order_by("-pk") if sees_all else Import.objects.none()
         rows = [(str(pk), f"{pk}: {name}") for pk, name in imports.values_list("pk", "file_name")[:MAX_OFFERED]]
@@ -224,7 +224,7 @@ class FilterForm(forms.Form):
 
     def sliced(self) -> NamedFilter | None:
         name = self.cleaned_data.get("slice") if self.is_valid() else None
-        return self.slices[name].named if name else None
+        return self.saved_filters[name].named if name else None
 
     def frequent(self) -> list[forms.BoundField]:
         return [self[name] for name in self.FREQUENT if name in self.fields]

@@ -17,7 +17,7 @@ from evaluations.models.comparison_filter import (
     indexed_conditions,
     unindexed_conditions,
 )
-from evaluations.models.comparisons import Comparison, Slice, Tag, Tagging
+from evaluations.models.comparisons import Comparison, SavedFilter, Tag, Tagging
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.selection import SMALL_REPORT_COMPARISONS, list_finished_comparisons
 from evaluations.models.users import User
@@ -217,15 +217,15 @@ def select_sides(ids: Sequence[int]) -> list[Comparison]:
 MAX_NAMED_FILTERS = 8
 
 
-def get_saved_filter(evaluation: Evaluation, name: str) -> Slice:
+def get_saved_filter(evaluation: Evaluation, name: str) -> SavedFilter:
     """The saved filter with this name. Raises InputRefused with the known names."""
-    found = Slice.objects.filter(evaluation=evaluation, name=name).first()
+    found = SavedFilter.objects.filter(evaluation=evaluation, name=name).first()
     if found is None:
-        known = list(Slice.objects.filter(evaluation=evaluation).order_by("name").values_list("name", flat=True))
+        known = list(SavedFilter.objects.filter(evaluation=evaluation).order_by("name").values_list("name", flat=True))
         there = ", ".join(f"“{one}”" for one in known[:MAX_NAMED_FILTERS])
         more = " and others" if len(known) > MAX_NAMED_FILTERS else ""
         hint = f"there are {there}{more}" if known else "none is saved yet; save one on the page of comparisons"
-        raise InputRefused(f"There is no slice “{name}” here: {hint}.")
+        raise InputRefused(f"There is no saved filter “{name}” here: {hint}.")
     return found
 
 

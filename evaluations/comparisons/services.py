@@ -18,10 +18,10 @@ from evaluations.domain.texts import ComparisonOrigin, Message, content_sha256
 from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, refuse_unstorable
 from evaluations.jobs.claims import end_claim
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
-from evaluations.jobs.queue import enqueue_job, forget_job, jobs_about
+from evaluations.jobs.queue import enqueue_job, forget_job
 from evaluations.models.comparison_filter import ComparisonRange, filter_conditions, filter_evaluation
-from evaluations.models.comparisons import Candidate, Comparison, Query, Response, Slice, Tag, Tagging, TagWork
-from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.comparisons import Candidate, Comparison, Query, Response, SavedFilter, Tag, TagChange, Tagging
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import Job
 from evaluations.models.text_flags import set_flags
 from evaluations.models.transactions import is_time_up, pause_after_transaction
@@ -138,18 +138,20 @@ MAX_FILTER_NAME = 80
 
 
 @transaction.atomic
-def create_saved_filter(evaluation: Evaluation, name: str, wanted: ComparisonFilter, *, user: User | None) -> Slice:
+def create_saved_filter(
+    evaluation: Evaluation, name: str, wanted: ComparisonFilter, *, user: User | None
+) -> SavedFilter:
     refuse_filter_name(evaluation, name := name.strip())
     if not wanted:
-        raise InputRefused("Filter the comparisons first: a slice of all of them says nothing.")
+        raise InputRefused("Filter the comparisons first: a filter that matches all of them need not be saved.")
     filter_evaluation(evaluation, wanted)  # what it names must be there
-    made = Slice.objects.create(evaluation=evaluation, name=name, filter=wanted.as_json(), user=user)
+    made = SavedFilter.objects.create(evaluation=evaluation, name=name, filter=wanted.as_json(), user=user)
     record_event("saved", made, user=user, evaluation=evaluation, after={"name": name, "filter": made.filter})
     return made
 
 
 @transaction.atomic
-def rename_saved_filter(one: Slice, name: str, *, user: User | None) -> None:
+def rename_saved_filter(one: SavedFilter, name: str, *, user: User | None) -> None:
     refuse_filter_name(one.evaluation, name := name.strip(), than=one)
     before, one.name = one.name, name
     one.save(update_fields=["name"])
@@ -157,18 +159,18 @@ def rename_saved_filter(one: Slice, name: str, *, user: User | None) -> None:
 
 
 @transaction.atomic
-def delete_saved_filter(one: Slice, *, user: User | None) -> None:
+def delete_saved_filter(one: SavedFilter, *, user: User | None) -> None:
     """Delete a saved filter. The activity keeps it; reports and exports made with it stay as they are."""
     record_event("deleted", one, user=user, evaluation=one.evaluation, before={"name": one.name, "filter": one.filter})
     one.delete()
 
 
-def refuse_filter_name(evaluation: Evaluation, name: str, than: Slice | None = None) -> None:
+def refuse_filter_name(evaluation: Evaluation, name: str, than: SavedFilter | None = None) -> None:
     if not 1 <= len(name) <= MAX_FILTER_NAME or not name.isprintable():
-        raise InputRefused(f"A slice needs a name of at most {MAX_FILTER_NAME} characters.")
-    others = Slice.objects.filter(evaluation=evaluation, name=name)
+        raise InputRefused(f"A saved filter needs a name of at most {MAX_FILTER_NAME} characters.")
+    others = SavedFilter.objects.filter(evaluation=evaluation, name=name)
     if (others.exclude(pk=than.pk) if than else others).exists():
-        raise InputRefused(f"There is a slice “{name}” already: choose another name.")
+        raise InputRefused(f"There is a saved filter “{name}” already: choose another name.")
 
 
 MAX_TAG_LENGTH: Final = 60
@@ -188,51 +190,52 @@ TAG_JOB: Final = "tag"
 TAGGED, UNTAGGED = "tagged", "untagged"
 
 
-def tag_comparisons(
-    evaluation: Evaluation, comparisons: Collection[int], name: str, *, user: User | None, undoes: Event | None = None
-) -> Event:
-    """Put a tag on comparisons. The returned event names those that did not have it, for undo."""
+def tag_comparisons(evaluation: Evaluation, comparisons: Collection[int], name: str, *, user: User | None) -> TagChange:
+    """Add a tag to the comparisons that do not have it."""
     refuse_too_many_comparisons(comparisons)
-    one = get_or_create_tag(evaluation, name, user)
-    known = set(Tagging.objects.filter(tag=one, comparison__in=comparisons).values_list("comparison", flat=True))
+    tag = get_or_create_tag(evaluation, name, user)
+    known = set(Tagging.objects.filter(tag=tag, comparison__in=comparisons).values_list("comparison", flat=True))
     here = Comparison.objects.filter(evaluation=evaluation, pk__in=comparisons)
     new = sorted(set(here.values_list("pk", flat=True)) - known)
     for some in split_for_tagging(new):
         with pause_after_transaction(), transaction.atomic():
-            insert_taggings(one, some, user)
-    return record_tagging(TAGGED, one, new, user, undoes)
+            insert_taggings(tag, some, user)
+    return record_tagging(TAGGED, tag, new, user)
 
 
 def untag_comparisons(
-    evaluation: Evaluation, comparisons: Collection[int], name: str, *, user: User | None, undoes: Event | None = None
-) -> Event:
+    evaluation: Evaluation, comparisons: Collection[int], name: str, *, user: User | None
+) -> TagChange:
     refuse_too_many_comparisons(comparisons)
-    one = get_tag(evaluation, name)
-    those = Tagging.objects.filter(tag=one, comparison__in=comparisons)
-    had = sorted(those.values_list("comparison_id", flat=True))
+    tag = get_tag(evaluation, name)
+    taggings = Tagging.objects.filter(tag=tag, comparison__in=comparisons)
+    had = sorted(taggings.values_list("comparison_id", flat=True))
     for some in split_for_tagging(had):
         with pause_after_transaction(), transaction.atomic():
-            those.filter(comparison__in=some).delete()
-    return record_tagging(UNTAGGED, one, had, user, undoes)
+            taggings.filter(comparison__in=some).delete()
+    return record_tagging(UNTAGGED, tag, had, user)
 
 
-def undo_tagging(evaluation: Evaluation, event: int, *, user: User | None) -> Event:
-    """Undo one step of tagging, for exactly the comparisons that it changed."""
-    before = Event.objects.filter(evaluation=evaluation, pk=event, object_type="tag", verb__in=(TAGGED, UNTAGGED))
-    step = before.first()
-    if step is None or "comparisons" not in step.after:
+def undo_tagging(evaluation: Evaluation, pk: int, *, user: User | None) -> TagChange:
+    """Undo one change, for exactly the comparisons that it changed."""
+    change = TagChange.objects.select_related("tag").filter(tag__evaluation=evaluation, pk=pk).first()
+    if change is None or not change.comparisons:
         raise InputRefused("There is no such step to undo.")
-    if Event.objects.filter(evaluation=evaluation, object_type="tag", after__undoes=step.pk).exists():
+    if change.undone_at is not None:
         raise InputRefused("This step was undone already.")
-    change = untag_comparisons if step.verb == TAGGED else tag_comparisons
-    return change(evaluation, step.after["comparisons"], step.after["name"], user=user, undoes=step)
+    undo = tag_comparisons if change.removes else untag_comparisons
+    reverse_change = undo(evaluation, change.comparisons, change.tag.name, user=user)
+    TagChange.objects.filter(pk=pk).update(undone_at=Now())  # last: an undo that was interrupted can be repeated
+    return reverse_change
 
 
-def record_tagging(verb: str, one: Tag, changed: Sequence[int], user: User | None, undoes: Event | None) -> Event:
-    after = {"name": one.name, "number": len(changed), "comparisons": list(changed)}
-    if undoes:
-        after["undoes"] = undoes.pk
-    return record_event(verb, one, user=user, evaluation=one.evaluation, after=after)
+@transaction.atomic
+def record_tagging(verb: str, tag: Tag, changed: Sequence[int], user: User | None) -> TagChange:
+    after = {"name": tag.name, "number": len(changed), "comparisons": list(changed)}
+    record_event(verb, tag, user=user, evaluation=tag.evaluation, after=after)
+    return TagChange.objects.create(
+        tag=tag, user=user, removes=verb == UNTAGGED, changed=len(changed), comparisons=list(changed)
+    )
 
 
 def insert_taggings(one: Tag, comparisons: Sequence[int], user: User | None) -> None:
@@ -292,8 +295,8 @@ def delete_unused_tag(one: Tag, *, user: User | None) -> None:
     if one.taggings.exists():
         raise InputRefused(f"Comparisons have the tag “{one.name}”: take it from them first.")
     record_event("deleted", one, user=user, evaluation=one.evaluation, before={"name": one.name})
-    forget_job(TAG_JOB, one.works.values_list("pk", flat=True))
-    one.works.all().delete()
+    forget_job(TAG_JOB, one.changes.values_list("pk", flat=True))
+    one.changes.all().delete()
     one.delete()
 
 
@@ -301,18 +304,18 @@ def delete_unused_tag(one: Tag, *, user: User | None) -> None:
 
 
 def start_tag_job(
-    evaluation: Evaluation, wanted: Sequence[ComparisonFilter], name: str, *, takes_away: bool, user: User | None
-) -> TagWork:
+    evaluation: Evaluation, wanted: Sequence[ComparisonFilter], name: str, *, removes: bool, user: User | None
+) -> TagChange:
     """Start a job that tags all comparisons matching the filters now, or removes the tag from them."""
-    one = get_tag(evaluation, name) if takes_away else get_or_create_tag(evaluation, name, user)
+    one = get_tag(evaluation, name) if removes else get_or_create_tag(evaluation, name, user)
     last = Comparison.all_rows.filter(evaluation=evaluation).aggregate(last=Max("pk"))["last"] or 0
     filters = [each.as_json() for each in wanted]
     with transaction.atomic():
-        work = TagWork.objects.create(tag=one, user=user, filters=filters, takes_away=takes_away)
-        verb = "began untagging" if takes_away else "began tagging"
+        change = TagChange.objects.create(tag=one, user=user, filters=filters, removes=removes)
+        verb = "began untagging" if removes else "began tagging"
         record_event(verb, one, user=user, evaluation=evaluation, after={"name": one.name, "filters": filters})
-        enqueue_job(TAG_JOB, work.pk, evaluation=evaluation, total=last)
-    return work
+        enqueue_job(TAG_JOB, change.pk, evaluation=evaluation, total=last)
+    return change
 
 
 def tag_for_a_while(claim: JobClaim) -> bool:
@@ -320,74 +323,79 @@ def tag_for_a_while(claim: JobClaim) -> bool:
 
     The job's position is the last comparison that was looked at.
     """
-    work = TagWork.objects.select_related("tag__evaluation", "user").get(pk=claim.job.subject)
+    change = TagChange.objects.select_related("tag__evaluation", "user").get(pk=claim.job.subject)
     while claim.job.position < (claim.job.total or 0):
-        if not tag_next_block(claim, work):
+        if not tag_next_block(claim, change):
             return True
         if is_time_up(claim.until):
             return False
-    finish_tag_job(claim, work)
+    finish_tag_job(claim, change)
     return True
 
 
-def tag_next_block(claim: JobClaim, work: TagWork) -> bool:
+def tag_next_block(claim: JobClaim, change: TagChange) -> bool:
     """Tag one block. Of two workers on a block, the one that records its progress does it."""
-    last = find_tag_block_end(claim.job, work)
+    last = find_tag_block_end(claim.job, change)
     try:
-        ids = list(select_tag_block(claim.job, work, last)[:TAGGED_PER_TRANSACTION])
+        ids = list(select_tag_block(claim.job, change, last)[:TAGGED_PER_TRANSACTION])
     except InputRefused as refused:  # what it was filtered by is gone
-        finish_tag_job(claim, work, str(refused))
+        finish_tag_job(claim, change, str(refused))
         return False
     reached = ids[-1] if len(ids) == TAGGED_PER_TRANSACTION else last
     with pause_after_transaction(), transaction.atomic():
         claim.heartbeat(reached)
-        there = Tagging.objects.filter(tag=work.tag, comparison__in=ids)
+        there = Tagging.objects.filter(tag=change.tag, comparison__in=ids)
         known = set(there.values_list("comparison_id", flat=True))
-        changed = len(known) if work.takes_away else len(ids) - len(known)
-        TagWork.objects.filter(pk=work.pk).update(changed=work.changed + changed)
-        if work.takes_away:
+        number = len(known) if change.removes else len(ids) - len(known)
+        TagChange.objects.filter(pk=change.pk).update(changed=change.changed + number)
+        if change.removes:
             there.delete()
         else:
-            insert_taggings(work.tag, [pk for pk in ids if pk not in known], work.user)
-    work.changed += changed
+            insert_taggings(change.tag, [pk for pk in ids if pk not in known], change.user)
+    change.changed += number
     return True
 
 
-def find_tag_block_end(job: Job, work: TagWork) -> int:
+def find_tag_block_end(job: Job, change: TagChange) -> int:
     """The id of the last comparison of the next block."""
     up_to = job.total or 0
-    left = Comparison.all_rows.filter(evaluation=work.tag.evaluation, pk__gt=job.position, pk__lte=up_to)
+    left = Comparison.all_rows.filter(evaluation=change.tag.evaluation, pk__gt=job.position, pk__lte=up_to)
     last: int | None = left.order_by("pk").values_list("pk", flat=True)[TAG_BLOCK - 1 : TAG_BLOCK].first()
     return up_to if last is None else last
 
 
-def select_tag_block(job: Job, work: TagWork, last: int) -> "QuerySet[Comparison, int]":
+def select_tag_block(job: Job, change: TagChange, last: int) -> "QuerySet[Comparison, int]":
     """The comparisons of the next block that match all filters, in order."""
-    evaluation, among = work.tag.evaluation, ComparisonRange(job.position, last)
+    evaluation, among = change.tag.evaluation, ComparisonRange(job.position, last)
     rows = Comparison.objects.filter(among.where("pk"), evaluation=evaluation)
-    for one in work.filters:
+    for one in change.filters:
         for condition in filter_conditions(evaluation, parse_filter(one)):
             rows = rows.filter(condition(among))
     return rows.order_by("pk").values_list("pk", flat=True)
 
 
 @transaction.atomic
-def finish_tag_job(claim: JobClaim, work: TagWork, reason: str = "") -> None:
+def finish_tag_job(claim: JobClaim, change: TagChange, reason: str = "") -> None:
     claim.heartbeat()
     end_claim(claim, JobState.FAILED if reason else JobState.DONE, reason)
-    after = {"name": work.tag.name, "number": work.changed, "filters": work.filters}
-    verb = UNTAGGED if work.takes_away else TAGGED
-    record_event(verb, work.tag, user=work.user, evaluation=work.tag.evaluation, after=after)
+    after = {"name": change.tag.name, "number": change.changed, "filters": change.filters}
+    verb = UNTAGGED if change.removes else TAGGED
+    record_event(verb, change.tag, user=change.user, evaluation=change.tag.evaluation, after=after)
 
 
 register_job_kind(JobKind(TAG_JOB, tag_for_a_while))
 
 
-def works_of(evaluation: Evaluation, most: int) -> list[tuple[TagWork, Job | None]]:
-    """The latest works of an evaluation, each with its job."""
-    works = TagWork.objects.filter(tag__evaluation=evaluation).select_related("tag", "user").order_by("-pk")[:most]
-    jobs = jobs_about((TAG_JOB,), [work.pk for work in works])
-    return [(work, jobs.get(work.pk)) for work in works]
+def list_tag_jobs(evaluation: Evaluation, limit: int) -> list[tuple[TagChange, Job]]:
+    """The latest changes that a job makes, each with its job."""
+    jobs = Job.objects.filter(kind=TAG_JOB, evaluation=evaluation).order_by("-subject")[:limit]
+    changes = TagChange.objects.select_related("tag").in_bulk([job.subject for job in jobs])
+    return [(changes[job.subject], job) for job in jobs if job.subject in changes]
+
+
+def list_undoable_tag_changes(evaluation: Evaluation, limit: int) -> list[TagChange]:
+    changes = TagChange.objects.filter(tag__evaluation=evaluation, undone_at__isnull=True).exclude(comparisons=[])
+    return list(changes.select_related("tag").order_by("-pk")[:limit])
 
 
 def split_for_tagging(ids: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -11,7 +11,7 @@ from evaluations.domain.filters import NamedFilter
 from evaluations.domain.preferences import DERIVED_PREFIX, CombiningRule
 from evaluations.domain.splits import Split, SplitPart, make_split
 from evaluations.exports.options import DEFAULT_REQUEST, ExportRequest, get_export_format, get_export_formats
-from evaluations.models.comparisons import Slice
+from evaluations.models.comparisons import SavedFilter
 from evaluations.models.evaluations import Evaluation
 from evaluations.web.forms import CleanedData
 
@@ -83,10 +83,10 @@ class ExportForm(forms.Form):
         super().__init__(data)
         self.choose("written_as", list_format_choices(backs_up=backs_up))
         self.evaluation = evaluation
-        slices = Slice.objects.filter(evaluation=evaluation).order_by("name")
-        self.slices: dict[str, NamedFilter] = {one.name: one.named for one in slices}
-        self.choose("slice", [("", "all"), *((name, f"of the slice “{name}”") for name in self.slices)])
-        self.fields["slice"].initial = within if within in self.slices else ""
+        saved_filters = SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
+        self.saved_filters: dict[str, NamedFilter] = {one.name: one.named for one in saved_filters}
+        self.choose("slice", [("", "all"), *((name, f"of the slice “{name}”") for name in self.saved_filters)])
+        self.fields["slice"].initial = within if within in self.saved_filters else ""
         self.offer_aspects(list(evaluation.aspects.order_by("name").values_list("key", "name")))
         self.fields["policy"].initial = evaluation.label_policy
         for setting in self.leaving.settings:
@@ -174,7 +174,7 @@ class ExportForm(forms.Form):
                 for setting in self.leaving.settings
                 if told.get(f"set_{setting.name}")
             },
-            sliced=self.slices[told["slice"]] if told["slice"] else None,
+            sliced=self.saved_filters[told["slice"]] if told["slice"] else None,
             part=SplitPart(told["part"]) if told["part"] else None,
             split=told["divided"],
             anonymised=told["anonymised"],

@@ -733,7 +733,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Slice",
+            name="SavedFilter",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -744,7 +744,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="slices",
+                        related_name="saved_filters",
                         to="evaluations.evaluation",
                     ),
                 ),
@@ -753,13 +753,13 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="slices",
+                        related_name="saved_filters",
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
             ],
             options={
-                "constraints": [models.UniqueConstraint(fields=("evaluation", "name"), name="slice_name")],
+                "constraints": [models.UniqueConstraint(fields=("evaluation", "name"), name="saved_filter_name")],
             },
         ),
         migrations.CreateModel(
@@ -999,17 +999,19 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="TagWork",
+            name="TagChange",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("filters", models.JSONField(default=list)),
-                ("takes_away", models.BooleanField(default=False)),
+                ("removes", models.BooleanField(default=False)),
                 ("changed", models.PositiveIntegerField(default=0)),
+                ("comparisons", models.JSONField(default=list)),
+                ("undone_at", models.DateTimeField(null=True)),
                 (
                     "tag",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="works", to="evaluations.tag"
+                        on_delete=django.db.models.deletion.PROTECT, related_name="changes", to="evaluations.tag"
                     ),
                 ),
                 (
@@ -1017,7 +1019,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="tag_works",
+                        related_name="tag_changes",
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),

@@ -6,10 +6,10 @@ from evaluations.models.comparisons import (
     Query,
     Rendering,
     Response,
-    Slice,
+    SavedFilter,
     Tag,
+    TagChange,
     Tagging,
-    TagWork,
 )
 from evaluations.models.evaluations import Evaluation, Event, Look
 from evaluations.models.exports import Export, ReviewerPseudonym
@@ -71,12 +71,12 @@ __all__ = [
     "RubricAspect",
     "RubricVersion",
     "Run",
+    "SavedFilter",
     "Score",
     "SignInLink",
-    "Slice",
     "Span",
     "Tag",
-    "TagWork",
+    "TagChange",
     "Tagging",
     "User",
     "Verdict",

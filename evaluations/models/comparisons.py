@@ -251,16 +251,16 @@ class Tagging(Row):
         return f"tag {self.tag_id} on comparison {self.comparison_id}"
 
 
-class Slice(Row):
+class SavedFilter(Row):
     """A saved filter."""
 
-    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="slices", db_index=False)
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="saved_filters", db_index=False)
     name = models.CharField(max_length=80)
     filter = models.JSONField(default=dict)
-    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="slices")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="saved_filters")
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["evaluation", "name"], name="slice_name")]
+        constraints = [models.UniqueConstraint(fields=["evaluation", "name"], name="saved_filter_name")]
 
     def __str__(self) -> str:
         return self.name
@@ -274,20 +274,22 @@ class Slice(Row):
         return NamedFilter(self.name, self.wanted)
 
 
-class TagWork(Row):
-    """A tag put to, or taken from, more comparisons than a request should wait for; the worker goes on with it.
+class TagChange(Row):
+    """A tag added to, or removed from, comparisons: chosen ones at once, or by a job all that match the filters.
 
-    ``filters`` must all hold. ``changed``: how many were given the tag, or lost it. How far it is stands in its job.
+    ``changed``: how many got or lost the tag. ``comparisons``: their ids, for undo; empty where a job changed them.
     """
 
-    tag = models.ForeignKey(Tag, on_delete=models.PROTECT, related_name="works")
-    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="tag_works")
+    tag = models.ForeignKey(Tag, on_delete=models.PROTECT, related_name="changes")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="tag_changes")
     filters = models.JSONField(default=list)
-    takes_away = models.BooleanField(default=False)
+    removes = models.BooleanField(default=False)
     changed = models.PositiveIntegerField(default=0)
+    comparisons = models.JSONField(default=list)
+    undone_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
-        return f"{'without' if self.takes_away else 'with'} tag {self.tag_id}"
+        return f"{'without' if self.removes else 'with'} tag {self.tag_id}"
 
 
 class Rendering(Row):

@@ -10,7 +10,7 @@ from django.utils.datastructures import MultiValueDict
 from evaluations.domain.reports import FailedRule, ReportRules, SeenRule, SideCoding, SplitRule, candidate_conditions
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.splits import SplitPart
-from evaluations.models.comparisons import Candidate, Slice
+from evaluations.models.comparisons import Candidate, SavedFilter
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
@@ -81,7 +81,7 @@ class ReportForm(forms.Form):
     """Everything may be left out. A filter that this reader may not use is no field of the form."""
 
     judge = build_multiple_choice_field("Judges", "judge")
-    slice = named("Slice", "slice")
+    slice = named("Saved filter", "slice")
     category = named("Category", "category")
     candidate_1 = named("Candidate", "candidate")
     candidate_2 = named("against", "candidate")
@@ -115,9 +115,9 @@ class ReportForm(forms.Form):
         aspects = Aspect.objects.filter(evaluation=evaluation).order_by("name").values_list("key", "name")
         self.offer("judge", [(name, name) for kind, name in raters if kind == RaterKind.JUDGE], sees_judges)
         self.offer("reviewer", [(name, name) for kind, name in raters if kind == RaterKind.HUMAN], sees_all)
-        slices = Slice.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
-        self.slices = {one.name: one for one in slices}
-        self.offer("slice", [("", "all comparisons"), *((name, name) for name in self.slices)], sees_all)
+        saved_filters = SavedFilter.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
+        self.saved_filters = {one.name: one for one in saved_filters}
+        self.offer("slice", [("", "all comparisons"), *((name, name) for name in self.saved_filters)], sees_all)
         self.offer("category", [("", "all"), *((name, name) for name in list_categories(evaluation))])
         candidates = Candidate.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
         names = [(candidate.name, candidate.name) for candidate in candidates]
@@ -148,7 +148,7 @@ class ReportForm(forms.Form):
             seen=SeenRule(told["seen"] or SeenRule.NOTHING),
             since=told["since"],
             until=told["until"],
-            sliced=self.slices[told["slice"]].named if told.get("slice") else None,
+            sliced=self.saved_filters[told["slice"]].named if told.get("slice") else None,
             where=(
                 *build_category_filter(told),
                 *candidate_conditions(told.get("candidate_1", ""), told.get("candidate_2", "")),

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from evaluations.api_site import build_openapi
 from evaluations.domain.judges import RunState
 from evaluations.domain.roles import Role
-from evaluations.models.comparisons import Slice, Tag, Tagging
+from evaluations.models.comparisons import SavedFilter, Tag, Tagging
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
@@ -117,7 +117,7 @@ def more_files(marked: FullEvaluation, number: int) -> None:
     another(Export, user=make_user())
     another(Webhook, user=make_user(), url=f"https://example.org/{number}")
     another(Event, user=make_user())
-    another(Slice, name=f"slice {number}")
+    another(SavedFilter, name=f"slice {number}")
     another(Queue, name=f"queue {number}")
     make_evaluation(marked.owner)
     make_member(marked.evaluation, Role.REVIEWER)

@@ -1,4 +1,4 @@
-"""The list of comparisons as a place of work: filters in the address, slices, tags, and who may do what."""
+"""The list of comparisons as a place of work: filters in the address, saved filters, tags, and who may do what."""
 
 import pytest
 from django.db import connection
@@ -14,7 +14,7 @@ from evaluations.domain.events import SAW_VERDICTS
 from evaluations.domain.filters import ComparisonFilter
 from evaluations.domain.roles import Role
 from evaluations.models import comparison_filter
-from evaluations.models.comparisons import Comparison, Slice, Tag, Tagging, TagWork
+from evaluations.models.comparisons import Comparison, SavedFilter, Tag, TagChange, Tagging
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.queues import Queue
 from tests.comparisons.test_list_page import page, shown
@@ -125,7 +125,7 @@ def test_a_reviewer_finds_out_nothing_by_filtering(
     assert shown(page(client, **query)) == everything
     assert shown(page(client, slice="judged")) == everything
     assert "hard" not in page(client)
-    assert client.get(reverse("slices", args=["study"])).status_code == 403
+    assert client.get(reverse("saved_filters", args=["study"])).status_code == 403
     assert act(client, act="tag", tag="x", comparison=[four[0].pk]).count("Your role does not let you")
     assert Tagging.objects.count() == 1
 
@@ -137,7 +137,7 @@ def test_the_chosen_ones_are_tagged_and_it_is_undone(as_owner: Client, four: lis
     text = act(as_owner, act="tag", tag="odd", comparison=[four[0].pk, four[1].pk])
     assert "“odd” was put to 2 comparisons" in text
     assert shown(page(as_owner, tag="odd")) == [four[0].pk, four[1].pk]
-    step = Event.objects.filter(verb="tagged").latest("pk")
+    step = TagChange.objects.latest("pk")
     as_owner.post(reverse("tag_undo", args=["study", step.pk]))
     assert "No comparison matches" in page(as_owner, tag="odd")
 
@@ -184,7 +184,7 @@ def test_very_many_are_left_to_the_worker(
     query: dict[str, object] = {"category": "math"}
     assert "more than 1 comparison?" in act(as_owner, query, act="tag", tag="odd", which="all")
     act(as_owner, query, act="tag", tag="odd", which="all", confirmed="on")
-    work_once("tag", TagWork.objects.get().pk)
+    work_once("tag", TagChange.objects.latest("pk").pk)
     assert shown(page(as_owner, tag="odd")) == [four[0].pk, four[1].pk]
     assert "filter for fewer" in act(as_owner, query, act="queue", queue="r", which="all")
 
@@ -196,21 +196,21 @@ def test_the_chosen_ones_become_a_queue(as_owner: Client, four: list[Comparison]
     assert as_owner.get(reverse("queue", args=["study", made.pk])).status_code == 200
 
 
-# ---- slices
+# ---- saved filters
 
 
 def test_a_filter_is_saved_with_a_name_and_deleted_by_it(as_owner: Client, four: list[Comparison]) -> None:
-    save = reverse("slice_save", args=["study"], query={"category": "math"})
+    save = reverse("saved_filter_new", args=["study"], query={"category": "math"})
     as_owner.post(save, {"name": "numbers"})
-    made = Slice.objects.get()
+    made = SavedFilter.objects.get()
     assert made.wanted == ComparisonFilter(category="math")
     assert shown(page(as_owner, slice="numbers")) == [four[0].pk, four[1].pk]
-    as_owner.post(reverse("slice_rename", args=["study", made.pk]), {"name": "sums"})
-    assert "sums" in html_of(as_owner.get(reverse("slices", args=["study"])))
-    as_owner.post(reverse("slice_delete", args=["study", made.pk]), {"name": "numbers"})
-    assert Slice.objects.exists()
-    as_owner.post(reverse("slice_delete", args=["study", made.pk]), {"name": "sums"})
-    assert not Slice.objects.exists()
+    as_owner.post(reverse("saved_filter_rename", args=["study", made.pk]), {"name": "sums"})
+    assert "sums" in html_of(as_owner.get(reverse("saved_filters", args=["study"])))
+    as_owner.post(reverse("saved_filter_delete", args=["study", made.pk]), {"name": "numbers"})
+    assert SavedFilter.objects.exists()
+    as_owner.post(reverse("saved_filter_delete", args=["study", made.pk]), {"name": "sums"})
+    assert not SavedFilter.objects.exists()
 
 
 def test_the_page_of_the_report_takes_a_slice(as_owner: Client, evaluation: Evaluation, four: list[Comparison]) -> None:

@@ -11,7 +11,7 @@ from evaluations.domain.reports import ReportRules
 from evaluations.judges.runs.planner import plan_next_calls
 from evaluations.judges.runs.selection import run_selection
 from evaluations.judges.runs.services import start_run
-from evaluations.models.comparisons import Slice
+from evaluations.models.comparisons import SavedFilter
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.runs import Call
 from evaluations.reports.selectors import get_full_report
@@ -35,9 +35,9 @@ def test_a_slice_is_saved_renamed_and_deleted_and_all_of_it_is_on_record(evaluat
     assert get_saved_filter(evaluation, "hard").wanted == MATH
     rename_saved_filter(made, "harder", user=None)
     delete_saved_filter(get_saved_filter(evaluation, "harder"), user=None)
-    verbs = Event.objects.filter(object_type="slice").order_by("pk").values_list("verb", flat=True)
+    verbs = Event.objects.filter(object_type="savedfilter").order_by("pk").values_list("verb", flat=True)
     assert list(verbs) == ["saved", "renamed", "deleted"]
-    assert not Slice.objects.exists()
+    assert not SavedFilter.objects.exists()
 
 
 def test_a_name_is_taken_once_and_a_slice_of_everything_is_none(evaluation: Evaluation) -> None:
@@ -75,7 +75,7 @@ def test_the_command_takes_a_slice_by_its_name(evaluation: Evaluation, capsys: p
     create_saved_filter(evaluation, "hard", MATH, user=None)
     call_command("report", "study", "--slice", "hard")
     assert "study: 2 comparisons" in capsys.readouterr().out
-    with pytest.raises(CommandError, match="There is no slice"):
+    with pytest.raises(CommandError, match="There is no saved filter"):
         call_command("report", "study", "--slice", "easy")
 
 

@@ -19,7 +19,7 @@ from evaluations.comparisons.services import (
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import ComparisonFilter
 from evaluations.domain.jobs import JobState
-from evaluations.models.comparisons import Comparison, Tag, Tagging
+from evaluations.models.comparisons import Comparison, Tag, TagChange, Tagging
 from evaluations.models.evaluations import Evaluation, Event
 from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.helpers.job_work import job_about, kill_worker_at, work_once
@@ -40,7 +40,7 @@ def tagged(name: str = "hard") -> list[int]:
 def test_a_step_is_undone_for_exactly_those_that_it_changed(evaluation: Evaluation, three: list[int]) -> None:
     tag_comparisons(evaluation, three[:1], "hard", user=None)
     second = tag_comparisons(evaluation, three, " hard ", user=None)
-    assert (tagged(), second.after["comparisons"]) == (three, three[1:])
+    assert (tagged(), second.comparisons) == (three, three[1:])
     undo_tagging(evaluation, second.pk, user=None)
     assert tagged() == three[:1]
     with pytest.raises(InputRefused, match="undone already"):
@@ -57,23 +57,23 @@ def test_taking_a_tag_away_can_be_undone_too(evaluation: Evaluation, three: list
 
 def test_comparisons_of_another_evaluation_are_left_alone(evaluation: Evaluation, three: list[int]) -> None:
     other = make_comparison(make_evaluation())
-    assert tag_comparisons(evaluation, [other.pk], "hard", user=None).after["number"] == 0
+    assert tag_comparisons(evaluation, [other.pk], "hard", user=None).changed == 0
     with pytest.raises(InputRefused, match="no such step"):
-        undo_tagging(other.evaluation, Event.objects.latest("pk").pk, user=None)
+        undo_tagging(other.evaluation, TagChange.objects.latest("pk").pk, user=None)
 
 
 def test_all_that_match_are_tagged_block_by_block_and_none_that_comes_later(
     evaluation: Evaluation, three: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(comparisons_services, "TAGGED_PER_TRANSACTION", 1)
-    work = start_tag_job(evaluation, [ComparisonFilter(category="math")], "hard", takes_away=False, user=None)
+    work = start_tag_job(evaluation, [ComparisonFilter(category="math")], "hard", removes=False, user=None)
     make_comparison(evaluation, category="math")
     assert work_once("tag", work.pk, seconds=0)
     assert tagged() == three[:1]
     assert not work_once("tag", work.pk)
     assert tagged() == three[:2]
     assert Event.objects.latest("pk").after["number"] == 2
-    away = start_tag_job(evaluation, [ComparisonFilter(tags=("hard",))], "hard", takes_away=True, user=None)
+    away = start_tag_job(evaluation, [ComparisonFilter(tags=("hard",))], "hard", removes=True, user=None)
     work_once("tag", away.pk)
     assert tagged() == []
 
@@ -85,7 +85,7 @@ def test_each_block_looks_through_a_piece_and_not_through_everything(
     make_comparison(evaluation, category="math")
     tag_comparisons(evaluation, [three[0]], "old", user=None)
     work = start_tag_job(
-        evaluation, [ComparisonFilter(category="math", tags=("old",))], "hard", takes_away=False, user=None
+        evaluation, [ComparisonFilter(category="math", tags=("old",))], "hard", removes=False, user=None
     )
     with CaptureQueriesContext(connection) as asked:
         work_once("tag", work.pk)
@@ -100,7 +100,7 @@ def test_work_on_what_is_rare_finds_it_past_many_pieces(
 ) -> None:
     monkeypatch.setattr(comparisons_services, "TAG_BLOCK", 1)
     for category, found in (("poems", three[2:]), ("nowhere", [])):
-        work = start_tag_job(evaluation, [ComparisonFilter(category=category)], category, takes_away=False, user=None)
+        work = start_tag_job(evaluation, [ComparisonFilter(category=category)], category, removes=False, user=None)
         assert not work_once("tag", work.pk)
         work.refresh_from_db()
         position = job_about("tag", work.pk).position
@@ -109,7 +109,7 @@ def test_work_on_what_is_rare_finds_it_past_many_pieces(
 
 def test_work_whose_filter_names_what_is_gone_ends_and_says_why(evaluation: Evaluation, three: list[int]) -> None:
     Tag.objects.create(evaluation=evaluation, name="old")
-    work = start_tag_job(evaluation, [ComparisonFilter(tags=("old",))], "hard", takes_away=False, user=None)
+    work = start_tag_job(evaluation, [ComparisonFilter(tags=("old",))], "hard", removes=False, user=None)
     change_tag_name(get_tag(evaluation, "old"), "new", user=None)
     assert not work_once("tag", work.pk)
     job = job_about("tag", work.pk)
@@ -120,7 +120,7 @@ def test_work_whose_worker_was_killed_goes_on_where_it_stood(
     evaluation: Evaluation, three: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(comparisons_services, "TAGGED_PER_TRANSACTION", 1)
-    work = start_tag_job(evaluation, [], "hard", takes_away=False, user=None)
+    work = start_tag_job(evaluation, [], "hard", removes=False, user=None)
     assert work_once("tag", work.pk, seconds=0)
     kill_worker_at("tag", work.pk)
     assert job_about("tag", work.pk).position == three[0]

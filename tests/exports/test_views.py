@@ -234,7 +234,7 @@ def test_a_slice_is_chosen_already_where_one_comes_from_it(
     assert '<option value="Facts" selected>' in asked
     assert '<b class="number">0</b> comparisons' in asked
     assert '<option value="" selected>all</option>' in html_of(sign_in_client(owner).get(address, {"slice": "gone"}))
-    assert f"{address}?slice=Facts" in html_of(sign_in_client(owner).get(reverse("slices", args=["study"])))
+    assert f"{address}?slice=Facts" in html_of(sign_in_client(owner).get(reverse("saved_filters", args=["study"])))
 
 
 def test_an_export_of_another_evaluation_is_not_found(owner: User, evaluation: Evaluation) -> None:

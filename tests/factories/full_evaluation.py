@@ -20,10 +20,10 @@ from evaluations.models.comparisons import (
     Query,
     Rendering,
     Response,
-    Slice,
+    SavedFilter,
     Tag,
+    TagChange,
     Tagging,
-    TagWork,
 )
 from evaluations.models.evaluations import Evaluation, Event, Look
 from evaluations.models.exports import Export, ReviewerPseudonym
@@ -68,7 +68,7 @@ def make_full_evaluation(number: int) -> FullEvaluation:
     make_discussion(comparison, aspect, owner)
     tag = Tag.objects.create(pk=number, evaluation=evaluation, name=f"tag-{number}")
     Tagging.objects.create(pk=number, tag=tag, comparison=comparison)
-    TagWork.objects.create(pk=number, tag=tag)
+    TagChange.objects.create(pk=number, tag=tag)
     ColumnMapping.objects.create(
         pk=number,
         evaluation=evaluation,
@@ -77,11 +77,11 @@ def make_full_evaluation(number: int) -> FullEvaluation:
         format="comparisons",
         said_at=timezone.now(),
     )
-    Slice.objects.create(pk=number, evaluation=evaluation, name=f"slice-{number}", filter={"tag": [tag.name]})
+    SavedFilter.objects.create(pk=number, evaluation=evaluation, name=f"filter-{number}", filter={"tag": [tag.name]})
     evaluation.refresh_from_db()
     words: tuple[str, ...] = ("alpha", "beta", "rationale", "note", "reply", "error", "file", "event", "person")
     words += ("comment", "settled")
-    words = (*words, "tag", "slice", "hook", "delivery", "try")
+    words = (*words, "tag", "filter", "hook", "delivery", "try")
     return FullEvaluation(evaluation, owner, tuple(f"{word}-{number}" for word in words))
 
 

@@ -44,7 +44,7 @@ def test_workers_find_every_kind_of_job_and_what_a_dead_one_held(tmp_path: Path,
         importing.refresh_from_db()
         start_storing(importing, skip_bad=False, user=None)
         until(lambda: state_of(importing) == ImportState.DONE and all_over())
-        work = start_tag_job(evaluation, [], "hard", takes_away=False, user=None)
+        work = start_tag_job(evaluation, [], "hard", removes=False, user=None)
         hold_by_dead_worker("tag", work.pk)
         export = start_export(evaluation, written_as="backup", user=None, in_background=True)
         until(all_over)

@@ -139,7 +139,7 @@ def comparison_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "rows": build_list_rows(user, evaluation, page, get_search_of_form(form)),
         "sees_judges": can_see_judges(user, evaluation),
         "is_filtered": bool(cell or wanted or form.errors),
-        "can_save_slice": bool(wanted and not cell and not form.errors) and is_allowed(user, Action.TAG, evaluation),
+        "can_save_filter": bool(wanted and not cell and not form.errors) and is_allowed(user, Action.TAG, evaluation),
         "excluding": find_excluding_filters(evaluation, wanted)
         if wanted and not page.rows and page.is_first and is_whole
         else [],
@@ -156,7 +156,7 @@ def filter_by_form(found: QuerySet[Comparison], evaluation: Evaluation, form: Fi
     for wanted in list_filters(form):
         try:
             found = apply_comparison_filter(found, evaluation, wanted)
-        except InputRefused as refused:  # of a slice: what it names may be gone
+        except InputRefused as refused:  # of a saved filter: what it names may be gone
             form.add_error(None, str(refused))
             return found.none()
     return found

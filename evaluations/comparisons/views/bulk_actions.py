@@ -17,7 +17,6 @@ from evaluations.comparisons.forms import BulkAction, BulkActionForm, BulkScope
 from evaluations.comparisons.requests import build_filter_form, keep_refused_action, list_filters, read_ids
 from evaluations.comparisons.selectors import find_comparison_ids
 from evaluations.comparisons.services import (
-    UNTAGGED,
     refuse_tag_name,
     start_tag_job,
     tag_comparisons,
@@ -25,8 +24,8 @@ from evaluations.comparisons.services import (
 )
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import ComparisonFilter
-from evaluations.models.comparisons import Comparison
-from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.comparisons import Comparison, TagChange
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.reviews.queues.selectors import describe_assigned
 from evaluations.reviews.queues.services import AssignmentCount, assign_comparisons, create_queue_of_comparisons
@@ -131,25 +130,25 @@ def render_confirmation(request: AuthenticatedRequest, step: BulkStep) -> HttpRe
 
 def apply_tag(request: AuthenticatedRequest, step: BulkStep) -> None:
     name = step.wanted["tag"]
-    takes_away = step.wanted["act"] == BulkAction.UNTAG
+    removes = step.wanted["act"] == BulkAction.UNTAG
     if step.is_large:
-        start_tag_job(step.evaluation, step.filters, name, takes_away=takes_away, user=step.user)
-        doing = "taken from" if takes_away else "put to"
+        start_tag_job(step.evaluation, step.filters, name, removes=removes, user=step.user)
+        doing = "taken from" if removes else "put to"
         messages.success(request, f"“{name}” is being {doing} all that match. How far it is stands with the tags.")
         return
-    change = untag_comparisons if takes_away else tag_comparisons
-    add_undo_message(request, step.evaluation, change(step.evaluation, step.ids, name, user=step.user))
+    tag_or_untag = untag_comparisons if removes else tag_comparisons
+    add_undo_message(request, step.evaluation, tag_or_untag(step.evaluation, step.ids, name, user=step.user))
 
 
-def add_undo_message(request: AuthenticatedRequest, evaluation: Evaluation, event: Event) -> None:
-    number, name = event.after["number"], event.after["name"]
+def add_undo_message(request: AuthenticatedRequest, evaluation: Evaluation, change: TagChange) -> None:
+    number, name = change.changed, change.tag.name
     comparisons = f"{number:,} comparison{'' if number == 1 else 's'}"
-    has = "was taken from" if event.verb == UNTAGGED else "was put to"
+    has = "was taken from" if change.removes else "was put to"
     if not number:
         messages.warning(request, f"Nothing changed: “{name}” stands as you asked for already.")
         return
-    undo = reverse("slices", args=[evaluation.slug])
-    said = format_html('“{}” {} {}. <a href="{}#step-{}">Undo</a>', name, has, comparisons, undo, event.pk)
+    undo = reverse("saved_filters", args=[evaluation.slug])
+    said = format_html('“{}” {} {}. <a href="{}#change-{}">Undo</a>', name, has, comparisons, undo, change.pk)
     messages.success(request, said)
 
 

@@ -9,7 +9,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import JudgeKind, RunChannel, RunOrders
 from evaluations.domain.money import parse_budget_usd
 from evaluations.judges.runs.selection import RETRYABLE_STATES, RunOptions
-from evaluations.models.comparisons import Slice
+from evaluations.models.comparisons import SavedFilter
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 
@@ -85,8 +85,10 @@ class RunForm(forms.Form):
 
     def __init__(self, *args: Any, evaluation: Evaluation, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.slices = {one.name: one for one in Slice.objects.filter(evaluation=evaluation).order_by("name")}
-        names = [("", "all comparisons"), *((name, name) for name in self.slices)]
+        self.saved_filters = {
+            one.name: one for one in SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
+        }
+        names = [("", "all comparisons"), *((name, name) for name in self.saved_filters)]
         self.fields["slice"].choices = names  # type: ignore[attr-defined]
         judges = runnable_judges(evaluation)
         self.fields["judge"].queryset = judges  # type: ignore[attr-defined]
@@ -101,7 +103,7 @@ class RunForm(forms.Form):
             samples=chosen["samples"],
             limit=chosen["limit"],
             ask_failures_again=chosen["ask_failures_again"],
-            sliced=self.slices[chosen["slice"]].named if chosen["slice"] else None,
+            sliced=self.saved_filters[chosen["slice"]].named if chosen["slice"] else None,
             budget=chosen["budget"],
             channel=chosen.get("channel") or RunChannel.LIVE,
         )

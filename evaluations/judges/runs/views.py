@@ -38,7 +38,7 @@ from evaluations.judges.runs.selectors import (
 )
 from evaluations.judges.runs.services import cancel_run, change_budget, pause_run, resume_run, start_panel, start_run
 from evaluations.models.comparison_filter import filter_evaluation
-from evaluations.models.comparisons import Comparison, Slice
+from evaluations.models.comparisons import Comparison, SavedFilter
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Run
@@ -208,7 +208,7 @@ def render_run_form(
     judges = list(runnable_judges(evaluation))
     chosen = selected_judges(judges, given)
     options = estimate_options(given)
-    if (one := form.slices.get(given.get("slice", ""))) and is_usable_filter(one):
+    if (one := form.saved_filters.get(given.get("slice", ""))) and is_usable_filter(one):
         options["sliced"] = one.named
     estimates = [JudgeEstimate(judge, estimate_run(judge, **options)) for judge in chosen]
     context = {
@@ -224,7 +224,7 @@ def render_run_form(
     return render(request, template, context, status=status)
 
 
-def is_usable_filter(one: Slice) -> bool:
+def is_usable_filter(one: SavedFilter) -> bool:
     """Whether everything that the filter names still exists; starting a run reports what does not."""
     try:
         filter_evaluation(one.evaluation, one.wanted)
