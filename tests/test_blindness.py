@@ -56,7 +56,7 @@ NUMBERED: Final[Mapping[str, type[Model]]] = {
     "judges": Judge,
     "people": Membership,
     "review": Comparison,
-    "queues": Queue,
+    "rounds": Queue,
     "rubrics": Rubric,
     "runs": Run,
     "saved_filters": SavedFilter,
