@@ -32,7 +32,7 @@ from evaluations.models.comparisons import (
     TagChange,
     Tagging,
 )
-from evaluations.models.evaluations import Evaluation, Event, Look
+from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event, Look
 from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.jobs import Job, Lease, Worker
@@ -139,6 +139,7 @@ BACKUP_TABLES: Final = (
     BackupTable(ColumnMapping, "evaluation"),
     BackupTable(Export, "evaluation", (("file", ""),)),
     BackupTable(ReviewerPseudonym, "evaluation"),
+    BackupTable(EarlierGuidelines, "evaluation"),
     BackupTable(Look, "evaluation"),
     BackupTable(Event, "evaluation"),
 )

@@ -11,7 +11,7 @@ from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.evaluation_settings.selectors import list_candidates_and_judges
 from evaluations.models.comparisons import Candidate
-from evaluations.models.evaluations import Evaluation
+from evaluations.models.evaluations import EarlierGuidelines, Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.users import User
 
@@ -26,7 +26,10 @@ def change_evaluation(evaluation: Evaluation, changes: Mapping[str, object], *, 
     if not changes:
         return evaluation
     before = {name: to_event_value(getattr(evaluation, name)) for name in changes}
-    dated = {"guidelines_changed_at": timezone.now()} if "guidelines" in changes else {}
+    dated = {}
+    if "guidelines" in changes:
+        dated = {"guidelines_changed_at": timezone.now()}
+        EarlierGuidelines.objects.create(evaluation=evaluation, user=user, text=evaluation.guidelines)
     for name, value in {**changes, **dated}.items():
         setattr(evaluation, name, value)
     evaluation.save(update_fields=[*changes, *dated])

@@ -576,6 +576,34 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="EarlierGuidelines",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("text", models.TextField(blank=True)),
+                (
+                    "evaluation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="earlier_guidelines",
+                        to="evaluations.evaluation",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="earlier_guidelines",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "abstract": False,
+            },
+        ),
+        migrations.CreateModel(
             name="Look",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -2204,6 +2232,7 @@ class Migration(migrations.Migration):
                 ("reached", models.BigIntegerField(default=0)),
                 ("done", models.PositiveIntegerField(default=0)),
                 ("drawn_at", models.DateTimeField(null=True)),
+                ("result_seen_at", models.DateTimeField(null=True)),
                 (
                     "rater",
                     models.ForeignKey(
@@ -2242,6 +2271,10 @@ class Migration(migrations.Migration):
                         condition=models.Q(("queue__isnull", False)),
                         fields=("rater", "queue"),
                         name="queue_progress_in_queue",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("result_seen_at__isnull", True), ("queue__isnull", False), _connector="OR"),
+                        name="queue_progress_result_of_queue",
                     ),
                 ],
             },

@@ -11,7 +11,7 @@ from evaluations.models.comparisons import (
     TagChange,
     Tagging,
 )
-from evaluations.models.evaluations import Evaluation, Event, Look
+from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event, Look
 from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import, finished_imports
 from evaluations.models.jobs import Job, Lease, Worker
@@ -39,6 +39,7 @@ __all__ = [
     "DefaultQueue",
     "Delivery",
     "DeliveryTry",
+    "EarlierGuidelines",
     "Endpoint",
     "Evaluation",
     "Event",

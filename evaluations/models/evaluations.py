@@ -27,7 +27,7 @@ class Evaluation(Row):
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     guidelines = models.TextField(blank=True)
-    # Events keep earlier versions. Reviewers see a notice once after a change.
+    # Reviewers are told once of a change since their last review.
     guidelines_changed_at = models.DateTimeField(null=True, blank=True)
     review_rubric = models.ForeignKey(
         "RubricVersion", on_delete=models.PROTECT, null=True, blank=True, related_name="reviewed_in"
@@ -93,6 +93,17 @@ class Event(Row):
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         raise TypeError("An Event is never deleted.")
+
+
+class EarlierGuidelines(Row):
+    """A wording of the guidelines that ``user`` replaced at ``created_at``."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="earlier_guidelines")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="earlier_guidelines")
+    text = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return f"guidelines of {self.evaluation_id} until {self.created_at}"
 
 
 class Look(Row):

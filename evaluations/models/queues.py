@@ -189,6 +189,8 @@ class QueueProgress(Row):
     reached = models.BigIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
     drawn_at = models.DateTimeField(null=True)
+    # When the rater opened the result of a calibration: it is offered once, and its choices are final from then on.
+    result_seen_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -199,6 +201,9 @@ class QueueProgress(Row):
             ),
             models.UniqueConstraint(
                 fields=["rater", "queue"], condition=Q(queue__isnull=False), name="queue_progress_in_queue"
+            ),
+            models.CheckConstraint(
+                condition=Q(result_seen_at__isnull=True) | Q(queue__isnull=False), name="queue_progress_result_of_queue"
             ),
         ]
 

@@ -14,7 +14,7 @@ from evaluations.domain.judges import JudgeKind
 from evaluations.domain.reviews import SAVED_REVIEW_STATES, Reveal
 from evaluations.judge_prompts.baseline_rules import TEXT_BLIND_RULES
 from evaluations.models.comparisons import Comparison
-from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.evaluations import EarlierGuidelines, Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Span
@@ -91,15 +91,6 @@ def is_judge_shown_first(evaluation: Evaluation, user: User, comparison: Compari
     return evaluation.reveal == Reveal.SHOWN or draw_bit("reveal", user, comparison)
 
 
-@dataclass(frozen=True)
-class EarlierGuidelines:
-    """An earlier version of the guidelines."""
-
-    text: str
-    replaced_at: datetime
-    replaced_by: User | None
-
-
 def get_unseen_guidelines_change(evaluation: Evaluation, rater: Rater | None) -> datetime | None:
     """When the guidelines changed, if the rater has finished no review since but some before."""
     changed = evaluation.guidelines_changed_at
@@ -111,12 +102,8 @@ def get_unseen_guidelines_change(evaluation: Evaluation, rater: Rater | None) ->
 
 
 def get_earlier_guidelines(evaluation: Evaluation, most: int = 20) -> Sequence[EarlierGuidelines]:
-    """Earlier versions of the guidelines, newest first, from the events."""
-    changes = Event.objects.filter(
-        evaluation=evaluation, object_type="evaluation", verb="changed", before__has_key="guidelines"
-    )
-    said = changes.select_related("user").order_by("-pk")[:most]
-    return [EarlierGuidelines(event.before["guidelines"], event.created_at, event.user) for event in said]
+    """Earlier versions of the guidelines, newest first."""
+    return list(evaluation.earlier_guidelines.select_related("user").order_by("-pk")[:most])
 
 
 def get_saved_spans(comparison: Comparison) -> list[Span]:

@@ -315,7 +315,7 @@ def undo_last_step(
         return review
     if review.state not in (ReviewState.FINAL, ReviewState.SKIPPED):
         raise InputRefused("There is nothing to undo here: first choices stay as they are once the judge's are shown.")
-    known = review.state == ReviewState.FINAL and has_seen_known_label(user, review)
+    known = review.state == ReviewState.FINAL and has_seen_known_label(review)
     if known and review.selection_method == SelectionMethod.CALIBRATION:
         raise InputRefused("You have seen the result of this calibration: what you chose there stays.")
     keeps_first = review.state == ReviewState.FINAL and (was_revealed(review) or seen_verdicts or known)

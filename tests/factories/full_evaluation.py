@@ -25,7 +25,7 @@ from evaluations.models.comparisons import (
     TagChange,
     Tagging,
 )
-from evaluations.models.evaluations import Evaluation, Event, Look
+from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event, Look
 from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.jobs import Job, Lease, Worker
@@ -278,6 +278,7 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
     )
     DeliveryTry.objects.create(pk=number, delivery=delivery, number=1, error=f"try-{number}", milliseconds=1)
     ReviewerPseudonym.objects.create(pk=number, evaluation=evaluation, user=owner, number=1)
+    EarlierGuidelines.objects.create(pk=number, evaluation=evaluation, user=owner, text=f"guidelines-{number}")
     Look.objects.create(pk=number, evaluation=evaluation, number=1, results_sha256=str(number))
     Export.objects.create(
         pk=number,

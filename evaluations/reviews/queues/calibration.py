@@ -7,22 +7,25 @@ from typing import Final
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import QueueKind, SelectionMethod
 from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison
-from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.queues import Queue, QueueItem, QueueSlot
+from evaluations.models.queues import Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Review, Verdict
 from evaluations.reviews.queues.items import ensure_queue_is_filled
+from evaluations.reviews.queues.reservations import get_or_create_queue_progress
 from evaluations.reviews.queues.selectors import MET_STATES, CalibrationProgress
 from evaluations.reviews.queues.services import refuse_queue_name
 from evaluations.reviews.queues.sql import SELECT_OPEN_CALIBRATIONS
+from evaluations.reviews.raters import get_or_create_rater
 
 MAX_CALIBRATION_ITEMS: Final = 200
 
@@ -124,9 +127,6 @@ def insert_calibration_slots(queue: Queue, version: RubricVersion, chosen: Itera
     )
 
 
-SAW_RESULT: Final = "saw calibration result"
-
-
 def get_calibration_progress(
     evaluation: Evaluation, rater: Rater | None, comparison: Comparison | None = None
 ) -> CalibrationProgress | None:
@@ -180,21 +180,22 @@ def get_calibration_reviews(queue: Queue, rater: Rater) -> "QuerySet[Review]":
 
 
 def has_seen_calibration_result(queue: Queue, rater: Rater) -> bool:
-    return Event.objects.filter(object_type="queue", object_id=queue.pk, user=rater.user_id, verb=SAW_RESULT).exists()
+    return QueueProgress.objects.filter(rater=rater, queue=queue, result_seen_at__isnull=False).exists()
 
 
 def record_calibration_result_seen(queue: Queue, user: User) -> None:
     """Record that the user opened the result, so that it is offered once."""
-    if not Event.objects.filter(object_type="queue", object_id=queue.pk, user=user, verb=SAW_RESULT).exists():
-        record_event(SAW_RESULT, queue, user=user, evaluation=queue.evaluation)
+    progress = get_or_create_queue_progress(get_or_create_rater(user, queue.evaluation).pk, queue)
+    if progress.result_seen_at is not None:
+        return
+    unseen = QueueProgress.objects.filter(pk=progress.pk, result_seen_at__isnull=True)
+    with transaction.atomic():
+        if unseen.update(result_seen_at=timezone.now()):
+            record_event("saw calibration result", queue, user=user, evaluation=queue.evaluation)
 
 
-def has_seen_known_label(user: User, review: Review) -> bool:
-    """Whether this person has opened the result of a calibration that the comparison is in."""
-    slots = QueueSlot.objects.filter(
-        item__comparison=review.comparison_id,
-        item__rubric_version=review.rubric_version_id,
-        queue__kind=QueueKind.CALIBRATION,
-    )
-    seen = Event.objects.filter(object_type="queue", user=user, verb=SAW_RESULT)
-    return seen.filter(object_id__in=slots.values("queue")).exists()
+def has_seen_known_label(review: Review) -> bool:
+    """Whether the rater has opened the result of a calibration that the comparison is in."""
+    items = QueueItem.objects.filter(comparison=review.comparison_id, rubric_version=review.rubric_version_id)
+    seen = QueueProgress.objects.filter(rater=review.rater_id, result_seen_at__isnull=False)
+    return seen.filter(queue__slots__item__in=items).exists()
