@@ -56,6 +56,14 @@ class QueueKind(StrEnum):
     CALIBRATION = "calibration"  # a few comparisons with known labels, before a reviewer begins
 
 
+class QueueAudience(StrEnum):
+    """Who reviews the comparisons of a queue."""
+
+    EVERYONE = "pool"
+    SPLIT = "split"  # some reviewers, divided among them
+    EACH = "each"  # some reviewers, all of it to each
+
+
 class SelectionMethod(StrEnum):
     """How a comparison came before a person.
 

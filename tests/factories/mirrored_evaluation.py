@@ -30,12 +30,12 @@ from evaluations.reviews import selectors as reviews_selectors
 from evaluations.reviews.drafts import save_draft
 from evaluations.reviews.queues.calibration import create_calibration
 from evaluations.reviews.queues.items import fill_default_queue
-from evaluations.reviews.queues.services import create_queue
 from evaluations.reviews.services import get_or_create_review, save_first_choices, skip_comparison
 from evaluations.reviews.spans import create_span
 from evaluations.verdicts.label_counts import update_labels
 from tests.factories.evaluations import make_evaluation, make_member
 from tests.factories.imports import comparison_row, import_rows
+from tests.factories.queues import make_queue
 from tests.factories.verdicts import (
     SIX_ASPECT_KEYS,
     get_or_make_aspect,
@@ -222,7 +222,7 @@ def make_work(twin: MirroredEvaluation, by_key: Mapping[str, Comparison]) -> Non
     tag_comparisons(evaluation, [by_key["open"].pk, by_key["turns"].pk], "hard", user=owner)
     create_saved_filter(evaluation, "hard ones", ComparisonFilter(tags=("hard",)), user=owner)
     fill_default_queue(evaluation)
-    create_queue(evaluation, name="flips", strategy=SelectionMethod.FLIPS, size=4, random_percent=50, user=owner)
+    make_queue(evaluation, name="flips", strategy=SelectionMethod.FLIPS, size=4, random_percent=50, user=owner)
     posed = [by_key[key].pk for key in (CALIBRATED, "posed")]
     create_calibration(evaluation, name="known", comparisons=posed, user=owner)
     Export.objects.create(

@@ -10,11 +10,11 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.queues import Queue
 from evaluations.reports.selectors import build_report
-from evaluations.reviews.queues.services import create_queue
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.win_rates import NOT_REVIEWED, WinRate
 from tests.factories.evaluations import make_comparison, make_human
 from tests.factories.imports import comparison_row, import_rows, score_row
+from tests.factories.queues import make_queue
 from tests.factories.verdicts import (
     ALL_A,
     ALL_B,
@@ -105,7 +105,7 @@ def test_reviews_by_hand_that_saw_the_judge_are_none_that_were_left_out(evaluati
 
 
 def drawn_equally(evaluation: Evaluation, strata: StratifyBy, size: int) -> Queue:
-    return create_queue(
+    return make_queue(
         evaluation,
         name=f"by {strata}",
         strategy=SelectionMethod.STRATIFIED,

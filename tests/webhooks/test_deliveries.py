@@ -27,7 +27,6 @@ from evaluations.models.runs import Run
 from evaluations.models.verdicts import Review
 from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
 from evaluations.net.webhook_client import WebhookAnswer, WebhookMessage
-from evaluations.reviews.queues.services import create_queue
 from evaluations.reviews.services import save_first_choices
 from evaluations.webhooks import deliveries, messages
 from evaluations.webhooks.deliveries import build_due_condition, delete_old_deliveries, enqueue_due_deliveries
@@ -41,6 +40,7 @@ from evaluations.webhooks.services import (
     stop_deliveries,
 )
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member
+from tests.factories.queues import make_queue
 from tests.factories.verdicts import ALL_A, ALL_TIE, make_judge_rater
 from tests.helpers.job_work import job_about, work_all, work_once
 
@@ -183,7 +183,7 @@ def test_a_queue_is_told_when_its_last_review_is_saved(evaluation: Evaluation, w
 
 
 def queue_of(evaluation: Evaluation) -> Queue:
-    return create_queue(evaluation, name="First", strategy=SelectionMethod.RANDOM, size=2, user=None)
+    return make_queue(evaluation, name="First", strategy=SelectionMethod.RANDOM, size=2, user=None)
 
 
 @pytest.mark.parametrize("fault", [KeyError("a fault of ours"), DatabaseError("disk full")])

@@ -1,25 +1,25 @@
 """API operations of queues and calibrations."""
 
-from typing import Any
+from collections.abc import Collection
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
 from evaluations.access import ALLOWED_ROLES, Action, is_allowed, list_reviewers, require_evaluation
-from evaluations.api.form_validation import clean_form
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_person
+from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import QueueKind, SelectionMethod
 from evaluations.domain.roles import Scope
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.queues import Queue
-from evaluations.models.users import Membership
+from evaluations.models.users import Membership, User
 from evaluations.reviews.queues.calibration import create_calibration, record_calibration_result_seen
-from evaluations.reviews.queues.forms import CalibrationForm, QueueForm
+from evaluations.reviews.queues.sampler import QueuePlan
 from evaluations.reviews.queues.schemas import (
     AspectAgreementOut,
     AssignedOut,
@@ -55,7 +55,6 @@ from evaluations.reviews.queues.services import (
     preview_queue,
     reopen_queue,
 )
-from evaluations.web.forms import ReviewersForm
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["queues"])
@@ -88,9 +87,7 @@ def list_review_queues(request: AuthenticatedRequest, slug: str, paging: Query[P
 def create_review_queue(request: AuthenticatedRequest, slug: str, body: QueueIn) -> QueueDetailOut:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    form = build_queue_form(evaluation, body)
-    clean_form(form)
-    queue = create_queue(evaluation, user=user, **form.options())
+    queue = create_queue(evaluation, body.name, plan_queue(evaluation, body), user=user)
     return queue_detail_out(find_queue_or_404(request, slug, queue.pk, Action.MANAGE))
 
 
@@ -98,15 +95,22 @@ def create_review_queue(request: AuthenticatedRequest, slug: str, body: QueueIn)
 def preview_review_queue(request: AuthenticatedRequest, slug: str, body: QueueIn) -> QueuePreviewOut:
     """Preview the items of a queue. Nothing is created."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
-    form = build_queue_form(evaluation, body)
-    clean_form(form)
-    ahead = preview_queue(evaluation, **form.drawing(form.cleaned_data))
+    ahead = preview_queue(evaluation, plan_queue(evaluation, body))
     return QueuePreviewOut(matching=ahead.matching, at_random=ahead.at_random, by_strategy=ahead.by_strategy)
 
 
-def build_queue_form(evaluation: Evaluation, body: QueueIn) -> QueueForm:
-    given: Any = body.model_dump(mode="json", exclude_none=True)
-    return QueueForm(given, evaluation=evaluation, people=list_reviewers(evaluation))
+def plan_queue(evaluation: Evaluation, body: QueueIn) -> QueuePlan:
+    people = find_reviewers(evaluation, body.people)
+    return QueuePlan(
+        body.strategy, body.strata, body.size, body.random_percent, body.reviews_wanted, body.who, people, body.seed
+    )
+
+
+def find_reviewers(evaluation: Evaluation, ids: Collection[int]) -> list[User]:
+    people = list(list_reviewers(evaluation).filter(pk__in=ids))
+    if len(people) < len(set(ids)):
+        raise InputRefused("One of these people does not review here.")
+    return people
 
 
 @operations.make("/evaluations/{slug:slug}/rounds/calibration", Scope.WRITE, QueueDetailOut)
@@ -114,9 +118,9 @@ def create_calibration_queue(request: AuthenticatedRequest, slug: str, body: Cal
     """Create a calibration queue: comparisons with known labels that every reviewer gets first."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    given = body.model_dump(mode="json", exclude_none=True)
-    form = CalibrationForm(given | {"comparisons": " ".join(map(str, body.comparisons))})
-    queue = create_calibration(evaluation, user=user, **clean_form(form))
+    queue = create_calibration(
+        evaluation, name=body.name, size=body.size, comparisons=body.comparisons, seed=body.seed, user=user
+    )
     return queue_detail_out(find_queue_or_404(request, slug, queue.pk, Action.MANAGE))
 
 
@@ -149,7 +153,7 @@ def list_queue_slots(request: AuthenticatedRequest, slug: str, pk: int, paging: 
 def assign_review_queue(request: AuthenticatedRequest, slug: str, pk: int, body: ReviewersIn) -> AssignedOut:
     """Assign the queue's comparisons to these reviewers."""
     queue = find_queue_or_404(request, slug, pk, Action.MANAGE)
-    people = ReviewersForm({"people": body.people}, people=list_reviewers(queue.evaluation)).chosen()
+    people = find_reviewers(queue.evaluation, body.people)
     return AssignedOut(given=assign_queue_to_reviewers(queue, people, request.user))
 
 

@@ -57,6 +57,8 @@ def create_calibration(
     version = evaluation.review_rubric
     if version is None:
         raise InputRefused("This evaluation has no rubric for reviews yet: choose one in its settings.")
+    if (size is None) != bool(comparisons):
+        raise InputRefused("Say either how many are to be drawn, or which ones they are.")
     refuse_queue_name(evaluation, name := name.strip())
     ensure_queue_is_filled(evaluation)
     possible = sorted(find_comparisons_with_known_labels(evaluation).values_list("pk", flat=True))

@@ -8,12 +8,11 @@ from django import forms
 from django.db.models import QuerySet
 from django.http import QueryDict
 
-from evaluations.domain.reviews import RANDOM_SELECTION, SelectionMethod, StratifyBy
+from evaluations.domain.reviews import RANDOM_SELECTION, QueueAudience, SelectionMethod, StratifyBy
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.reviews.queues.calibration import MAX_CALIBRATION_ITEMS
-from evaluations.reviews.queues.services import QueueOptions, SamplingOptions
-from evaluations.web.forms import CleanedData
+from evaluations.reviews.queues.sampler import DEFAULT_RANDOM_PERCENT, MAX_QUEUE_SIZE, QueuePlan
 
 
 class ComparisonIdsField(forms.CharField):
@@ -47,12 +46,6 @@ class CalibrationForm(forms.Form):
     seed = forms.IntegerField(
         initial=0, min_value=0, max_value=2**53, help_text="The same seed draws the same comparisons again."
     )
-
-    def clean(self) -> CleanedData:
-        given: CleanedData = super().clean() or {}
-        if not self.errors and bool(given.get("size")) == bool(given.get("comparisons")):
-            raise forms.ValidationError("Say either how many are to be drawn, or which ones they are.")
-        return given
 
 
 # What each order of work finds, in one sentence.
@@ -89,23 +82,11 @@ STRATA_OPTIONS: Final = [
     (StratifyBy.CANDIDATE_PAIR, "pair of candidates"),
 ]
 
-FROM_DEFAULT_QUEUE, SPLIT, EACH = "pool", "split", "each"
-
 REVIEWER_OPTIONS: Final = [
-    (FROM_DEFAULT_QUEUE, "Everyone: whoever reviews next meets them before the default queue"),
-    (SPLIT, "The people below, divided among them"),
-    (EACH, "The people below, all of it to each"),
+    (QueueAudience.EVERYONE, "Everyone: whoever reviews next meets them before the default queue"),
+    (QueueAudience.SPLIT, "The people below, divided among them"),
+    (QueueAudience.EACH, "The people below, all of it to each"),
 ]
-
-DEFAULT_RANDOM_PERCENT: Final = 20
-
-# Where chance slots everything there is no share to choose.
-FIXED_RANDOM_PERCENTS: Final[Mapping[SelectionMethod, int]] = {
-    SelectionMethod.RANDOM: 100,
-    SelectionMethod.STRATIFIED: 0,
-}
-
-MAX_QUEUE_SIZE: Final = 100_000
 
 
 class ReviewersField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
@@ -156,7 +137,7 @@ class QueueForm(forms.Form):
             "size": 50,
             "random_percent": DEFAULT_RANDOM_PERCENT,
             "reviews_wanted": evaluation.reviews_wanted,
-            "who": FROM_DEFAULT_QUEUE,
+            "who": QueueAudience.EVERYONE,
             "seed": 0,
         }
         super().__init__(data, initial=initial)
@@ -174,43 +155,21 @@ class QueueForm(forms.Form):
                 "is_drawn": value in RANDOM_SELECTION,
             }
 
-    def clean(self) -> CleanedData:
-        given: CleanedData = super().clean() or {}
-        if not self.errors and given["who"] != FROM_DEFAULT_QUEUE and not given["people"]:
-            self.add_error("people", "Choose at least one person, or have everyone take them from the default queue.")
-        if not self.errors and given["strategy"] == SelectionMethod.STRATIFIED and not given["strata"]:
-            self.add_error("strata", "Choose what the groups are.")
-        return given
-
-    def options(self) -> QueueOptions:
-        """The options of the queue."""
-        given, people = self.cleaned_data, list(self.cleaned_data["people"])
-        assigned_only = given["who"] != FROM_DEFAULT_QUEUE
-        return QueueOptions(
-            **self.drawing(given),
-            name=given["name"],
-            seed=given["seed"] or 0,
-            people=people if assigned_only else [],
-            assigned_only=assigned_only,
-        )
-
-    def selection(self) -> SamplingOptions | None:
-        """The sampling options; None while one of their fields is invalid."""
+    def plan(self) -> QueuePlan | None:
+        """The plan of the queue; None while one of the fields that the preview needs is invalid."""
         if not self.is_bound:
             given = {name: self.get_initial_for_field(field, name) for name, field in self.fields.items()}
         elif self.errors.keys() & {"strategy", "strata", "size", "random_percent", "reviews_wanted", "who"}:
             return None
         else:
             given = self.cleaned_data
-        return self.drawing(given)
-
-    def drawing(self, given: Mapping[str, Any]) -> SamplingOptions:
-        strategy, share = SelectionMethod(given["strategy"]), given.get("random_percent")
-        each = given["who"] == EACH and given.get("people")
-        return SamplingOptions(
-            strategy=strategy,
-            strata=StratifyBy(given["strata"]) if strategy == SelectionMethod.STRATIFIED else None,
-            size=given.get("size") or MAX_QUEUE_SIZE,
-            random_percent=FIXED_RANDOM_PERCENTS.get(strategy, DEFAULT_RANDOM_PERCENT if share is None else share),
-            reviews_wanted=len(given["people"]) if each else given["reviews_wanted"],
+        return QueuePlan(
+            SelectionMethod(given["strategy"]),
+            StratifyBy(given["strata"]) if given.get("strata") else None,
+            given.get("size"),
+            given.get("random_percent"),
+            given["reviews_wanted"],
+            QueueAudience(given["who"]),
+            list(given.get("people") or ()),
+            given.get("seed") or 0,
         )

@@ -14,13 +14,14 @@ from django.db.models import Q
 from evaluations.domain.choices import LabelSource
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import JudgeKind
-from evaluations.domain.reviews import SELECTION_STRATEGIES, SelectionMethod, StratifyBy
+from evaluations.domain.reviews import SELECTION_STRATEGIES, QueueAudience, SelectionMethod, StratifyBy
 from evaluations.domain.rubrics import RubricKind
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.queues import DefaultQueue, QueueItem
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Call
+from evaluations.models.users import User
 from evaluations.models.verdicts import Label, Verdict
 from evaluations.reviews.queues.sql import (
     SELECT_DIFFERING,
@@ -184,37 +185,67 @@ class SampledItem:
     probability: float | None
 
 
+MAX_QUEUE_SIZE: Final = 100_000
+
+DEFAULT_RANDOM_PERCENT: Final = 20
+
+# Where everything is drawn at random there is no share to choose.
+FIXED_RANDOM_PERCENTS: Final[Mapping[SelectionMethod, int]] = {
+    SelectionMethod.RANDOM: 100,
+    SelectionMethod.STRATIFIED: 0,
+}
+
+
 @dataclass(frozen=True)
-class SamplingPlan:
-    """The size of a queue, its random share, and the strategy for the rest."""
+class QueuePlan:
+    """The comparisons and reviewers of a new queue. ``size`` None: all that match.
+
+    ``random_percent`` of them are drawn at random, the rest by the strategy. ``people`` count unless it is
+    for everyone.
+    """
 
     strategy: SelectionMethod
-    size: int
-    random_percent: int = 100
-    reviews_wanted: int = 1
     strata: StratifyBy | None = None
+    size: int | None = None
+    random_percent: int | None = None
+    reviews_wanted: int = 1
+    audience: QueueAudience = QueueAudience.EVERYONE
+    people: Sequence[User] = ()
     seed: int = 0
 
     @property
+    def reviews_each(self) -> int:
+        """The reviews wanted of each comparison."""
+        return len(self.people) or 1 if self.audience == QueueAudience.EACH else self.reviews_wanted
+
+    @property
+    def random_share(self) -> int:
+        """The percentage that is drawn at random."""
+        share = DEFAULT_RANDOM_PERCENT if self.random_percent is None else self.random_percent
+        return FIXED_RANDOM_PERCENTS.get(self.strategy, share)
+
+    @property
+    def most(self) -> int:
+        return MAX_QUEUE_SIZE if self.size is None else self.size
+
+    @property
     def at_random(self) -> int:
-        return (
-            self.size if self.strategy == SelectionMethod.RANDOM else math.ceil(self.size * self.random_percent / 100)
-        )
+        return math.ceil(self.most * self.random_share / 100)
 
 
-def draw_queue_sample(field: SamplingFrame, wish: SamplingPlan) -> tuple[list[SampledItem], list[int]]:
+def draw_queue_sample(field: SamplingFrame, plan: QueuePlan) -> tuple[list[SampledItem], list[int]]:
     """The sample, random share first, and the items that the random order reached with it."""
-    share, reached = draw_random_share(field, wish.at_random)
+    share, reached = draw_random_share(field, plan.at_random)
     chosen = [SampledItem(item, SelectionMethod.RANDOM, 1.0) for item in share]
-    more = wish.size - wish.at_random
-    if wish.strategy == SelectionMethod.RANDOM or more <= 0:
+    more = plan.most - plan.at_random
+    if plan.strategy == SelectionMethod.RANDOM or more <= 0:
         return chosen, reached
     drawn = set(reached)
-    if wish.strategy == SelectionMethod.STRATIFIED:
-        assert wish.strata is not None
-        return chosen + draw_stratified(wish.strata, field, more, drawn), reached
-    others = (item for item in rank_matching_items(wish.strategy, field, more + len(share)) if item not in set(share))
-    by_strategy = [SampledItem(item, wish.strategy, None) for item in others][:more]
+    if plan.strategy == SelectionMethod.STRATIFIED:
+        assert plan.strata is not None
+        return chosen + draw_stratified(plan.strata, field, more, drawn), reached
+    others = (item for item in rank_matching_items(plan.strategy, field, more + len(share)) if item not in set(share))
+    by_strategy = [SampledItem(item, plan.strategy, None) for item in others][:more]
     return chosen + by_strategy, reached
 
 
@@ -305,16 +336,16 @@ def get_review_version(evaluation: Evaluation) -> RubricVersion:
     return evaluation.review_rubric
 
 
-def refuse_invalid_plan(evaluation: Evaluation, wish: SamplingPlan) -> RubricVersion:
+def refuse_invalid_plan(evaluation: Evaluation, plan: QueuePlan) -> RubricVersion:
     version = get_review_version(evaluation)
-    if wish.strategy not in SELECTION_STRATEGIES:
-        raise InputRefused(f"“{wish.strategy}” is no order of work: choose one of {', '.join(SELECTION_STRATEGIES)}.")
-    if wish.size < 1:
+    if plan.strategy not in SELECTION_STRATEGIES:
+        raise InputRefused(f"“{plan.strategy}” is no order of work: choose one of {', '.join(SELECTION_STRATEGIES)}.")
+    if plan.most < 1:
         raise InputRefused("A queue holds at least one comparison: say how many.")
-    if not 0 <= wish.random_percent <= 100:
+    if plan.random_percent is not None and not 0 <= plan.random_percent <= 100:
         raise InputRefused("The random share of a queue is between 0 and 100 percent.")
-    if not 1 <= wish.reviews_wanted <= MAX_REVIEWS_WANTED:
+    if not 1 <= plan.reviews_wanted <= MAX_REVIEWS_WANTED:
         raise InputRefused(f"Each comparison of a queue gets between 1 and {MAX_REVIEWS_WANTED} reviews.")
-    if wish.strategy == SelectionMethod.STRATIFIED and wish.strata is None:
-        raise InputRefused("Say what to draw equally from: the categories, or the pairs of candidates.")
+    if plan.strategy == SelectionMethod.STRATIFIED and plan.strata is None:
+        raise InputRefused("Choose what the groups are, to draw equally from: categories, or pairs of candidates.")
     return version

@@ -1,12 +1,12 @@
 """API schemas of queues and calibrations."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from ninja import Field, Schema
 
 from evaluations.api.schemas import PersonOut, RowId, StrictIn
-from evaluations.domain.reviews import QueueKind, SelectionMethod, StratifyBy
+from evaluations.domain.reviews import QueueAudience, QueueKind, SelectionMethod, StratifyBy
 
 
 class QueueOut(Schema):
@@ -74,7 +74,7 @@ class QueueIn(StrictIn):
     size: Annotated[int, Field(ge=1, le=100_000)] | None = None
     random_percent: Annotated[int, Field(ge=0, le=100)] | None = None
     reviews_wanted: Annotated[int, Field(ge=1, le=100)] = 1
-    who: Literal["pool", "split", "each"] = "pool"
+    who: QueueAudience = QueueAudience.EVERYONE
     people: Annotated[list[RowId], Field(max_length=500)] = Field(default_factory=list)
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
 

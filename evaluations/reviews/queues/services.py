@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypedDict
+from typing import Final
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.reviews import AssignmentState, QueueKind, SelectionMethod, StratifyBy
+from evaluations.domain.reviews import RANDOM_SELECTION, AssignmentState, QueueAudience, QueueKind, SelectionMethod
 from evaluations.domain.roles import REVIEWING_ROLES
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
@@ -28,8 +28,8 @@ from evaluations.reviews.queues.items import (
 from evaluations.reviews.queues.reservations import release_item
 from evaluations.reviews.queues.sampler import (
     MAX_REVIEWS_WANTED,
+    QueuePlan,
     SampledItem,
-    SamplingPlan,
     add_probabilities,
     build_sampling_frame,
     draw_queue_sample,
@@ -65,94 +65,49 @@ class AssignmentCount:
     waiting: int
 
 
-def preview_queue(
-    evaluation: Evaluation,
-    *,
-    strategy: SelectionMethod,
-    size: int,
-    random_percent: int = 100,
-    reviews_wanted: int = 1,
-    strata: StratifyBy | None = None,
-) -> QueuePreview:
+def preview_queue(evaluation: Evaluation, plan: QueuePlan) -> QueuePreview:
     """What such a queue would take. Writes nothing but missing items of the default queue."""
-    wish = SamplingPlan(strategy, size, random_percent, reviews_wanted, strata)
-    refuse_invalid_plan(evaluation, wish)
+    refuse_invalid_plan(evaluation, plan)
     ensure_queue_is_filled(evaluation)
-    field = build_sampling_frame(evaluation, reviews_wanted)
-    chosen, _ = draw_queue_sample(field, wish)
+    field = build_sampling_frame(evaluation, plan.reviews_each)
+    chosen, _ = draw_queue_sample(field, plan)
     at_random = sum(one.selection_method == SelectionMethod.RANDOM for one in chosen)
-    found = (
-        rank_matching_items(strategy, field)
-        if strategy not in (SelectionMethod.RANDOM, SelectionMethod.STRATIFIED)
-        else field.items
-    )
+    found = rank_matching_items(plan.strategy, field) if plan.strategy not in RANDOM_SELECTION else field.items
     return QueuePreview(len(found), at_random, len(chosen) - at_random)
 
 
-class SamplingOptions(TypedDict):
-    """The options that decide which comparisons a queue has; see SamplingPlan."""
+def create_queue(evaluation: Evaluation, name: str, plan: QueuePlan, *, user: User | None) -> Queue:
+    """A queue that mixes its random share with what the strategy found.
 
-    strategy: SelectionMethod
-    strata: StratifyBy | None
-    size: int
-    random_percent: int
-    reviews_wanted: int
-
-
-class QueueOptions(SamplingOptions):
-    """The options of a queue; see `create_queue`."""
-
-    name: str
-    seed: int
-    people: Sequence[User]
-    assigned_only: bool
-
-
-def create_queue(
-    evaluation: Evaluation,
-    *,
-    name: str,
-    strategy: SelectionMethod,
-    size: int,
-    kind: QueueKind = QueueKind.REVIEW,
-    random_percent: int = 100,
-    reviews_wanted: int = 1,
-    strata: StratifyBy | None = None,
-    seed: int = 0,
-    people: Sequence[User] = (),
-    assigned_only: bool = False,
-    user: User | None,
-) -> Queue:
-    """A queue of ``size`` comparisons that mixes its random share with the strategy's picks.
-
-    By name, each comparison is given to as many of the people as reviews are wanted of it, in turn:
-    one of each splits the queue evenly, as many as there are people gives all of it to everyone.
+    Where it is assigned, each comparison goes to as many of the people as reviews are wanted of it, in turn.
     """
-    if kind != QueueKind.REVIEW:
-        raise InputRefused("A calibration queue is made of comparisons with known labels: begin it as one.")
-    wish = SamplingPlan(strategy, size, random_percent, reviews_wanted, strata, seed)
-    version = refuse_invalid_plan(evaluation, wish)
+    version = refuse_invalid_plan(evaluation, plan)
     refuse_queue_name(evaluation, name := name.strip())
-    if assigned_only:
-        refuse_too_few_reviewers(people, reviews_wanted)
+    is_assigned = plan.audience != QueueAudience.EVERYONE
+    if is_assigned and not plan.people:
+        raise InputRefused("Choose at least one person, or have everyone take them from the default queue.")
+    if is_assigned and plan.reviews_each > len(plan.people):
+        raise InputRefused(
+            f"{plan.reviews_each} reviews are wanted of each comparison: choose at least so many people."
+        )
     ensure_queue_is_filled(evaluation)
     # What takes long is found before anything is locked.
-    field = build_sampling_frame(evaluation, reviews_wanted)
+    field = build_sampling_frame(evaluation, plan.reviews_each)
     with transaction.atomic():
         default_queue = lock_default_queue_and_progress(
             get_or_create_default_queue(version.pk, evaluation.reviews_wanted)
         )
-        chosen, reached = draw_queue_sample(field, wish)
+        chosen, reached = draw_queue_sample(field, plan)
         if not chosen:
             raise InputRefused("No comparison fits this queue: nothing was made.")
-        queue = insert_queue(evaluation, name, wish, default_queue, assigned_only=assigned_only, user=user)
+        queue = insert_queue(evaluation, name, plan, default_queue, user)
         mark_items_drawn(reached)
-        insert_slots(queue, interleave_random_share(add_probabilities(chosen, default_queue), seed))
+        insert_slots(queue, interleave_random_share(add_probabilities(chosen, default_queue), plan.seed))
         open_items(queue, default_queue)
-        if assigned_only:
-            assign_in_turn(queue, [get_or_create_rater(person, evaluation) for person in people])
-        after = {"name": name, "strategy": strategy, "comparisons": len(chosen), "seed": seed}
-        after |= {"people": [person.username for person in people]} if assigned_only else {}
+        after = {"name": name, "strategy": plan.strategy, "comparisons": len(chosen), "seed": plan.seed}
+        if is_assigned:
+            assign_in_turn(queue, [get_or_create_rater(person, evaluation) for person in plan.people])
+            after["people"] = [person.username for person in plan.people]
         record_event("created queue", queue, user=user, evaluation=evaluation, after=after)
     return queue
 
@@ -213,27 +168,21 @@ def assign_comparisons(
 
 
 def insert_queue(
-    evaluation: Evaluation,
-    name: str,
-    wish: SamplingPlan,
-    default_queue: DefaultQueue,
-    *,
-    assigned_only: bool,
-    user: User | None,
+    evaluation: Evaluation, name: str, plan: QueuePlan, default_queue: DefaultQueue, user: User | None
 ) -> Queue:
-    """Insert the queue's row, without picks."""
+    """Insert the queue's row, without slots."""
     return Queue.objects.create(
         evaluation=evaluation,
         rubric_version_id=default_queue.rubric_version_id,
         user=user,
         name=name,
-        strategy=wish.strategy,
-        strata=wish.strata or "",
-        random_percent=100 if wish.strategy == SelectionMethod.RANDOM else wish.random_percent,
-        reviews_wanted=wish.reviews_wanted,
+        strategy=plan.strategy,
+        strata=plan.strata or "" if plan.strategy == SelectionMethod.STRATIFIED else "",
+        random_percent=plan.random_share,
+        reviews_wanted=plan.reviews_each,
         population=default_queue.items,
-        seed=wish.seed,
-        assigned_only=assigned_only,
+        seed=plan.seed,
+        assigned_only=plan.audience != QueueAudience.EVERYONE,
     )
 
 
@@ -326,13 +275,6 @@ def refuse_queue_name(evaluation: Evaluation, name: str) -> None:
         raise InputRefused("A queue needs a name of at most 120 characters.")
     if Queue.objects.filter(evaluation=evaluation, name=name).exists():
         raise InputRefused(f"There is a queue “{name}” already: choose another name.")
-
-
-def refuse_too_few_reviewers(people: Sequence[User], reviews_wanted: int) -> None:
-    if not people:
-        raise InputRefused("Say to whom the queue is given: choose at least one person.")
-    if reviews_wanted > len(people):
-        raise InputRefused(f"{reviews_wanted} reviews are wanted of each comparison: choose at least so many people.")
 
 
 OPEN_ASSIGNMENT_STATES: Final = (AssignmentState.RESERVED, AssignmentState.ASSIGNED)
@@ -446,7 +388,7 @@ def create_queue_of_comparisons(
     if not 1 <= reviews_wanted <= MAX_REVIEWS_WANTED:
         raise InputRefused(f"Between 1 and {MAX_REVIEWS_WANTED} reviews can be wanted of each comparison.")
     ensure_queue_is_filled(evaluation)
-    wish = SamplingPlan(SelectionMethod.BY_HAND, len(comparisons), 0, reviews_wanted)
+    plan = QueuePlan(SelectionMethod.BY_HAND, random_percent=0, reviews_wanted=reviews_wanted)
     with transaction.atomic():
         default_queue = lock_default_queue_and_progress(
             get_or_create_default_queue(version.pk, evaluation.reviews_wanted)
@@ -458,7 +400,7 @@ def create_queue_of_comparisons(
         ]
         if not chosen:
             raise InputRefused("Choose at least one comparison in the list.")
-        queue = insert_queue(evaluation, name, wish, default_queue, assigned_only=False, user=user)
+        queue = insert_queue(evaluation, name, plan, default_queue, user)
         insert_slots(queue, chosen)
         open_items(queue, default_queue)
         after = {"name": name, "strategy": SelectionMethod.BY_HAND, "comparisons": len(chosen)}

@@ -22,7 +22,8 @@ from evaluations.reviews.queues.calibration import (
     find_comparisons_with_known_labels,
     record_calibration_result_seen,
 )
-from evaluations.reviews.queues.forms import MAX_QUEUE_SIZE, CalibrationForm, QueueForm
+from evaluations.reviews.queues.forms import CalibrationForm, QueueForm
+from evaluations.reviews.queues.sampler import MAX_QUEUE_SIZE, QueuePlan
 from evaluations.reviews.queues.selectors import (
     CalibrationResult,
     describe_assigned,
@@ -40,7 +41,7 @@ from evaluations.reviews.queues.services import (
     preview_queue,
     reopen_queue,
 )
-from evaluations.web.forms import ReviewersForm
+from evaluations.web.forms import ReviewersForm, submit_form
 from evaluations.web.pagination import Page, paginate
 from evaluations.web.refusals import show_refusal
 from evaluations.web.requests import AuthenticatedRequest
@@ -120,20 +121,12 @@ def calibration_create(request: AuthenticatedRequest, slug: str) -> HttpResponse
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     known = find_comparisons_with_known_labels(evaluation).count()
     form = CalibrationForm(request.POST or None, initial={"size": min(8, known) or None})
-    if form.is_valid() and (queue := create_calibration_by_form(form, evaluation, user)):
+    if form.is_valid() and (queue := submit_form(form, create_calibration, evaluation, user=user, **form.cleaned_data)):
         messages.success(request, f"“{queue.name}” is open: everyone who reviews here meets it first.")
         return redirect("queue", slug, queue.pk)
     context = {"page": "queues", "evaluation": evaluation, "form": form, "known": known}
     status = 422 if request.method == "POST" else 200
     return render(request, "calibration_new/calibration_new.html", context, status=status)
-
-
-def create_calibration_by_form(form: CalibrationForm, evaluation: Evaluation, user: User) -> Queue | None:
-    try:
-        return create_calibration(evaluation, user=user, **form.cleaned_data)
-    except InputRefused as refused:
-        form.add_error(None, str(refused))
-        return None
 
 
 # Lists show neither the messages of a query nor those of its responses: they are left unread.
@@ -219,41 +212,33 @@ def queue_create(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     form = QueueForm(
         given or None, evaluation=evaluation, people=list_reviewers(evaluation), name=suggest_queue_name(evaluation)
     )
-    if request.method == "POST" and form.is_valid() and (queue := create_queue_by_form(form, evaluation, user)):
+    plan, name = form.plan(), form.data.get("name", "")
+    if (
+        request.method == "POST"
+        and form.is_valid()
+        and plan
+        and (queue := submit_form(form, create_queue, evaluation, name, plan, user=user))
+    ):
         messages.success(request, f"“{queue.name}” is open.")
         return redirect("queue", slug, queue.pk)
-    return render_queue_form(request, evaluation, form, status=422 if request.method == "POST" else 200)
-
-
-def create_queue_by_form(form: QueueForm, evaluation: Evaluation, user: User) -> Queue | None:
-    try:
-        return create_queue(evaluation, user=user, **form.options())
-    except InputRefused as refused:
-        form.add_error(None, str(refused))
-        return None
-
-
-def render_queue_form(
-    request: AuthenticatedRequest, evaluation: Evaluation, form: QueueForm, status: int = 200
-) -> HttpResponse:
-    context = {"page": "queues", "evaluation": evaluation, "form": form, **build_preview_context(evaluation, form)}
+    context = {"page": "queues", "evaluation": evaluation, "form": form, **build_preview_context(evaluation, plan)}
+    status = 422 if request.method == "POST" else 200
     only_preview = request.htmx and request.method == "GET"
     template = "queue_new/_preview.html" if only_preview else "queue_new/queue_new.html"
     return render(request, template, context, status=status)
 
 
-def build_preview_context(evaluation: Evaluation, form: QueueForm) -> dict[str, Any]:
+def build_preview_context(evaluation: Evaluation, plan: QueuePlan | None) -> dict[str, Any]:
     """What would be selected, or in one sentence why nothing can be."""
-    options = form.selection()
-    if options is None:
+    if plan is None:
         return {"problem": "This cannot be previewed yet: look at the fields above."}
     try:
-        ahead = preview_queue(evaluation, **options)
+        ahead = preview_queue(evaluation, plan)
     except InputRefused as refused:
         return {"problem": str(refused)}
     total = ahead.at_random + ahead.by_strategy
-    is_drawn = options["strategy"] in RANDOM_SELECTION
-    is_short = is_drawn and total < options["size"] < MAX_QUEUE_SIZE
+    is_drawn = plan.strategy in RANDOM_SELECTION
+    is_short = is_drawn and total < plan.most < MAX_QUEUE_SIZE
     return {"preview": ahead, "total": total, "is_drawn": is_drawn, "is_short": is_short}
 
 

@@ -31,12 +31,13 @@ from evaluations.reviews.queues.selectors import (
     get_open_calibrations,
     get_queue_statuses,
 )
-from evaluations.reviews.queues.services import close_queue, create_queue
+from evaluations.reviews.queues.services import close_queue
 from evaluations.reviews.services import save_first_choices, undo_last_step
 from evaluations.rubrics.services import add_rubric
 from evaluations.visibility import visible_comparisons
 from tests.factories.evaluations import make_comparison, make_human, make_member, make_user
 from tests.factories.queue_state import take_next_comparison
+from tests.factories.queues import make_queue
 from tests.factories.verdicts import (
     ALL_A,
     ALL_TIE,
@@ -127,7 +128,7 @@ def test_what_is_in_an_open_calibration_is_wanted_only_once_it_is_closed(evaluat
     make_comparison(evaluation)
     calibration = named(evaluation, in_queue, other)
     QueueItem.objects.exclude(comparison__in=(free, in_queue)).update(drawn=True)
-    create_queue(evaluation, name="Two", strategy=SelectionMethod.RANDOM, size=2, reviews_wanted=2, user=None)
+    make_queue(evaluation, name="Two", strategy=SelectionMethod.RANDOM, size=2, reviews_wanted=2, user=None)
     while (pk := take_next_comparison(owner, evaluation)) is not None:
         save_first_choices(owner, Comparison.objects.get(pk=pk), choices=ALL_A, version=0)
     default_queue, (_, progress) = (

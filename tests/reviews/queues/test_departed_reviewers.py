@@ -4,18 +4,19 @@ from collections.abc import Callable
 
 import pytest
 
-from evaluations.domain.reviews import AssignmentState, SelectionMethod
+from evaluations.domain.reviews import AssignmentState, QueueAudience, SelectionMethod
 from evaluations.domain.roles import Role
 from evaluations.members.services import disable_account, remove_member, set_role
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.queues import Assignment
 from evaluations.models.users import Membership, User
-from evaluations.reviews.queues.services import assign_comparisons, create_queue, release_departed_reservations
+from evaluations.reviews.queues.services import assign_comparisons, release_departed_reservations
 from evaluations.reviews.services import save_first_choices
 from evaluations.tasks import sweep
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member
 from tests.factories.queue_state import assert_counters_are_right, take_next_comparison
+from tests.factories.queues import make_queue
 from tests.factories.verdicts import ALL_A
 
 pytestmark = pytest.mark.django_db
@@ -67,8 +68,14 @@ def test_the_sweep_puts_back_what_was_left_of_somebody_who_is_gone(
 
 def test_who_comes_back_meets_what_is_still_open(ann: User, owner: User, evaluation: Evaluation) -> None:
     first, second = (make_comparison(evaluation) for _ in range(2))
-    create_queue(
-        evaluation, name="Ann's", strategy=SelectionMethod.RANDOM, size=2, assigned_only=True, people=[ann], user=owner
+    make_queue(
+        evaluation,
+        name="Ann's",
+        strategy=SelectionMethod.RANDOM,
+        size=2,
+        audience=QueueAudience.SPLIT,
+        people=[ann],
+        user=owner,
     )
     assert take_next_comparison(ann, evaluation) == first.pk
     removed(ann, evaluation, owner)

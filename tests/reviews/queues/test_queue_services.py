@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.reviews import AssignmentState, QueueKind, Reveal, SelectionMethod, StratifyBy
+from evaluations.domain.reviews import AssignmentState, QueueAudience, Reveal, SelectionMethod, StratifyBy
 from evaluations.domain.roles import Role
 from evaluations.evaluation_settings.services import change_evaluation, move_to_archive
 from evaluations.models.comparisons import Comparison, Query
@@ -22,18 +22,19 @@ from evaluations.reviews.queues import services as queues_services
 from evaluations.reviews.queues.calibration import create_calibration
 from evaluations.reviews.queues.items import fill_default_queue
 from evaluations.reviews.queues.reservations import release_expired_reservations
+from evaluations.reviews.queues.sampler import QueuePlan
 from evaluations.reviews.queues.selectors import get_queue_statuses
 from evaluations.reviews.queues.services import (
     AssignmentCount,
     assign_comparisons,
     assign_queue_to_reviewers,
     close_queue,
-    create_queue,
     preview_queue,
 )
 from evaluations.reviews.services import save_first_choices, skip_comparison
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member
 from tests.factories.queue_state import assert_counters_are_right, take_next_comparison
+from tests.factories.queues import make_queue
 from tests.factories.verdicts import (
     ALL_A,
     ALL_B,
@@ -64,7 +65,7 @@ def slots_of(made: Queue) -> list[tuple[int, str, float | None]]:
 
 def by_random(evaluation: Evaluation, size: int, name: str = "first", **columns: object) -> Queue:
     columns = {"strategy": SelectionMethod.RANDOM, "user": None, **columns}
-    return create_queue(evaluation, name=name, size=size, **columns)  # type: ignore[arg-type]
+    return make_queue(evaluation, name=name, size=size, **columns)  # type: ignore[arg-type]
 
 
 def drawn(evaluation: Evaluation) -> set[int]:
@@ -89,7 +90,7 @@ def test_a_queue_comes_before_the_default_queue_the_oldest_first(owner: User, ev
     change_evaluation(evaluation, {"reveal": Reveal.NEVER}, user=owner)
     made = comparisons(evaluation, 6)
     flipping(made[4])
-    create_queue(evaluation, name="flips", strategy=SelectionMethod.FLIPS, size=1, random_percent=0, user=owner)
+    make_queue(evaluation, name="flips", strategy=SelectionMethod.FLIPS, size=1, random_percent=0, user=owner)
     by_random(evaluation, 1, "random")
     met = [save_next(owner, evaluation) for _ in range(3)]
     assert [one.comparison_id for one in met] == [made[4].pk, made[0].pk, made[1].pk]
@@ -112,7 +113,7 @@ def test_flips_are_where_the_orders_of_the_shown_judge_differ(evaluation: Evalua
     made = comparisons(evaluation, 3)
     make_judge_verdicts(made[0], as_stored=ALL_A, swapped=ALL_A)
     flipping(made[1])
-    found = create_queue(evaluation, name="flips", strategy=SelectionMethod.FLIPS, size=10, random_percent=0, user=None)
+    found = make_queue(evaluation, name="flips", strategy=SelectionMethod.FLIPS, size=10, random_percent=0, user=None)
     assert slots_of(found) == [(made[1].pk, "flips", None)]
 
 
@@ -120,7 +121,7 @@ def test_a_flip_is_not_seen_in_an_order_that_has_no_answer(evaluation: Evaluatio
     made = comparisons(evaluation, 2)
     flipping(made[0])
     make_judge_verdicts(made[1], as_stored=ALL_A, swapped="pending")
-    found = create_queue(evaluation, name="flips", strategy=SelectionMethod.FLIPS, size=10, random_percent=0, user=None)
+    found = make_queue(evaluation, name="flips", strategy=SelectionMethod.FLIPS, size=10, random_percent=0, user=None)
     assert [pk for pk, _, _ in slots_of(found)] == [made[0].pk]
 
 
@@ -129,7 +130,7 @@ def test_every_queue_keeps_its_random_share_and_spreads_it(evaluation: Evaluatio
     made = comparisons(evaluation, 20)
     for comparison in made:
         flipping(comparison)
-    mixed = create_queue(
+    mixed = make_queue(
         evaluation, name="mixed", strategy=SelectionMethod.FLIPS, size=10, random_percent=40, seed=3, user=None
     )
     slots = slots_of(mixed)
@@ -144,7 +145,7 @@ def test_the_same_seed_makes_the_same_queue() -> None:
         evaluation = make_evaluation()
         for comparison in comparisons(evaluation, 12):
             flipping(comparison)
-        made = create_queue(
+        made = make_queue(
             evaluation, name="a", strategy=SelectionMethod.FLIPS, size=8, random_percent=50, seed=7, user=None
         )
         return [how for _, how, _ in slots_of(made)]
@@ -164,7 +165,7 @@ def test_judges_disagree_where_what_they_say_over_both_orders_differs(evaluation
     for comparison, says in zip(made, (ALL_A, ALL_B, ALL_A), strict=True):
         make_judge_verdicts(comparison, as_stored=ALL_A, swapped=ALL_A)
         make_judge_verdicts(comparison, judge="other", as_stored=says, swapped=says)
-    found = create_queue(
+    found = make_queue(
         evaluation, name="judges", strategy=SelectionMethod.JUDGES_DISAGREE, size=9, random_percent=0, user=None
     )
     assert [pk for pk, _, _ in slots_of(found)] == [made[1].pk]
@@ -181,7 +182,7 @@ def test_people_disagree_where_a_label_is_split_and_unsettled(evaluation: Evalua
         Label.objects.create(
             comparison=comparison, aspect=depth, choice="A", source=source, votes=3, unanimous=unanimous
         )
-    found = create_queue(
+    found = make_queue(
         evaluation, name="people", strategy=SelectionMethod.PEOPLE_DISAGREE, size=9, random_percent=0, user=None
     )
     assert [pk for pk, _, _ in slots_of(found)] == [made[1].pk]
@@ -196,7 +197,7 @@ def test_least_confident_is_what_the_judge_gave_the_evenest_chances(evaluation: 
         for verdict, weighted in zip(said, weights, strict=True):
             Verdict.objects.filter(pk=verdict.pk).update(weighted=weighted)
     change_evaluation(evaluation, {"shown_judge": make_judge_rater(evaluation).judge}, user=None)
-    found = create_queue(
+    found = make_queue(
         evaluation, name="unsure", strategy=SelectionMethod.LEAST_CONFIDENT, size=2, random_percent=0, user=None
     )
     assert [pk for pk, _, _ in slots_of(found)] == [made[1].pk, made[0].pk]
@@ -205,7 +206,7 @@ def test_least_confident_is_what_the_judge_gave_the_evenest_chances(evaluation: 
 def test_strata_are_drawn_equally_as_far_as_each_goes(evaluation: Evaluation) -> None:
     """Six of coding, two of maths, four wanted and then four more: 2 + 2, then 4 + 0."""
     coding, maths = comparisons(evaluation, 6, category="coding"), comparisons(evaluation, 2, category="maths")
-    first = create_queue(
+    first = make_queue(
         evaluation,
         name="first",
         strategy=SelectionMethod.STRATIFIED,
@@ -218,7 +219,7 @@ def test_strata_are_drawn_equally_as_far_as_each_goes(evaluation: Evaluation) ->
         *((one.pk, 2 / 6) for one in coding[:2]),
         *((one.pk, 1.0) for one in maths),
     }
-    second = create_queue(
+    second = make_queue(
         evaluation,
         name="second",
         strategy=SelectionMethod.STRATIFIED,
@@ -234,7 +235,7 @@ def test_pairs_of_candidates_are_strata_too(evaluation: Evaluation) -> None:
     one = make_comparison(evaluation, candidates=("alpha", "beta"))
     other = make_comparison(evaluation, candidates=("alpha", "gamma"))
     comparisons(evaluation, 3)
-    made = create_queue(
+    made = make_queue(
         evaluation,
         name="pairs",
         strategy=SelectionMethod.STRATIFIED,
@@ -262,7 +263,7 @@ def test_a_queue_wants_its_own_number_of_reviews_until_it_is_closed(owner: User,
 def test_by_name_a_queue_is_split_evenly_and_met_by_nobody_else(owner: User, evaluation: Evaluation) -> None:
     made = comparisons(evaluation, 5)
     ann, ben = (make_member(evaluation, Role.REVIEWER, name) for name in ("ann", "ben"))
-    by_random(evaluation, 4, assigned_only=True, people=[ann, ben])
+    by_random(evaluation, 4, audience=QueueAudience.SPLIT, people=[ann, ben])
     given = Assignment.objects.filter(state=AssignmentState.ASSIGNED)
     assert Counter(given.values_list("rater__name", flat=True)) == {"ann": 2, "ben": 2}
     assert take_next_comparison(owner, evaluation) == made[4].pk
@@ -273,7 +274,7 @@ def test_by_name_a_queue_is_split_evenly_and_met_by_nobody_else(owner: User, eva
 def test_by_name_with_as_many_reviews_as_people_everyone_gets_all(evaluation: Evaluation) -> None:
     comparisons(evaluation, 3)
     people = [make_member(evaluation, Role.REVIEWER) for _ in range(2)]
-    by_random(evaluation, 3, assigned_only=True, people=people, reviews_wanted=2)
+    by_random(evaluation, 3, audience=QueueAudience.SPLIT, people=people, reviews_wanted=2)
     assert set(QueueItem.objects.values_list("taken", "wanted")) == {(2, 2)}
     assert Assignment.objects.count() == 6
 
@@ -281,7 +282,7 @@ def test_by_name_with_as_many_reviews_as_people_everyone_gets_all(evaluation: Ev
 def test_closing_gives_back_what_was_given_by_name_and_not_begun(owner: User, evaluation: Evaluation) -> None:
     made = comparisons(evaluation, 2)
     ann = make_member(evaluation, Role.REVIEWER)
-    named = by_random(evaluation, 2, assigned_only=True, people=[ann])
+    named = by_random(evaluation, 2, audience=QueueAudience.SPLIT, people=[ann])
     save_next(ann, evaluation)
     assert take_next_comparison(owner, evaluation) is None
     close_queue(named, owner)
@@ -347,7 +348,12 @@ def test_a_queue_by_name_holds_what_its_people_let_lapse(owner: User, evaluation
     assert take_next_comparison(ann, evaluation) == only.pk
     lapse(ann)
     QueueItem.objects.update(drawn=False)
-    made = by_random(evaluation, 1, assigned_only=not is_later, people=[] if is_later else [ann])
+    made = by_random(
+        evaluation,
+        1,
+        audience=QueueAudience.EVERYONE if is_later else QueueAudience.SPLIT,
+        people=[] if is_later else [ann],
+    )
     if is_later:
         assert assign_queue_to_reviewers(made, [ann], owner) == 1
     assert [take_next_comparison(owner, evaluation), take_next_comparison(ann, evaluation)] == [None, only.pk]
@@ -388,7 +394,7 @@ def test_a_preview_says_what_would_be_selected_and_makes_nothing(evaluation: Eva
     made = comparisons(evaluation, 6)
     for comparison in made[2:]:
         flipping(comparison)
-    seen = preview_queue(evaluation, strategy=SelectionMethod.FLIPS, size=4, random_percent=50)
+    seen = preview_queue(evaluation, QueuePlan(strategy=SelectionMethod.FLIPS, size=4, random_percent=50))
     assert (seen.matching, seen.at_random, seen.by_strategy) == (4, 2, 2)
     assert not Queue.objects.exists()
     assert not drawn(evaluation)
@@ -405,8 +411,7 @@ def test_a_preview_says_what_would_be_selected_and_makes_nothing(evaluation: Eva
         ({"strategy": SelectionMethod.STRATIFIED}, "equally from"),
         ({"strategy": SelectionMethod.BY_HAND}, "no order of work"),
         ({"strategy": SelectionMethod.FLIPS, "random_percent": 0}, "No comparison fits"),
-        ({"assigned_only": True}, "at least one person"),
-        ({"kind": QueueKind.CALIBRATION}, "known labels"),
+        ({"audience": QueueAudience.SPLIT}, "at least one person"),
     ],
 )
 def test_a_queue_that_makes_no_sense_is_refused_in_words(
@@ -416,7 +421,7 @@ def test_a_queue_that_makes_no_sense_is_refused_in_words(
     by_random(evaluation, 1, "taken")
     usual: dict[str, Any] = {"name": "new", "size": 1, "strategy": SelectionMethod.RANDOM, "user": None}
     with pytest.raises(InputRefused, match=said):
-        create_queue(evaluation, **(usual | asked))
+        make_queue(evaluation, **(usual | asked))
     assert Queue.objects.count() == 1
 
 
@@ -431,6 +436,6 @@ def test_categories_of_queries_are_read_as_they_are_now(evaluation: Evaluation) 
     made = comparisons(evaluation, 2, category="coding")
     Query.objects.filter(pk=made[0].query_id).update(category="maths")
     seen = preview_queue(
-        evaluation, strategy=SelectionMethod.STRATIFIED, strata=StratifyBy.CATEGORY, size=2, random_percent=0
+        evaluation, QueuePlan(strategy=SelectionMethod.STRATIFIED, strata=StratifyBy.CATEGORY, size=2, random_percent=0)
     )
     assert seen.by_strategy == 2

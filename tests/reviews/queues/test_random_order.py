@@ -13,10 +13,10 @@ from evaluations.models.queues import QueueItem
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
-from evaluations.reviews.queues.services import create_queue
 from evaluations.reviews.raters import get_or_create_rater
 from evaluations.reviews.services import save_first_choices
 from tests.factories.evaluations import make_comparison, make_evaluation, make_user
+from tests.factories.queues import make_queue
 from tests.factories.verdicts import ALL_A, make_judge_rater, make_judge_verdicts
 
 pytestmark = pytest.mark.django_db
@@ -72,7 +72,7 @@ def test_a_queue_of_flips_beside_the_default_queue_leaves_what_is_drawn_unbiased
     means = []
     for seed in range(8):
         evaluation, person = study(seed)
-        create_queue(evaluation, name="flips", strategy=SelectionMethod.FLIPS, size=10, random_percent=0, user=None)
+        make_queue(evaluation, name="flips", strategy=SelectionMethod.FLIPS, size=10, random_percent=0, user=None)
         work(person, evaluation, 22)
         means.append(planted(drawn_and_reviewed(evaluation)))
         everything = Review.objects.filter(comparison__evaluation=evaluation).select_related("comparison")

@@ -7,7 +7,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluations.domain.reviews import AssignmentState, Reveal, ReviewState, SelectionMethod
+from evaluations.domain.reviews import AssignmentState, QueueAudience, Reveal, ReviewState, SelectionMethod
 from evaluations.domain.roles import Role
 from evaluations.domain.rubrics import RubricSpec
 from evaluations.evaluation_settings.services import change_evaluation
@@ -25,7 +25,6 @@ from evaluations.reviews.queues.reservations import release_expired_reservations
 from evaluations.reviews.queues.services import (
     assign_comparisons,
     close_queue,
-    create_queue,
     release_departed_reservations,
 )
 from evaluations.reviews.queues.sql import read_queue_stock
@@ -35,6 +34,7 @@ from evaluations.reviews.services import save_first_choices, skip_comparison, un
 from evaluations.rubrics.services import create_next_version
 from tests.factories.evaluations import make_comparison, make_evaluation, make_user
 from tests.factories.queue_state import assert_counters_are_right
+from tests.factories.queues import make_queue
 from tests.factories.verdicts import (
     ALL_A,
     make_import,
@@ -105,12 +105,12 @@ class Study:
             release_departed_reservations(10)
 
     def make_queue(self, who: int, which: int) -> None:
-        assigned_only = which % 2 == 1
-        people = [self.people[who]] if assigned_only else []
-        make = {"strategy": SelectionMethod.RANDOM, "size": 2, "assigned_only": assigned_only, "people": people}
+        audience = QueueAudience.SPLIT if which % 2 == 1 else QueueAudience.EVERYONE
+        people = [self.people[who]] if which % 2 == 1 else []
+        make = {"strategy": SelectionMethod.RANDOM, "size": 2, "audience": audience, "people": people}
         ensure_queue_is_filled(self.evaluation)
         if QueueItem.objects.filter(rubric_version=self.evaluation.review_rubric, drawn=False, slots=None, taken=0):
-            create_queue(self.evaluation, name=f"queue {self.queues}", user=None, **make)  # type: ignore[arg-type]
+            make_queue(self.evaluation, name=f"queue {self.queues}", user=None, **make)
 
     def take(self, person: User) -> int | None:
         return reserve_next_comparison(self.evaluation, get_or_create_rater(person, self.evaluation))
