@@ -130,26 +130,26 @@ def get_review(request: AuthenticatedRequest, slug: str, pk: int) -> ReviewOut:
 @operations.do(f"{REVIEW_PATH}/save", Scope.REVIEW, ReviewOut)
 def save_review(request: AuthenticatedRequest, slug: str, pk: int, body: FirstChoicesIn) -> ReviewOut:
     """Your first choices. They are final unless a judge is revealed for you to confirm them."""
-    seat = load_review_request(request, slug, pk, body)
+    review_request = load_review_request(request, slug, pk, body)
     save_first_choices(
-        seat.user,
-        seat.comparison,
+        review_request.user,
+        review_request.comparison,
         choices=read_sent_answers(body),
         version=body.version,
-        seen_verdicts=seat.seen_verdicts(),
+        seen_verdicts=review_request.seen_verdicts(),
         note=body.note,
         active_ms=body.active_ms,
     )
-    return review_out(seat)
+    return review_out(review_request)
 
 
 @operations.do(f"{REVIEW_PATH}/confirm", Scope.REVIEW, ReviewOut)
 def confirm_review(request: AuthenticatedRequest, slug: str, pk: int, body: FinalChoicesIn) -> ReviewOut:
     """Your final choices, made in sight of the judge's."""
-    seat = load_review_request(request, slug, pk, body)
+    review_request = load_review_request(request, slug, pk, body)
     save_final_choices(
-        seat.user,
-        seat.comparison,
+        review_request.user,
+        review_request.comparison,
         choices=read_sent_answers(body),
         notes=body.notes,
         reasons={key: str(reason) for key, reason in body.reasons.items()},
@@ -157,7 +157,7 @@ def confirm_review(request: AuthenticatedRequest, slug: str, pk: int, body: Fina
         note=body.note,
         active_ms=body.active_ms,
     )
-    return review_out(seat)
+    return review_out(review_request)
 
 
 def read_sent_answers(body: FirstChoicesIn) -> Answers:
@@ -167,53 +167,59 @@ def read_sent_answers(body: FirstChoicesIn) -> Answers:
 @operations.do(f"{REVIEW_PATH}/skip", Scope.REVIEW, ReviewOut)
 def skip_review(request: AuthenticatedRequest, slug: str, pk: int, body: SkipIn) -> ReviewOut:
     """Skip this comparison. It comes back when nothing else is left."""
-    seat = load_review_request(request, slug, pk, body)
-    skip_comparison(seat.user, seat.comparison, reason=body.reason, version=body.version, active_ms=body.active_ms)
-    return review_out(seat)
+    review_request = load_review_request(request, slug, pk, body)
+    skip_comparison(
+        review_request.user,
+        review_request.comparison,
+        reason=body.reason,
+        version=body.version,
+        active_ms=body.active_ms,
+    )
+    return review_out(review_request)
 
 
 @operations.do(f"{REVIEW_PATH}/undo", Scope.REVIEW, ReviewOut)
 def undo_review(request: AuthenticatedRequest, slug: str, pk: int, body: StepIn) -> ReviewOut:
     """Undo your last step. Its input becomes the draft of the next."""
-    seat = load_review_request(request, slug, pk, body)
+    review_request = load_review_request(request, slug, pk, body)
     undo_last_step(
-        seat.user,
-        find_own_review(seat),
+        review_request.user,
+        find_own_review(review_request),
         version=body.version,
         active_ms=body.active_ms,
-        seen_verdicts=seat.seen_verdicts(),
+        seen_verdicts=review_request.seen_verdicts(),
     )
-    return review_out(seat)
+    return review_out(review_request)
 
 
 @operations.do(f"{REVIEW_PATH}/again", Scope.REVIEW, ReviewOut)
 def reopen_review_for_judge(request: AuthenticatedRequest, slug: str, pk: int, body: StepIn) -> ReviewOut:
     """Reopen your review after the judge answered, to confirm your choices."""
-    seat = load_review_request(request, slug, pk, body)
-    reopen_for_judge(seat.user, find_own_review(seat), version=body.version)
-    return review_out(seat)
+    review_request = load_review_request(request, slug, pk, body)
+    reopen_for_judge(review_request.user, find_own_review(review_request), version=body.version)
+    return review_out(review_request)
 
 
 @operations.do(f"{REVIEW_PATH}/leave", Scope.REVIEW, ReviewOut)
 def keep_review_as_is(request: AuthenticatedRequest, slug: str, pk: int, body: StepIn) -> ReviewOut:
     """Keep your choices although the judge has answered since."""
-    seat = load_review_request(request, slug, pk, body)
-    keep_without_judge(seat.user, find_own_review(seat), version=body.version)
-    return review_out(seat)
+    review_request = load_review_request(request, slug, pk, body)
+    keep_without_judge(review_request.user, find_own_review(review_request), version=body.version)
+    return review_out(review_request)
 
 
 @operations.set(f"{REVIEW_PATH}/draft", Scope.REVIEW, ReviewOut)
 def save_review_draft(request: ApiRequest, slug: str, pk: int, body: DraftIn) -> ReviewOut:
     """Save unsaved input. The page shows it in its fields, too."""
-    seat = load_review_request(request, slug, pk, body)
-    known = set(ChoicesForm(seat.spec).fields)
+    review_request = load_review_request(request, slug, pk, body)
+    known = set(ChoicesForm(review_request.spec).fields)
     if unknown := sorted(set(body.fields) - known):
         raise InputRefused(f"There is no field “{unknown[0]}” on the page of this rubric. Nothing was stored.")
-    review = get_or_create_review(seat.user, seat.comparison)
+    review = get_or_create_review(review_request.user, review_request.comparison)
     fields = {name: text for name, text in body.fields.items() if text}
     tab = f"token {request.auth.pk}"
     save_draft(review, version=body.version, fields=fields, number=body.number, tab=tab[:36], active_ms=body.active_ms)
-    return review_out(seat)
+    return review_out(review_request)
 
 
 @operations.get_one(f"{REVIEW_PATH}/diff", Scope.REVIEW, ResponseDiffOut)
@@ -225,10 +231,12 @@ def get_response_diff(request: AuthenticatedRequest, slug: str, pk: int) -> Resp
     )
 
 
-def find_own_review(seat: ReviewRequest) -> Review:
-    mine = Review.objects.select_related("rater").filter(rater__user=seat.user, rubric_version=seat.rubric)
-    review = get_object_or_404(mine, comparison=seat.comparison)
-    review.comparison, review.rubric_version = seat.comparison, seat.rubric
+def find_own_review(review_request: ReviewRequest) -> Review:
+    mine = Review.objects.select_related("rater").filter(
+        rater__user=review_request.user, rubric_version=review_request.rubric
+    )
+    review = get_object_or_404(mine, comparison=review_request.comparison)
+    review.comparison, review.rubric_version = review_request.comparison, review_request.rubric
     return review
 
 
@@ -238,12 +246,12 @@ def find_own_review(seat: ReviewRequest) -> Review:
 @operations.make(f"{REVIEW_PATH}/spans", Scope.REVIEW, SpanList)
 def add_span(request: AuthenticatedRequest, slug: str, pk: int, body: SpanIn) -> SpanList:
     """Highlight a passage of one response. The answer has all your highlights."""
-    seat = load_review_request(request, slug, pk)
-    sheet = seat.sheet
+    review_request = load_review_request(request, slug, pk)
+    sheet = review_request.sheet
     create_span(
-        get_or_create_review(seat.user, seat.comparison),
+        get_or_create_review(review_request.user, review_request.comparison),
         sheet.left if body.side == "a" else sheet.right,
-        user=seat.user,
+        user=review_request.user,
         turn=body.turn,
         start=body.start,
         end=body.end,
@@ -251,16 +259,16 @@ def add_span(request: AuthenticatedRequest, slug: str, pk: int, body: SpanIn) ->
         comment=body.comment,
         aspect=body.aspect,
     )
-    return SpanList(items=spans_out(seat))
+    return SpanList(items=spans_out(review_request))
 
 
 @operations.change("/evaluations/{slug:slug}/spans/{int:pk}", Scope.REVIEW, SpanList)
 def edit_span(request: AuthenticatedRequest, slug: str, pk: int, body: SpanPatch) -> SpanList:
     """Change the comment or the aspect."""
     span = find_own_span(request, slug, pk)
-    seat = load_review_request(request, slug, span.review.comparison_id)
-    change_span(span, user=seat.user, comment=body.comment, aspect=body.aspect)
-    return SpanList(items=spans_out(seat))
+    review_request = load_review_request(request, slug, span.review.comparison_id)
+    change_span(span, user=review_request.user, comment=body.comment, aspect=body.aspect)
+    return SpanList(items=spans_out(review_request))
 
 
 @operations.remove("/evaluations/{slug:slug}/spans/{int:pk}", Scope.REVIEW)
@@ -278,13 +286,13 @@ def find_own_span(request: AuthenticatedRequest, slug: str, pk: int) -> Span:
 # ---- as answers have it --------------------------------------------------------------------
 
 
-def review_out(seat: ReviewRequest) -> ReviewOut:
-    sheet, query = seat.sheet, seat.comparison.query
+def review_out(review_request: ReviewRequest) -> ReviewOut:
+    sheet, query = review_request.sheet, review_request.comparison.query
     review = sheet.review
     draft = read_draft(review) if sheet.stage != "done" else None
     return ReviewOut(
-        comparison=seat.comparison.pk,
-        rubric_version=seat.rubric.pk,
+        comparison=review_request.comparison.pk,
+        rubric_version=review_request.rubric.pk,
         stage=sheet.stage,
         state=ReviewState(review.state) if review else None,
         version=sheet.version,
@@ -300,7 +308,7 @@ def review_out(seat: ReviewRequest) -> ReviewOut:
         draft=DraftOut(fields=dict(draft.fields), kept_at=draft.kept_at, number=review.draft_number)
         if draft and review
         else None,
-        spans=spans_out(seat, sheet),
+        spans=spans_out(review_request, sheet),
     )
 
 
@@ -335,9 +343,9 @@ def judge_choice_out(said: JudgeChoice) -> JudgeChoiceOut:
     )
 
 
-def spans_out(seat: ReviewRequest, sheet: ReviewSheet | None = None) -> list[SpanOut]:
-    left = (sheet or seat.sheet).left.pk
-    return [span_out(span, left) for span in get_own_spans(seat.comparison, seat.rater)]
+def spans_out(review_request: ReviewRequest, sheet: ReviewSheet | None = None) -> list[SpanOut]:
+    left = (sheet or review_request.sheet).left.pk
+    return [span_out(span, left) for span in get_own_spans(review_request.comparison, review_request.rater)]
 
 
 def span_out(span: Span, left: int) -> SpanOut:

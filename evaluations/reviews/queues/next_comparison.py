@@ -47,40 +47,40 @@ from evaluations.verdicts.judge_verdicts import load_judge_choices
 END_OF_QUEUE: Final = 2**62
 
 
-def reserve_from_default_queue(seat: NextRequest) -> int | None:
+def reserve_from_default_queue(request: NextRequest) -> int | None:
     """Reserve the next comparison in random order; None if nothing is open to the rater."""
-    progress = get_or_create_progress(seat.rater.pk, seat.version_id)
+    progress = get_or_create_progress(request.rater.pk, request.version_id)
     if progress.reached == END_OF_QUEUE:
         return None
     with transaction_in_turn():
         reached = lock_progress(progress)
-        taken, came_to = take_first_offer(seat, SELECT_DEFAULT_QUEUE_OFFERS, seat.version_id, reached)
+        taken, came_to = take_first_offer(request, SELECT_DEFAULT_QUEUE_OFFERS, request.version_id, reached)
         has_drawn = False
         if taken is not None:
-            insert_reservation(seat, taken, SelectionMethod.RANDOM, 1.0)
-            has_drawn = mark_items_reached(seat, taken)
+            insert_reservation(request, taken, SelectionMethod.RANDOM, 1.0)
+            has_drawn = mark_items_reached(request, taken)
         advance_progress(progress, reached, END_OF_QUEUE if came_to is None else came_to, has_drawn=has_drawn)
     return taken.comparison_id if taken else None
 
 
-def reserve_from_queue(seat: NextRequest, within: Queue) -> int | None:
+def reserve_from_queue(request: NextRequest, within: Queue) -> int | None:
     """Reserve the queue's next comparison; None if nothing in it is open to the rater."""
-    progress = get_or_create_queue_progress(seat.rater.pk, within)
+    progress = get_or_create_queue_progress(request.rater.pk, within)
     if progress.reached == END_OF_QUEUE:
         return None
     calibrates = within.kind == QueueKind.CALIBRATION
     statement = SELECT_CALIBRATION_OFFERS if calibrates else SELECT_QUEUE_OFFERS
     with transaction_in_turn():
         reached = lock_progress(progress)
-        taken, came_to = take_first_offer(seat, statement, within.pk, reached, takes_place=not calibrates)
+        taken, came_to = take_first_offer(request, statement, within.pk, reached, takes_place=not calibrates)
         if taken is not None:
-            insert_reservation(seat, taken, taken.selection_method, taken.probability)
+            insert_reservation(request, taken, taken.selection_method, taken.probability)
         advance_progress(progress, reached, END_OF_QUEUE if came_to is None else came_to)
     return taken.comparison_id if taken else None
 
 
 def take_first_offer(
-    seat: NextRequest, statement: str, among: int, reached: int, *, takes_place: bool = True
+    request: NextRequest, statement: str, among: int, reached: int, *, takes_place: bool = True
 ) -> tuple[ItemOffer | None, int | None]:
     """The first offer whose slot could be taken, and the position of the first open one. Needs the progress lock.
 
@@ -89,10 +89,10 @@ def take_first_offer(
     came_to: int | None = None
     for may_wait in (False, True) if connection.vendor == "postgresql" else (True,):
         start = reached
-        while found := select_offers(seat, statement, among, start):
+        while found := select_offers(request, statement, among, start):
             came_to = found[0].position if came_to is None else came_to
             for offer in found:
-                if offer.comparison_id in seat.besides:
+                if offer.comparison_id in request.besides:
                     continue
                 if not takes_place or take_offered_item(offer, may_wait):
                     return offer, came_to
@@ -100,11 +100,13 @@ def take_first_offer(
     return None, came_to
 
 
-def insert_reservation(seat: NextRequest, offer: ItemOffer, selection_method: str, probability: float | None) -> None:
+def insert_reservation(
+    request: NextRequest, offer: ItemOffer, selection_method: str, probability: float | None
+) -> None:
     now, until = (
-        connection.ops.adapt_datetimefield_value(at) for at in (timezone.now(), get_reservation_end(seat.evaluation))
+        connection.ops.adapt_datetimefield_value(at) for at in (timezone.now(), get_reservation_end(request.evaluation))
     )
-    how = [offer.item_id, seat.rater.pk, offer.slot_id, selection_method, probability]
+    how = [offer.item_id, request.rater.pk, offer.slot_id, selection_method, probability]
     with connection.cursor() as cursor:
         cursor.execute(INSERT_RESERVATION, [now, *how, until])
 
@@ -133,68 +135,68 @@ def reserve_next_comparison(
         everything = Comparison.objects.filter(evaluation=evaluation).order_by("shuffle", "pk")
         return everything.values_list("pk", flat=True).first()
     ensure_queue_is_filled(evaluation)
-    seat = NextRequest(evaluation, rater, evaluation.review_rubric_id, frozenset(besides))
-    return next((pk for pk in try_sources_in_turn(seat) if pk is not None), None)
+    request = NextRequest(evaluation, rater, evaluation.review_rubric_id, frozenset(besides))
+    return next((pk for pk in try_sources_in_turn(request) if pk is not None), None)
 
 
-def try_sources_in_turn(seat: NextRequest) -> Iterator[int | None]:
+def try_sources_in_turn(request: NextRequest) -> Iterator[int | None]:
     """One comparison or None from each source, in order of priority."""
-    yield resume_begun(seat)
-    queues = get_open_queues(seat)
+    yield resume_begun(request)
+    queues = get_open_queues(request)
     for calibration in (one for one in queues if one.kind == QueueKind.CALIBRATION):
-        yield resume_calibration(seat, calibration)
-        yield reserve_from_queue(seat, calibration)
-    yield take_assigned(seat)
+        yield resume_calibration(request, calibration)
+        yield reserve_from_queue(request, calibration)
+    yield take_assigned(request)
     for review_queue in (one for one in queues if one.kind == QueueKind.REVIEW):
-        yield reserve_from_queue(seat, review_queue)
-    yield reserve_from_default_queue(seat)
-    if release_expired_reservations(EXPIRED_AT_ONCE, seat.version_id):
-        yield reserve_from_default_queue(seat)
-    yield reserve_expired(seat)
-    yield find_answered_since(seat)
-    yield reserve_skipped(seat)
+        yield reserve_from_queue(request, review_queue)
+    yield reserve_from_default_queue(request)
+    if release_expired_reservations(EXPIRED_AT_ONCE, request.version_id):
+        yield reserve_from_default_queue(request)
+    yield reserve_expired(request)
+    yield find_answered_since(request)
+    yield reserve_skipped(request)
 
 
-def resume_begun(seat: NextRequest) -> int | None:
+def resume_begun(request: NextRequest) -> int | None:
     """A review that the rater began or must confirm, even if its slot was taken meanwhile."""
     with connection.cursor() as cursor:
-        cursor.execute(SELECT_BEGUN_REVIEWS, [seat.rater.pk, seat.version_id])
-        found = [row for row in cursor.fetchall() if row[0] not in seat.besides]
+        cursor.execute(SELECT_BEGUN_REVIEWS, [request.rater.pk, request.version_id])
+        found = [row for row in cursor.fetchall() if row[0] not in request.besides]
     if not found:
         return None
     comparison_id, assignment_id = found[0]
     assignment = Assignment.objects.select_related("item").filter(pk=assignment_id).first() if assignment_id else None
-    return renew_reservation(seat, assignment) if assignment is not None else int(comparison_id)
+    return renew_reservation(request, assignment) if assignment is not None else int(comparison_id)
 
 
-def resume_calibration(seat: NextRequest, calibration: Queue) -> int | None:
+def resume_calibration(request: NextRequest, calibration: Queue) -> int | None:
     """An unfinished comparison of the calibration, even if its reservation expired."""
-    mine = Assignment.objects.filter(rater=seat.rater, item__slots__queue=calibration, state__in=UNFINISHED_STATES)
-    first = mine.exclude(item__comparison__in=seat.besides).select_related("item").order_by("pk").first()
-    return renew_reservation(seat, first) if first else None
+    mine = Assignment.objects.filter(rater=request.rater, item__slots__queue=calibration, state__in=UNFINISHED_STATES)
+    first = mine.exclude(item__comparison__in=request.besides).select_related("item").order_by("pk").first()
+    return renew_reservation(request, first) if first else None
 
 
-def take_assigned(seat: NextRequest) -> int | None:
+def take_assigned(request: NextRequest) -> int | None:
     """A comparison reserved for the rater, else the first one assigned to them."""
     with connection.cursor() as cursor:
-        cursor.execute(SELECT_ASSIGNED, [seat.rater.pk, seat.version_id, len(seat.besides) + 1])
-        found = [pk for pk, comparison in cursor.fetchall() if comparison not in seat.besides]
-    return renew_reservation(seat, Assignment.objects.select_related("item").get(pk=found[0])) if found else None
+        cursor.execute(SELECT_ASSIGNED, [request.rater.pk, request.version_id, len(request.besides) + 1])
+        found = [pk for pk, comparison in cursor.fetchall() if comparison not in request.besides]
+    return renew_reservation(request, Assignment.objects.select_related("item").get(pk=found[0])) if found else None
 
 
-def renew_reservation(seat: NextRequest, assignment: Assignment) -> int:
+def renew_reservation(request: NextRequest, assignment: Assignment) -> int:
     """The assignment's comparison with a renewed reservation, even if no slot is left."""
     if assignment.state == AssignmentState.RESERVED:
-        extend_reservation(seat, assignment)
+        extend_reservation(request, assignment)
     elif assignment.state == AssignmentState.EXPIRED:
-        reserve_again(assignment, seat.evaluation)
+        reserve_again(assignment, request.evaluation)
     return assignment.item.comparison_id
 
 
-def extend_reservation(seat: NextRequest, assignment: Assignment) -> None:
+def extend_reservation(request: NextRequest, assignment: Assignment) -> None:
     """Extend the reservation once half of it is over, so that two looks do not write twice."""
-    until = get_reservation_end(seat.evaluation)
-    if is_half_over(assignment.reserved_until, until, timedelta(minutes=seat.evaluation.hold_minutes)):
+    until = get_reservation_end(request.evaluation)
+    if is_half_over(assignment.reserved_until, until, timedelta(minutes=request.evaluation.hold_minutes)):
         Assignment.objects.filter(pk=assignment.pk, state=AssignmentState.RESERVED).update(reserved_until=until)
 
 
@@ -202,53 +204,55 @@ def is_half_over(reserved_until: datetime | None, until: datetime, while_held: t
     return reserved_until is not None and until - reserved_until > while_held / 2
 
 
-def get_open_queues(seat: NextRequest) -> list[Queue]:
+def get_open_queues(request: NextRequest) -> list[Queue]:
     """Open queues, oldest first, without those that are assigned to reviewers."""
-    return list(Queue.objects.raw(SELECT_OPEN_QUEUES, [seat.version_id]))
+    return list(Queue.objects.raw(SELECT_OPEN_QUEUES, [request.version_id]))
 
 
-def reserve_expired(seat: NextRequest) -> int | None:
+def reserve_expired(request: NextRequest) -> int | None:
     """A comparison whose reservation expired and whose slot is still open."""
-    return reserve_first_open(seat, find_left_assignments(seat, AssignmentState.EXPIRED).order_by("pk"))
+    return reserve_first_open(request, find_left_assignments(request, AssignmentState.EXPIRED).order_by("pk"))
 
 
-def reserve_skipped(seat: NextRequest) -> int | None:
+def reserve_skipped(request: NextRequest) -> int | None:
     """The comparison that the rater skipped longest ago."""
-    reviews = Review.objects.filter(rater=seat.rater, rubric_version=seat.version_id, state=ReviewState.SKIPPED)
+    reviews = Review.objects.filter(rater=request.rater, rubric_version=request.version_id, state=ReviewState.SKIPPED)
     when = dict(reviews.values_list("comparison_id", "finished_at"))
-    found = list(find_left_assignments(seat, AssignmentState.SKIPPED))
+    found = list(find_left_assignments(request, AssignmentState.SKIPPED))
     found.sort(key=lambda one: (when.get(one.item.comparison_id) or timezone.now(), one.pk))
-    return reserve_first_open(seat, found)
+    return reserve_first_open(request, found)
 
 
-def find_left_assignments(seat: NextRequest, state: AssignmentState) -> QuerySet[Assignment]:
+def find_left_assignments(request: NextRequest, state: AssignmentState) -> QuerySet[Assignment]:
     """This rater's assignments in that state."""
-    mine = Assignment.objects.alias(version=ITEM_VERSION).filter(rater=seat.rater, state=state, version=seat.version_id)
-    return mine.exclude(item__comparison__in=seat.besides).select_related("item")
+    mine = Assignment.objects.alias(version=ITEM_VERSION).filter(
+        rater=request.rater, state=state, version=request.version_id
+    )
+    return mine.exclude(item__comparison__in=request.besides).select_related("item")
 
 
-def reserve_first_open(seat: NextRequest, found: "Collection[Assignment] | QuerySet[Assignment]") -> int | None:
+def reserve_first_open(request: NextRequest, found: "Collection[Assignment] | QuerySet[Assignment]") -> int | None:
     is_open = (one for one in found if one.item.taken < one.item.wanted or one.selection_method == "calibration")
-    return next((one.item.comparison_id for one in is_open if reserve_again(one, seat.evaluation)), None)
+    return next((one.item.comparison_id for one in is_open if reserve_again(one, request.evaluation)), None)
 
 
-def find_answered_since(seat: NextRequest) -> int | None:
+def find_answered_since(request: NextRequest) -> int | None:
     """The first that was saved while the shown judge had not answered, and has its answer by now.
 
     An answer to what the rubric does not ask, or one that is not to be shown, is none: its page would lead nowhere.
     """
-    if seat.evaluation.shown_judge_id is None or seat.evaluation.reveal == Reveal.NEVER:
+    if request.evaluation.shown_judge_id is None or request.evaluation.reveal == Reveal.NEVER:
         return None
-    judge = Rater.objects.filter(judge=seat.evaluation.shown_judge_id).first()
+    judge = Rater.objects.filter(judge=request.evaluation.shown_judge_id).first()
     waiting = Review.objects.filter(
-        rater=seat.rater, rubric_version=seat.version_id, awaits_judge=True, state=ReviewState.FINAL
+        rater=request.rater, rubric_version=request.version_id, awaits_judge=True, state=ReviewState.FINAL
     )
     ids = list(
-        waiting.exclude(comparison__in=seat.besides).order_by("finished_at").values_list("comparison", flat=True)
+        waiting.exclude(comparison__in=request.besides).order_by("finished_at").values_list("comparison", flat=True)
     )
     if judge is None or not ids:
         return None
-    asked = set(RubricAspect.objects.filter(version=seat.version_id).values_list("aspect__key", flat=True))
+    asked = set(RubricAspect.objects.filter(version=request.version_id).values_list("aspect__key", flat=True))
     for start in range(0, len(ids), AWAITING_AT_ONCE):
         some = ids[start : start + AWAITING_AT_ONCE]
         told = load_judge_choices(judge, some)

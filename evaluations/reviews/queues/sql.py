@@ -252,10 +252,10 @@ class ItemOffer:
     probability: float | None
 
 
-def select_offers(seat: NextRequest, statement: str, among: int, start: int) -> list[ItemOffer]:
+def select_offers(request: NextRequest, statement: str, among: int, start: int) -> list[ItemOffer]:
     """The next few that are open to this person, in order."""
     with connection.cursor() as cursor:
-        cursor.execute(statement, [among, start, seat.rater.pk, OFFERS_AT_ONCE])
+        cursor.execute(statement, [among, start, request.rater.pk, OFFERS_AT_ONCE])
         return [ItemOffer(*row) for row in cursor.fetchall()]
 
 
@@ -266,11 +266,11 @@ def take_offered_item(offer: ItemOffer, may_wait: bool) -> bool:
         return bool(cursor.rowcount)
 
 
-def mark_items_reached(seat: NextRequest, offer: ItemOffer) -> bool:
+def mark_items_reached(request: NextRequest, offer: ItemOffer) -> bool:
     """Mark the items that the random order has reached. True if any was new."""
     statement = UPDATE_UNLOCKED_ITEMS_REACHED if connection.vendor == "postgresql" else UPDATE_ITEMS_REACHED
     with connection.cursor() as cursor:
-        cursor.execute(statement, [seat.version_id, offer.position, seat.rater.pk, offer.item_id])
+        cursor.execute(statement, [request.version_id, offer.position, request.rater.pk, offer.item_id])
         return bool(cursor.rowcount)
 
 
