@@ -27,7 +27,7 @@ class Evaluation(Row):
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     guidelines = models.TextField(blank=True)
-    # Reviewers are told once of a change since their last review.
+    # Reviewers see a notice once after a change.
     guidelines_changed_at = models.DateTimeField(null=True, blank=True)
     review_rubric = models.ForeignKey(
         "RubricVersion", on_delete=models.PROTECT, null=True, blank=True, related_name="reviewed_in"
