@@ -19,7 +19,7 @@ worker: # one more worker beside `make run`
 
 test: # the whole suite; ARGS="-k import" chooses
 	@bin/venv requirements-dev.txt
-	@$(BIN)/pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint:
 	@bin/venv requirements-dev.txt

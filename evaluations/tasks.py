@@ -29,7 +29,7 @@ from evaluations.judges.calls.lease_sweeper import (
     finish_ended_runs,
     return_expired_calls,
 )
-from evaluations.judges.calls.worker_registry import list_idle_workers
+from evaluations.judges.calls.worker_registry import count_idle_workers
 from evaluations.judges.endpoints.services import refresh_local_server
 from evaluations.judges.runs import planner
 from evaluations.judges.runs.planner import cancel_waiting_calls
@@ -150,7 +150,7 @@ def sweep_all() -> None:
     for run_id in find_idle_runs():
         nudge(WorkerTask.WORK_RUN, run_id, expires=SWEEP_SECONDS)
     for run_id in find_runs_to_join():
-        for _ in range(list_idle_workers()):
+        for _ in range(count_idle_workers()):
             nudge(WorkerTask.WORK_RUN, run_id, expires=SWEEP_SECONDS)
     sweep_jobs(expires=SWEEP_SECONDS)
     remove_files_left_over()

@@ -1,12 +1,10 @@
 """What all tests share."""
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from django.conf import LazySettings
@@ -14,33 +12,53 @@ from django.db import connection
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import Client
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from evaluations.evaluation_settings.services import change_evaluation
-from evaluations.jobs.nudges import WorkerTask
+from evaluations.judges.calls.live_worker import REPORTED_SLOTS
+from evaluations.judges.calls.prompt_truncation import WATCHES
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from tests.factories.evaluations import make_evaluation, restart_numbers
 from tests.factories.packed_votes import assert_packed_votes_match
 from tests.factories.verdicts import make_judge_rater
 from tests.helpers.api_client import ApiClient, token_for
+from tests.helpers.job_work import Nudges
 from tests.helpers.running_product import Product, environment_for, own_database, start, stop
 from tests.personas import ADJUDICATOR, MANAGER, OWNER, REVIEWERS, STRANGER, VIEWER
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist and -m look at marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what differs by database and what one process has to itself, and let what takes longest begin.
+class FilesTogether(LoadScopeScheduling):
+    """The tests of one file run in one process, and so do those of a folder that asks the running product.
 
-    The tests of one file stay together, and so do all that ask the one running product: it is started once, and not by
-    every process. They come first, then those that wait for real workers, then the files with most tests, so that none
-    of them is left for one process at the end.
+    xdist's own groups are suffixes of node ids, which pytest 9.2 no longer lets a plugin change.
+    """
+
+    PRODUCT_FOLDERS: Final = ("tests/browser", "tests/serving")  # each process that asks it starts it
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::", 1)[0]
+        folder = file.rpartition("/")[0]
+        return folder if folder in self.PRODUCT_FOLDERS else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    return FilesTogether(config, log) if config.getoption("dist") in ("loadfile", "loadgroup") else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m looks at marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what differs by database, and let what takes longest begin.
+
+    First come tests that ask the running product, then those that wait for real workers, then the files with most
+    tests, so that none of them is left for one process at the end.
     """
     workers = {item.path for item in items if "worker" in item.keywords}
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: (not asks_product(item), item.path not in workers, -tests[item.path], str(item.path)))
     for item in items:
-        group = "product" if asks_product(item) else str(item.path).replace("/", ".")  # xdist wants none after the @
-        item.add_marker(pytest.mark.xdist_group(group))
         if asks_servers(item) and "any_database" not in item.keywords:
             item.add_marker(pytest.mark.database)
 
@@ -165,35 +183,16 @@ def kept(settings: LazySettings, tmp_path: Path) -> Callable[[], list[str]]:
 @pytest.fixture(autouse=True)
 def nothing_known_of_servers() -> None:
     """What a process learned of a server: another test may have one at the same address."""
-    for module, name in (("cut_prompts", "KNOWN"), ("answering", "SLOTS_TOLD")):
-        if loaded := sys.modules.get(f"evaluations.services.judging.{module}"):
-            getattr(loaded, name).clear()
+    WATCHES.clear()
+    REPORTED_SLOTS.clear()
 
 
 @pytest.fixture(autouse=True)
-def job_messages(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The jobs that workers are told of, instead of telling them."""
-    sent: list[int] = []
-    monkeypatch.setattr("evaluations.jobs.messages.send_job_message", lambda pk, expires=None: sent.append(pk))
-    return sent
-
-
-@pytest.fixture(autouse=True)
-def nudges(monkeypatch: pytest.MonkeyPatch) -> list[tuple[WorkerTask, tuple[int, ...]]]:
+def nudges(monkeypatch: pytest.MonkeyPatch) -> Nudges:
     """What would be sent to workers: no test in this process reaches a broker."""
-    sent: list[tuple[WorkerTask, tuple[int, ...]]] = []
+    sent: Nudges = []
     monkeypatch.setattr("evaluations.jobs.nudges.send_nudge", lambda task, ids, expires: sent.append((task, ids)))
     return sent
-
-
-@pytest.fixture
-def nudged_at_once(
-    monkeypatch: pytest.MonkeyPatch, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
-) -> list[tuple[WorkerTask, tuple[int, ...]]]:
-    """The same without waiting for the commit, for tests whose transaction is rolled back."""
-    at_once = SimpleNamespace(on_commit=lambda send, robust: send())
-    monkeypatch.setattr("evaluations.jobs.nudges.transaction", at_once)
-    return nudges
 
 
 @pytest.fixture

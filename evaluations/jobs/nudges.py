@@ -12,6 +12,7 @@ BROKER_SECONDS: Final = 5
 class WorkerTask(StrEnum):
     """The names of the tasks, so that senders need not import the worker's code."""
 
+    WORK_ON_JOB = "evaluations.tasks.work_on_job"
     WORK_RUN = "evaluations.tasks.work_run"
     CHECK_ENDPOINT = "evaluations.tasks.check_endpoint"
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from evaluations.domain.jobs import OPEN_JOB_STATES, JobState
 from evaluations.jobs.claims import process_name
 from evaluations.jobs.kinds import KINDS, JobClaim
-from evaluations.jobs.messages import nudge_job
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import Job
 
@@ -38,7 +38,7 @@ def enqueue_jobs(jobs: Sequence[Job], *, retry: bool = True) -> None:
     anew = ["state", "total", *FRESH, *(["attempts"] if retry else [])]
     made = Job.objects.bulk_create(jobs, update_conflicts=True, unique_fields=["kind", "subject"], update_fields=anew)
     for job in made:
-        nudge_job(job.pk)
+        nudge(WorkerTask.WORK_ON_JOB, job.pk)
 
 
 def start_claimed_job(kind: str, subject: int, *, evaluation: Evaluation | None, total: int | None = None) -> JobClaim:
@@ -75,7 +75,7 @@ def hasten_jobs(kind: str, subjects: Iterable[int]) -> None:
     waiting = Job.objects.filter(kind=kind, subject__in=list(subjects), state=JobState.WAITING)
     if waiting.update(not_before=None):
         for pk in waiting.values_list("pk", flat=True):
-            nudge_job(pk)
+            nudge(WorkerTask.WORK_ON_JOB, pk)
 
 
 def forget_job(kind: str, subjects: Iterable[int]) -> None:

@@ -10,7 +10,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.jobs import JobState
 from evaluations.jobs.claims import FAULT_PAUSE, claim_job, end_claim, release_claim
 from evaluations.jobs.kinds import JobClaim, LeaseLost, kind_of
-from evaluations.jobs.messages import nudge_job
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.jobs.queue import enqueue_job
 from evaluations.jobs.sweeper import put_back_lost_jobs, set_aside_job
 from evaluations.models.evaluations import Evaluation
@@ -81,7 +81,7 @@ def work_claimed(claim: JobClaim) -> bool:
     with transaction.atomic():
         is_next = release_claim(claim, pause=claim.pause) and not claim.pause
         if is_next:
-            nudge_job(job.pk)
+            nudge(WorkerTask.WORK_ON_JOB, job.pk)
     return is_next
 
 
@@ -90,7 +90,7 @@ def nudge_next_of_kind(job: Job) -> None:
     if kind_of(job).per_worker is not None:
         waiting = Job.objects.due().filter(kind=job.kind).order_by("pk")
         if (pk := waiting.values_list("pk", flat=True).first()) is not None:
-            nudge_job(pk)
+            nudge(WorkerTask.WORK_ON_JOB, pk)
 
 
 @transaction.atomic

@@ -14,7 +14,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.jobs import JobState
 from evaluations.jobs.claims import process_name
 from evaluations.jobs.kinds import KINDS, kind_of
-from evaluations.jobs.messages import nudge_job
+from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.models.jobs import Job, Lease
 
 SWEPT_AT_ONCE: Final = 200
@@ -27,7 +27,7 @@ def sweep_jobs(*, expires: float | None = None) -> None:
     put_back_lost_jobs()
     due = Job.objects.due().filter(kind__in=KINDS).order_by("not_before", "pk")
     for pk in due.values_list("pk", flat=True)[:SWEPT_AT_ONCE]:
-        nudge_job(pk, expires=expires)
+        nudge(WorkerTask.WORK_ON_JOB, pk, expires=expires)
 
 
 def put_back_lost_jobs(kind: str | None = None, subject: int | None = None) -> None:
@@ -75,7 +75,7 @@ def retry_job(kind: str, subject: int) -> None:
     jobs = Job.objects.filter(kind=kind, subject=subject, state=JobState.SET_ASIDE)
     if not jobs.update(state=JobState.WAITING, attempts=0, reason="", finished_at=None):
         raise InputRefused(f"No job “{kind} {subject}” is set aside. `manage.py doctor` lists those that are.")
-    nudge_job(jobs.model.objects.get(kind=kind, subject=subject).pk)
+    nudge(WorkerTask.WORK_ON_JOB, jobs.model.objects.get(kind=kind, subject=subject).pk)
 
 
 # ---- one process of the whole site at a time ---------------------------------------------------

@@ -23,7 +23,7 @@ from evaluations.models.users import User
 from tests.factories.evaluations import make_comparison, make_member
 from tests.helpers.api_client import ApiClient, token_for
 from tests.helpers.browser_client import sign_in_client
-from tests.helpers.job_work import job_about, work_once
+from tests.helpers.job_work import Nudges, job_about, nudged_jobs, work_once
 from tests.helpers.page_text import html_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
@@ -51,7 +51,7 @@ def page(client: Client, name: str, *more: int) -> str:
 
 
 def test_an_owner_makes_one_in_the_background_and_takes_it(
-    evaluation: Evaluation, owner: User, job_messages: list[int], django_capture_on_commit_callbacks: Any
+    evaluation: Evaluation, owner: User, nudges: Nudges, django_capture_on_commit_callbacks: Any
 ) -> None:
     client = sign_in_client(owner)
     with django_capture_on_commit_callbacks(execute=True):
@@ -59,7 +59,7 @@ def test_an_owner_makes_one_in_the_background_and_takes_it(
     export = Export.objects.get()
     assert answer["Location"] == reverse("export", args=["study", export.pk])
     waiting = job_about("export", export.pk)
-    assert (export.state, export.options, job_messages) == (ExportState.WAITING, {}, [waiting.pk])
+    assert (export.state, export.options, nudged_jobs(nudges)) == (ExportState.WAITING, {}, [waiting.pk])
     assert "0 rows" in " ".join(page(client, "export", export.pk).split())
     work_once("export", export.pk)
     shown = page(client, "export", export.pk)
@@ -167,13 +167,13 @@ def test_what_is_missing_of_it_can_be_had_alone(evaluation: Evaluation, owner: U
 
 
 def test_a_program_of_the_owner_makes_and_takes_one(
-    evaluation: Evaluation, owner: User, job_messages: list[int], django_capture_on_commit_callbacks: Any
+    evaluation: Evaluation, owner: User, nudges: Nudges, django_capture_on_commit_callbacks: Any
 ) -> None:
     asking = ApiClient(token_for(owner))
     with django_capture_on_commit_callbacks(execute=True):
         made = asking.post("/evaluations/study/exports", {"format": "backup"}).json()
     waiting = job_about("export", made["id"])
-    assert (made["state"], made["expected"], job_messages) == ("waiting", None, [waiting.pk])
+    assert (made["state"], made["expected"], nudged_jobs(nudges)) == ("waiting", None, [waiting.pk])
     work_once("export", made["id"])
     told = asking.get(f"/evaluations/study/exports/{made['id']}").json()
     file = b"".join(asking.get(f"/evaluations/study/exports/{made['id']}/file").streaming_content)

@@ -5,9 +5,16 @@ from datetime import timedelta
 from django.db.models import F
 from django.db.models.functions import Now
 
+from evaluations.jobs.nudges import WorkerTask
 from evaluations.jobs.runner import work_for_a_while
 from evaluations.jobs.sweeper import put_back_lost_jobs
 from evaluations.models.jobs import Job
+
+Nudges = list[tuple[WorkerTask, tuple[int, ...]]]
+
+
+def nudged_jobs(nudges: Nudges) -> list[int]:
+    return [job_id for task, ids in nudges if task == WorkerTask.WORK_ON_JOB for job_id in ids]
 
 
 def job_about(kind: str, subject: int) -> Job:

@@ -18,7 +18,7 @@ from evaluations.jobs.runner import work_to_the_end
 from evaluations.jobs.sweeper import jobs_set_aside, put_back_lost_jobs, site_lease, sweep_jobs
 from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.operations.doctor import check_jobs
-from tests.helpers.job_work import hold_by_dead_worker, job_about, kill_worker_at, work_once
+from tests.helpers.job_work import Nudges, hold_by_dead_worker, job_about, kill_worker_at, nudged_jobs, work_once
 
 pytestmark = pytest.mark.django_db
 
@@ -50,10 +50,10 @@ def enqueue() -> Job:
     return enqueue_job("count", 7, evaluation=None, total=10)
 
 
-def test_a_job_is_worked_on_step_by_step_and_a_message_follows_each(steps: list[Step], job_messages: list[int]) -> None:
+def test_a_job_is_worked_on_step_by_step_and_a_message_follows_each(steps: list[Step], nudges: Nudges) -> None:
     steps[:] = [step_to(4, is_done=False), step_to(10, is_done=True)]
     job = enqueue()
-    enqueued = list(job_messages)
+    enqueued = nudged_jobs(nudges)
     assert work_once("count", 7)
     job.refresh_from_db()
     assert (job.state, job.position, job.attempts, job.claim) == (JobState.WAITING, 4, 0, None)
@@ -65,11 +65,11 @@ def test_a_job_is_worked_on_step_by_step_and_a_message_follows_each(steps: list[
 
 
 def test_a_message_is_sent_once_the_rows_stand(
-    steps: list[Step], job_messages: list[int], django_capture_on_commit_callbacks: Callable[..., object]
+    steps: list[Step], nudges: Nudges, django_capture_on_commit_callbacks: Callable[..., object]
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):  # type: ignore[attr-defined]
         job = enqueue()
-    assert job_messages == [job.pk]
+    assert nudged_jobs(nudges) == [job.pk]
 
 
 def test_a_second_message_does_nothing_while_somebody_is_at_the_job(steps: list[Step]) -> None:
@@ -213,7 +213,7 @@ def test_what_is_refused_fails_with_the_reason(steps: list[Step]) -> None:
 
 
 def test_a_pause_is_kept_and_the_sweep_tells_workers_of_what_is_due(
-    steps: list[Step], job_messages: list[int], django_capture_on_commit_callbacks: Callable[..., object]
+    steps: list[Step], nudges: Nudges, django_capture_on_commit_callbacks: Callable[..., object]
 ) -> None:
     def pause(claim: JobClaim) -> bool:
         claim.pause = timedelta(seconds=60)
@@ -224,11 +224,11 @@ def test_a_pause_is_kept_and_the_sweep_tells_workers_of_what_is_due(
     assert not work_once("count", 7)
     with django_capture_on_commit_callbacks(execute=True):  # type: ignore[attr-defined]
         sweep_jobs()
-    assert job_messages == []
+    assert nudged_jobs(nudges) == []
     Job.objects.update(not_before=Now() - timedelta(seconds=1))
     with django_capture_on_commit_callbacks(execute=True):  # type: ignore[attr-defined]
         sweep_jobs()
-    assert job_messages == [job.pk]
+    assert nudged_jobs(nudges) == [job.pk]
 
 
 def test_a_process_works_on_as_many_of_a_kind_as_it_may(steps: list[Step]) -> None:

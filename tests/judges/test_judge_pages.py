@@ -21,6 +21,7 @@ from evaluations.rubrics.services import create_builtin_rubric
 from evaluations.visibility import has_seen_verdicts
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
 from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here, work_run_here
+from tests.helpers.job_work import Nudges
 from tests.helpers.llm_server import answer_broken, fail_with, llm_server
 from tests.helpers.work_sessions import CLOSED_ADDRESS
 
@@ -134,7 +135,7 @@ def test_a_try_asks_once_and_shows_what_came_back(client: Client, evaluation: Ev
 
 
 def test_a_try_at_work_is_polled_and_the_last_answer_stops_it(
-    client: Client, evaluation: Evaluation, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
+    client: Client, evaluation: Evaluation, nudges: Nudges
 ) -> None:
     with llm_server() as server:
         judge = make_llm_judge(evaluation, server.base_url)

@@ -15,7 +15,7 @@ from tests.factories.evaluations import make_comparison, make_member, make_user
 from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here
 from tests.factories.verdicts import ALL_A
 from tests.helpers.browser_client import sign_in_client
-from tests.helpers.job_work import job_about, work_once
+from tests.helpers.job_work import Nudges, job_about, nudged_jobs, work_once
 from tests.helpers.llm_server import ServerAnswer, llm_server
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
@@ -48,7 +48,7 @@ def page(user: User, run: Run) -> str:
 
 
 def test_replies_that_can_be_read_now_become_verdicts_and_the_page_says_how_many(
-    owner: User, run: Run, job_messages: list[int]
+    owner: User, run: Run, nudges: Nudges
 ) -> None:
     readable = json.dumps({"rationale": "r", "choices": ALL_A})
     first = Call.objects.order_by("pk")[0]
@@ -57,7 +57,7 @@ def test_replies_that_can_be_read_now_become_verdicts_and_the_page_says_how_many
     assert "Read them again" in page(owner, run)
     assert post(owner, run)["Location"] == reverse("run", args=["study", run.pk])
     begun = Reparse.objects.get(judge=run.judge)
-    assert job_about("reparse", begun.pk).pk in job_messages
+    assert job_about("reparse", begun.pk).pk in nudged_jobs(nudges)
     moving = page(owner, run)
     assert f'hx-get="{address(run)}"' in moving
     assert "Read them again" not in moving

@@ -18,6 +18,7 @@ from evaluations.rubrics.services import add_rubric
 from tests.factories.evaluations import make_comparison, make_member, make_user
 from tests.factories.judges import make_baseline_judge, make_llm_judge, make_rubric_without_query
 from tests.helpers.browser_client import sign_in_client
+from tests.helpers.job_work import Nudges
 from tests.helpers.page_text import html_of
 from tests.helpers.work_sessions import CLOSED_ADDRESS
 
@@ -64,7 +65,7 @@ def price(judge: Judge) -> None:
 
 
 def test_a_panel_makes_one_run_for_each_judge_and_they_stand_together(
-    owner: User, evaluation: Evaluation, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
+    owner: User, evaluation: Evaluation, nudges: Nudges
 ) -> None:
     judges = [make_llm_judge(evaluation, CLOSED_ADDRESS, name=name, model=name) for name in ("one", "two")]
     answer = post(owner, judge=[judge.pk for judge in judges], limit=1)

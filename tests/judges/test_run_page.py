@@ -19,6 +19,7 @@ from evaluations.models.users import User
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
 from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here
 from tests.helpers.browser_client import sign_in_client
+from tests.helpers.job_work import Nudges
 from tests.helpers.llm_server import llm_server
 from tests.helpers.page_text import html_of
 from tests.helpers.work_sessions import CLOSED_ADDRESS
@@ -62,9 +63,7 @@ def state(run: Run, **columns: Any) -> str:
     return Run.objects.get(pk=run.pk).state
 
 
-def test_a_run_is_paused_and_goes_on_and_a_worker_is_told(
-    owner: User, run: Run, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
-) -> None:
+def test_a_run_is_paused_and_goes_on_and_a_worker_is_told(owner: User, run: Run, nudges: Nudges) -> None:
     nudges.clear()  # what began the run
     assert post(owner, "run_pause", run).status_code == 302
     assert state(run) == RunState.PAUSED
@@ -124,7 +123,7 @@ def test_a_budget_that_cannot_be_is_refused_in_one_sentence(owner: User, run: Ru
 
 
 def test_a_run_that_was_stopped_says_why_and_goes_on_with_a_larger_budget(
-    owner: User, run: Run, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
+    owner: User, run: Run, nudges: Nudges
 ) -> None:
     nudges.clear()  # what began the run
     state(run, budget=DOLLAR, spent=DOLLAR)

@@ -19,6 +19,7 @@ from evaluations.models.users import User
 from tests.factories.evaluations import make_comparison, make_member, make_user
 from tests.factories.judges import make_baseline_judge, make_llm_judge
 from tests.helpers.browser_client import sign_in_client
+from tests.helpers.job_work import Nudges
 from tests.helpers.page_text import html_of
 from tests.helpers.work_sessions import CLOSED_ADDRESS
 
@@ -81,9 +82,7 @@ def test_the_cost_is_shown_before_anything_is_asked(owner: User, run: Run) -> No
     assert Run.objects.count() == 1
 
 
-def test_exactly_the_chosen_states_are_asked_again_in_a_new_run(
-    owner: User, run: Run, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
-) -> None:
+def test_exactly_the_chosen_states_are_asked_again_in_a_new_run(owner: User, run: Run, nudges: Nudges) -> None:
     nudges.clear()  # what began the run
     answer = post(owner, run, states=["unreadable"])
     again = Run.objects.exclude(pk=run.pk).get()

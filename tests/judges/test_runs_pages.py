@@ -24,6 +24,7 @@ from evaluations.models.users import User
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
 from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here
 from tests.helpers.browser_client import sign_in_client
+from tests.helpers.job_work import Nudges
 from tests.helpers.llm_server import ServerAnswer, answer_first, fail_with, llm_server
 from tests.helpers.page_text import html_of
 
@@ -98,9 +99,7 @@ def test_a_judge_that_cannot_be_is_refused_on_its_form(
     assert Judge.objects.count() == 1
 
 
-def test_a_run_is_started_and_a_worker_is_told(
-    owner: User, evaluation: Evaluation, nudges: list[tuple[WorkerTask, tuple[int, ...]]]
-) -> None:
+def test_a_run_is_started_and_a_worker_is_told(owner: User, evaluation: Evaluation, nudges: Nudges) -> None:
     judge = make_baseline_judge(evaluation)
     answer = sign_in_client(owner).post(
         reverse("run_new", args=["study"]), {"judge": judge.pk, "orders": "both", "samples": 1}

@@ -54,7 +54,7 @@ from tests.factories.verdicts import (
     make_review,
     make_scored_review,
 )
-from tests.helpers.job_work import job_about, kill_worker_at, work_all, work_once
+from tests.helpers.job_work import Nudges, job_about, kill_worker_at, nudged_jobs, work_all, work_once
 
 pytestmark = pytest.mark.django_db
 
@@ -411,7 +411,7 @@ def test_the_votes_of_an_import_are_counted_in_pieces_where_the_last_one_stopped
 
 
 def test_the_sweep_tells_workers_of_votes_that_are_not_counted(
-    evaluation: Evaluation, job_messages: list[int], django_capture_on_commit_callbacks: Any
+    evaluation: Evaluation, nudges: Nudges, django_capture_on_commit_callbacks: Any
 ) -> None:
     imports = (
         import_rows(evaluation, comparison_row("q1")),
@@ -419,7 +419,7 @@ def test_the_sweep_tells_workers_of_votes_that_are_not_counted(
     )
     with django_capture_on_commit_callbacks(execute=True):
         sweep()
-    assert {job_about("count_labels", one.pk).pk for one in imports} <= set(job_messages)
+    assert {job_about("count_labels", one.pk).pk for one in imports} <= set(nudged_jobs(nudges))
     work_all("count_labels")
     assert label_of(Comparison.objects.get()) == ("A", "single", 1, True)
     assert not are_votes_left(evaluation)

@@ -22,7 +22,7 @@ from evaluations.domain.judges import OPEN_BATCH_STATES, BatchState, CallState, 
 from evaluations.jobs.claims import end_claim, held_claim, release_claim
 from evaluations.jobs.kinds import JobClaim
 from evaluations.jobs.queue import forget_job, start_claimed_job
-from evaluations.judges.calls.batch_jobs import POLL_BATCH, register_batch_jobs
+from evaluations.judges.calls.batch_jobs import POLL_BATCH
 from evaluations.judges.calls.claims import claim_batch_calls, load_batch_calls, release_calls
 from evaluations.judges.calls.outcome_store import store_outcomes
 from evaluations.judges.calls.verdict_requests import (
@@ -151,9 +151,6 @@ def poll_batch(claim: JobClaim) -> bool:
         return True
     claim.pause = timedelta(seconds=settings.BATCH_POLL_SECONDS)
     return False
-
-
-register_batch_jobs(poll_batch)
 
 
 def postpone_batch(batch: Batch) -> None:

@@ -156,7 +156,7 @@ def is_noticed_by_all(name: str, others: WorkerQuerySet) -> bool:
     return not others.filter(seen_at__lte=began + NOTICED_AFTER).exists()
 
 
-def list_idle_workers() -> int:
+def count_idle_workers() -> int:
     """How many live workers have nothing in flight."""
     return Worker.objects.alive().filter(in_flight=0).count()
 
