@@ -256,6 +256,40 @@ def test_a_step_that_was_overtaken_by_another_tab_is_shown_with_what_is_stored(
     expect(other.locator("#unsent")).to_be_hidden()
 
 
+def test_a_page_that_sent_another_tabs_save_keeps_what_was_entered_in_it(desk: Page, study: Study, name: str) -> None:
+    """It was sending its own draft when the other tab saved, and then sends that save too."""
+    held: list[Route] = []
+    go_on: list[bool] = []
+
+    def hold(route: Route) -> None:
+        if go_on:
+            route.continue_()
+        else:
+            held.append(route)
+
+    first = shown(desk)
+    other = desk.context.new_page()
+    other.goto(study.address)
+    expect_next_is_here(other)
+    other.route("**/draft", hold)
+    with other.expect_request("**/draft"):
+        choose_all(other, "b")
+    choose_all(desk, "a")
+    desk.keyboard.press("Enter")
+    expect_other_than(desk, first)
+    with other.expect_response("**/save"):
+        go_on.append(True)
+        held.pop().continue_()
+    expect_all_sent(other)
+    other.wait_for_timeout(500)  # in which it would go elsewhere
+    assert shown(other) == first
+    assert checked(other) == ["B"] * len(ASPECTS)
+    other.keyboard.press("Enter")
+    expect(other.locator("#refused")).to_contain_text("Stored there: Helpfulness A")
+    expect(other.locator("#refused > li")).to_have_count(1)
+    assert len(study.reviews(name)) == 1
+
+
 def test_a_draft_that_is_refused_while_its_save_is_on_its_way_is_not_told_twice(
     desk: Page, study: Study, name: str, browser: Browser, new_page: NewPage
 ) -> None:

@@ -1,7 +1,7 @@
 // What is entered is kept on the server as it is entered, and in this browser until it is there.
 
 import { DONE, LOST, REFUSED, SIGNED_OUT, wordsOf } from "./asking.js";
-import { comparison, one, rubric, version } from "./page.js";
+import { comparison, one, rubric, tab, version } from "./page.js";
 import * as outbox from "./outbox.js";
 import { spent } from "./time.js";
 
@@ -9,6 +9,8 @@ const PAUSE = 400; // milliseconds without a change
 const OWN = new Set(["csrfmiddlewaretoken", "version", "rubric", "tab", "active_ms", "then"]);
 
 let timer = 0;
+let adopted = tab; // the page that entered the draft which this page began with
+const touched = new WeakSet(); // forms in which something was entered
 
 const form = () => one("#choices");
 const note = () => one("#draft");
@@ -28,7 +30,7 @@ export const fill = (given) => {
 };
 
 const labelled = (name, value) => {
-  const control = [...form().elements].find((one) => one.name === name && (one.type !== "radio" || one.value === value));
+  const control = [...(form()?.elements ?? [])].find((one) => one.name === name && (one.type !== "radio" || one.value === value));
   const aspect = control?.closest(".aspect")?.dataset.name;
   const side = { left: " of A", right: " of B" }[control?.dataset.side] ?? "";
   const words = control?.type === "radio"
@@ -67,7 +69,14 @@ export const forget = () => {
 // Before a step that does not.
 export const sendNow = () => timer && send();
 
-const isShown = (item) => note() && comparison() === item.comparison && item.fields.some(([name, value]) => name === "version" && value === version());
+// Another page of this browser may have entered it, and this one sent it.
+export const isFromHere = (item) => [undefined, tab, adopted].includes(item.tab);
+
+const isShown = (item) =>
+  note()
+  && isFromHere(item)
+  && comparison() === item.comparison
+  && item.fields.some(([name, value]) => name === "version" && value === version());
 
 // Who says that a draft was refused whose comparison is not shown any more.
 let gone = () => {};
@@ -121,14 +130,19 @@ const settle = (theirs, box) => {
 
 const entered = (event) => {
   const isField = event.target.form === form() && event.target.name && !OWN.has(event.target.name);
-  if (!isField || !note()) return;
+  if (!isField) return;
+  touched.add(form());
+  if (!note()) return;
   clearTimeout(timer);
   timer = setTimeout(send, PAUSE);
 };
 
+export const isEntered = () => touched.has(form());
+
 // What a page before this one entered and could not send stands in its fields again, its time among them.
 export const begin = () => {
   const unsent = note() && outbox.draftFor(comparison());
+  adopted = unsent ? unsent.tab : tab;
   if (!unsent) return;
   const given = Object.fromEntries(unsent.fields);
   fill(given);

@@ -55,24 +55,29 @@ export const draw = () => {
 // ---- what the server did not take, though the person had gone on
 
 const name = () => nameOf("refused", desk().person, desk().evaluation);
-const refusals = () => read(name());
 
 // One notice for a comparison is enough: a newer draft or a save holds all that a draft of the same page could say.
 const isReplacedBy = (refusal) => (other) =>
   other.kind === outbox.DRAFT
+  && other.id !== refusal.id
   && other.comparison === refusal.comparison
   && other.tab === refusal.tab
-  && (refusal.saves || refusal.kind === outbox.DRAFT);
+  && (refusal.saves || (refusal.kind === outbox.DRAFT && refusal.at > other.at));
+
+// Pages see each other's storage late: a page may refuse a save before it sees that another refused its draft.
+const refusals = () => {
+  const all = read(name());
+  return all.filter((refusal) => !all.some((other) => isReplacedBy(other)(refusal)));
+};
 
 export const refuse = (refusal) => {
-  for (const gone of refusals().filter(isReplacedBy(refusal))) remove(name(), gone.id);
   add(name(), `${tab} ${(count += 1)}`, refusal);
   draw();
   show(box());
 };
 
-const dismiss = (id) => {
-  remove(name(), id);
+const dismiss = (refusal) => {
+  for (const one of [refusal, ...read(name()).filter(isReplacedBy(refusal))]) remove(name(), one.id);
   draw();
   if (!refusals().length && !outbox.troubled()) box().hidden = true;
 };
@@ -85,7 +90,7 @@ const line = (refusal) => {
   one("[data-stored-line]", entry).hidden = !refusal.stored;
   one("[data-open]", entry).href = refusal.page;
   one("[data-open]", entry).hidden = !refusal.page;
-  one("[data-dismiss]", entry).addEventListener("click", () => dismiss(refusal.id));
+  one("[data-dismiss]", entry).addEventListener("click", () => dismiss(refusal));
   return entry;
 };
 

@@ -42,9 +42,13 @@ const tell = (id, answer) => {
   return Boolean(waiter);
 };
 
-// A newer draft takes the place of the one before, and so does a step that saves: it holds all that a draft could say.
+// A newer draft replaces the previous one of the same page, and so does a step that saves. What another page entered
+// is sent, so that the server can refuse it and the person reads why.
 const isReplacedBy = (item) => (other) =>
-  other.id !== sending && other.comparison === item.comparison && (other.address === item.address || (other.kind === DRAFT && item.saves));
+  other.tab === tab
+  && other.id !== sending
+  && other.comparison === item.comparison
+  && (other.address === item.address || (other.kind === DRAFT && item.saves));
 
 export const put = (item) => new Promise((resolve) => {
   const id = `${tab} ${(count += 1)}`;
@@ -64,11 +68,11 @@ export const draftFor = (pk) => items().findLast((item) => item.kind === DRAFT &
 // Whether a save of this comparison is on its way, which holds all that a draft could say.
 export const isSaving = (pk) => items().some((item) => item.saves && item.comparison === pk);
 
-// The number is the one that this page has seen by now: the drafts before it were answered meanwhile.
+// The number of a draft of this page is the one that it has seen by now: the drafts before it were answered meanwhile.
 const fieldsOf = (item) => {
   const fields = [...item.fields, ["tab", item.tab]];
   if (item.kind !== DRAFT) return fields;
-  const seen = comparison() === item.comparison && one("#draft")?.dataset.number;
+  const seen = item.tab === tab && comparison() === item.comparison && one("#draft")?.dataset.number;
   return [...fields, ["number", seen || item.number]];
 };
 

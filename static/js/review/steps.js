@@ -125,7 +125,9 @@ const afterwards = (item, answer) => {
   }
   if (answer.kind !== DONE) return undefined;
   if (answer.leads) return location.assign(answer.leads);
-  if (comparison() === item.comparison) return takeIn(item, answer, null); // the person has come back to it
+  // The person has come back to it, or it was sent for another page. What was entered here since then stays.
+  const isOutdated = comparison() === item.comparison && (drafts.isFromHere(item) || !drafts.isEntered());
+  if (isOutdated) return takeIn(item, answer, null);
   return refresh();
 };
 
