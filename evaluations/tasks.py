@@ -47,6 +47,8 @@ from evaluations.webhooks.messages import create_due_messages
 SWEEP_SECONDS = 10
 # How long other workers leave the sweep to one that was killed at it.
 SWEEP_LEASE_SECONDS: Final = 20
+# Every worker tries to sweep: once one has done it, none does it again for so long.
+SWEEP_REST_SECONDS: Final = 4
 SLOTS_AT_ONCE: Final = 500
 
 # A message that comes to a process which is at that run already goes on to another, so often.
@@ -134,11 +136,12 @@ def look_for_local_server() -> None:
 
 
 @shared_task(base=DjangoTask)
-def sweep() -> None:
-    """Put back what a killed worker held, end what has ended, and wake what waits: one worker at a time."""
-    with site_lease("sweep", SWEEP_LEASE_SECONDS) as is_ours:
+def sweep() -> bool:
+    """Put back what a killed worker held, end what has ended, and wake what waits; whether this worker did it now."""
+    with site_lease("sweep", SWEEP_LEASE_SECONDS, rest=SWEEP_REST_SECONDS) as is_ours:
         if is_ours:
             sweep_all()
+    return is_ours
 
 
 def sweep_all() -> None:

@@ -1,7 +1,8 @@
-"""The Celery application: where tasks are found, when the periodic ones run, and how a worker shows that it lives."""
+"""The Celery application: where tasks are found, and the two threads of a worker: its heartbeat and periodic work."""
 
 import os
 import threading
+import time
 from typing import Final
 
 from celery import Celery
@@ -10,35 +11,19 @@ from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "judgeweb.settings")
 
 SWEEP_SECONDS: Final = 5.0
+SWEEP_RETRY_SECONDS: Final = 1.0  # while another worker sweeps, or has just done so
 LOOK_SECONDS: Final = 60.0
 LEAVE_SECONDS: Final = 5.0
 
 app = Celery("judgeweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-# An entry that nobody took within one interval is worthless: the next one is there.
-app.conf.beat_schedule = {
-    "sweep": {
-        "task": "evaluations.tasks.sweep",
-        "schedule": SWEEP_SECONDS,
-        "options": {"expires": SWEEP_SECONDS},
-    },
-    "look for a local server": {
-        "task": "evaluations.tasks.look_for_local_server",
-        "schedule": LOOK_SECONDS,
-        "options": {"expires": LOOK_SECONDS},
-    },
-}
 
 
 @worker_ready.connect
 def start_work(**told: object) -> None:
-    """Sweep work of an earlier worker at once, without waiting for the timer."""
-    from evaluations.tasks import look_for_local_server, sweep  # noqa: PLC0415 - Django is set up only now
-
-    sweep.delay()
-    look_for_local_server.delay()
     HEART.start()
+    TIMER.start()
 
 
 @worker_shutting_down.connect
@@ -52,8 +37,9 @@ def stop_work(**told: object) -> None:
 @worker_shutdown.connect
 def take_leave(**told: object) -> None:
     """Announce that nothing is in flight before this process ends."""
-    if HEART.is_alive():
-        HEART.join(LEAVE_SECONDS)
+    for thread in (TIMER, HEART):
+        if thread.is_alive():
+            thread.join(LEAVE_SECONDS)
 
 
 def beat_heart() -> None:
@@ -63,4 +49,22 @@ def beat_heart() -> None:
     send_heartbeats(PROCESS_STOPPING)
 
 
+def run_periodic_tasks() -> None:
+    """Sweep and look for a local server at once, and again whenever it is time, until this process stops."""
+    from django.db import close_old_connections  # noqa: PLC0415 - Django is set up only now
+
+    from evaluations.models.transactions import PROCESS_STOPPING  # noqa: PLC0415
+    from evaluations.tasks import look_for_local_server, sweep  # noqa: PLC0415
+
+    next_look = time.monotonic()
+    while not PROCESS_STOPPING.is_set():
+        close_old_connections()
+        was_ours = sweep.apply().result  # in this thread; Celery logs what fails
+        if time.monotonic() >= next_look:
+            look_for_local_server.apply()
+            next_look = time.monotonic() + LOOK_SECONDS
+        PROCESS_STOPPING.wait(SWEEP_SECONDS if was_ours else SWEEP_RETRY_SECONDS)
+
+
 HEART: Final = threading.Thread(target=beat_heart, name="heartbeat", daemon=True)
+TIMER: Final = threading.Thread(target=run_periodic_tasks, name="timer", daemon=True)

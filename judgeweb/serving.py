@@ -2,8 +2,7 @@
 
     serving ── make_ready   copies the database, migrates, loads the example; ends
             ├─ web          gunicorn, on a socket that this process holds
-            ├─ worker       Celery, works what was asked for in the background
-            └─ beat         Celery, reminds the worker of what comes round
+            └─ worker       Celery, works what was asked for in the background and what comes round
 
 With ``--reload`` the children start again whenever a source file changes.
 """
@@ -79,7 +78,7 @@ def say(line: str) -> None:
 
 
 def lock_data(path: Path) -> IO[str]:
-    """Two supervisors on one data folder would start two beats and migrate under each other's feet."""
+    """Two supervisors on one data folder would migrate under each other's feet."""
     try:
         lock = path.open("a+")
     except OSError as error:
@@ -155,7 +154,6 @@ def children_on(listener: socket.socket, lock: IO[str]) -> list[Child]:
     commands = {
         "web": web_command(listener.fileno()),
         "worker": [*celery, "worker", "--without-gossip", "--without-mingle", "--loglevel", "WARNING"],
-        "beat": [*celery, "beat", "--pidfile", "", "--loglevel", "WARNING"],
     }
     inherits = (listener.fileno(), lock.fileno())
     return [

@@ -244,8 +244,6 @@ CELERY_WORKER_CONCURRENCY = whole_number("JUDGEWEB_WORKER_THREADS", 4, 1, 64)
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# Kept in memory: workers sweep when they start, and a file that a kill has cut off would stop every later start.
-CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TIMEZONE = "UTC"
 

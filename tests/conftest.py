@@ -188,6 +188,12 @@ def nothing_known_of_servers() -> None:
 
 
 @pytest.fixture(autouse=True)
+def heartbeats_only_where_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine one would fall due, and wait in another connection for the transaction of the test."""
+    monkeypatch.setattr("evaluations.jobs.kinds.HEARTBEAT_SECONDS", 3600.0)
+
+
+@pytest.fixture(autouse=True)
 def nudges(monkeypatch: pytest.MonkeyPatch) -> Nudges:
     """What would be sent to workers: no test in this process reaches a broker."""
     sent: Nudges = []

@@ -91,17 +91,17 @@ def environment(data_dir: str) -> dict[str, str]:
 
 @contextmanager
 def workers_running(count: int) -> "Iterator[list[subprocess.Popen[bytes]]]":
-    """Celery workers and beat on the benchmark's database, with a broker of their own."""
+    """Celery workers on the benchmark's database, with a broker of their own."""
     command = [sys.executable, "-m", "celery", "-A", "judgeweb"]
     with ExitStack() as stack:
         env = environment(stack.enter_context(tempfile.TemporaryDirectory()))
         start = [[*command, "worker", "--pool", "threads", "-n", f"w{number}"] for number in range(count)]
-        processes = [subprocess.Popen(one, cwd=ROOT, env=env) for one in [*start, [*command, "beat"]]]
+        processes = [subprocess.Popen(one, cwd=ROOT, env=env) for one in start]
         try:
             while Worker.objects.alive().count() < count:
                 time.sleep(0.2)
             time.sleep(6)  # a heartbeat each, so that every one knows of the others
-            yield processes[:count]
+            yield processes
         finally:
             for process in processes:
                 process.kill()

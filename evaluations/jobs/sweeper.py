@@ -82,8 +82,11 @@ def retry_job(kind: str, subject: int) -> None:
 
 
 @contextmanager
-def site_lease(name: str, seconds: float) -> Iterator[bool]:
-    """Whether this process may do what bears the name: nobody else does until it ends, or so many seconds are over."""
+def site_lease(name: str, seconds: float, *, rest: float = 0) -> Iterator[bool]:
+    """Whether this process may do what bears the name: nobody else does until it ends, or so many seconds are over.
+
+    After its end nobody does it again for ``rest`` seconds.
+    """
     me, length = f"{process_name()}:{threading.get_ident()}", timedelta(seconds=seconds)
     free = Lease.objects.filter(name=name, until__lte=Now())
     is_ours = bool(free.update(holder=me, until=Now() + length)) or is_new_lease(name, me, length)
@@ -91,7 +94,7 @@ def site_lease(name: str, seconds: float) -> Iterator[bool]:
         yield is_ours
     finally:
         if is_ours:
-            Lease.objects.filter(name=name, holder=me).update(until=Now())
+            Lease.objects.filter(name=name, holder=me).update(until=Now() + timedelta(seconds=rest))
 
 
 def is_new_lease(name: str, holder: str, length: timedelta) -> bool:

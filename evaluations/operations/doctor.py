@@ -199,8 +199,8 @@ def check_workers() -> Findings:
     if overdue := list(find_overdue_work()):
         yield problem_finding(
             "workers",
-            f"{', '.join(overdue)} should have been swept minutes ago: beat is not running, or workers are stuck.",
-            "Start everything with make run, or exactly one beat: celery --app judgeweb beat.",
+            f"{', '.join(overdue)} should have been swept minutes ago: the workers are stuck.",
+            "Look at the worker's log, and start the workers again.",
         )
 
 

@@ -277,6 +277,11 @@ def test_one_process_holds_a_lease_of_the_site_and_another_takes_it_over_when_it
             assert not again
         with site_lease("another", 60) as other:
             assert other
+    with site_lease("sweep", 60, rest=60) as ours:
+        assert ours
+    with site_lease("sweep", 60) as too_soon:
+        assert not too_soon
+    Lease.objects.filter(name="sweep").update(until=Now())
     with site_lease("sweep", 60) as ours:
         assert ours
         Lease.objects.filter(name="sweep").update(until=Now() - timedelta(seconds=1))

@@ -1,4 +1,4 @@
-"""Jobs in the hands of real workers: no message is sent, so each is found by the sweep."""
+"""Jobs in the hands of a real worker: no message is sent, so each is found by the sweep that it runs by itself."""
 
 import io
 from pathlib import Path
@@ -31,12 +31,12 @@ def all_over() -> bool:
     return not Job.objects.open().exists()
 
 
-def test_workers_find_every_kind_of_job_and_what_a_dead_one_held(tmp_path: Path, settings: LazySettings) -> None:
+def test_a_worker_finds_every_kind_of_job_and_what_a_dead_one_held(tmp_path: Path, settings: LazySettings) -> None:
     settings.MEDIA_ROOT = tmp_path / "files"  # where the worker looks
     evaluation = make_evaluation()
     environment = environment_on_test_database(tmp_path)
     rows = [comparison_row(f"q{number}") for number in range(30)]
-    with run_celery(environment, "beat"), run_celery(environment, *WORKER):
+    with run_celery(environment, *WORKER):
         importing = keep_for_check(
             evaluation, io.BytesIO(encode_jsonl(rows)), file_name="r.jsonl", reading=ReadOptions(), user=None
         )

@@ -32,7 +32,7 @@ def test_a_killed_worker_loses_no_answer_and_repeats_only_what_was_in_flight(tmp
     for number in range(250):
         make_comparison(evaluation, query=f"Question {number}?")
     environment = environment_on_test_database(tmp_path)
-    with llm_server(latency=0.1) as server, run_celery(environment, "beat"):
+    with llm_server(latency=0.1) as server:
         run = start_run(make_llm_judge(evaluation, server.base_url, max_in_flight=IN_FLIGHT), user=None)
         with run_celery(environment, *WORKER) as worker:
             until(lambda: len(server.questions) > 180)
@@ -69,7 +69,7 @@ def test_a_worker_asked_to_stop_keeps_what_is_in_flight_and_leaves_the_rest_to_t
     for number in range(100):
         make_comparison(evaluation, query=f"Question {number}?")
     environment = environment_on_test_database(tmp_path)
-    with llm_server(latency=0.2) as server, run_celery(environment, "beat"):
+    with llm_server(latency=0.2) as server:
         run = start_run(make_llm_judge(evaluation, server.base_url, max_in_flight=4), user=None)
         with run_celery(environment, *WORKER) as worker:
             until(lambda: len(server.questions) > 20)
@@ -89,7 +89,6 @@ def test_two_workers_share_a_run_and_a_worker_tells_that_it_lives_and_that_it_le
     environment = environment_on_test_database(tmp_path)
     with ExitStack() as stack:
         server = stack.enter_context(llm_server(latency=0.05))
-        stack.enter_context(run_celery(environment, "beat"))
         workers = [stack.enter_context(run_celery(environment, *WORKER, "-n", name)) for name in ("one", "two")]
         until(lambda: Worker.objects.alive().count() == 2)
         judge = make_llm_judge(evaluation, server.base_url, max_in_flight=8)
@@ -109,7 +108,7 @@ def test_a_killed_worker_buys_no_aspect_twice_but_those_in_flight(tmp_path: Path
     for number in range(20):
         make_comparison(evaluation, query=f"Question {number}?")
     environment = environment_on_test_database(tmp_path)
-    with llm_server(latency=0.1) as server, run_celery(environment, "beat"):
+    with llm_server(latency=0.1) as server:
         judge = make_llm_judge(evaluation, server.base_url, max_in_flight=4, one_aspect_per_call=True)
         run = start_run(judge, user=None)
         with run_celery(environment, *WORKER) as worker:

@@ -33,7 +33,7 @@ def state_of(run: Run) -> str:
 def test_a_worker_killed_at_twenty_random_moments_buys_no_stored_answer_twice(tmp_path: Path) -> None:
     moments = random.Random(20)
     environment = environment_on_test_database(tmp_path, lease_seconds=3)
-    with llm_server(latency=0.05) as server, run_celery(environment, "beat"):
+    with llm_server(latency=0.05) as server:
         run = start_run(
             make_llm_judge(evaluation_of_size(COMPARISONS), server.base_url, max_in_flight=IN_FLIGHT), user=None
         )
@@ -68,7 +68,7 @@ def done(server: LLMServer) -> int:
 
 def test_a_broker_that_loses_every_message_loses_no_run(tmp_path: Path) -> None:
     environment = environment_on_test_database(tmp_path)
-    with llm_server(latency=0.05) as server, run_celery(environment, "beat"), run_celery(environment, *WORKER):
+    with llm_server(latency=0.05) as server, run_celery(environment, *WORKER):
         run = start_run(make_llm_judge(evaluation_of_size(100), server.base_url, max_in_flight=4), user=None)
         for asked in (20, 60, 120):
             until(lambda asked=asked: sum(server.asked.values()) > asked)  # type: ignore[misc]

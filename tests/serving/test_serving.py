@@ -74,11 +74,10 @@ def test_it_says_in_a_handful_of_lines_where_it_is_and_answers_there(product: Pr
     assert eventually(lambda: get(f"{product.address}/healthz") == (200, "ok\n"), seconds=60)
 
 
-def test_web_worker_and_beat_are_processes_of_their_own(product: Product) -> None:
+def test_web_and_worker_are_processes_of_their_own(product: Product) -> None:
     commands = " ".join(processes_of(product.data_dir).values())
     assert "gunicorn" in commands
     assert "judgeweb worker" in commands
-    assert "judgeweb beat" in commands
     assert "runserver" not in commands
 
 
