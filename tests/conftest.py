@@ -29,7 +29,7 @@ from tests.helpers.running_product import Product, environment_for, own_database
 from tests.personas import ADJUDICATOR, MANAGER, OWNER, REVIEWERS, STRANGER, VIEWER
 
 
-class FilesTogether(LoadScopeScheduling):
+class FilesTogether(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """The tests of one file run in one process, and so do those of a folder that asks the running product.
 
     xdist's own groups are suffixes of node ids, which pytest 9.2 no longer lets a plugin change.
