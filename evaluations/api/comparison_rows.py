@@ -11,7 +11,7 @@ from evaluations.access import Action, is_allowed
 from evaluations.models.comparisons import Comparison, Tagging
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
-from evaluations.verdicts.vote_counts import VoteCounts, count_votes
+from evaluations.verdicts.vote_counts import VoteCounts, count_raters
 from evaluations.visibility import can_see_judges, visible_comparisons
 
 
@@ -56,7 +56,7 @@ def select_row_columns(found: "QuerySet[Comparison]") -> "QuerySet[Comparison]":
 
 def serialize_comparisons(user: User, evaluation: Evaluation, rows: Sequence[Comparison]) -> list[ComparisonOut]:
     ids = [row.pk for row in rows]
-    how_far = count_votes(ids)
+    how_far = count_raters(ids)
     named = set(visible_comparisons(user, evaluation).filter(pk__in=ids).values_list("pk", flat=True))
     sees_judges, sees_all = can_see_judges(user, evaluation), is_allowed(user, Action.SEE_ALL, evaluation)
     tags = load_tag_names(ids) if sees_all else {}

@@ -16,8 +16,8 @@ from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect, RubricAspect
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Label, Mention, Score, Verdict
+from evaluations.verdicts.judge_choices import load_judge_choices
 from evaluations.verdicts.judge_differences import filter_possible_differences
-from evaluations.verdicts.judge_verdicts import load_judge_choices
 from evaluations.verdicts.votes import count_votes
 from evaluations.visibility import reveal_comparisons
 

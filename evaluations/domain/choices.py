@@ -116,6 +116,32 @@ class ScoreRule:
         return describe_score_rule(self.margin, lower_is_better=self.lower_is_better)
 
 
+@dataclass(frozen=True)
+class SideScores:
+    """The scores of both responses on one aspect, with the rule by which they make a choice."""
+
+    score_a: float | None
+    score_b: float | None
+    rule: ScoreRule
+
+    @property
+    def choice(self) -> Choice | None:
+        """None where a score is missing."""
+        return self.rule.choice(self.score_a, self.score_b)
+
+
+@dataclass(frozen=True)
+class CompleteSideScores(SideScores):
+    score_a: float
+    score_b: float
+
+    @property
+    def choice(self) -> Choice:
+        choice = super().choice
+        assert choice is not None
+        return choice
+
+
 class LabelPolicy(StrEnum):
     """The votes that a label may come from. A split among people is an open disagreement under either policy."""
 

@@ -102,10 +102,10 @@ def make_export(request: AuthenticatedRequest, slug: str, body: ExportIn) -> Exp
     """
     user = request.user
     evaluation = require_evaluation(user, slug, action_for_export(body.format))
-    made = request_export(evaluation, written_as=body.format, user=user, wanted=parse_request(evaluation, body))
-    for _ in made.blocks or ():
+    requested = request_export(evaluation, written_as=body.format, user=user, wanted=parse_request(evaluation, body))
+    for _ in requested.blocks or ():
         pass
-    return build_export_out(made.record, export_job(made.record))
+    return build_export_out(requested.record, export_job(requested.record))
 
 
 def parse_request(evaluation: Evaluation, body: ExportIn) -> ExportRequest:
@@ -209,11 +209,11 @@ def build_export_out(row: Export, job: Job | None) -> ExportOut:
         format=row.format,
         file_name=row.file_name,
         state=ExportState(row.state),
-        policy=LabelPolicy(row.policy),
+        policy=LabelPolicy(row.label_policy),
         filters=row.filters,
         options=row.options,
         rows=row.rows,
-        bytes=row.bytes,
+        bytes=row.size_bytes,
         sha256=row.sha256,
         counts=row.counts,
         person=serialize_optional_person(row.user),

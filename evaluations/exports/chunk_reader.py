@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast as Cast_
 
+from evaluations.domain.choices import CompleteSideScores
 from evaluations.domain.judges import CallState
 from evaluations.domain.reviews import SAVED_REVIEW_STATES, ReviewState
 from evaluations.domain.roles import RaterKind
@@ -19,9 +20,10 @@ from evaluations.models.verdicts import Adjudication, Comment, PackedVotes, Revi
 from evaluations.verdicts.judge_choices import PackedVote
 from evaluations.verdicts.score_choices import (
     ImportedPreference,
-    ScoreDerivation,
+    ReviewScores,
     derive_score_choices,
     load_imported_preferences,
+    load_review_scores,
 )
 
 CHUNK_ROWS = 1_000
@@ -98,6 +100,7 @@ class VerdictRecord(NamedTuple):
     note: str
     reason: str
     rationale: str
+    created_at: datetime
 
 
 class CallRecord(NamedTuple):
@@ -135,20 +138,6 @@ class ReviewRecord(NamedTuple):
     finished_at: datetime | None
 
 
-class ScoreRecord(NamedTuple):
-    """One score of a person as read from the database."""
-
-    review__comparison_id: int
-    rater_id: int
-    review_id: int
-    aspect_id: int
-    response_id: int
-    stage: str
-    value: float
-    note: str
-    reason: str
-
-
 def read_comparison_chunk(comparisons: "QuerySet[Comparison]", after: int, size: int) -> list[ComparisonRow]:
     following = comparisons.filter(pk__gt=after).order_by("pk").annotate(**TEXT_ANNOTATIONS).values_list(*READ_COLUMNS)
     return [ComparisonRow._make(row) for row in following[:size]]
@@ -172,33 +161,25 @@ def filter_within(ids: Sequence[int], column: str = "comparison") -> Q:
 
 
 def read_packed_votes(ids: Sequence[int], raters: Collection[int]) -> dict[int, dict[int, list[PackedVote]]]:
-    """Comparison id → rater id → packed votes of these judges."""
-    said: dict[int, dict[int, list[PackedVote]]] = defaultdict(lambda: defaultdict(list))
+    """Comparison id → rater id → packed votes of these judges, as plain tuples in the order of their samples."""
+    votes: dict[int, dict[int, list[PackedVote]]] = defaultdict(lambda: defaultdict(list))
     if raters:
-        for row in list_packed_votes(ids, raters):
-            said[row[0]][row[1]].append(row)
-    return said
+        rows = PackedVotes.objects.filter(filter_within(ids), rater__in=raters).order_by("sample", "pk")
+        for row in rows.values_list(*PackedVote._fields):
+            votes[row[0]][row[1]].append(row)
+    return votes
 
 
-def list_packed_votes(ids: Sequence[int], raters: Collection[int]) -> Iterable[PackedVote]:
-    """Rows with the columns of PackedVote, as plain tuples in the order of a rater's samples."""
-    return (
-        PackedVotes.objects.filter(filter_within(ids), rater__in=raters)
-        .order_by("sample", "pk")
-        .values_list(*PackedVote._fields)
-    )
-
-
-def read_verdicts(ids: Sequence[int], cast: Participants) -> dict[int, dict[int, list[VerdictRecord]]]:
-    """Comparison id → rater id → verdicts of people and gold on the aspects of the cast."""
-    said: dict[int, dict[int, list[VerdictRecord]]] = defaultdict(lambda: defaultdict(list))
-    if not cast.others:
-        return said
-    verdicts = Verdict.objects.filter(filter_within(ids), rater__in=cast.others).order_by("sample", "pk")
+def read_verdicts(ids: Sequence[int], participants: Participants) -> dict[int, dict[int, list[VerdictRecord]]]:
+    """Comparison id → rater id → verdicts of people and gold on the aspects of the participants."""
+    found: dict[int, dict[int, list[VerdictRecord]]] = defaultdict(lambda: defaultdict(list))
+    if not participants.others:
+        return found
+    verdicts = Verdict.objects.filter(filter_within(ids), rater__in=participants.others).order_by("sample", "pk")
     for one in map(VerdictRecord._make, verdicts.values_list(*VerdictRecord._fields)):
-        if one.aspect_id in cast.aspects:
-            said[one.comparison_id][one.rater_id].append(one)
-    return said
+        if one.aspect_id in participants.aspects:
+            found[one.comparison_id][one.rater_id].append(one)
+    return found
 
 
 class VerdictTexts(NamedTuple):
@@ -210,38 +191,42 @@ class VerdictTexts(NamedTuple):
     note: str
 
 
-def read_judge_texts(ids: Sequence[int], cast: Participants) -> Mapping[tuple[int, int, str], list[VerdictTexts]]:
+def read_judge_texts(
+    ids: Sequence[int], participants: Participants
+) -> Mapping[tuple[int, int, str], list[VerdictTexts]]:
     """Comparison id, rater id and aspect key → the words of verdicts that came in files."""
-    said: dict[tuple[int, int, str], list[VerdictTexts]] = defaultdict(list)
-    if not cast.present.words_in_files or not cast.judges:
-        return said
-    brought = Verdict.objects.filter(filter_within(ids), rater__in=list(cast.judges), source_import__isnull=False)
+    texts: dict[tuple[int, int, str], list[VerdictTexts]] = defaultdict(list)
+    if not participants.present.words_in_files or not participants.judges:
+        return texts
+    brought = Verdict.objects.filter(
+        filter_within(ids), rater__in=list(participants.judges), source_import__isnull=False
+    )
     rows = brought.exclude(rationale="", note="").order_by("sample", "pk")
     for pk, rater, aspect, *words in rows.values_list("comparison_id", "rater_id", "aspect_id", *VerdictTexts._fields):
-        if aspect in cast.aspects:
-            said[pk, rater, cast.aspects[aspect]].append(VerdictTexts(*words))
-    return said
+        if aspect in participants.aspects:
+            texts[pk, rater, participants.aspects[aspect]].append(VerdictTexts(*words))
+    return texts
 
 
-def read_review_scores(ids: Sequence[int], cast: Participants) -> dict[int, dict[int, list[ScoreRecord]]]:
+def read_review_scores(ids: Sequence[int], participants: Participants) -> dict[int, dict[int, list[ReviewScores]]]:
     """Comparison id → rater id → scores given in reviews; no query is made if nobody scored."""
-    given: dict[int, dict[int, list[ScoreRecord]]] = defaultdict(lambda: defaultdict(list))
-    if not cast.scored or not cast.present.reviews:
-        return given
-    scores = Score.objects.filter(review__comparison__in=ids, rater__in=cast.scored).order_by("pk")
-    for one in map(ScoreRecord._make, scores.values_list(*ScoreRecord._fields)):
-        if one.aspect_id in cast.aspects:
-            given[one.review__comparison_id][one.rater_id].append(one)
-    return given
+    scores: dict[int, dict[int, list[ReviewScores]]] = defaultdict(lambda: defaultdict(list))
+    if participants.scored and participants.present.reviews:
+        for one in load_review_scores(ids, Q(rater__in=participants.scored)):
+            if one.aspect in participants.aspects:
+                scores[one.comparison][one.rater].append(one)
+    return scores
 
 
-def read_imported_preferences(ids: Sequence[int], cast: Participants) -> dict[int, dict[int, list[ImportedPreference]]]:
+def read_imported_preferences(
+    ids: Sequence[int], participants: Participants
+) -> dict[int, dict[int, list[ImportedPreference]]]:
     """Comparison id → rater id → preferences derived from imported scores of people or gold."""
-    given: dict[int, dict[int, list[ImportedPreference]]] = defaultdict(lambda: defaultdict(list))
-    for one in load_imported_preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD)) if cast.scored else ():
-        if one.rater in cast.raters and one.aspect in cast.aspects:
-            given[one.comparison][one.rater].append(one)
-    return given
+    found: dict[int, dict[int, list[ImportedPreference]]] = defaultdict(lambda: defaultdict(list))
+    for one in load_imported_preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD)) if participants.scored else ():
+        if one.rater in participants.raters and one.aspect in participants.aspects:
+            found[one.comparison][one.rater].append(one)
+    return found
 
 
 @dataclass(frozen=True)
@@ -252,12 +237,12 @@ class ChunkReviews:
     skipped: Mapping[int, list[ReviewRecord]]
 
 
-def read_reviews(ids: Sequence[int], cast: Participants) -> ChunkReviews:
+def read_reviews(ids: Sequence[int], participants: Participants) -> ChunkReviews:
     saved: dict[int, ReviewRecord] = {}
     skipped: dict[int, list[ReviewRecord]] = defaultdict(list)
-    if cast.present.reviews:
-        made = Review.objects.filter(filter_within(ids), state__in=(*SAVED_REVIEW_STATES, ReviewState.SKIPPED))
-        for review in map(ReviewRecord._make, made.order_by("pk").values_list(*ReviewRecord._fields)):
+    if participants.present.reviews:
+        rows = Review.objects.filter(filter_within(ids), state__in=(*SAVED_REVIEW_STATES, ReviewState.SKIPPED))
+        for review in map(ReviewRecord._make, rows.order_by("pk").values_list(*ReviewRecord._fields)):
             if review.state == ReviewState.SKIPPED:
                 skipped[review.comparison_id].append(review)
             else:
@@ -281,8 +266,8 @@ def read_discussion(ids: Sequence[int], present: AvailableData) -> Discussion:
         for span in Span.objects.filter(review__comparison__in=ids).order_by("pk"):
             spans[span.review_id].append(span)
     if present.comments:
-        standing = Comment.objects.filter(filter_within(ids), withdrawn_at__isnull=True)
-        for comment in standing.select_related("user").order_by("pk"):
+        current = Comment.objects.filter(filter_within(ids), withdrawn_at__isnull=True)
+        for comment in current.select_related("user").order_by("pk"):
             comments[comment.comparison_id].append(comment)
     if present.adjudications:
         for settled in Adjudication.objects.filter(filter_within(ids)).select_related("user").order_by("pk"):
@@ -297,45 +282,50 @@ class JudgeScores:
     ``calls``: rater id → response id → state and rationale of each.
     """
 
-    derived: Mapping[int, Mapping[int, Mapping[str, ScoreDerivation]]]
+    derived: Mapping[int, Mapping[int, Mapping[str, CompleteSideScores]]]
     calls: Mapping[int, Mapping[int, list[tuple[str, str]]]]
 
 
-def read_judge_scores(chunk: Iterable[ComparisonRow], cast: Participants) -> JudgeScores:
+def read_judge_scores(chunk: Iterable[ComparisonRow], participants: Participants) -> JudgeScores:
     """Nothing is read where no judge scores."""
-    if not cast.scorers:
+    if not participants.scorers:
         return JudgeScores({}, {})
     sides = {one.pk: (one.id_a, one.id_b) for one in chunk}
     asked: dict[int, dict[int, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
-    rater_of = {rater.judge_id: rater.pk for rater in cast.scorers}
+    rater_of = {rater.judge_id: rater.pk for rater in participants.scorers}
     calls = Call.objects.filter(response__in={pk for pair in sides.values() for pk in pair}, judge__in=list(rater_of))
     columns = calls.order_by("sample", "pk").values_list("judge_id", "response_id", "state", "rationale")
     for judge, response, state, rationale in columns:
         asked[rater_of[judge]][response or 0].append((state, rationale))
-    for rater_id, response, rationale in read_imported_rationales(sides, cast):
+    for rater_id, response, rationale in read_imported_rationales(sides, participants):
         asked[rater_id][response].append((CallState.ANSWERED, rationale))
-    return JudgeScores(derive_score_choices(cast.scorers, sides), asked)
+    return JudgeScores(derive_score_choices(participants.scorers, sides), asked)
 
 
 def read_imported_rationales(
-    sides: Mapping[int, tuple[int, int]], cast: Participants
+    sides: Mapping[int, tuple[int, int]], participants: Participants
 ) -> Iterable[tuple[int, int, str]]:
     """Rater, response and what an imported judge wrote with its score."""
-    imported = [rater.pk for rater in cast.scorers if rater.pk in cast.scored]
+    imported = [rater.pk for rater in participants.scorers if rater.pk in participants.scored]
     if not imported:
         return ()
     scores = Score.objects.filter(response__in={pk for pair in sides.values() for pk in pair}, rater__in=imported)
     return scores.exclude(rationale="").order_by("sample", "pk").values_list("rater_id", "response_id", "rationale")
 
 
-def read_judge_calls(ids: Sequence[int], cast: Participants) -> Mapping[int, Mapping[int, list[CallRecord]]]:
-    """Comparison id → rater id → calls."""
+def read_judge_calls(
+    ids: Sequence[int], participants: Participants, raters: Collection[int] | None = None
+) -> Mapping[int, Mapping[int, list[CallRecord]]]:
+    """Comparison id → rater id → calls, as plain tuples. Those of some raters come without state and rationale."""
     asked: dict[int, dict[int, list[CallRecord]]] = defaultdict(lambda: defaultdict(list))
-    if not cast.judges:
+    if not participants.judges:
         return asked
-    calls = Call.objects.filter(filter_within(ids)).order_by("sample", "pk").values_list(*CallRecord._fields)
-    rater_of = cast.rater_of
-    for one in calls:
+    calls, columns = Call.objects.filter(filter_within(ids)), list(CallRecord._fields)
+    if raters is not None:
+        calls = calls.filter(judge__in=[participants.judges[pk].pk for pk in raters])
+        columns = ["comparison_id", "judge_id", "shown", "sample"]
+    rater_of = participants.rater_of
+    for one in calls.order_by("sample", "pk").values_list(*columns):
         if one[1] in rater_of:
             asked[one[0]][rater_of[one[1]]].append(one)
     return asked

@@ -138,17 +138,17 @@ class ExportForm(forms.Form):
         return bool(self.data.get("part") or self.data.get("split"))
 
     def clean(self) -> CleanedData:
-        told = super().clean() or self.cleaned_data
+        cleaned = super().clean() or self.cleaned_data
         try:
-            told["divided"] = self.divided(told)
+            cleaned["divided"] = self.divided(cleaned)
         except InputRefused as refused:
             self.add_error("shares", str(refused))
-        return told
+        return cleaned
 
-    def divided(self, told: dict[str, Any]) -> Split | None:
-        shares = dict(pair.partition("=")[::2] for pair in (told.get("shares") or DEFAULT_SHARES).split(","))
-        split = make_split(told.get("seed") or self.evaluation.slug, shares)
-        return split if told.get("split") or told.get("part") else None
+    def divided(self, cleaned: dict[str, Any]) -> Split | None:
+        shares = dict(pair.partition("=")[::2] for pair in (cleaned.get("shares") or DEFAULT_SHARES).split(","))
+        split = make_split(cleaned.get("seed") or self.evaluation.slug, shares)
+        return split if cleaned.get("split") or cleaned.get("part") else None
 
     def choice(self) -> tuple[str, str]:
         """The aspect, or the rule, that makes the one choice of a comparison where the format has one."""
@@ -163,19 +163,19 @@ class ExportForm(forms.Form):
     def wanted(self) -> ExportRequest:
         if self.is_whole:
             return DEFAULT_REQUEST
-        told = self.cleaned_data
+        cleaned = self.cleaned_data
         aspect, combine = self.choice()
         return ExportRequest(
-            policy=LabelPolicy(told["policy"]) if told["policy"] else None,
+            policy=LabelPolicy(cleaned["policy"]) if cleaned["policy"] else None,
             aspect=aspect,
             combine=combine,
             settings={
-                setting.name: told[f"set_{setting.name}"]
+                setting.name: cleaned[f"set_{setting.name}"]
                 for setting in self.leaving.settings
-                if told.get(f"set_{setting.name}")
+                if cleaned.get(f"set_{setting.name}")
             },
-            sliced=self.saved_filters[told["slice"]] if told["slice"] else None,
-            part=SplitPart(told["part"]) if told["part"] else None,
-            split=told["divided"],
-            anonymised=told["anonymised"],
+            sliced=self.saved_filters[cleaned["slice"]] if cleaned["slice"] else None,
+            part=SplitPart(cleaned["part"]) if cleaned["part"] else None,
+            split=cleaned["divided"],
+            anonymised=cleaned["anonymised"],
         )

@@ -23,10 +23,10 @@ from evaluations.stats.aspect_report import AspectReport
 from evaluations.stats.estimates import Estimate
 
 
-def iterate_agreement_facts(cast: Participants, comparisons: "QuerySet[Comparison]") -> Iterator[CardAgreement]:
+def iterate_agreement_facts(participants: Participants, comparisons: "QuerySet[Comparison]") -> Iterator[CardAgreement]:
     """On each aspect how far people agree among themselves, and each judge with their majority."""
-    report = build_report(cast.evaluation, comparisons, ReportRules(), parts=(ReportPart.AGREEMENT,))
-    judges = {judge.name for judge in cast.judges.values()}
+    report = build_report(participants.evaluation, comparisons, ReportRules(), parts=(ReportPart.AGREEMENT,))
+    judges = {judge.name for judge in participants.judges.values()}
     for key, aspect in report.aspects.items():
         yield from iterate_aspect_agreement(key, aspect, judges)
 
@@ -58,26 +58,31 @@ POLICY_DESCRIPTIONS: Final = {
 }
 
 
-def build_manifest_basis(leaving: ExportFormat, wanted: ExportRequest, those: Participants) -> dict[str, object]:
+def build_manifest_basis(leaving: ExportFormat, wanted: ExportRequest, participants: Participants) -> dict[str, object]:
     """The part of the manifest that is known before the first row, identical for identical files."""
-    evaluation = those.evaluation
-    told: dict[str, object] = {
+    evaluation = participants.evaluation
+    basis: dict[str, object] = {
         **build_manifest_header(leaving, evaluation),
         "label_policy": wanted.policy,
         "filters": serialize_filters(wanted),
         "options": serialize_options(wanted),
-        "aspects": list(those.aspects.values()),
-        "rubrics": [describe_rubric_version(version) for version in list_exported_rubrics(those)],
-        "judges": [{**those.introduced[pk], "fingerprint": judge.fingerprint} for pk, judge in those.judges.items()],
-        "people": len(those.names().people),
-        "gold": list(those.names().gold),
+        "aspects": list(participants.aspects.values()),
+        "rubrics": [describe_rubric_version(version) for version in list_exported_rubrics(participants)],
+        "judges": [
+            {**participants.introduced[pk], "fingerprint": judge.fingerprint}
+            for pk, judge in participants.judges.items()
+        ],
+        "people": len(participants.names().people),
+        "gold": list(participants.names().gold),
     }
     if leaving.wants_choice:
-        how = parse_preference_rule(aspect=wanted.aspect, combine=wanted.combine, aspects=list(those.aspects.values()))
-        told["choice"] = {"by": how.name, "in_words": how.in_words}
+        how = parse_preference_rule(
+            aspect=wanted.aspect, combine=wanted.combine, aspects=list(participants.aspects.values())
+        )
+        basis["choice"] = {"by": how.name, "in_words": how.in_words}
     if wanted.split:
-        told["split"] = wanted.split.in_words()
-    return told
+        basis["split"] = wanted.split.in_words()
+    return basis
 
 
 def build_manifest_header(leaving: ExportFormat, evaluation: Evaluation) -> dict[str, object]:
@@ -88,11 +93,13 @@ def build_manifest_header(leaving: ExportFormat, evaluation: Evaluation) -> dict
     }
 
 
-def list_exported_rubrics(those: Participants) -> list[RubricVersion]:
+def list_exported_rubrics(participants: Participants) -> list[RubricVersion]:
     """The versions that people reviewed by, that judges here were given, and that reviews are made by now."""
     reviewed = Review.objects.filter(rubric_version=OuterRef("pk"), state__in=SAVED_REVIEW_STATES)
-    versions = RubricVersion.objects.filter(rubric__evaluation=those.evaluation).select_related("rubric")
-    mine = {judge.rubric_version_id for judge in those.judges.values()} | {those.evaluation.review_rubric_id}
+    versions = RubricVersion.objects.filter(rubric__evaluation=participants.evaluation).select_related("rubric")
+    mine = {judge.rubric_version_id for judge in participants.judges.values()} | {
+        participants.evaluation.review_rubric_id
+    }
     return [
         version
         for version in versions.annotate(reviewed=Exists(reviewed)).order_by("pk")
@@ -120,23 +127,28 @@ def build_export_counts(tally: ExportTally) -> dict[str, object]:
     }
 
 
-def build_card_facts(wanted: ExportRequest, those: Participants, told: Mapping[str, object]) -> CardFacts:
+def build_card_facts(wanted: ExportRequest, participants: Participants, manifest: Mapping[str, object]) -> CardFacts:
     """The facts that the card of a data set shows."""
-    evaluation, names = those.evaluation, those.names()
+    evaluation, names = participants.evaluation, participants.names()
     rubrics = [
         CardRubric(
             format_rubric_name(version),
             version.spec().instructions,
             [(aspect.key, aspect.definition) for aspect in version.spec().aspects],
         )
-        for version in list_exported_rubrics(those)
+        for version in list_exported_rubrics(participants)
     ]
     return CardFacts(
         name=evaluation.name,
         description=evaluation.description,
         rubrics=rubrics,
         people=len(names.people),
-        judges=[(one["judge"], one["kind"], one["model"], one["rubric"] or "–") for one in those.introduced.values()],
+        judges=[
+            (one["judge"], one["kind"], one["model"], one["rubric"] or "–") for one in participants.introduced.values()
+        ],
         policy=POLICY_DESCRIPTIONS[wanted.policy] if wanted.policy else "",
-        provenance={"product": f"{PRODUCT} {settings.VERSION}", **{key: told[key] for key in ("filters", "options")}},
+        provenance={
+            "product": f"{PRODUCT} {settings.VERSION}",
+            **{key: manifest[key] for key in ("filters", "options")},
+        },
     )

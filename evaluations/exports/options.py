@@ -81,10 +81,10 @@ def complete_request(evaluation: Evaluation, leaving: ExportFormat, wanted: Expo
     )
 
 
-def complete_settings(evaluation: Evaluation, leaving: ExportFormat, given: Mapping[str, str]) -> dict[str, str]:
+def complete_settings(evaluation: Evaluation, leaving: ExportFormat, chosen: Mapping[str, str]) -> dict[str, str]:
     """A value for every setting of the format."""
     known = {setting.name: setting for setting in leaving.settings}
-    for name, value in given.items():
+    for name, value in chosen.items():
         if name not in known:
             raise InputRefused(f"{leaving.title} has no setting “{name}”.")
         if value in known[name].values or (known[name].of_candidates and is_candidate_name(evaluation, value)):
@@ -92,7 +92,7 @@ def complete_settings(evaluation: Evaluation, leaving: ExportFormat, given: Mapp
         if known[name].of_candidates:
             raise InputRefused(f"This evaluation has no model “{value}”: name one of its own as the {name}.")
         raise InputRefused(f"{name} is one of {', '.join(known[name].values)}, not “{value}”.")
-    return {name: given.get(name, setting.initial) for name, setting in known.items()}
+    return {name: chosen.get(name, setting.initial) for name, setting in known.items()}
 
 
 def is_candidate_name(evaluation: Evaluation, name: str) -> bool:
@@ -101,29 +101,29 @@ def is_candidate_name(evaluation: Evaluation, name: str) -> bool:
 
 def serialize_filters(wanted: ExportRequest) -> dict[str, object]:
     """The conditions that selected the comparisons, as the export's record keeps them."""
-    told: dict[str, object] = {"where": [list(pair) for pair in wanted.where], "part": wanted.part}
+    filters: dict[str, object] = {"where": [list(pair) for pair in wanted.where], "part": wanted.part}
     if wanted.sliced:
-        told |= {"slice": wanted.sliced.name, "filter": wanted.sliced.wanted.as_json()}
-    return {name: value for name, value in told.items() if value}
+        filters |= {"slice": wanted.sliced.name, "filter": wanted.sliced.wanted.as_json()}
+    return {name: value for name, value in filters.items() if value}
 
 
 def serialize_options(wanted: ExportRequest) -> dict[str, object]:
     """How the file is written, as the record has it."""
-    told = {
+    options = {
         "aspect": wanted.aspect,
         "combine": wanted.combine,
         "settings": dict(wanted.settings),
         "split": asdict(wanted.split) if wanted.split else None,
         "anonymised": wanted.anonymised,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in options.items() if value}
 
 
 def parse_export_request(export: Export) -> ExportRequest:
     """The request of an export, read from its record."""
     filters, options = export.filters, export.options
     return ExportRequest(
-        policy=LabelPolicy(export.policy),
+        policy=LabelPolicy(export.label_policy),
         aspect=options.get("aspect", ""),
         combine=options.get("combine", ""),
         settings=options.get("settings", {}),

@@ -26,7 +26,6 @@ from evaluations.models.verdicts import Adjudication, Comment, Review, Score, Sp
 from evaluations.verdicts.judge_choices import AspectGroup, group_aspects
 from evaluations.verdicts.label_updates import are_votes_left
 from evaluations.verdicts.labels import LabelJudges, get_label_judges
-from evaluations.verdicts.score_choices import get_tie_margins
 
 MENTION_PATTERN: Final = re.compile(r"(?<![\w.@+-])@([\w.@+-]+)")
 
@@ -117,8 +116,6 @@ class Participants:
     candidates: Mapping[int, str]
     bench: LabelJudges
     scored: frozenset[int]
-    # By rubric version and aspect: within which two scores of a person make a tie.
-    margins: Mapping[tuple[int, int], float]
     present: AvailableData
     pseudonyms: Pseudonyms | None = None
     # The labels that judges' answers make, by the answers met so far.
@@ -134,10 +131,10 @@ class Participants:
             scored={self.raters[pk].name for pk in self.scored},
         )
 
-    def those(self, kind: RaterKind, said: Mapping[int, Told]) -> Iterator[tuple[Rater, Told]]:
+    def select_raters(self, kind: RaterKind, records: Mapping[int, Told]) -> Iterator[tuple[Rater, Told]]:
         """The raters of one kind who said something, in the order of their names."""
-        present = (self.raters[pk] for pk in sorted(said.keys() & self.raters.keys(), key=self.order.__getitem__))
-        return ((rater, said[rater.pk]) for rater in present if rater.kind == kind)
+        present = (self.raters[pk] for pk in sorted(records.keys() & self.raters.keys(), key=self.order.__getitem__))
+        return ((rater, records[rater.pk]) for rater in present if rater.kind == kind)
 
     def username(self, name: str) -> str:
         """The name of an account in the file."""
@@ -242,27 +239,26 @@ def load_participants(
     evaluation: Evaluation, policy: LabelPolicy | None = None, pseudonyms: Pseudonyms | None = None
 ) -> Participants:
     """Everyone who gave a verdict or was asked for one. Later raters are left to the next export."""
-    said = Verdict.objects.filter(rater=OuterRef("pk"))
+    verdicts = Verdict.objects.filter(rater=OuterRef("pk"))
     asked = Call.objects.filter(judge=OuterRef("judge"))
     scored = Score.objects.filter(rater=OuterRef("pk"), call__isnull=True)  # in reviews, or in files
     known: QuerySet[Rater] = Rater.objects.current().filter(evaluation=evaluation)
-    told = known.annotate(has_scored=Exists(scored)).filter(Exists(said) | Exists(asked) | Exists(scored))
-    raters = list(told.select_related("judge__rubric_version__rubric"))
+    active = known.annotate(has_scored=Exists(scored)).filter(Exists(verdicts) | Exists(asked) | Exists(scored))
+    raters = list(active.select_related("judge__rubric_version__rubric"))
     for rater in raters:
         if pseudonyms and rater.kind == RaterKind.HUMAN:
             rater.name = pseudonyms.by_rater.get(rater.pk, LATE_REVIEWER_NAME)
     # Sorted here and not by the database, whose order of letters is its own.
-    those = {rater.pk: rater for rater in sorted(raters, key=lambda rater: (rater.name, rater.pk))}
+    by_id = {rater.pk: rater for rater in sorted(raters, key=lambda rater: (rater.name, rater.pk))}
     aspects = list_aspect_keys(evaluation)
     return Participants(
         evaluation=evaluation,
         aspects=aspects,
         places={place: aspects[pk] for place, pk in evaluation.aspects.values_list("place", "pk") if pk in aspects},
-        raters=those,
+        raters=by_id,
         candidates=NamesById(lambda: Candidate.objects.filter(evaluation=evaluation).values_list("pk", "name")),
         bench=get_label_judges(evaluation, policy),
-        scored=frozenset(pk for pk, rater in those.items() if rater.has_scored),
-        margins=get_tie_margins(RubricVersion.objects.filter(rubric__evaluation=evaluation).values("pk")),
+        scored=frozenset(pk for pk, rater in by_id.items() if rater.has_scored),
         present=read_available_data(evaluation),
         pseudonyms=pseudonyms,
     )

@@ -75,25 +75,30 @@ RulesByVersion = Mapping[tuple[int | None, int], ScoreRule]
 
 
 def iterate_score_rows(
-    comparisons: "QuerySet[Comparison]", cast: Participants, account: ExportCounts
+    comparisons: "QuerySet[Comparison]", participants: Participants, account: ExportCounts
 ) -> Iterator[tuple[str, ExportedScore]]:
     """The cluster of each row and the row, for each distinct response of the comparisons.
 
     A person who scored a response in several comparisons gave it several scores: they are its samples here.
     """
-    rules, aspects = score_rules_by_version(cast.evaluation, list(cast.aspects)), find_scored_aspects(cast)
+    rules, aspects = (
+        score_rules_by_version(participants.evaluation, list(participants.aspects)),
+        find_scored_aspects(participants),
+    )
     for chunk in iterate_response_chunks(comparisons):
         ids = [one.pk for one in chunk]
-        scores, failures = read_listed_scores(ids, cast), read_failed_score_calls(ids, cast)
-        reviewed = {said.comparison_id for given in scores.values() for said in given if said.comparison_id}
+        scores, failures = read_listed_scores(ids, participants), read_failed_score_calls(ids, participants)
+        reviewed = {
+            score.comparison_id for of_response in scores.values() for score in of_response if score.comparison_id
+        }
         counted = find_counted_choices(reviewed)
-        if cast.archived and (left := count_archived_scores(ids, cast)):
+        if participants.archived and (left := count_archived_scores(ids, participants)):
             account.excluded["judge_archived"] += left
         for one in chunk:
-            for row in build_response_rows(one, scores.get(one.pk, ()), counted, rules, cast, account):
+            for row in build_response_rows(one, scores.get(one.pk, ()), counted, rules, participants, account):
                 yield one.cluster, row
-            for call in sorted(failures.get(one.pk, ()), key=lambda call: cast.order[call.rater_id]):
-                yield one.cluster, build_score_failure_row(one, call, aspects[call.rater_id], rules, cast)
+            for call in sorted(failures.get(one.pk, ()), key=lambda call: participants.order[call.rater_id]):
+                yield one.cluster, build_score_failure_row(one, call, aspects[call.rater_id], rules, participants)
 
 
 def iterate_response_chunks(comparisons: "QuerySet[Comparison]") -> Iterator[list[ListedResponse]]:
@@ -106,55 +111,59 @@ def iterate_response_chunks(comparisons: "QuerySet[Comparison]") -> Iterator[lis
         after = chunk[-1][0]
 
 
-def read_listed_scores(ids: Sequence[int], cast: Participants) -> Mapping[int, list[ListedScore]]:
-    given: dict[int, list[ListedScore]] = defaultdict(list)
+def read_listed_scores(ids: Sequence[int], participants: Participants) -> Mapping[int, list[ListedScore]]:
+    found: dict[int, list[ListedScore]] = defaultdict(list)
     for row in Score.objects.filter(response__in=ids).order_by("sample", "pk").values_list(*LISTED_SCORE_COLUMNS):
         one = ListedScore._make(row)
-        if one.rater_id in cast.raters and one.aspect_id in cast.aspects:
-            given[one.response_id].append(one)
-    return given
+        if one.rater_id in participants.raters and one.aspect_id in participants.aspects:
+            found[one.response_id].append(one)
+    return found
 
 
-def read_failed_score_calls(ids: Sequence[int], cast: Participants) -> Mapping[int, list[FailedScoreCall]]:
+def read_failed_score_calls(ids: Sequence[int], participants: Participants) -> Mapping[int, list[FailedScoreCall]]:
     """Failed calls of judges about these responses."""
     failures: dict[int, list[FailedScoreCall]] = defaultdict(list)
-    if not cast.scorers:
+    if not participants.scorers:
         return failures
-    judges = [rater.judge_id for rater in cast.scorers]
+    judges = [rater.judge_id for rater in participants.scorers]
     calls = Call.objects.filter(response__in=ids, judge__in=judges, state__in=FAILURE_STATES)
     for row in calls.order_by("sample", "pk").values_list(*FAILED_SCORE_COLUMNS):
         one = FailedScoreCall._make(row)
-        if one.rater_id in cast.raters:
+        if one.rater_id in participants.raters:
             failures[one.response_id].append(one)
     return failures
 
 
-def count_archived_scores(ids: Sequence[int], cast: Participants) -> int:
+def count_archived_scores(ids: Sequence[int], participants: Participants) -> int:
     """How many rows the scores and failures of archived judges would be."""
-    given = Score.objects.filter(response__in=ids, rater__in=cast.archived).count()
-    failures = Call.objects.filter(response__in=ids, judge__raters__in=cast.archived, state__in=FAILURE_STATES)
-    return given + failures.count()
+    scores = Score.objects.filter(response__in=ids, rater__in=participants.archived).count()
+    failures = Call.objects.filter(response__in=ids, judge__raters__in=participants.archived, state__in=FAILURE_STATES)
+    return scores + failures.count()
 
 
-def find_scored_aspects(cast: Participants) -> Mapping[int, int]:
+def find_scored_aspects(participants: Participants) -> Mapping[int, int]:
     """By rater id one aspect that the judge scored, under which its failures are listed."""
-    some = next(iter(cast.aspects), 0)
-    told = {}
-    for rater in cast.scorers:
-        first = Score.objects.filter(rater=rater, aspect__in=list(cast.aspects)).order_by("response", "aspect").first()
-        told[rater.pk] = first.aspect_id if first else some
-    return told
+    some = next(iter(participants.aspects), 0)
+    found = {}
+    for rater in participants.scorers:
+        first = (
+            Score.objects.filter(rater=rater, aspect__in=list(participants.aspects))
+            .order_by("response", "aspect")
+            .first()
+        )
+        found[rater.pk] = first.aspect_id if first else some
+    return found
 
 
 def build_score_failure_row(
-    one: ListedResponse, call: FailedScoreCall, aspect: int, rules: RulesByVersion, cast: Participants
+    one: ListedResponse, call: FailedScoreCall, aspect: int, rules: RulesByVersion, participants: Participants
 ) -> ExportedScore:
-    version = cast.judges[call.rater_id].rubric_version_id
+    version = participants.judges[call.rater_id].rubric_version_id
     rule = rules.get((version, aspect), ScoreRule())
     return {
         "query_id": one.query_id,
         "candidate": one.candidate,
-        "aspect": cast.aspects.get(aspect, NO_ASPECT),
+        "aspect": participants.aspects.get(aspect, NO_ASPECT),
         "value": None,
         "failure": call.state,
         "sample": call.sample,
@@ -165,61 +174,61 @@ def build_score_failure_row(
         "rationale": call.rationale,
         "note": "",
         "created_at": format_timestamp(call.created_at),
-        **describe_rater(call.rater_id, None, cast),
+        **describe_rater(call.rater_id, None, participants),
     }
 
 
 def build_response_rows(
     one: ListedResponse,
-    given: Sequence[ListedScore],
+    scores: Sequence[ListedScore],
     counted: CountedReviews,
     rules: RulesByVersion,
-    cast: Participants,
+    participants: Participants,
     account: ExportCounts,
 ) -> Iterator[ExportedScore]:
-    places = {pk: place for place, pk in enumerate(cast.aspects)}
+    places = {pk: place for place, pk in enumerate(participants.aspects)}
     finals: dict[tuple[int | None, int], ListedScore] = {
-        (said.review_id, said.aspect_id): said for said in given if said.review_id and said.stage == Stage.FINAL
+        (score.review_id, score.aspect_id): score for score in scores if score.review_id and score.stage == Stage.FINAL
     }
     seen: Counter[tuple[int, int]] = Counter()
-    for said in sorted(given, key=lambda said: (cast.order[said.rater_id], places[said.aspect_id])):
-        if said.review_id and said.stage == Stage.FINAL:
+    for score in sorted(scores, key=lambda score: (participants.order[score.rater_id], places[score.aspect_id])):
+        if score.review_id and score.stage == Stage.FINAL:
             continue  # is in the row of the first one
-        if said.selection_method == SelectionMethod.CALIBRATION:
+        if score.selection_method == SelectionMethod.CALIBRATION:
             account.excluded["calibration"] += 1
             continue
-        if said.review_id and counted.get_place(said.review_id, said.aspect_id) is None:
+        if score.review_id and counted.get_place(score.review_id, score.aspect_id) is None:
             account.excluded["replaced_by_newer_review"] += 1
             continue
-        sample = seen[said.rater_id, said.aspect_id] if said.review_id else said.sample
-        seen[said.rater_id, said.aspect_id] += 1
-        yield build_score_row(one, said, finals.get((said.review_id, said.aspect_id)), sample, rules, cast)
+        sample = seen[score.rater_id, score.aspect_id] if score.review_id else score.sample
+        seen[score.rater_id, score.aspect_id] += 1
+        yield build_score_row(one, score, finals.get((score.review_id, score.aspect_id)), sample, rules, participants)
 
 
 def build_score_row(
     one: ListedResponse,
-    said: ListedScore,
+    score: ListedScore,
     final: ListedScore | None,
     sample: int,
     rules: RulesByVersion,
-    cast: Participants,
+    participants: Participants,
 ) -> ExportedScore:
-    judge = cast.judges.get(said.rater_id)
-    version = said.version or (judge.rubric_version_id if judge and said.call_id else None)
-    rule = rules.get((version, said.aspect_id), ScoreRule())
+    judge = participants.judges.get(score.rater_id)
+    version = score.version or (judge.rubric_version_id if judge and score.call_id else None)
+    rule = rules.get((version, score.aspect_id), ScoreRule())
     return {
         "query_id": one.query_id,
         "candidate": one.candidate,
-        "aspect": cast.aspects[said.aspect_id],
-        "value": said.value,
+        "aspect": participants.aspects[score.aspect_id],
+        "value": score.value,
         "failure": None,
         "sample": sample,
-        "stage": str(Stage.FIRST if said.review_id else Stage.FINAL),
-        "final_value": (final.value if final else None) if said.review_id else said.value,
+        "stage": str(Stage.FIRST if score.review_id else Stage.FINAL),
+        "final_value": (final.value if final else None) if score.review_id else score.value,
         "lower_is_better": rule.lower_is_better,
         "margin": rule.margin,
-        "rationale": said.rationale,
-        "note": (final.note if final else "") or said.note,
-        "created_at": format_timestamp(said.created_at),
-        **describe_rater(said.rater_id, f"{said.rubric} {said.number}" if said.rubric else None, cast),
+        "rationale": score.rationale,
+        "note": (final.note if final else "") or score.note,
+        "created_at": format_timestamp(score.created_at),
+        **describe_rater(score.rater_id, f"{score.rubric} {score.number}" if score.rubric else None, participants),
     }

@@ -23,7 +23,7 @@ def build_manifest(export: Export) -> JsonDict:
     """The complete manifest of a finished export."""
     return {
         **export.manifest,
-        "file": {"name": export.file_name, "sha256": export.sha256, "bytes": export.bytes, "rows": export.rows},
+        "file": {"name": export.file_name, "sha256": export.sha256, "bytes": export.size_bytes, "rows": export.rows},
         "made": {
             "export": export.pk,
             "by": export.user.username if export.user else None,
@@ -33,9 +33,9 @@ def build_manifest(export: Export) -> JsonDict:
     }
 
 
-def encode_manifest(told: JsonMapping) -> bytes:
+def encode_manifest(manifest: JsonMapping) -> bytes:
     """The manifest as JSON with sorted keys, one per line: equal manifests give equal bytes."""
-    return (json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+    return (json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
 def get_manifest_name(export: Export) -> str:
@@ -64,20 +64,20 @@ def preview_export(
     """Preview an export by running its writer for up to ``seconds`` without keeping the output."""
     leaving, until = get_export_format(written_as), monotonic() + seconds
     wanted = complete_request(evaluation, leaving, wanted)
-    those, tally = load_export_participants(evaluation, replace(wanted, anonymised=False)), ExportTally()
+    participants, tally = load_export_participants(evaluation, replace(wanted, anonymised=False)), ExportTally()
     chosen = filter_export_comparisons(evaluation, comparisons, wanted)
     whole = True
 
     def for_a_moment() -> Iterator[ExportRow]:
         nonlocal whole
-        for row in read_export_rows(leaving.needs, chosen, those, wanted, tally):
+        for row in read_export_rows(leaving.needs, chosen, participants, wanted, tally):
             if monotonic() > until:
                 whole = False
                 tally.comparisons = max(0, tally.comparisons - 1)  # of scores none are counted
                 return
             yield row
 
-    for _ in leaving.write(for_a_moment(), those.names(), wanted.options, tally):
+    for _ in leaving.write(for_a_moment(), participants.names(), wanted.options, tally):
         pass
     return ExportPreview(chosen.count(), tally, whole, list_exclusion_reasons(written_as, tally.excluded))
 

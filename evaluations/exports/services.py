@@ -82,8 +82,8 @@ def start_export(
         evaluation=evaluation,
         user=user,
         format=written_as,
-        ending=leaving.ending,
-        policy=wanted.policy,
+        extension=leaving.ending,
+        label_policy=wanted.policy,
         filters=serialize_filters(wanted),
         options=serialize_options(wanted),
         state=ExportState.WAITING if in_background else ExportState.UNFINISHED,
@@ -94,8 +94,13 @@ def start_export(
         enqueue_job(EXPORT_JOB, export.pk, evaluation=evaluation, total=expected)
     else:
         start_claimed_job(SENT_EXPORT_JOB, export.pk, evaluation=evaluation)
-    told = {"format": written_as, "policy": export.policy, "filters": export.filters, "options": export.options}
-    record_event("began", export, user=user, evaluation=evaluation, after=told)
+    details = {
+        "format": written_as,
+        "policy": export.label_policy,
+        "filters": export.filters,
+        "options": export.options,
+    }
+    record_event("began", export, user=user, evaluation=evaluation, after=details)
     return export
 
 
@@ -161,8 +166,8 @@ def stop_export(export: Export, *, user: User | None) -> None:
 def delete_export_file(export: Export, *, user: User) -> None:
     """Delete the file of a finished export. Its record and manifest stay."""
     with transaction.atomic():
-        standing = Export.objects.filter(pk=export.pk, state=ExportState.DONE, removed_at__isnull=True)
-        if not standing.update(removed_at=Now()):
+        finished = Export.objects.filter(pk=export.pk, state=ExportState.DONE, removed_at__isnull=True)
+        if not finished.update(removed_at=Now()):
             raise InputRefused("This export has no file that could be removed.")
         record_event("removed file", export, user=user, evaluation=export.evaluation, before={"sha256": export.sha256})
     remove_file(export)

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from evaluations.domain.choices import INCONSISTENT, ShownOrder, Stage
 from evaluations.domain.judges import FAILURE_STATES
 from evaluations.domain.reviews import SAVED_REVIEW_STATES, SelectionMethod
-from evaluations.exports.chunk_reader import CHUNK_ROWS
+from evaluations.exports.chunk_reader import CHUNK_ROWS, VerdictRecord
 from evaluations.exports.participants import Participants, format_rubric_name
 from evaluations.formats.export_format import ExportTally
 from evaluations.formats.preferences import ExportCounts
@@ -49,23 +49,6 @@ class ListedComparison(NamedTuple):
     candidate_b: str
     id_a: int
     id_b: int
-
-
-class ListedVerdict(NamedTuple):
-    """One verdict as read from the database."""
-
-    comparison_id: int
-    rater_id: int
-    aspect_id: int
-    stage: str
-    shown: str
-    sample: int
-    choice: str
-    inconsistent: bool
-    review_id: int | None
-    rationale: str
-    note: str
-    created_at: datetime
 
 
 class FailedCall(NamedTuple):
@@ -106,14 +89,14 @@ LISTED_REVIEW_COLUMNS: Final = (
 class ListedChunk:
     """The rows of a chunk of comparisons, by comparison id; reviews by their own id."""
 
-    choices: Mapping[int, list[ListedVerdict]]
+    choices: Mapping[int, list[VerdictRecord]]
     failures: Mapping[int, list[FailedCall]]
     passes: Mapping[int, ListedReview]
     counted: CountedReviews
 
 
 def iterate_verdict_rows(
-    comparisons: "QuerySet[Comparison]", cast: Participants, tally: ExportTally
+    comparisons: "QuerySet[Comparison]", participants: Participants, tally: ExportTally
 ) -> Iterator[tuple[str, ExportedVerdict]]:
     """The cluster of each row and the row: comparison by comparison, raters by name, then sample, order and aspect.
 
@@ -121,17 +104,20 @@ def iterate_verdict_rows(
     both for the label and in the statistics, where a review that saw the judge does not replace one that was blind.
     Choices that are derived from scores are counted: the scores are in an export of their own.
     """
-    first_asked = find_first_asked_aspects(cast)
+    first_asked = find_first_asked_aspects(participants)
     for chunk in iterate_comparison_chunks(comparisons):
-        listed = read_listed_chunk([one.pk for one in chunk], cast)
-        if cast.archived and (left := count_archived_verdicts([one.pk for one in chunk], cast)):
+        listed = read_listed_chunk([one.pk for one in chunk], participants)
+        if participants.archived and (left := count_archived_verdicts([one.pk for one in chunk], participants)):
             tally.excluded["judge_archived"] += left
-        if derived := count_score_choices(chunk, listed, cast):
+        if derived := count_score_choices(chunk, listed, participants):
             tally.excluded["given_as_scores"] += derived
         for one in chunk:
             tally.comparisons += 1
-            told = [*build_choice_rows(one, listed, cast, tally), *build_failure_rows(one, listed, cast, first_asked)]
-            for _, row in sorted(told, key=lambda pair: pair[0]):
+            rows = [
+                *build_choice_rows(one, listed, participants, tally),
+                *build_failure_rows(one, listed, participants, first_asked),
+            ]
+            for _, row in sorted(rows, key=lambda pair: pair[0]):
                 yield one.cluster, row
 
 
@@ -144,18 +130,18 @@ def iterate_comparison_chunks(comparisons: "QuerySet[Comparison]") -> Iterator[l
         after = chunk[-1][0]
 
 
-def read_listed_chunk(ids: Sequence[int], cast: Participants) -> ListedChunk:
+def read_listed_chunk(ids: Sequence[int], participants: Participants) -> ListedChunk:
     """Verdicts are read before their reviews: none is met without its own."""
-    choices: dict[int, list[ListedVerdict]] = defaultdict(list)
-    for row in Verdict.objects.filter(comparison__in=ids).order_by("pk").values_list(*ListedVerdict._fields):
-        one = ListedVerdict._make(row)
-        if one.rater_id in cast.raters and one.aspect_id in cast.aspects:
+    choices: dict[int, list[VerdictRecord]] = defaultdict(list)
+    for row in Verdict.objects.filter(comparison__in=ids).order_by("pk").values_list(*VerdictRecord._fields):
+        one = VerdictRecord._make(row)
+        if one.rater_id in participants.raters and one.aspect_id in participants.aspects:
             choices[one.comparison_id].append(one)
     failures: dict[int, list[FailedCall]] = defaultdict(list)
     calls = Call.objects.filter(comparison__in=ids, state__in=FAILURE_STATES).order_by("pk")
     for row in calls.values_list(*FAILED_CALL_COLUMNS):
         call = FailedCall._make(row)
-        if call.rater_id in cast.raters:
+        if call.rater_id in participants.raters:
             failures[call.comparison_id].append(call)
     reviews = Review.objects.filter(comparison__in=ids, state__in=SAVED_REVIEW_STATES).order_by("pk")
     passes = {
@@ -165,22 +151,24 @@ def read_listed_chunk(ids: Sequence[int], cast: Participants) -> ListedChunk:
     return ListedChunk(choices, failures, passes, find_counted_choices(ids))
 
 
-def count_archived_verdicts(ids: Sequence[int], cast: Participants) -> int:
+def count_archived_verdicts(ids: Sequence[int], participants: Participants) -> int:
     """How many rows the verdicts and failures of archived judges would be."""
-    given = Verdict.objects.filter(comparison__in=ids, rater__in=cast.archived).count()
-    failures = Call.objects.filter(comparison__in=ids, judge__raters__in=cast.archived, state__in=FAILURE_STATES)
-    return given + failures.count()
+    verdicts = Verdict.objects.filter(comparison__in=ids, rater__in=participants.archived).count()
+    failures = Call.objects.filter(
+        comparison__in=ids, judge__raters__in=participants.archived, state__in=FAILURE_STATES
+    )
+    return verdicts + failures.count()
 
 
-def count_score_choices(chunk: Sequence[ListedComparison], listed: ListedChunk, cast: Participants) -> int:
+def count_score_choices(chunk: Sequence[ListedComparison], listed: ListedChunk, participants: Participants) -> int:
     """The number of choices on these comparisons that derive from scores of both responses."""
     ids, count = [one.pk for one in chunk], 0
-    if cast.scored:
+    if participants.scored:
         votes = [*read_scored_votes(ids), *read_imported_votes(ids)]
-        count += sum(vote.rater in cast.raters and counts_somewhere(vote, listed) for vote in votes)
-    if cast.scorers:
-        told = derive_score_choices(cast.scorers, {one.pk: (one.id_a, one.id_b) for one in chunk})
-        count += sum(len(choices) for of_rater in told.values() for choices in of_rater.values())
+        count += sum(vote.rater in participants.raters and counts_somewhere(vote, listed) for vote in votes)
+    if participants.scorers:
+        derived = derive_score_choices(participants.scorers, {one.pk: (one.id_a, one.id_b) for one in chunk})
+        count += sum(len(choices) for of_rater in derived.values() for choices in of_rater.values())
     return count
 
 
@@ -189,74 +177,86 @@ def counts_somewhere(vote: Vote, listed: ListedChunk) -> bool:
 
 
 def build_choice_rows(
-    one: ListedComparison, listed: ListedChunk, cast: Participants, account: ExportCounts
+    one: ListedComparison, listed: ListedChunk, participants: Participants, account: ExportCounts
 ) -> Iterator[tuple[tuple[int, int, int, int], ExportedVerdict]]:
     """A row for each choice, with its sort key within the comparison.
 
     Several of one person that count are samples, that of the label first.
     """
-    places = {pk: place for place, pk in enumerate(cast.aspects)}
-    given = listed.choices.get(one.pk, ())
-    finals: dict[tuple[int | None, int], ListedVerdict] = {
-        (said.review_id, said.aspect_id): said for said in given if said.stage == Stage.FINAL and said.review_id
+    places = {pk: place for place, pk in enumerate(participants.aspects)}
+    verdicts = listed.choices.get(one.pk, ())
+    finals: dict[tuple[int | None, int], VerdictRecord] = {
+        (verdict.review_id, verdict.aspect_id): verdict
+        for verdict in verdicts
+        if verdict.stage == Stage.FINAL and verdict.review_id
     }
-    for said in given:
-        if said.stage == Stage.FINAL and said.review_id:
+    for verdict in verdicts:
+        if verdict.stage == Stage.FINAL and verdict.review_id:
             continue  # is in the row of the first one
-        made = listed.passes.get(said.review_id or 0)
-        if said.review_id and (reason := get_exclusion_reason(said, made, listed)):
+        review = listed.passes.get(verdict.review_id or 0)
+        if verdict.review_id and (reason := get_exclusion_reason(verdict, review, listed)):
             account.excluded[reason] += 1
             continue
-        sample = listed.counted.get_place(said.review_id, said.aspect_id) if said.review_id else said.sample
-        said = said._replace(sample=sample or 0)
-        place = cast.order[said.rater_id], said.sample, ORDER_POSITIONS[said.shown], places[said.aspect_id]
-        yield place, build_long_verdict_row(one, said, finals.get((said.review_id, said.aspect_id)), made, cast)
+        sample = listed.counted.get_place(verdict.review_id, verdict.aspect_id) if verdict.review_id else verdict.sample
+        verdict = verdict._replace(sample=sample or 0)
+        place = (
+            participants.order[verdict.rater_id],
+            verdict.sample,
+            ORDER_POSITIONS[verdict.shown],
+            places[verdict.aspect_id],
+        )
+        yield (
+            place,
+            build_long_verdict_row(
+                one, verdict, finals.get((verdict.review_id, verdict.aspect_id)), review, participants
+            ),
+        )
 
 
-def get_exclusion_reason(said: ListedVerdict, made: ListedReview | None, listed: ListedChunk) -> str:
+def get_exclusion_reason(verdict: VerdictRecord, review: ListedReview | None, listed: ListedChunk) -> str:
     """Why a choice of a review is excluded; empty if it counts."""
-    if made is None:
+    if review is None:
         return "undone_meanwhile"
-    if made.selection_method == SelectionMethod.CALIBRATION:
+    if review.selection_method == SelectionMethod.CALIBRATION:
         return "calibration"
-    return "replaced_by_newer_review" if listed.counted.get_place(made.pk, said.aspect_id) is None else ""
+    return "replaced_by_newer_review" if listed.counted.get_place(review.pk, verdict.aspect_id) is None else ""
 
 
 def build_long_verdict_row(
     one: ListedComparison,
-    said: ListedVerdict,
-    final: ListedVerdict | None,
-    made: ListedReview | None,
-    cast: Participants,
+    verdict: VerdictRecord,
+    final: VerdictRecord | None,
+    review: ListedReview | None,
+    participants: Participants,
 ) -> ExportedVerdict:
     """The row of one choice: the first choice with the final one; both are equal if it was imported."""
-    choice = INCONSISTENT if said.inconsistent else said.choice
+    choice = INCONSISTENT if verdict.inconsistent else verdict.choice
     return {
         "query_id": one.query_id,
         "candidate_a": one.candidate_a,
         "candidate_b": one.candidate_b,
-        "aspect": cast.aspects[said.aspect_id],
+        "aspect": participants.aspects[verdict.aspect_id],
         "choice": choice,
-        "shown_swapped": SHOWN_SWAPPED[said.shown],
-        "sample": said.sample,
-        "stage": str(Stage.FIRST if made else Stage.FINAL),
-        "final_choice": (final.choice if final else None) if made else choice,
-        "rationale": said.rationale,
-        "note": (final.note if final else "") or said.note,
-        "created_at": format_timestamp(said.created_at),
-        "blind": made.blind if made else None,
-        **describe_rater(said.rater_id, made.rubric if made else None, cast),
+        "shown_swapped": SHOWN_SWAPPED[verdict.shown],
+        "sample": verdict.sample,
+        "stage": str(Stage.FIRST if review else Stage.FINAL),
+        "final_choice": (final.choice if final else None) if review else choice,
+        "rationale": verdict.rationale,
+        "note": (final.note if final else "") or verdict.note,
+        "created_at": format_timestamp(verdict.created_at),
+        "blind": review.blind if review else None,
+        **describe_rater(verdict.rater_id, review.rubric if review else None, participants),
     }
 
 
 def build_failure_rows(
-    one: ListedComparison, listed: ListedChunk, cast: Participants, first_asked: Mapping[int, str]
+    one: ListedComparison, listed: ListedChunk, participants: Participants, first_asked: Mapping[int, str]
 ) -> Iterator[tuple[tuple[int, int, int, int], ExportedVerdict]]:
     """One row for each failed call, under the first aspect that the judge was asked about."""
-    some = next(iter(cast.aspects.values()), NO_ASPECT)
+    some = next(iter(participants.aspects.values()), NO_ASPECT)
     for call in listed.failures.get(one.pk, ()):
         yield (
-            (cast.order[call.rater_id], call.sample, ORDER_POSITIONS[call.shown], -1),
+            (participants.order[call.rater_id], call.sample, ORDER_POSITIONS[call.shown], -1),
             {
                 "query_id": one.query_id,
                 "candidate_a": one.candidate_a,
@@ -271,26 +271,30 @@ def build_failure_rows(
                 "note": "",
                 "created_at": format_timestamp(call.created_at),
                 "blind": None,
-                **describe_rater(call.rater_id, None, cast),
+                **describe_rater(call.rater_id, None, participants),
             },
         )
 
 
-def find_first_asked_aspects(cast: Participants) -> dict[int, str]:
+def find_first_asked_aspects(participants: Participants) -> dict[int, str]:
     """Rater id → the first aspect that its judge's rubric asks about; of an imported judge one that it spoke of."""
-    versions = {pk: judge.rubric_version_id for pk, judge in cast.judges.items() if judge.rubric_version_id}
+    versions = {pk: judge.rubric_version_id for pk, judge in participants.judges.items() if judge.rubric_version_id}
     asked = RubricAspect.objects.filter(version__in=set(versions.values())).order_by("-position")
     first = dict(asked.values_list("version", "aspect"))
-    told = {pk: cast.aspects[first[version]] for pk, version in versions.items() if first.get(version) in cast.aspects}
-    for pk in cast.judges.keys() - told.keys():
-        said = Verdict.objects.filter(rater=pk).order_by("comparison", "aspect").first()
-        if said and said.aspect_id in cast.aspects:
-            told[pk] = cast.aspects[said.aspect_id]
-    return told
+    found = {
+        pk: participants.aspects[first[version]]
+        for pk, version in versions.items()
+        if first.get(version) in participants.aspects
+    }
+    for pk in participants.judges.keys() - found.keys():
+        verdict = Verdict.objects.filter(rater=pk).order_by("comparison", "aspect").first()
+        if verdict and verdict.aspect_id in participants.aspects:
+            found[pk] = participants.aspects[verdict.aspect_id]
+    return found
 
 
-def describe_rater(rater_id: int, rubric: str | None, cast: Participants) -> ExportedRater:
-    rater, judge = cast.raters[rater_id], cast.judges.get(rater_id)
+def describe_rater(rater_id: int, rubric: str | None, participants: Participants) -> ExportedRater:
+    rater, judge = participants.raters[rater_id], participants.judges.get(rater_id)
     return {
         "rater": rater.name,
         "rater_kind": rater.kind,

@@ -69,16 +69,18 @@ def export_new(request: AuthenticatedRequest, slug: str) -> HttpResponseBase:
     if not form.is_valid():
         return render_export_form(request, evaluation, form, status=422)
     try:
-        made = request_export(evaluation, written_as=form.cleaned_data["written_as"], user=user, wanted=form.wanted())
+        requested = request_export(
+            evaluation, written_as=form.cleaned_data["written_as"], user=user, wanted=form.wanted()
+        )
     except InputRefused as refused:
         form.add_error(None, str(refused))
         return render_export_form(request, evaluation, form, status=422)
-    if made.blocks is None:
-        return redirect("export", slug, made.record.pk)
+    if requested.blocks is None:
+        return redirect("export", slug, requested.record.pk)
     return StreamingHttpResponse(
-        made.blocks,
-        content_type=get_export_content_type(made.record),
-        headers={"Content-Disposition": content_disposition_header(True, made.record.file_name) or ""},
+        requested.blocks,
+        content_type=get_export_content_type(requested.record),
+        headers={"Content-Disposition": content_disposition_header(True, requested.record.file_name) or ""},
     )
 
 
@@ -86,13 +88,13 @@ def render_export_form(
     request: AuthenticatedRequest, evaluation: Evaluation, form: ExportForm, status: int = 200
 ) -> HttpResponse:
     """The form with what it would write, counted for a moment. Only looking at it refuses nothing with a status."""
-    those = load_participants(evaluation)
+    participants = load_participants(evaluation)
     context = {
         "page": "exports",
         "evaluation": evaluation,
         "form": form,
-        "raters": those.names(),
-        "judges": those.judges.values(),
+        "raters": participants.names(),
+        "judges": participants.judges.values(),
         "sent_rows": settings.EXPORT_SENT_ROWS,
     }
     asked = (
@@ -193,8 +195,8 @@ def export_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResp
 def export_manifest(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     export = get_object_or_404(Export, pk=get_export_or_404(request, slug, pk).pk, state=ExportState.DONE)
     name = content_disposition_header(True, get_manifest_name(export)) or ""
-    told = encode_manifest(build_manifest(export))
-    return HttpResponse(told, content_type="application/json", headers={"Content-Disposition": name})
+    content = encode_manifest(build_manifest(export))
+    return HttpResponse(content, content_type="application/json", headers={"Content-Disposition": name})
 
 
 @never_cache

@@ -73,9 +73,9 @@ def stream_export(
     Export.objects.filter(pk=export.pk).update(file=export.file.name)
     heartbeat = Heartbeat(export, tally, claim)
     try:
-        with export.file.storage.open(str(export.file.name), "wb") as kept:
+        with export.file.storage.open(str(export.file.name), "wb") as file:
             for block in join_blocks(build_file_content(export, comparisons, tally, heartbeat)):
-                kept.write(block)
+                file.write(block)
                 digest.update(block)
                 size += len(block)
                 yield block
@@ -150,7 +150,7 @@ def build_file_content(
     """The bytes of the file as its format has them."""
     wanted = parse_export_request(export)
     leaving = get_export_format(export.format)
-    those = load_export_participants(export.evaluation, wanted)
+    participants = load_export_participants(export.evaluation, wanted)
     if leaving.is_backup:
         store_expected_rows(export, heartbeat)
         beside = SeparateHeartbeat(export, tally, heartbeat.claim)
@@ -159,18 +159,19 @@ def build_file_content(
             "backup": {"version": BACKUP_VERSION, "tables": beside.tables},  # each is in it once its rows were read
         }
         files = iterate_backup_files(export.evaluation, beside.noted)
-        return beside.along(leaving.write(cast("ExportRows", files), those.names(), wanted.options, tally))
+        return beside.along(leaving.write(cast("ExportRows", files), participants.names(), wanted.options, tally))
     chosen = filter_export_comparisons(export.evaluation, comparisons, wanted)
-    export.manifest = told = build_manifest_basis(leaving, wanted, those)
-    rows = read_export_rows(leaving.needs, chosen, those, wanted, tally)
+    export.manifest = basis = build_manifest_basis(leaving, wanted, participants)
+    rows = read_export_rows(leaving.needs, chosen, participants, wanted, tally)
     options = replace(
         wanted.options,
-        manifest=lambda: {**told, "counts": build_export_counts(tally)},
+        manifest=lambda: {**basis, "counts": build_export_counts(tally)},
         facts=lambda: replace(
-            build_card_facts(wanted, those, told), agreement=tuple(iterate_agreement_facts(those, chosen))
+            build_card_facts(wanted, participants, basis),
+            agreement=tuple(iterate_agreement_facts(participants, chosen)),
         ),
     )
-    return leaving.write(heartbeat.along(rows), those.names(), options, tally)
+    return leaving.write(heartbeat.along(rows), participants.names(), options, tally)
 
 
 def store_expected_rows(export: Export, heartbeat: Heartbeat) -> None:
@@ -184,18 +185,22 @@ def load_export_participants(evaluation: Evaluation, wanted: ExportRequest) -> P
 
 
 def read_export_rows(
-    needs: RowKind, comparisons: "QuerySet[Comparison]", those: Participants, wanted: ExportRequest, tally: ExportTally
+    needs: RowKind,
+    comparisons: "QuerySet[Comparison]",
+    participants: Participants,
+    wanted: ExportRequest,
+    tally: ExportTally,
 ) -> Iterator[ExportRow]:
     """The exported rows, counted as they pass, each with its part of the split if there is one."""
-    part_of = build_part_lookup(those.evaluation, wanted.split) if wanted.split else None
+    part_of = build_part_lookup(participants.evaluation, wanted.split) if wanted.split else None
     if needs in LONG_FORM_ROWS:
-        for cluster, said in LONG_FORM_ROWS[needs](comparisons, those, tally):
-            yield {**said, "split": part_of(cluster).value} if part_of else said
+        for cluster, one in LONG_FORM_ROWS[needs](comparisons, participants, tally):
+            yield {**one, "split": part_of(cluster).value} if part_of else one
         return
     read = iterate_labelled_rows if needs == RowKind.LABELS else iterate_full_rows
     sources, aspect = tally.sources, wanted.aspect
     row: LabelledRow
-    for row in read(comparisons, those):
+    for row in read(comparisons, participants):
         if part_of is not None:
             row["split"] = part_of(row["cluster"]).value
         tally.comparisons += 1
@@ -239,7 +244,7 @@ def finish_export(export: Export, claim: JobClaim, tally: ExportTally, sha256: s
         state=ExportState.DONE,
         rows=tally.rows,
         sha256=sha256,
-        bytes=size,
+        size_bytes=size,
         counts=counts,
         manifest={**export.manifest, "counts": counts},
         finished_at=Now(),
@@ -247,5 +252,5 @@ def finish_export(export: Export, claim: JobClaim, tally: ExportTally, sha256: s
     if not done:
         raise LeaseLost(f"{export} is over already.")
     export.refresh_from_db()
-    told = {"format": export.format, "rows": export.rows, "sha256": sha256}
-    record_event("exported", export, user=export.user, evaluation=export.evaluation, after=told)
+    details = {"format": export.format, "rows": export.rows, "sha256": sha256}
+    record_event("exported", export, user=export.user, evaluation=export.evaluation, after=details)

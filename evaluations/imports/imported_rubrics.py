@@ -17,7 +17,7 @@ from evaluations.models.rubrics import Aspect, Rubric, RubricAspect
 from evaluations.models.users import User
 from evaluations.models.verdicts import Score
 from evaluations.rubrics.services import add_rubric, create_next_version, freeze_version
-from evaluations.verdicts.response_scores import find_scores_rubric, list_imported_score_aspects
+from evaluations.verdicts.score_choices import find_scores_rubric, list_imported_score_aspects
 
 VERDICTS_RUBRIC_NAME: Final = "imported"
 

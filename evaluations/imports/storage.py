@@ -72,7 +72,7 @@ from evaluations.models.transactions import TransactionPacer, is_time_up, pause_
 from evaluations.models.verdicts import PackedVotes, Score, Verdict
 from evaluations.rubrics.services import lock_aspects
 from evaluations.verdicts.label_updates import find_score_imports, recount_labels_later
-from evaluations.verdicts.response_scores import find_scores_rubric
+from evaluations.verdicts.score_choices import find_scores_rubric
 
 
 def build_missing_pairs(importing: Import, keys: Sequence[str], pairing: Pairing) -> Iterator[Comparison]:

@@ -358,10 +358,10 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("format", models.CharField(max_length=20)),
-                ("ending", models.CharField(blank=True, max_length=20)),
+                ("extension", models.CharField(blank=True, max_length=20)),
                 ("filters", models.JSONField(default=dict)),
                 ("options", models.JSONField(default=dict)),
-                ("policy", models.CharField(max_length=40)),
+                ("label_policy", models.CharField(max_length=40)),
                 (
                     "state",
                     models.CharField(
@@ -379,7 +379,7 @@ class Migration(migrations.Migration):
                 ("rows", models.PositiveBigIntegerField(null=True)),
                 ("sha256", models.CharField(blank=True, max_length=64)),
                 ("file", models.FileField(blank=True, upload_to="exports/%Y/%m/")),
-                ("bytes", models.PositiveBigIntegerField(null=True)),
+                ("size_bytes", models.PositiveBigIntegerField(null=True)),
                 ("counts", models.JSONField(default=dict)),
                 ("manifest", models.JSONField(default=dict)),
                 ("in_background", models.BooleanField(default=False)),

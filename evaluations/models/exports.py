@@ -20,15 +20,15 @@ class Export(Row):
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="exports")
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="exports")
     format = models.CharField(max_length=20)
-    ending = models.CharField(max_length=20, blank=True)
+    extension = models.CharField(max_length=20, blank=True)
     filters = models.JSONField(default=dict)
     options = models.JSONField(default=dict)
-    policy = models.CharField(max_length=40)
+    label_policy = models.CharField(max_length=40)
     state = models.CharField(max_length=12, default=ExportState.UNFINISHED.value, choices=enum_choices(ExportState))
     rows = models.PositiveBigIntegerField(null=True)
     sha256 = models.CharField(max_length=64, blank=True)
     file = models.FileField(upload_to="exports/%Y/%m/", blank=True)
-    bytes = models.PositiveBigIntegerField(null=True)
+    size_bytes = models.PositiveBigIntegerField(null=True)
     counts = models.JSONField(default=dict)
     manifest = models.JSONField(default=dict)
     in_background = models.BooleanField(default=False)
@@ -57,7 +57,7 @@ class Export(Row):
     @property
     def file_name(self) -> str:
         """The name of the downloaded file: evaluation, number of the export, format."""
-        return f"{self.evaluation.slug}-{self.pk}.{self.ending or self.format}"
+        return f"{self.evaluation.slug}-{self.pk}.{self.extension or self.format}"
 
 
 class ReviewerPseudonym(Row):

@@ -52,7 +52,7 @@ STRING_LIST: Final = {"type": "array", "items": {"type": "string"}}
 
 
 def build_parameters(*more: JsonDict) -> JsonDict:
-    told = [
+    parameters = [
         {
             "name": name,
             "in": "query",
@@ -62,7 +62,7 @@ def build_parameters(*more: JsonDict) -> JsonDict:
         }
         for name, words in FILTERS.items()
     ]
-    return {"parameters": [*told, *more]}
+    return {"parameters": [*parameters, *more]}
 
 
 ONLY_PARAMETER: Final = {
@@ -117,10 +117,10 @@ def get_report(request: AuthenticatedRequest, slug: str) -> JsonDict:
     form = build_report_form(request, user, evaluation, ("only", "raters", "where") if sees_all else ("only",))
     rules = add_free_filters(form.rules(), request.GET)
     parts = parse_parts(request, can_see_judges(user, evaluation))
-    told: dict[str, object] = reveal_report(
+    report: dict[str, object] = reveal_report(
         user, evaluation, rules, parts, form.cleaned_data["aspect"] or None
     ).as_json()
-    return told
+    return report
 
 
 @operations.get_one(
@@ -140,9 +140,9 @@ def get_plot(request: AuthenticatedRequest, slug: str, name: str) -> HttpRespons
         fault = FieldError("query.as", f"One of {', '.join(PlotFormat)}.")
         raise Problem("invalid", "There is no such format of plots.", faults=[fault])
     aspect = form.cleaned_data["aspect"]
-    made = reveal_report(user, evaluation, form.rules(), (part,), aspect or None)
-    keys = list_part_aspects(made, part)
-    plot = find_printable_chart(made, name, aspect if aspect in keys else next(iter(keys), ""))
+    report = reveal_report(user, evaluation, form.rules(), (part,), aspect or None)
+    keys = list_part_aspects(report, part)
+    plot = find_printable_chart(report, name, aspect if aspect in keys else next(iter(keys), ""))
     if plot is None:
         raise Http404
     file = build_chart_file(plot.with_source_note(describe_scope(user, evaluation, form)), PlotFormat(wanted))
@@ -162,8 +162,8 @@ def list_cell(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]
     form = build_report_form(request, user, evaluation, (*CELL_FILTERS, "cursor", "limit"))
     rules, comparisons = form.rules(), visible_comparisons(user, evaluation)
     judge = get_judge_or_404(evaluation, form)
-    said = request.GET.get("judge_choice", ""), request.GET.get("human_choice", "")
-    cell = ReportCell(form.cleaned_data["aspect"], judge.pk, *said)
+    choices = request.GET.get("judge_choice", ""), request.GET.get("human_choice", "")
+    cell = ReportCell(form.cleaned_data["aspect"], judge.pk, *choices)
     ids = reveal_comparisons_in_cell(
         user, evaluation, comparisons, cell, rules, after=decode_cursor(paging), size=paging.limit
     )
@@ -222,7 +222,7 @@ def get_part_or_404(name: str, sees_judges: bool) -> ReportPart:
 
 def describe_scope(user: User, evaluation: Evaluation, form: ReportForm) -> str:
     """A picture travels without its page: which evaluation it is of, whose part, and by which filters and rules."""
-    said = [evaluation.name, *(f"{one.label}: {one.value}" for one in form.in_force())]
+    parts = [evaluation.name, *(f"{one.label}: {one.value}" for one in form.in_force())]
     if not is_allowed(user, Action.SEE_ALL, evaluation):
-        said.append(f"only comparisons that {user.username} has reviewed")
-    return "; ".join(said) + "."
+        parts.append(f"only comparisons that {user.username} has reviewed")
+    return "; ".join(parts) + "."

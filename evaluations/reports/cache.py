@@ -12,7 +12,7 @@ from evaluations.domain.judges import ACTIVE_RUN_STATES
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Run
-from evaluations.verdicts.program_version import VERSION
+from evaluations.verdicts.array_files import VERSION
 
 Made = TypeVar("Made")
 
@@ -31,8 +31,8 @@ def get_cached_report(evaluation: Evaluation, asked: object, make: Callable[[], 
     if state is None:
         return make()
     # The caller's evaluation object may be older than its last change.
-    held = [getattr(evaluation, column.attname) for column in evaluation._meta.concrete_fields]
-    key = hashlib.sha256(repr((held, asked, state, VERSION)).encode()).hexdigest()
+    columns = [getattr(evaluation, column.attname) for column in evaluation._meta.concrete_fields]
+    key = hashlib.sha256(repr((columns, asked, state, VERSION)).encode()).hexdigest()
     found: Made | None = read_cached_report(key)
     if found is None:
         found = make()
@@ -41,10 +41,10 @@ def get_cached_report(evaluation: Evaluation, asked: object, make: Callable[[], 
     return found
 
 
-def save_cached_report(key: str, made: object) -> None:
+def save_cached_report(key: str, report: object) -> None:
     """Store a report in the cache if there is room for it."""
     try:
-        caches["reports"].set(key, made, REPORT_CACHE_SECONDS)
+        caches["reports"].set(key, report, REPORT_CACHE_SECONDS)
     except OSError:
         logger.warning("A report could not be remembered, and is made again each time", exc_info=True)
 
@@ -70,9 +70,9 @@ def read_evaluation_state(evaluation: Evaluation) -> tuple[object, ...] | None:
     raters = (
         Rater.objects.filter(evaluation=evaluation).order_by("pk").annotate(drawn_at=Max("queue_progress__drawn_at"))
     )
-    said = raters.values_list("pk", "name", "verdicts_changed_at", "drawn_at")
+    rater_states = raters.values_list("pk", "name", "verdicts_changed_at", "drawn_at")
     changed = Evaluation.objects.values_list("comparisons_changed_at", flat=True).get(pk=evaluation.pk)
-    return tuple(runs), tuple(said), list_last_events(evaluation), changed
+    return tuple(runs), tuple(rater_states), list_last_events(evaluation), changed
 
 
 def list_last_events(evaluation: Evaluation) -> tuple[object, ...]:

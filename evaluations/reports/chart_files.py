@@ -49,8 +49,8 @@ def list_part_aspects(report: Report, part: ReportPart) -> list[str]:
 def has_score_results(scores: ScoreReport) -> bool:
     """Whether the report has scores of responses, counted or excluded."""
     judges = (judge.people.n for judge in scores.judges.values())
-    told = scores.human_scores
-    apart = (told.saw_judge_first, told.not_drawn, told.calibration)
+    results = scores.human_scores
+    apart = (results.saw_judge_first, results.not_drawn, results.calibration)
     pairs = (pair.n for pair in scores.judge_judge)
     return bool(scores.candidates) or any((*judges, scores.human_human.others.n, *pairs, *apart))
 

@@ -132,32 +132,32 @@ class ReportForm(forms.Form):
             del self.fields[name]
 
     def clean(self) -> CleanedData:
-        told = super().clean() or self.cleaned_data
-        since, until = told.get("since"), told.get("until")
+        cleaned = super().clean() or self.cleaned_data
+        since, until = cleaned.get("since"), cleaned.get("until")
         if since and until and since > until:
             self.add_error("until", "The last day is before the first.")
-        if told.get("candidate_1") and told.get("candidate_1") == told.get("candidate_2"):
+        if cleaned.get("candidate_1") and cleaned.get("candidate_1") == cleaned.get("candidate_2"):
             self.add_error("candidate_2", "Choose two different candidates, or one and any other.")
-        return told
+        return cleaned
 
     def rules(self) -> ReportRules:
-        told = self.cleaned_data
+        cleaned = self.cleaned_data
         return ReportRules(
-            judges=tuple(told.get("judge", ())),
-            reviewers=tuple(told.get("reviewer", ())),
-            seen=SeenRule(told["seen"] or SeenRule.NOTHING),
-            since=told["since"],
-            until=told["until"],
-            sliced=self.saved_filters[told["slice"]].named if told.get("slice") else None,
+            judges=tuple(cleaned.get("judge", ())),
+            reviewers=tuple(cleaned.get("reviewer", ())),
+            seen=SeenRule(cleaned["seen"] or SeenRule.NOTHING),
+            since=cleaned["since"],
+            until=cleaned["until"],
+            sliced=self.saved_filters[cleaned["slice"]].named if cleaned.get("slice") else None,
             where=(
-                *build_category_filter(told),
-                *candidate_conditions(told.get("candidate_1", ""), told.get("candidate_2", "")),
+                *build_category_filter(cleaned),
+                *candidate_conditions(cleaned.get("candidate_1", ""), cleaned.get("candidate_2", "")),
             ),
-            coding=SideCoding(told["coding"] or SideCoding.CANDIDATE),
-            split_rule=SplitRule(told["split_rule"] or SplitRule.TIE),
-            failed=FailedRule(told["failed"] or FailedRule.EXCLUDE),
-            part=SplitPart(told["part"]) if told["part"] else None,
-            all_pairs=told["pairs"] == "all",
+            coding=SideCoding(cleaned["coding"] or SideCoding.CANDIDATE),
+            split_rule=SplitRule(cleaned["split_rule"] or SplitRule.TIE),
+            failed=FailedRule(cleaned["failed"] or FailedRule.EXCLUDE),
+            part=SplitPart(cleaned["part"]) if cleaned["part"] else None,
+            all_pairs=cleaned["pairs"] == "all",
         )
 
     def laid_out(self, name: str) -> str:
@@ -167,8 +167,8 @@ class ReportForm(forms.Form):
 
     def asked(self) -> QueryValues:
         """The requested parameters, without defaults."""
-        told = {name: self.cleaned_data.get(name) for name in self.fields}
-        lists = {name: value if isinstance(value, list) else [str(value)] for name, value in told.items() if value}
+        values = {name: self.cleaned_data.get(name) for name in self.fields}
+        lists = {name: value if isinstance(value, list) else [str(value)] for name, value in values.items() if value}
         return {name: value for name, value in lists.items() if value != [self.usual(name)]}
 
     def usual(self, name: str) -> str:
@@ -214,8 +214,8 @@ class ReportForm(forms.Form):
         return [str(message) for messages in self.errors.values() for message in messages]
 
 
-def build_category_filter(told: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    return (("category", told["category"]),) if told.get("category") else ()
+def build_category_filter(cleaned: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return (("category", cleaned["category"]),) if cleaned.get("category") else ()
 
 
 def remove_query_value(asked: QueryValues, name: str, value: str) -> QueryValues:

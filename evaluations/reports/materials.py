@@ -106,9 +106,9 @@ def build_aspect_material(
     )
 
 
-def filter_column(column: IntArray, kept: BoolArray) -> IntArray:
+def filter_column(column: IntArray, is_kept: BoolArray) -> IntArray:
     """The column itself where all is kept: aspects share it then."""
-    return column if kept.all() else column[kept]
+    return column if is_kept.all() else column[is_kept]
 
 
 def build_seeing(
@@ -143,7 +143,7 @@ def build_judge_material(
     rater: Rater, aspect: Aspect, gathered: VerdictArrays, items: Items, rules: ReportRules
 ) -> JudgeMaterial:
     assert rater.judge is not None
-    verdicts, unanswered = gathered.said(rater, aspect)
+    verdicts, unanswered = gathered.get_judge_verdicts(rater, aspect)
     rule = get_judge_score_rule(rater, aspect, gathered)
     derived = rule.remark if rule else None
     own = consolidate_verdicts(verdicts, unanswered, len(gathered.comparisons), rules.failed)
@@ -178,10 +178,10 @@ WEIGHT_DTYPE: Final = np.dtype(
 def read_verdict_weights(raters: Sequence[Rater], places: ComparisonPositions) -> dict[tuple[int, int], JudgeWeights]:
     """By rater id and aspect id, of judges that were asked for the probabilities of their labels."""
     asked = [rater for rater in raters if rater.judge is not None and rater.judge.logprobs]
-    given = Verdict.all_rows.filter(rater__in=asked, weighted__isnull=False).exclude(test_call_condition())
+    verdicts = Verdict.all_rows.filter(rater__in=asked, weighted__isnull=False).exclude(test_call_condition())
     if hidden := find_unfinished_imports({rater.evaluation_id for rater in asked}):
-        given = given.exclude(source_import__in=hidden)
-    columns = given.order_by().values_list(
+        verdicts = verdicts.exclude(source_import__in=hidden)
+    columns = verdicts.order_by().values_list(
         "rater_id", "comparison_id", "aspect_id", encode_word("shown", PACKED_ORDERS), "weighted"
     )
     rows = np.fromiter(columns.iterator(chunk_size=10_000), dtype=WEIGHT_DTYPE)

@@ -1,6 +1,6 @@
 """The table at the head of a report, with one row for each judge on each aspect."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Final
@@ -8,7 +8,6 @@ from typing import Any, Final
 from evaluations.stats.agreement import AgreementBlock
 from evaluations.stats.aspect_report import AspectReport
 from evaluations.stats.estimates import Estimate
-from evaluations.stats.full_report import Report
 
 CEILING_LEVELS: Final = {"with": "s1", "without": "s2"}
 # Where the common scale may begin; differences show best on the shortest one that holds everything.
@@ -47,8 +46,8 @@ class OverviewTable:
     has_failures: bool
 
 
-def build_overview_table(report: Report, ties: str, measure: str, sort: str) -> OverviewTable:
-    rows = [row for key, aspect in report.aspects.items() for row in build_overview_rows(key, aspect, ties, measure)]
+def build_overview_table(aspects: Mapping[str, AspectReport], ties: str, measure: str, sort: str) -> OverviewTable:
+    rows = [row for key, aspect in aspects.items() for row in build_overview_rows(key, aspect, ties, measure)]
     return OverviewTable(
         rows=tuple(sorted(rows, key=lambda row: get_sort_key(row, sort))),
         is_ascending=sort in ASCENDING,

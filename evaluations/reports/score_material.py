@@ -22,9 +22,17 @@ from evaluations.stats.report_parts import AspectScores
 from evaluations.stats.score_reliability import PersonScores
 from evaluations.stats.votes import Votes
 from evaluations.verdicts.array_rows import StructuredRows, group_rows
-from evaluations.verdicts.imported_score_arrays import build_imported_votes, read_imported_score_rows
-from evaluations.verdicts.score_arrays import ResponseSides, add_responses, read_mean_scores, read_response_sides
-from evaluations.verdicts.scored_vote_arrays import build_reviewed_votes, join_vote_arrays, read_reviewed_score_rows
+from evaluations.verdicts.score_arrays import (
+    ResponseSides,
+    add_responses,
+    build_imported_votes,
+    build_reviewed_votes,
+    join_vote_arrays,
+    read_imported_score_rows,
+    read_mean_scores,
+    read_response_sides,
+    read_reviewed_score_rows,
+)
 from evaluations.verdicts.sql import read_columns
 from evaluations.verdicts.vote_arrays import (
     BLIND,
@@ -85,14 +93,14 @@ def read_aspect_scores(
     scored = responses.filter(Exists(Score.objects.filter(response=OuterRef("pk"), rater__in=raters)))
     sides = add_responses(read_response_sides(comparisons, ids), *read_columns(scored.values_list("pk"), 1))
     people, judges = ([rater for rater in raters if rater.kind == kind] for kind in (RaterKind.HUMAN, RaterKind.JUDGE))
-    given = read_people_scores(people, comparisons, ids, sides, rules)
+    people_scores = read_people_scores(people, comparisons, ids, sides, rules)
     means = read_mean_scores(sides, [rater.pk for rater in judges])
-    heard = given.keys() | {about for _, about in means}
+    scored_aspects = people_scores.keys() | {about for _, about in means}
     cluster, candidate, candidates = read_response_facts(aspects[0].evaluation_id, sides)
     found = {}
     for aspect in aspects:
-        if aspect.pk in heard:
-            by_people = count_people_scores(given.get(aspect.pk, NO_SCORES), rules)
+        if aspect.pk in scored_aspects:
+            by_people = count_people_scores(people_scores.get(aspect.pk, NO_SCORES), rules)
             found[aspect.key] = AspectScores(
                 name=aspect.name,
                 people=by_people.people,
@@ -121,12 +129,12 @@ def read_response_facts(evaluation: int, sides: ResponseSides) -> tuple[IntArray
     return np.unique(of[0], return_inverse=True)[1], number[of[1]], tuple(names[pk] for pk in in_order)
 
 
-def count_people_scores(given: PeopleScores, rules: ReportRules) -> CountedScores:
-    knew, rows = KNOWLEDGE_COUNTED[rules.seen], given.rows
+def count_people_scores(scores: PeopleScores, rules: ReportRules) -> CountedScores:
+    knew, rows = KNOWLEDGE_COUNTED[rules.seen], scores.rows
     chosen, saw = rows.counted(*knew), rows.counted(SAW_JUDGE)
     return CountedScores(
-        people=given.where(chosen),
-        late=given.where(saw & ~chosen),
+        people=scores.where(chosen),
+        late=scores.where(saw & ~chosen),
         counts=VoteCounts(
             blind=int((chosen & (rows.knew == BLIND)).sum()),
             unknown=int((chosen & (rows.knew == UNKNOWN)).sum()),

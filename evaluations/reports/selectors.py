@@ -35,7 +35,6 @@ from evaluations.stats.full_report import BY_ASPECT, Report, full_report
 from evaluations.stats.items import Items
 from evaluations.stats.judge_comparison import HeldOutLook
 from evaluations.stats.report_parts import JudgeWeights, StudyMaterial
-from evaluations.verdicts.arrays import list_counted_raters, list_judges_in_claim_family
 from evaluations.verdicts.asked_aspects import (
     AskedAspects,
     find_judged_aspects,
@@ -44,7 +43,7 @@ from evaluations.verdicts.asked_aspects import (
 )
 from evaluations.verdicts.comparison_arrays import build_items, get_comparison_table, index_report_comparisons
 from evaluations.verdicts.judge_arrays import ComparisonPositions
-from evaluations.verdicts.verdict_arrays import read_verdict_arrays
+from evaluations.verdicts.verdict_arrays import list_counted_raters, list_judges_in_claim_family, read_verdict_arrays
 from evaluations.visibility import can_see_judges, reveal_comparisons, visible_comparisons
 
 
@@ -87,13 +86,13 @@ def reveal_report(
         aspect = None
     comparisons = visible_comparisons(user, evaluation)
     if is_allowed(user, Action.SEE_ALL, evaluation):
-        made = get_full_report(evaluation, rules, parts=parts, aspect=aspect)
+        report = get_full_report(evaluation, rules, parts=parts, aspect=aspect)
     else:
         sees_judges = can_see_judges(user, evaluation)
-        made = build_report(evaluation, comparisons, rules, with_judges=sees_judges, parts=parts, aspect=aspect)
+        report = build_report(evaluation, comparisons, rules, with_judges=sees_judges, parts=parts, aspect=aspect)
     if is_allowed(user, Action.REVIEW, evaluation):  # no query for those who are never on record
         reveal_comparisons(user, evaluation, list_if_small_report(comparisons, evaluation, rules))
-    return made
+    return report
 
 
 def build_report(
@@ -107,7 +106,7 @@ def build_report(
 ) -> Report:
     """The report on the comparisons that the reader may see; None means all of them.
 
-    ``aspect``: the one that parts with a page for each aspect are about, as `whole_report` has it; None: all.
+    ``aspect``: the one that parts with a page for each aspect are about, as in `full_report`; None: all.
     """
     everything = Comparison.objects.filter(evaluation=evaluation)
     wanted = select_report_comparisons(
@@ -122,15 +121,15 @@ def build_report(
     aspects = list_aspects_in_order(evaluation, asked)
     judged = find_judged_aspects(gathered, raters, asked, aspects)
     panels = find_panels(evaluation, raters)
-    heard = gathered.aspects(aspects).union(*judged.values())
+    with_verdicts = gathered.aspects(aspects).union(*judged.values())
     items = add_strata(build_items(evaluation, known, places), evaluation)
     families = {rater.name: rater.judge.family for rater in raters if rater.judge}
-    told = [one for one in aspects if one.pk in heard]
-    materials = iterate_aspect_materials(told, gathered, items, raters, asked, judged, panels, rules)
+    reported = [one for one in aspects if one.pk in with_verdicts]
+    materials = iterate_aspect_materials(reported, gathered, items, raters, asked, judged, panels, rules)
     family = list_judges_in_claim_family(evaluation)
     if with_judges and ReportPart.AGREEMENT in parts:
         hidden = [rater for rater in family if rater not in raters]
-        materials = add_hidden_judges(materials, told, hidden, raters, items, places, wanted, asked, rules)
+        materials = add_hidden_judges(materials, reported, hidden, raters, items, places, wanted, asked, rules)
     # A user who sees only reviewed comparisons sees no other responses.
     alone = select_single_responses(evaluation, rules) if comparisons is None else Response.objects.none()
     del gathered  # it is large, and let go as soon as the last material is made
@@ -142,7 +141,7 @@ def build_report(
         parts,
         group_weights_by_aspect(raters, places, aspects) if ReportPart.JUDGES in parts else {},
         read_aspect_scores(aspects, raters, wanted, places.ids, alone, rules) if ReportPart.SCORES in parts else {},
-        no_verdicts=tuple(one.name for one in aspects if one not in told),
+        no_verdicts=tuple(one.name for one in aspects if one not in reported),
         aspect=aspect,
         look_at=partial(get_or_record_look, evaluation) if comparisons is None and rules == TEST_PART_RULES else None,
     )

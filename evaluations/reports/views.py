@@ -120,16 +120,16 @@ def report(request: AuthenticatedRequest, slug: str, part: str = ReportPart.AGRE
     }
     try:
         if form.is_valid():
-            made = reveal_report(user, evaluation, form.rules(), (asked_part,), form.cleaned_data["aspect"])
-            if asked_part is ReportPart.AGREEMENT and not made.names and sees_all and has_any_score(evaluation):
+            result = reveal_report(user, evaluation, form.rules(), (asked_part,), form.cleaned_data["aspect"])
+            if asked_part is ReportPart.AGREEMENT and not result.names and sees_all and has_any_score(evaluation):
                 return redirect(f"{get_part_url(evaluation, ReportPart.SCORES)}?{request.GET.urlencode()}".rstrip("?"))
-            context |= build_report_context(made, evaluation, form, asked_part)
+            context |= build_report_context(result, evaluation, form, asked_part)
             context["gives_away"] = (
                 sees_all
                 and is_allowed(user, Action.REVIEW, evaluation)
-                and 0 < made.comparisons <= SMALL_REPORT_COMPARISONS
+                and 0 < result.comparisons <= SMALL_REPORT_COMPARISONS
             )
-            context |= build_part_context(evaluation, made, asked_part, form.cleaned_data["aspect"], form.asked())
+            context |= build_part_context(evaluation, result, asked_part, form.cleaned_data["aspect"], form.asked())
             return render(request, "report/report.html", context)
     except InputRefused as refused:
         form.add_error(None, str(refused))
@@ -146,12 +146,14 @@ def get_part_or_404(name: str, sees_judges: bool) -> ReportPart:
     return ReportPart(name)
 
 
-def build_report_context(made: Report, evaluation: Evaluation, form: ReportForm, part: ReportPart) -> dict[str, object]:
+def build_report_context(
+    result: Report, evaluation: Evaluation, form: ReportForm, part: ReportPart
+) -> dict[str, object]:
     """The template context of a report."""
     asked, ties, measure = form.asked(), form.laid_out("ties"), form.laid_out("measure")
     aspect = form.cleaned_data["aspect"]
     return {
-        "report": made,
+        "report": result,
         "asked": asked,
         "is_filtered": bool(form.in_force()),
         "tabs": list(list_tabs(evaluation, asked, part, sees_judges="judge" in form.fields)),
@@ -162,9 +164,9 @@ def build_report_context(made: Report, evaluation: Evaluation, form: ReportForm,
         "difference_kind": "points" if measure == "agreement" else "signed",
         "sort": form.laid_out("sort"),
         "aspect": aspect,
-        "sentences": [judge.sentence for judge in made.judges.values() if judge.sentence],
-        "overview": build_overview_table(made, ties, measure, form.laid_out("sort")),
-        "in_detail": bool(aspect) or count_person_rows(made) <= MAX_DETAIL_ROWS,
+        "sentences": [judge.sentence for judge in result.judges.values() if judge.sentence],
+        "overview": build_overview_table(result.aspects, ties, measure, form.laid_out("sort")),
+        "in_detail": bool(aspect) or count_person_rows(result) <= MAX_DETAIL_ROWS,
         "cells": get_cells_url(evaluation, form.rules(), asked),
     }
 
@@ -172,8 +174,8 @@ def build_report_context(made: Report, evaluation: Evaluation, form: ReportForm,
 def list_tabs(
     evaluation: Evaluation, asked: QueryValues, current: ReportPart, *, sees_judges: bool
 ) -> Iterator[ReportTab]:
-    kept = {name: values for name, values in asked.items() if name not in PART_LAYOUT_FIELDS}
-    query = f"?{urlencode(kept, doseq=True)}" if kept else ""
+    values_kept = {name: values for name, values in asked.items() if name not in PART_LAYOUT_FIELDS}
+    query = f"?{urlencode(values_kept, doseq=True)}" if values_kept else ""
     for part, name in PART_NAMES.items():
         if sees_judges or part not in JUDGE_PARTS:
             yield ReportTab(name, get_part_url(evaluation, part) + query, part == current)
@@ -185,12 +187,12 @@ def get_part_url(evaluation: Evaluation, part: ReportPart) -> str:
     return reverse("report_part", args=[evaluation.slug, part.value])
 
 
-def count_person_rows(made: Report) -> int:
+def count_person_rows(result: Report) -> int:
     """How many rows name one person or two."""
     return sum(
         len(aspect.human_human.pairs)
         + sum(len(judge.judge_human.people) + len(judge.ceiling.s1.left_out) for judge in aspect.answering.values())
-        for aspect in made.aspects.values()
+        for aspect in result.aspects.values()
     )
 
 
@@ -251,10 +253,10 @@ def build_requested_file(
 
 def describe_scope(user: User, evaluation: Evaluation, form: ReportForm) -> str:
     """A picture travels without its page: which evaluation it is of, whose part, and by which filters and rules."""
-    said = [evaluation.name, *(f"{one.label}: {one.value}" for one in form.in_force())]
+    parts = [evaluation.name, *(f"{one.label}: {one.value}" for one in form.in_force())]
     if not is_allowed(user, Action.SEE_ALL, evaluation):
-        said.append(f"only comparisons that {user.username} has reviewed")
-    return "; ".join(said) + "."
+        parts.append(f"only comparisons that {user.username} has reviewed")
+    return "; ".join(parts) + "."
 
 
 def render_refusal(reasons: list[str]) -> HttpResponse:

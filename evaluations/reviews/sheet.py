@@ -6,7 +6,7 @@ from typing import Literal
 
 from django.db.models import Exists, OuterRef
 
-from evaluations.domain.choices import Choice, ShownOrder
+from evaluations.domain.choices import Choice, CompleteSideScores, ShownOrder
 from evaluations.domain.reviews import SAVED_REVIEW_STATES, QueueKind, Reveal, ReviewState, SelectionMethod
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
 from evaluations.models.comparisons import Comparison, Response
@@ -26,8 +26,8 @@ from evaluations.reviews.answers import (
     swap_choice,
 )
 from evaluations.reviews.selectors import get_order_shown, is_judge_shown_first
-from evaluations.verdicts.judge_verdicts import load_judge_choices, scoring_raters
-from evaluations.verdicts.score_choices import ScoreDerivation, derive_score_choices
+from evaluations.verdicts.judge_choices import load_judge_choices, scoring_raters
+from evaluations.verdicts.score_choices import derive_score_choices
 from evaluations.visibility import was_revealed
 
 
@@ -132,18 +132,18 @@ def build_scored_answer(
     )
 
 
-def build_derived_choice(one: ScoreDerivation, shown: ShownOrder) -> JudgeChoice:
+def build_derived_choice(one: CompleteSideScores, shown: ShownOrder) -> JudgeChoice:
     return JudgeChoice(
         swap_choice(one.choice, shown), False, 0, "", describe_derivation(one, shown), get_scores_as_shown(one, shown)
     )
 
 
-def describe_derivation(derived: ScoreDerivation, shown: ShownOrder) -> str:
+def describe_derivation(derived: CompleteSideScores, shown: ShownOrder) -> str:
     scores = get_scores_as_shown(derived, shown)
     return f"{scores.left:.10g} to {scores.right:.10g}, {derived.rule.remark}"
 
 
-def get_scores_as_shown(derived: ScoreDerivation, shown: ShownOrder) -> ScorePair:
+def get_scores_as_shown(derived: CompleteSideScores, shown: ShownOrder) -> ScorePair:
     scores = (derived.score_a, derived.score_b)
     return ScorePair(*(scores[::-1] if shown == ShownOrder.SWAPPED else scores))
 

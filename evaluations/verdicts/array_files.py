@@ -1,5 +1,6 @@
-"""Arrays cached in files that are named by the state of their source."""
+"""Arrays cached in files that are named by the state of their source and the version of the program."""
 
+import hashlib
 import logging
 import time
 from contextlib import suppress
@@ -12,7 +13,20 @@ import numpy as np
 import numpy.typing as npt
 from django.conf import settings
 
-from evaluations.verdicts.program_version import VERSION
+import evaluations
+
+
+def hash_program(folder: Path) -> str:
+    """Hash the source code under a folder together with the version of numpy."""
+    digest = hashlib.sha256(np.__version__.encode())
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+# Read while the program starts, in a few hundredths of a second: what lies there later may be the next version.
+VERSION: Final = hash_program(Path(evaluations.__file__).parent)
+
 
 logger = logging.getLogger(__name__)
 
@@ -24,40 +38,40 @@ def get_array_file(name: str, changed: datetime, more: str = "") -> Path:
     return Path(settings.CACHE_DIR) / f"{name}-{changed:%Y%m%d%H%M%S%f}-{VERSION[:12]}{more}.npy"
 
 
-def load_arrays(kept: Path, count: int) -> list[npt.NDArray[Any]]:
+def load_arrays(path: Path, count: int) -> list[npt.NDArray[Any]]:
     """So many arrays, the first as it lies on disk.
 
     OSError, ValueError or EOFError where there are no such.
     """
-    first = np.load(kept, mmap_mode="r", allow_pickle=False)
-    with kept.open("rb") as file:
+    first = np.load(path, mmap_mode="r", allow_pickle=False)
+    with path.open("rb") as file:
         file.seek(first.offset + first.nbytes)
         return [np.asarray(first), *(np.load(file, allow_pickle=False) for _ in range(count - 1))]
 
 
-def save_arrays(kept: Path, *arrays: npt.NDArray[Any]) -> None:
+def save_arrays(path: Path, *arrays: npt.NDArray[Any]) -> None:
     """Write the file elsewhere and move it into place, so that it is never partial; skip it if the disk is full."""
-    beside = kept.with_name(f"{uuid4()}.part")
+    beside = path.with_name(f"{uuid4()}.part")
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         with beside.open("wb") as file:
             for array in arrays:
                 np.save(file, array)
-        beside.replace(kept)
-        delete_stale_array_files(kept)
+        beside.replace(path)
+        delete_stale_array_files(path)
     except OSError:
-        logger.warning("%s could not be kept, and is read again each time", kept.name, exc_info=True)
+        logger.warning("%s could not be kept, and is read again each time", path.name, exc_info=True)
         with suppress(OSError):
             beside.unlink(missing_ok=True)
 
 
-def delete_stale_array_files(kept: Path) -> None:
+def delete_stale_array_files(path: Path) -> None:
     """Takes away files of earlier states, and what killed processes left half written."""
-    *name, changed = kept.name.split("-")[:3]
-    for one in kept.parent.glob(f"{'-'.join(name)}-*.npy"):
-        if one != kept and one.name.split("-")[2] <= changed:
+    *name, changed = path.name.split("-")[:3]
+    for one in path.parent.glob(f"{'-'.join(name)}-*.npy"):
+        if one != path and one.name.split("-")[2] <= changed:
             one.unlink(missing_ok=True)
-    for part in kept.parent.glob("*.part"):
+    for part in path.parent.glob("*.part"):
         with suppress(FileNotFoundError):
             if time.time() - part.stat().st_mtime > HALF_WRITTEN_SECONDS:
                 part.unlink()

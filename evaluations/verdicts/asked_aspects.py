@@ -16,7 +16,7 @@ from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect, RubricAspect, RubricVersion
 from evaluations.models.verdicts import Review
 from evaluations.stats.coding import TIE, A, B
-from evaluations.verdicts.response_scores import list_imported_score_aspects
+from evaluations.verdicts.score_choices import list_imported_score_aspects
 from evaluations.verdicts.verdict_arrays import VerdictArrays
 
 FINISHED_REVIEW_STATES: Final = (ReviewState.FIRST.value, ReviewState.FINAL.value)
@@ -70,8 +70,8 @@ def find_judged_aspects(
     for rater in raters:
         if rater.judge is not None and gathered.was_asked(rater):
             of_rubric = {row.aspect_id for row in asked.rows if row.version_id == rater.judge.rubric_version_id}
-            said = gathered.said_by(rater, aspects) | of_rubric
-            judged[rater.pk] = said or gathered.aspects(aspects) or {row.aspect_id for row in asked.rows}
+            of_judge = gathered.get_judged_aspects(rater, aspects) | of_rubric
+            judged[rater.pk] = of_judge or gathered.aspects(aspects) or {row.aspect_id for row in asked.rows}
     return judged
 
 

@@ -42,17 +42,17 @@ class ComparisonTable:
 
 def get_comparison_table(evaluation: Evaluation) -> ComparisonTable:
     """All comparisons of the evaluation."""
-    kept = get_comparison_file(evaluation)
-    if kept is None:
+    path = get_comparison_file(evaluation)
+    if path is None:
         return read_comparison_table(evaluation)
     try:
-        return load_comparison_table(kept)
+        return load_comparison_table(path)
     except (OSError, EOFError, ValueError):  # another reader may take it away at any moment
         known = read_comparison_table(evaluation)
         if (
-            get_comparison_file(evaluation) == kept
+            get_comparison_file(evaluation) == path
         ):  # or comparisons came in meanwhile, and some of them are among these
-            save_comparison_table(kept, known)
+            save_comparison_table(path, known)
         return known
 
 
@@ -62,17 +62,17 @@ def get_comparison_file(evaluation: Evaluation) -> Path | None:
     return get_array_file(f"comparisons-{evaluation.pk}", changed) if changed else None
 
 
-def load_comparison_table(kept: Path) -> ComparisonTable:
+def load_comparison_table(path: Path) -> ComparisonTable:
     """ValueError or EOFError where it is no such file, or one of another version of the program."""
-    rows, names = load_arrays(kept, 2)
+    rows, names = load_arrays(path, 2)
     if rows.dtype != COMPARISON_DTYPE:
-        raise ValueError(f"{kept} has the columns {rows.dtype}")
+        raise ValueError(f"{path} has the columns {rows.dtype}")
     return ComparisonTable(rows, tuple(names.tolist()))
 
 
-def save_comparison_table(kept: Path, known: ComparisonTable) -> None:
+def save_comparison_table(path: Path, known: ComparisonTable) -> None:
     """The rows, then the categories."""
-    save_arrays(kept, known.rows, np.array(known.categories, dtype=np.str_))
+    save_arrays(path, known.rows, np.array(known.categories, dtype=np.str_))
 
 
 def read_comparison_table(evaluation: Evaluation) -> ComparisonTable:
@@ -88,7 +88,7 @@ def read_comparison_table(evaluation: Evaluation) -> ComparisonTable:
 def read_comparison_rows(comparisons: "QuerySet[Comparison]") -> npt.NDArray[np.void]:
     """By id; clusters as the database has them, without the category."""
     markup = F("response_a__markup") * MARKUP_KINDS + F("response_b__markup")
-    *told, marked = read_columns(
+    *values, marked = read_columns(
         comparisons.values_list(
             "pk",
             "query_id",
@@ -103,7 +103,7 @@ def read_comparison_rows(comparisons: "QuerySet[Comparison]") -> npt.NDArray[np.
         9,
     )
     rows = np.empty(len(marked), dtype=COMPARISON_DTYPE)
-    for name, column in zip(COMPARISON_DTYPE.names or (), told, strict=False):
+    for name, column in zip(COMPARISON_DTYPE.names or (), values, strict=False):
         rows[name] = column
     rows["markup_a"], rows["markup_b"] = np.divmod(marked, MARKUP_KINDS)
     return rows[np.argsort(rows["comparison"], kind="stable")]

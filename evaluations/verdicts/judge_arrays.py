@@ -132,10 +132,10 @@ class JudgeArrays:
 
 def unpack_answers(part: PackedChoices, place: int) -> JudgeAnswers:
     choice = unpack_choices(part.first, place)
-    given = choice != MISSING
-    if given.all():
+    is_answered = choice != MISSING
+    if is_answered.all():
         return JudgeAnswers(part.shown, part.item, choice, part.is_single)
-    return JudgeAnswers(part.shown, part.item[given], choice[given], part.is_single)
+    return JudgeAnswers(part.shown, part.item[is_answered], choice[is_answered], part.is_single)
 
 
 def unpack_choices(packed: IntArray, place: int) -> Choices:
@@ -148,14 +148,14 @@ def unpack_choices(packed: IntArray, place: int) -> Choices:
 
 def read_judge_arrays(raters: Sequence[Rater], places: ComparisonPositions) -> dict[int, JudgeArrays]:
     """By rater id those that were asked about pairs of responses."""
-    said = load_packed_choices(raters, places)
-    has_marks = any(bool((told & 1).any()) for _, _, told in said.values())
+    packed = load_packed_choices(raters, places)
+    has_marks = any(bool((code & 1).any()) for _, _, code in packed.values())
     marked = read_inconsistent_marks(packed_votes_of_raters(raters, places), places) if has_marks else {}
     unanswered = read_unanswered_calls(raters, places)
     found = {}
     for rater in raters:
-        comparison, first, told = said[rater.pk]
-        of = select_positions(places, comparison, first, told >> 1)
+        comparison, first, code = packed[rater.pk]
+        of = select_positions(places, comparison, first, code >> 1)
         found[rater.pk] = JudgeArrays(split_by_block_and_order(*of), marked.get(rater.pk, ()), **unanswered[rater.pk])
     return found
 
@@ -167,7 +167,7 @@ def load_packed_choices(raters: Sequence[Rater], places: ComparisonPositions) ->
     said is kept in a file until it says more.
     """
     files = get_choice_files(raters) if len(places.ids) > MAX_LOOKUPS else {}
-    found = {pk: kept for pk, file in files.items() if (kept := load_choice_file(file)) is not None}
+    found = {pk: cached for pk, file in files.items() if (cached := load_choice_file(file)) is not None}
     unread = [rater for rater in raters if rater.pk not in found]
     for pk, choices in read_packed_choices(unread, places):
         found[pk] = choices
@@ -182,8 +182,10 @@ def get_choice_files(raters: Sequence[Rater]) -> dict[int, Path]:
     done = Import.objects.filter(evaluation__in=evaluations, state=ImportState.DONE.value).count()
     more = f"-{done}"
     before = timezone.now() - QUIET_TIME
-    said = {rater.pk: rater.verdicts_changed_at for rater in raters}
-    return {pk: get_array_file(f"choices-{pk}", last, more) for pk, last in said.items() if last and last < before}
+    changed_at = {rater.pk: rater.verdicts_changed_at for rater in raters}
+    return {
+        pk: get_array_file(f"choices-{pk}", last, more) for pk, last in changed_at.items() if last and last < before
+    }
 
 
 def load_choice_file(file: Path) -> IntArray | None:
@@ -207,13 +209,13 @@ def read_packed_choices_together(
 ) -> Iterator[tuple[int, IntArray]]:
     is_marked = Case(When(inconsistent_aspects__gt=0, then=Value(1)), default=Value(0), output_field=IntegerField())
     # One number for whose it is, its block and order, and whether it is marked.
-    told = ((F("rater_id") * MAX_BLOCKS + F("aspect_block")) * len(PACKED_ORDERS) + F("shown")) * 2 + is_marked
-    rows = packed_votes_of_raters(raters, places).values_list("comparison_id", "first_choices", told)
-    said = np.stack(read_columns_in_pieces(rows, 3, "comparison", places.ids))
-    whose, said[2] = np.divmod(said[2], MAX_BLOCKS * len(PACKED_ORDERS) * 2)
+    code = ((F("rater_id") * MAX_BLOCKS + F("aspect_block")) * len(PACKED_ORDERS) + F("shown")) * 2 + is_marked
+    rows = packed_votes_of_raters(raters, places).values_list("comparison_id", "first_choices", code)
+    columns = np.stack(read_columns_in_pieces(rows, 3, "comparison", places.ids))
+    whose, columns[2] = np.divmod(columns[2], MAX_BLOCKS * len(PACKED_ORDERS) * 2)
     for rater in raters:
         of_rater = whose == rater.pk
-        yield rater.pk, said if of_rater.all() else said[:, of_rater]
+        yield rater.pk, columns if of_rater.all() else columns[:, of_rater]
 
 
 def read_inconsistent_marks(
@@ -232,11 +234,11 @@ def read_inconsistent_marks(
     }
 
 
-def split_by_block_and_order(item: IntArray, first: IntArray, told: IntArray) -> tuple[PackedChoices, ...]:
+def split_by_block_and_order(item: IntArray, first: IntArray, codes: IntArray) -> tuple[PackedChoices, ...]:
     """``told``: block and order together."""
     found = []
-    for one in np.flatnonzero(np.bincount(told)).tolist():
-        here = told == one
+    for one in np.flatnonzero(np.bincount(codes)).tolist():
+        here = codes == one
         block, shown = divmod(one, len(PACKED_ORDERS))
         found.append(PackedChoices(shown, block, item[here], first[here]))
     return tuple(found)
@@ -271,17 +273,17 @@ def read_unanswered_calls(raters: Sequence[Rater], places: ComparisonPositions) 
         read_columns(select_unanswered_columns(some), 5)
         for some in (exclude_unfinished_imports(calls.failed()), *find_unfinished_calls(judges))
     ]
-    item, *told, judge = select_positions(places, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    item, *columns, judge = select_positions(places, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
     # With no word of the subject in its conditions, else SQLite takes the index of all calls by subject.
     repaired = calls.filter(repaired=True, state=CallState.ANSWERED.value)
-    _, mended = select_positions(
+    _, repaired_judges = select_positions(
         places, *read_columns(repaired.values_list(Coalesce("comparison_id", 0), "judge_id"), 2)
     )
     names = ("item", "shown", "state", "answered")
     return {
         rater.pk: {
-            **{name: column[judge == rater.judge_id] for name, column in zip(names, (item, *told), strict=True)},
-            "repaired": int((mended == rater.judge_id).sum()),
+            **{name: column[judge == rater.judge_id] for name, column in zip(names, (item, *columns), strict=True)},
+            "repaired": int((repaired_judges == rater.judge_id).sum()),
         }
         for rater in raters
     }

@@ -1,25 +1,121 @@
-"""A judge's one choice on each aspect, folded from its packed votes over orders and samples."""
+"""A judge's one choice on each aspect of a comparison, made of all its orders, samples and scores."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
-from evaluations.domain.choices import ConsolidatedChoice, ShownOrder, consolidate_orders
+from django.db.models import Q
+
+from evaluations.domain.choices import Choice, ConsolidatedChoice, ShownOrder, consolidate_orders
+from evaluations.domain.judges import JudgeKind
 from evaluations.domain.packed_votes import BITS_PER_CHOICE, PACKED_CHOICES, PACKED_ORDERS, SLOTS_PER_BLOCK
 from evaluations.formats.exported_rows import ExportedJudgeChoice
+from evaluations.models.comparisons import Comparison
+from evaluations.models.judges import Rater
+from evaluations.models.runs import Call
+from evaluations.models.verdicts import Verdict
+from evaluations.verdicts.score_choices import derive_score_choices, imported_score_rules
+
+ChoicesByComparison = Mapping[int, Mapping[str, ConsolidatedChoice]]
+
+
+def load_judge_choices(rater: Rater, comparison_ids: Iterable[int]) -> ChoicesByComparison:
+    """Comparison id → aspect key → this judge's choice. Incomplete ones are absent."""
+    return load_choices_of_judges([rater], comparison_ids)[rater.pk]
+
+
+def load_choices_of_judges(raters: Sequence[Rater], comparison_ids: Iterable[int]) -> Mapping[int, ChoicesByComparison]:
+    """Rater id → each judge's choices, in the same few queries for any number of judges."""
+    wanted = list(comparison_ids)
+    choosing = [rater for rater in raters if rater.judge is None or not rater.judge.is_pointwise]
+    scoring = scoring_raters(raters)
+    found = load_pairwise_choices(choosing, wanted) if choosing else {}
+    for rater, choices in (load_score_choices(scoring, wanted) if scoring else {}).items():
+        found[rater] = merge_choices(found[rater], choices) if rater in found else choices
+    return found
+
+
+def scoring_raters(raters: Sequence[Rater]) -> list[Rater]:
+    """The raters that may have scores: judges of single responses, and imported ones if scores were imported."""
+    asked = [rater for rater in raters if rater.judge is not None and rater.judge.is_pointwise]
+    imported = [rater for rater in raters if rater.judge is not None and rater.judge.kind == JudgeKind.IMPORTED]
+    if imported and not imported_score_rules(Q(aspect__evaluation=imported[0].evaluation_id)):
+        return asked
+    return [*asked, *imported]
+
+
+def merge_choices(one: ChoicesByComparison, other: ChoicesByComparison) -> ChoicesByComparison:
+    """Merge the choices of an imported judge with those from its scores on other aspects."""
+    return {pk: {**one.get(pk, {}), **other.get(pk, {})} for pk in {*one, *other}}
+
+
+def load_pairwise_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, ChoicesByComparison]:
+    """Load the choices of pairwise judges."""
+    answered: dict[tuple[int, int, str], dict[ShownOrder, list[ConsolidatedChoice]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    verdicts = Verdict.objects.filter(rater__in=raters, comparison__in=comparison_ids).values_list(
+        "rater_id", "comparison_id", "aspect__key", "shown", "choice", "inconsistent"
+    )
+    for rater_id, comparison_id, aspect, shown, choice, inconsistent in verdicts:
+        answered[rater_id, comparison_id, aspect][ShownOrder(shown)].append(
+            ConsolidatedChoice(Choice(choice), inconsistent)
+        )
+    asked = load_asked_orders(raters, comparison_ids)
+    found: dict[int, dict[int, dict[str, ConsolidatedChoice]]] = {rater.pk: defaultdict(dict) for rater in raters}
+    for (rater_id, comparison_id, aspect), answers in answered.items():
+        folded = consolidate_orders(answers, asked[rater_id, comparison_id])
+        if folded is not None:
+            found[rater_id][comparison_id][aspect] = folded
+    return dict(found)
+
+
+def load_score_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, ChoicesByComparison]:
+    """Load the choices of judges that scored single responses."""
+    return {
+        rater: {
+            pk: {key: ConsolidatedChoice(one.choice) for key, one in choices.items()} for pk, choices in derived.items()
+        }
+        for rater, derived in derive_score_choices(raters, comparison_response_ids(comparison_ids)).items()
+    }
+
+
+def load_asked_orders(
+    raters: Sequence[Rater], comparison_ids: Sequence[int]
+) -> Mapping[tuple[int, int], set[ShownOrder]]:
+    """By rater and comparison the orders in which the judge was asked, answered or not.
+
+    An order whose every call was cancelled or not yet worked counts as asked too: the verdict is
+    then incomplete, and missing until it has been answered. Imported failures are calls as well.
+    """
+    asked: dict[tuple[int, int], set[ShownOrder]] = defaultdict(set)
+    rater_of = {rater.judge_id: rater.pk for rater in raters}
+    calls = Call.objects.filter(judge__in=list(rater_of), comparison__in=comparison_ids)
+    for judge_id, comparison_id, shown in calls.values_list("judge_id", "comparison_id", "shown").distinct():
+        asked[rater_of[judge_id], comparison_id].add(ShownOrder(shown))
+    return asked
+
+
+def comparison_response_ids(comparison_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """The ids of the two responses of each comparison."""
+    rows = Comparison.objects.filter(pk__in=comparison_ids).values_list("pk", "response_a_id", "response_b_id")
+    return {pk: (a, b) for pk, a, b in rows}
+
 
 ASPECTS_PER_GROUP: Final = 3  # aspects
 GROUP_CODE_MASK: Final = (1 << BITS_PER_CHOICE * ASPECTS_PER_GROUP) - 1
 GROUP_MARK_MASK: Final = (1 << ASPECTS_PER_GROUP) - 1
 SINGLE_CODE_MASK: Final = (1 << BITS_PER_CHOICE) - 1
 MAX_CACHED_GROUPS: Final = 50_000
+ONE_SAMPLE: Final = {0: 0}
 Told = TypeVar("Told")
 
 # Of each row of packed votes on the aspects of a group: place of its sample, order, codes, marks.
 GroupAnswers = tuple[tuple[int, int, int, int], ...]
 AnswerSheet = tuple[GroupAnswers, ...]  # for each group
 JudgeAnswers = tuple[frozenset[str], AnswerSheet]  # the orders in which a judge was asked, and what it answered
+SamplePositions = Mapping[int, Mapping[int, int]]  # rater id → sample → its place among the rater's samples
 
 
 class PackedVote(NamedTuple):
@@ -44,10 +140,10 @@ class AspectGroup(NamedTuple):
 
 
 def group_aspects(places: Mapping[int, str]) -> tuple[AspectGroup, ...]:
-    held: dict[tuple[int, int], dict[int, str]] = defaultdict(dict)
+    by_group: dict[tuple[int, int], dict[int, str]] = defaultdict(dict)
     for place, key in places.items():
         block, inside = divmod(place, SLOTS_PER_BLOCK)
-        held[block, inside // ASPECTS_PER_GROUP][inside % ASPECTS_PER_GROUP] = key
+        by_group[block, inside // ASPECTS_PER_GROUP][inside % ASPECTS_PER_GROUP] = key
     return tuple(
         AspectGroup(
             block,
@@ -55,7 +151,7 @@ def group_aspects(places: Mapping[int, str]) -> tuple[AspectGroup, ...]:
             number * ASPECTS_PER_GROUP,
             tuple(keys.get(one) for one in range(ASPECTS_PER_GROUP)),
         )
-        for (block, number), keys in sorted(held.items())
+        for (block, number), keys in sorted(by_group.items())
     )
 
 
@@ -82,6 +178,36 @@ def build_answer_sheet(
     )
 
 
+def map_samples(
+    votes: Mapping[int, Sequence[PackedVote]], calls: Mapping[int, Sequence[tuple[Any, ...]]]
+) -> SamplePositions:
+    """By rater id the position of each of a judge's samples, equal for both orders."""
+    positions: dict[int, Mapping[int, int]] = {}
+    for pk in votes.keys() | calls.keys():
+        samples = {row[-1] for rows in (votes, calls) for row in rows.get(pk, ())}
+        positions[pk] = {sample: at for at, sample in enumerate(sorted(samples))} if samples != {0} else ONE_SAMPLE
+    return positions
+
+
+def collect_judge_answers(
+    votes: Mapping[int, Sequence[PackedVote]],
+    calls: Mapping[int, Sequence[tuple[Any, ...]]],
+    positions: SamplePositions,
+    groups: tuple[AspectGroup, ...],
+) -> dict[int, JudgeAnswers]:
+    """By rater id what judges were asked and answered on one comparison.
+
+    The order shown is the third column of a call, the sample the last column of calls and votes.
+    """
+    return {
+        pk: (
+            frozenset([call[2] for call in calls.get(pk, ())]),
+            build_answer_sheet(votes.get(pk, ()), samples, groups),
+        )
+        for pk, samples in positions.items()
+    }
+
+
 @lru_cache(maxsize=MAX_CACHED_GROUPS)
 def fold_group_choices(
     answered: GroupAnswers, asked: frozenset[str], group: AspectGroup
@@ -89,39 +215,39 @@ def fold_group_choices(
     """By aspect the judge's one verdict and what it rests on. The same answers give the same objects: change none."""
     choices: dict[str, ExportedJudgeChoice] = {}
     for place, key in enumerate(group.keys):
-        given: dict[ShownOrder, list[tuple[int, ConsolidatedChoice]]] = defaultdict(list)
+        answers: dict[ShownOrder, list[tuple[int, ConsolidatedChoice]]] = defaultdict(list)
         for sample, shown, codes, marks in answered:
             if code := codes >> BITS_PER_CHOICE * place & SINGLE_CODE_MASK:
-                given[PACKED_ORDERS[shown]].append(
+                answers[PACKED_ORDERS[shown]].append(
                     (sample, ConsolidatedChoice(PACKED_CHOICES[code - 1], bool(marks >> place & 1)))
                 )
-        if key is not None and given:
-            choices[key] = fold_orders(given, asked)
+        if key is not None and answers:
+            choices[key] = fold_orders(answers, asked)
     return choices
 
 
 def fold_orders(
-    given: Mapping[ShownOrder, Sequence[tuple[int, ConsolidatedChoice]]], asked: frozenset[str]
+    by_order: Mapping[ShownOrder, Sequence[tuple[int, ConsolidatedChoice]]], asked: frozenset[str]
 ) -> ExportedJudgeChoice:
-    answers = {shown: [one for _, one in said] for shown, said in given.items()}
+    answers = {shown: [one for _, one in samples] for shown, samples in by_order.items()}
     folded = consolidate_orders(answers, {ShownOrder(shown) for shown in asked})
     return {
         "choice": folded.choice.value if folded else None,
         "inconsistent": folded.inconsistent if folded else False,
         "orders": {
-            shown.value: fill_positions([(at, one.choice.value) for at, one in said], None)
-            for shown, said in given.items()
+            shown.value: fill_positions([(at, one.choice.value) for at, one in samples], None)
+            for shown, samples in by_order.items()
         },
     }
 
 
 def fill_positions(pairs: Iterable[tuple[int, Told]], nothing: Told) -> list[Told]:
     """The choices of samples by position. ``nothing`` stands for an empty sample before the last one."""
-    told: list[Told] = []
+    filled: list[Told] = []
     for place, one in pairs:
-        told += [nothing] * (place - len(told))
-        told.append(one)
-    return told
+        filled += [nothing] * (place - len(filled))
+        filled.append(one)
+    return filled
 
 
 def fold_all_choices(answers: JudgeAnswers, groups: tuple[AspectGroup, ...]) -> dict[str, ExportedJudgeChoice]:

@@ -7,7 +7,7 @@ from django.db.models import Aggregate, Avg, Case, F, FloatField, Max, Min, Oute
 from evaluations.domain.choices import Choice
 from evaluations.models.judges import Rater
 from evaluations.models.verdicts import Label, Score, Verdict
-from evaluations.verdicts.judge_verdicts import scoring_raters
+from evaluations.verdicts.judge_choices import scoring_raters
 from evaluations.verdicts.score_choices import score_rules_by_rater
 
 # Means are not exact in binary: a label so near the margin is asked about too.
@@ -40,8 +40,8 @@ def filter_by_verdicts(rows: QuerySet[Label], judge: Rater) -> QuerySet[Label]:
 
 def aggregate_judge_verdicts(judge: Rater, of: Aggregate) -> Subquery:
     """That aggregate of the judge's verdicts on the label's comparison and aspect."""
-    said = Verdict.objects.filter(comparison=OuterRef("comparison"), aspect=OuterRef("aspect"), rater=judge)
-    return Subquery(said.order_by().values("comparison").annotate(told=of).values("told"))
+    verdicts = Verdict.objects.filter(comparison=OuterRef("comparison"), aspect=OuterRef("aspect"), rater=judge)
+    return Subquery(verdicts.order_by().values("comparison").annotate(value=of).values("value"))
 
 
 def filter_by_scores(rows: QuerySet[Label], judge: Rater) -> QuerySet[Label]:

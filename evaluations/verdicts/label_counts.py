@@ -27,35 +27,35 @@ def update_labels(comparison_ids: Iterable[int]) -> None:
         return
     lock_comparisons(ids)
     due = compute_label_rows(ids)
-    standing = {(row.comparison_id, row.aspect_id): row for row in Label.objects.filter(comparison__in=ids)}
-    gone = [row.pk for subject, row in standing.items() if subject not in due]
+    existing = {(row.comparison_id, row.aspect_id): row for row in Label.objects.filter(comparison__in=ids)}
+    gone = [row.pk for subject, row in existing.items() if subject not in due]
     if gone:
         Label.objects.filter(pk__in=gone).delete()
     changed = [
         apply_label_row(row, due[subject])
-        for subject, row in standing.items()
+        for subject, row in existing.items()
         if is_label_outdated(row, due.get(subject))
     ]
     Label.objects.bulk_update(changed, LabelRow._fields)
-    new = [(subject, kept) for subject, kept in due.items() if subject not in standing]
+    new = [(subject, values) for subject, values in due.items() if subject not in existing]
     Label.objects.bulk_create(
-        Label(comparison_id=comparison, aspect_id=aspect, **kept._asdict()) for (comparison, aspect), kept in new
+        Label(comparison_id=comparison, aspect_id=aspect, **values._asdict()) for (comparison, aspect), values in new
     )
 
 
 def lock_comparisons(comparison_ids: Collection[int]) -> None:
     """Until the transaction ends nobody else counts these: of two who vote at once, the second sees both votes."""
     if connection.features.has_select_for_update:
-        held = Comparison.all_rows.select_for_update(no_key=True).filter(pk__in=comparison_ids)
-        list(held.order_by("pk").values_list("pk", flat=True))
+        rows = Comparison.all_rows.select_for_update(no_key=True).filter(pk__in=comparison_ids)
+        list(rows.order_by("pk").values_list("pk", flat=True))
 
 
-def is_label_outdated(row: Label, kept: LabelRow | None) -> bool:
-    return kept is not None and kept != (row.choice, row.source, row.votes, row.unanimous)
+def is_label_outdated(row: Label, due: LabelRow | None) -> bool:
+    return due is not None and due != (row.choice, row.source, row.votes, row.unanimous)
 
 
-def apply_label_row(row: Label, kept: LabelRow) -> Label:
-    for column, value in kept._asdict().items():
+def apply_label_row(row: Label, due: LabelRow) -> Label:
+    for column, value in due._asdict().items():
         setattr(row, column, value)
     return row
 
@@ -65,10 +65,10 @@ def compute_label_rows(comparison_ids: Iterable[int]) -> dict[VoteSubject, Label
     ids = list(comparison_ids)
     votes = count_votes(ids)
     settled = Adjudication.objects.filter(comparison__in=ids).values_list("comparison_id", "aspect_id", "choice")
-    due = {subject: compute_label_row(given) for subject, given in votes.items()}
+    due = {subject: compute_label_row(counts) for subject, counts in votes.items()}
     for comparison, aspect, choice in settled:
-        given = votes.get((comparison, aspect), {})
-        due[comparison, aspect] = LabelRow(choice, LabelSource.ADJUDICATED, sum(given.values()), len(given) < 2)
+        counts = votes.get((comparison, aspect), {})
+        due[comparison, aspect] = LabelRow(choice, LabelSource.ADJUDICATED, sum(counts.values()), len(counts) < 2)
     return due
 
 

@@ -14,7 +14,7 @@ from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import Run
 from evaluations.models.verdicts import Adjudication
-from evaluations.verdicts.judge_verdicts import load_choices_of_judges
+from evaluations.verdicts.judge_choices import load_choices_of_judges
 from evaluations.verdicts.label_counts import compute_label_row
 from evaluations.verdicts.votes import count_votes
 
@@ -62,13 +62,13 @@ class LabelJudges:
     panel: frozenset[int] = frozenset()
     shown: int | None = None
 
-    def label(self, said: Mapping[int, Choice]) -> DecidedLabel | None:
+    def label(self, choices: Mapping[int, Choice]) -> DecidedLabel | None:
         """The label by judges where no person voted: the panel's, else the shown judge's, else the only one."""
-        return self.of_panel(said) or self.of_judge(said)
+        return self.of_panel(choices) or self.of_judge(choices)
 
-    def of_panel(self, said: Mapping[int, Choice]) -> DecidedLabel | None:
+    def of_panel(self, choices: Mapping[int, Choice]) -> DecidedLabel | None:
         """The choice of more than half of its judges that answered, else a tie; none where fewer than half did."""
-        answered = {pk: said[pk] for pk in self.panel if pk in said}
+        answered = {pk: choices[pk] for pk in self.panel if pk in choices}
         if not answered or 2 * len(answered) < len(self.panel):
             return None
         votes = Counter(answered.values())
@@ -77,14 +77,14 @@ class LabelJudges:
         names = ", ".join(sorted(self.raters[pk].name for pk in answered))
         return DecidedLabel(agreed, LabelSource.PANEL, len(answered), votes, names)
 
-    def of_judge(self, said: Mapping[int, Choice]) -> DecidedLabel | None:
-        speaking = self.shown if self.shown in said else None
+    def of_judge(self, choices: Mapping[int, Choice]) -> DecidedLabel | None:
+        speaking = self.shown if self.shown in choices else None
         if speaking is None:
-            answered = said.keys() & self.raters.keys()
+            answered = choices.keys() & self.raters.keys()
             if len(answered) != 1:
                 return None
             (speaking,) = answered
-        choice = said[speaking]
+        choice = choices[speaking]
         return DecidedLabel(choice, LabelSource.JUDGE, 1, {choice: 1}, self.raters[speaking].name)
 
 
@@ -97,28 +97,28 @@ def decide_labels(evaluation: Evaluation, comparison_ids: Iterable[int], *, judg
     ``judges``: whether their labels may be seen, where the policy has any.
     """
     ids = list(comparison_ids)
-    told = {pk: dict(given) for pk, given in decide_human_labels(evaluation, ids).items()}
+    labels = {pk: dict(by_aspect) for pk, by_aspect in decide_human_labels(evaluation, ids).items()}
     bench = get_label_judges(evaluation) if judges else NO_LABEL_JUDGES
     if not bench.raters:
-        return told
-    for (pk, aspect), said in read_label_judge_choices(bench, ids).items():
-        if aspect not in told.get(pk, {}) and (label := bench.label(said)):
-            told.setdefault(pk, {})[aspect] = label
-    return told
+        return labels
+    for (pk, aspect), choices in read_label_judge_choices(bench, ids).items():
+        if aspect not in labels.get(pk, {}) and (label := bench.label(choices)):
+            labels.setdefault(pk, {})[aspect] = label
+    return labels
 
 
 def decide_human_labels(evaluation: Evaluation, comparison_ids: Collection[int]) -> DecidedLabels:
     """The labels that rest on votes of people, or on adjudications."""
     keys = dict(Aspect.objects.filter(evaluation=evaluation).values_list("pk", "key"))
     votes, ids = count_votes(list(comparison_ids)), list(comparison_ids)
-    told: dict[int, dict[str, DecidedLabel]] = defaultdict(dict)
-    for (pk, aspect), given in votes.items():
-        told[pk][keys[aspect]] = decide_by_votes(given)
+    labels: dict[int, dict[str, DecidedLabel]] = defaultdict(dict)
+    for (pk, aspect), counts in votes.items():
+        labels[pk][keys[aspect]] = decide_by_votes(counts)
     settled = Adjudication.objects.filter(comparison__in=ids).order_by("pk")
     columns = settled.values_list("comparison_id", "aspect_id", "choice", "user__username")
     for pk, aspect, decided, by in columns:
-        told[pk][keys[aspect]] = decide_by_resolution(Choice(decided), by, votes.get((pk, aspect), {}))
-    return told
+        labels[pk][keys[aspect]] = decide_by_resolution(Choice(decided), by, votes.get((pk, aspect), {}))
+    return labels
 
 
 def decide_by_votes(votes: Mapping[Choice, int]) -> DecidedLabel:
@@ -155,9 +155,9 @@ def read_label_judge_choices(
     bench: LabelJudges, comparison_ids: Collection[int]
 ) -> Mapping[tuple[int, str], Mapping[int, Choice]]:
     """Comparison id and aspect key → rater id → choice."""
-    said: dict[tuple[int, str], dict[int, Choice]] = defaultdict(dict)
+    found: dict[tuple[int, str], dict[int, Choice]] = defaultdict(dict)
     for rater, choices in load_choices_of_judges(list(bench.raters.values()), comparison_ids).items():
-        for pk, given in choices.items():
-            for aspect, folded in given.items():
-                said[pk, aspect][rater] = folded.choice
-    return said
+        for pk, by_aspect in choices.items():
+            for aspect, folded in by_aspect.items():
+                found[pk, aspect][rater] = folded.choice
+    return found

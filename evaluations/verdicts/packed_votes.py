@@ -198,9 +198,9 @@ def collect_packed_bits(importing: Import, verdicts: Iterable[ImportedVerdict]) 
 def find_packed_rows(importing: Import, due: Iterable[PackedKey]) -> dict[PackedKey, tuple[int, PackedBits]]:
     """Looked for by comparison alone: SQLite, asked for the import as well, would read all that it has brought."""
     rows = PackedVotes.all_rows.filter(comparison__in={key[1] for key in due})
-    told = rows.values_list("source_import", "pk", "first_choices", "inconsistent_aspects", *PACKED_KEY_COLUMNS)
+    columns = rows.values_list("source_import", "pk", "first_choices", "inconsistent_aspects", *PACKED_KEY_COLUMNS)
     return {
-        tuple(key): (pk, (first, marks)) for brought_by, pk, first, marks, *key in told if brought_by == importing.pk
+        tuple(key): (pk, (first, marks)) for brought_by, pk, first, marks, *key in columns if brought_by == importing.pk
     }
 
 
@@ -214,20 +214,20 @@ def merge_packed_bits(one: PackedBits, other: PackedBits) -> PackedBits:
 def pack_verdicts(verdicts: Iterable[Verdict], evaluation_id: int) -> list[PackedVotes]:
     """Pack verdicts into rows."""
     place = get_aspect_positions(evaluation_id)
-    given: dict[VoteSource, SourceChoices] = defaultdict(SourceChoices)
+    sources: dict[VoteSource, SourceChoices] = defaultdict(SourceChoices)
     for one in verdicts:
         decided_at_ms = count_milliseconds_since_epoch(get_verdict_time(one))
         source = VoteSource(
             *(one.rater_id, one.comparison_id, one.shown, one.sample),
             *(one.call_id, one.review_id, one.source_import_id, decided_at_ms if one.source_import_id else None),
         )
-        said = given[source]
-        said.decided_at_ms = decided_at_ms
-        about = said.final if one.stage == Stage.FINAL else said.first
+        choices = sources[source]
+        choices.decided_at_ms = decided_at_ms
+        about = choices.final if one.stage == Stage.FINAL else choices.first
         about[place[one.aspect_id]] = one.choice
         if one.inconsistent:
-            said.inconsistent.add(place[one.aspect_id])
-    return [row for source, said in given.items() for row in said.rows(source)]
+            choices.inconsistent.add(place[one.aspect_id])
+    return [row for source, choices in sources.items() for row in choices.rows(source)]
 
 
 def get_verdict_time(verdict: Verdict) -> datetime | None:
@@ -244,7 +244,7 @@ def repack_comparisons(comparisons: Iterable[Comparison]) -> list[PackedVotes]:
     """Repack the rows of these comparisons from their verdicts."""
     found = []
     for comparison in comparisons:
-        said = Verdict.all_rows.filter(comparison=comparison).exclude(test_call_condition())
-        said = said.select_related("review", "source_import").order_by("pk")
-        found += pack_verdicts(said, comparison.evaluation_id)
+        verdicts = Verdict.all_rows.filter(comparison=comparison).exclude(test_call_condition())
+        verdicts = verdicts.select_related("review", "source_import").order_by("pk")
+        found += pack_verdicts(verdicts, comparison.evaluation_id)
     return found

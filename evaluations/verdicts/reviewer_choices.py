@@ -5,15 +5,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evaluations.domain.choices import Choice, ShownOrder, Stage, choice_from_scores
+from evaluations.domain.choices import Choice, ShownOrder, Stage
 from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS, DifferenceReason, ReviewState, SelectionMethod
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.vote_rules import LABEL_VOTES, ReviewFacts, find_vote_holder
 from evaluations.models.comparisons import Comparison
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
-from evaluations.models.verdicts import Review, Score, Verdict
-from evaluations.verdicts.score_choices import get_tie_margins, load_imported_preferences
+from evaluations.models.verdicts import Review, Verdict
+from evaluations.verdicts.score_choices import load_imported_preferences, load_review_scores
 from evaluations.verdicts.votes import get_review_facts
 
 
@@ -42,7 +42,7 @@ class ReviewerChoice:
     is_replaced: bool = False
 
     @property
-    def said(self) -> StageChoice | None:
+    def current(self) -> StageChoice | None:
         return self.final or self.first
 
     @property
@@ -64,13 +64,13 @@ class ReviewerChoice:
 
     @property
     def reason(self) -> str:
-        known = self.said.reason if self.said else ""
+        known = self.current.reason if self.current else ""
         return DIFFERENCE_REASON_TEXTS[DifferenceReason(known)] if known else ""
 
     @property
     def has_explained(self) -> bool:
         """Whether there is a reason or a note, on this aspect or on the whole."""
-        notes = (self.said.note if self.said else "", self.review.note if self.review else "")
+        notes = (self.current.note if self.current else "", self.review.note if self.review else "")
         return bool(self.reason or any(notes))
 
 
@@ -82,19 +82,19 @@ AS_SCORES: Final = "scores"
 
 def get_reviewer_choices(comparison: Comparison) -> ReviewerChoicesByAspect:
     """By aspect everyone's choices; the same few queries however many people there are."""
-    given: dict[ReviewerChoiceKey, dict[str, StageChoice]] = defaultdict(dict)
-    for key, stage, said in (
+    by_key: dict[ReviewerChoiceKey, dict[str, StageChoice]] = defaultdict(dict)
+    for key, stage, choice in (
         *read_made_choices(comparison),
         *read_derived_choices(comparison),
         *read_imported_choices(comparison),
     ):
-        given[key][stage] = said
-    told: dict[Aspect, list[ReviewerChoice]] = defaultdict(list)
-    for aspect, rater, source in sorted(given, key=order_by_name_and_age):
-        stages = given[aspect, rater, source]
+        by_key[key][stage] = choice
+    found: dict[Aspect, list[ReviewerChoice]] = defaultdict(list)
+    for aspect, rater, source in sorted(by_key, key=order_by_name_and_age):
+        stages = by_key[aspect, rater, source]
         review = source if isinstance(source, Review) else None
-        told[aspect].append(ReviewerChoice(rater, review, stages.get(Stage.FIRST), stages.get(Stage.FINAL)))
-    return {aspect: mark_replaced_choices(voices) for aspect, voices in told.items()}
+        found[aspect].append(ReviewerChoice(rater, review, stages.get(Stage.FIRST), stages.get(Stage.FINAL)))
+    return {aspect: mark_replaced_choices(choices) for aspect, choices in found.items()}
 
 
 def order_by_name_and_age(key: ReviewerChoiceKey) -> tuple[str, int]:
@@ -102,16 +102,16 @@ def order_by_name_and_age(key: ReviewerChoiceKey) -> tuple[str, int]:
     return rater.name.casefold(), source.pk if isinstance(source, Review) else 0
 
 
-def mark_replaced_choices(voices: list[ReviewerChoice]) -> list[ReviewerChoice]:
+def mark_replaced_choices(choices: list[ReviewerChoice]) -> list[ReviewerChoice]:
     """Order choices from oldest to newest and mark those replaced by a newer vote of the same person."""
     reviews: dict[Rater, list[ReviewFacts]] = defaultdict(list)
-    for one in voices:
+    for one in choices:
         if one.review is not None:
             reviews[one.rater].append(get_review_facts(one.review))
-    held = {find_vote_holder(given, LABEL_VOTES) for given in reviews.values()}
+    holders = {find_vote_holder(facts, LABEL_VOTES) for facts in reviews.values()}
     return [
-        replace(one, is_replaced=one.is_vote and one.review is not None and get_review_facts(one.review) not in held)
-        for one in voices
+        replace(one, is_replaced=one.is_vote and one.review is not None and get_review_facts(one.review) not in holders)
+        for one in choices
     ]
 
 
@@ -119,49 +119,27 @@ def read_made_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoiceKe
     """An imported vote has no stages: it is final, and several of one person stand by themselves."""
     rows = Verdict.objects.filter(comparison=comparison, rater__kind=RaterKind.HUMAN)
     for row in rows.select_related("rater", "aspect", "review").order_by("pk"):
-        said = StageChoice(Choice(row.choice), None, row.reason, row.note or row.rationale, ShownOrder(row.shown))
+        choice = StageChoice(Choice(row.choice), None, row.reason, row.note or row.rationale, ShownOrder(row.shown))
         source = row.review or (row.sample, row.shown)
-        yield (row.aspect, row.rater, source), row.stage if row.review else Stage.FINAL, said
+        yield (row.aspect, row.rater, source), row.stage if row.review else Stage.FINAL, choice
 
 
 def read_derived_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoiceKey, str, StageChoice]]:
-    """Read the choices from two scores of one review, by the margin of its rubric."""
-    rows = Score.objects.filter(review__comparison=comparison).select_related("rater", "aspect", "review")
-    pairs: dict[tuple[ReviewerChoiceKey, str], dict[int, Score]] = defaultdict(dict)
-    for row in rows.order_by("pk"):
-        assert row.review is not None
-        pairs[(row.aspect, row.rater, row.review), row.stage][row.response_id] = row
-    margins = get_tie_margins({row.review.rubric_version_id for row in rows if row.review}) if pairs else {}
-    for (key, stage), scores in pairs.items():
-        review = key[2]
-        assert isinstance(review, Review)
-        yield (
-            key,
-            stage,
-            derive_stage_choice(comparison, review, scores, margins.get((review.rubric_version_id, key[0].pk), 0.0)),
-        )
+    """What two scores of one review say together, by the margin of the rubric that asked for them."""
+    pairs = load_review_scores([comparison.pk])
+    reviews = Review.objects.select_related("rater").in_bulk({one.review.number for one in pairs})
+    aspects = Aspect.objects.in_bulk({one.aspect for one in pairs})
+    for one in pairs:
+        review, scores = reviews[one.review.number], (one.score_a, one.score_b)
+        choice = StageChoice(one.choice, scores, one.reason, one.note, ShownOrder(review.shown))
+        yield (aspects[one.aspect], review.rater, review), one.stage, choice
 
 
 def read_imported_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoiceKey, str, StageChoice]]:
     """Read the choices from imported scores of people, which are final like imported votes."""
-    given = load_imported_preferences([comparison.pk])
-    raters = Rater.objects.in_bulk({one.rater for one in given})
-    aspects = Aspect.objects.in_bulk({one.aspect for one in given})
-    for one in given:
-        said = StageChoice(one.choice, (one.score_a, one.score_b), note=one.rationale)
-        yield (aspects[one.aspect], raters[one.rater], (one.sample, AS_SCORES)), Stage.FINAL, said
-
-
-def derive_stage_choice(
-    comparison: Comparison, review: Review, scores: Mapping[int, Score], margin: float
-) -> StageChoice:
-    a, b = scores.get(comparison.response_a_id), scores.get(comparison.response_b_id)
-    values = (a.value if a else None, b.value if b else None)
-    either = [one for one in (a, b) if one]
-    return StageChoice(
-        choice_from_scores(*values, margin),
-        values,
-        next((one.reason for one in either if one.reason), ""),
-        next((one.note for one in either if one.note), ""),
-        ShownOrder(review.shown),
-    )
+    preferences = load_imported_preferences([comparison.pk])
+    raters = Rater.objects.in_bulk({one.rater for one in preferences})
+    aspects = Aspect.objects.in_bulk({one.aspect for one in preferences})
+    for one in preferences:
+        choice = StageChoice(one.choice, (one.score_a, one.score_b), note=one.rationale)
+        yield (aspects[one.aspect], raters[one.rater], (one.sample, AS_SCORES)), Stage.FINAL, choice

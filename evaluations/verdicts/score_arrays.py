@@ -1,27 +1,46 @@
-"""Votes and verdicts derived from scores of single responses, as arrays."""
+"""Votes and verdicts as arrays, derived from scores of single responses: of judges, in reviews, and imported."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from django.db.models import Q, QuerySet
+from django.db.models import BigIntegerField, Case, F, IntegerField, Q, QuerySet, Value, When
+from django.db.models.functions import Cast, Coalesce
 
+from evaluations.domain.choices import ScoreRule, Stage
 from evaluations.domain.judges import CallState
+from evaluations.domain.packed_votes import PACKED_ORDERS
+from evaluations.domain.reviews import SAVED_REVIEW_STATES
+from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison
+from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Score
-from evaluations.stats.coding import FOLDED, FloatArray, IntArray
+from evaluations.stats.coding import FOLDED, TIE, UNKNOWN, FloatArray, IntArray
 from evaluations.stats.judge_verdicts import (
     STATES,
     JudgeVerdicts,
     UnansweredCalls,
+    choices_from_scores,
     mean_by_unit,
     verdicts_from_scores,
 )
-from evaluations.verdicts.array_rows import StructuredRows, encode_word, group_rows
-from evaluations.verdicts.score_choices import tie_margins_by_rater
+from evaluations.stats.votes import Votes
+from evaluations.verdicts import vote_arrays
+from evaluations.verdicts.array_rows import MARKS_WIDTH, StructuredRows, encode_word, group_rows
+from evaluations.verdicts.packed_votes import count_days_since_epoch
+from evaluations.verdicts.score_choices import get_tie_margins, imported_score_rules, tie_margins_by_rater
+from evaluations.verdicts.vote_arrays import (
+    DRAWN_AT_RANDOM,
+    NO_ARM,
+    VOTE_MARKS,
+    VoteArrays,
+    decode_vote_marks,
+    encode_vote_marks,
+    number_raters,
+)
 
 SIDE_ROW: Final = np.dtype([("comparison", np.int64), ("a", np.int64), ("b", np.int64)])
 SCORE_ROW: Final = np.dtype([("rater", np.int64), ("response", np.int64), ("aspect", np.int64), ("value", np.float64)])
@@ -147,3 +166,247 @@ def split_call_states(rows: StructuredRows) -> tuple[StructuredRows, int]:
     """The calls without an answer, and how many others there are: those that were answered after a repair."""
     answered = rows["packed"] == len(STATES)
     return rows[~answered], int(answered.sum())
+
+
+REVIEWED_SCORE_COLUMNS: Final = (
+    "review",
+    "rater",
+    "comparison",
+    "aspect",
+    "version",
+    "side",
+    "marks",
+    "judge",
+    "active",
+    "day",
+)
+REVIEWED_SCORE_ROW: Final = np.dtype([*((name, np.int64) for name in REVIEWED_SCORE_COLUMNS), ("value", np.float64)])
+VOTE_COLUMNS: Final = ("item", "rater", "shown", "choice")
+
+
+def read_scored_vote_arrays(
+    comparisons: QuerySet[Comparison], place: Mapping[int, int], ids: IntArray
+) -> dict[int, VoteArrays]:
+    """Votes from people's first scores of both responses, by aspect id: the higher one beyond the margin wins."""
+    if not place:
+        return {}
+    rows = read_reviewed_score_rows(comparisons, place, ids)
+    if not len(rows):
+        return {}
+    margins = get_tie_margins(set(rows["version"].tolist()))
+    found = {}
+    for (about,), part in group_rows(rows, "aspect"):
+        found[about] = pair_reviewed_scores(part, place, ids, margins)
+    return found
+
+
+def read_reviewed_score_rows(
+    comparisons: QuerySet[Comparison], place: Mapping[int, int], ids: IntArray
+) -> StructuredRows:
+    """A row for each first score of a saved review of one of these comparisons by one of these raters."""
+    scores = Score.objects.filter(
+        rater__in=list(place),
+        stage=Stage.FIRST.value,
+        review__state__in=[state.value for state in SAVED_REVIEW_STATES],
+        review__comparison__in=comparisons.order_by().values("pk"),
+    )
+    side = Case(
+        When(response=F("review__comparison__response_a"), then=Value(0)), default=Value(1), output_field=IntegerField()
+    )
+    marks = encode_word("review__shown", PACKED_ORDERS) * MARKS_WIDTH + encode_vote_marks()
+    columns = scores.order_by("pk").values_list(
+        "review_id",
+        "rater_id",
+        "review__comparison_id",
+        "aspect_id",
+        "review__rubric_version_id",
+        side,
+        marks,
+        Cast(Coalesce("review__judge_id", 0), BigIntegerField()),
+        "review__active_ms",
+        "review__first_saved_at",
+        "value",
+    )
+    dated = ((*row[:-2], count_days_since_epoch(row[-2]), row[-1]) for row in columns.iterator(chunk_size=10_000))
+    rows = np.fromiter(dated, dtype=REVIEWED_SCORE_ROW)
+    return rows[np.isin(rows["comparison"], ids)]
+
+
+def pair_reviewed_scores(
+    rows: StructuredRows, place: Mapping[int, int], ids: IntArray, margins: Mapping[tuple[int, int], float]
+) -> VoteArrays:
+    """The two scores of each review on one aspect, as one vote."""
+    first = rows[rows["side"] == 0]
+    second = rows[rows["side"] == 1]
+    _, at_first, at_second = np.intersect1d(first["review"], second["review"], return_indices=True)
+    first, second = first[at_first], second[at_second]
+    margin = np.array([margins.get((int(one["version"]), int(one["aspect"])), 0.0) for one in first])
+    choice = choices_from_scores(first["value"], second["value"], margin)
+    return build_reviewed_votes(first, np.searchsorted(ids, first["comparison"]), choice, place)
+
+
+def build_reviewed_votes(
+    rows: StructuredRows, item: IntArray, choice: IntArray, place: Mapping[int, int]
+) -> VoteArrays:
+    """A vote for each row, with all that is known of its review."""
+    shown, marks = np.divmod(rows["marks"], MARKS_WIDTH)
+    return VoteArrays(
+        Votes(item, number_raters(rows["rater"], place), shown, choice),
+        **decode_vote_marks(marks),
+        review=rows["review"],
+        judge=rows["judge"],
+        day=rows["day"],
+        active=rows["active"],
+    )
+
+
+def join_vote_arrays(parts: list[VoteArrays]) -> VoteArrays:
+    """The votes on an aspect that some people gave as choices and others as scores."""
+    if len(parts) == 1:
+        return parts[0]
+    votes = Votes(*(np.concatenate([getattr(one.votes, name) for one in parts]) for name in VOTE_COLUMNS))
+    return VoteArrays(votes, *(np.concatenate([getattr(one, name) for one in parts]) for name in VOTE_MARKS))
+
+
+IMPORTED_SCORE_ROW: Final = np.dtype(
+    [(name, np.int64) for name in ("rater", "response", "aspect", "sample", "day")] + [("value", np.float64)]
+)
+DEFAULT_SCORE_RULE: Final = ScoreRule()
+
+
+@dataclass(frozen=True)
+class ImportedScoreArrays:
+    """Votes by aspect id; verdicts by rater id and aspect id, and the rules by which they were derived.
+
+    ``unanswered`` and ``states``: the failures that came with judges' scores, by rater id, as in `ScoreArrays`.
+    """
+
+    people: Mapping[int, VoteArrays] = field(default_factory=dict)
+    gold: Mapping[int, VoteArrays] = field(default_factory=dict)
+    verdicts: Mapping[tuple[int, int], JudgeVerdicts] = field(default_factory=dict)
+    rules: Mapping[tuple[int, int], ScoreRule] = field(default_factory=dict)
+    unanswered: Mapping[int, UnansweredCalls] = field(default_factory=dict)
+    states: Mapping[int, IntArray] = field(default_factory=dict)
+
+    def has_tie(self, aspect: int) -> bool:
+        """Whether scores on it make a tie anywhere: forced ranks make none."""
+        votes = [found[aspect].votes.choice for found in (self.people, self.gold) if aspect in found]
+        verdicts = [one for (_, about), one in self.verdicts.items() if about == aspect]
+        choices = [*votes, *(answers.choice for one in verdicts for answers in one.answers)]
+        return any(bool((choice == TIE).any()) for choice in choices)
+
+
+def read_imported_score_arrays(
+    comparisons: QuerySet[Comparison], ids: IntArray, by_kind: Mapping[RaterKind, Sequence[Rater]]
+) -> ImportedScoreArrays:
+    """Choices from these raters' imported scores; comparison ids are sorted.
+
+    One small query where no scores were imported.
+    """
+    raters = [rater for kind in RaterKind for rater in by_kind[kind]]
+    rules = imported_score_rules(Q(aspect__evaluation=raters[0].evaluation_id)) if raters and len(ids) else {}
+    if not rules:
+        return ImportedScoreArrays()
+    sides = read_response_sides(comparisons, ids)
+    rows = read_imported_score_rows(raters, sides)
+    people, gold = (derive_votes(rows, by_kind[kind], sides, rules) for kind in (RaterKind.HUMAN, RaterKind.GOLD))
+    verdicts = derive_verdicts(rows, by_kind[RaterKind.JUDGE], sides, rules)
+    imported = [rater for rater in by_kind[RaterKind.JUDGE] if any(rater.pk == judge for judge, _ in verdicts)]
+    unanswered, states, _ = read_calls_without_score(sides, imported) if imported else ({}, {}, {})
+    used_rules = {(rater, about): rules.get(about, DEFAULT_SCORE_RULE) for rater, about in verdicts}
+    return ImportedScoreArrays(people, gold, verdicts, used_rules, unanswered, states)
+
+
+def read_imported_score_rows(raters: Sequence[Rater], sides: ResponseSides) -> StructuredRows:
+    """In the order in which they were stored, responses by place; the day is that on which their file came in."""
+    scores = Score.objects.filter(rater__in=raters, source_import__isnull=False)
+    columns = scores.order_by("pk").values_list(
+        "rater_id", "response_id", "aspect_id", "sample", "source_import_id", "value"
+    )
+    rows = np.fromiter(columns.iterator(chunk_size=10_000), dtype=IMPORTED_SCORE_ROW)
+    rows["day"] = get_import_days(rows["day"])
+    place, known = sides.known(rows["response"])
+    rows["response"] = place
+    return rows[known]
+
+
+def get_import_days(ids: IntArray) -> IntArray:
+    """When each of these imports came in, in days since 1970-01-01."""
+    found, which = np.unique(ids, return_inverse=True)
+    came = Import.objects.in_bulk(found.tolist())
+    return np.array([count_days_since_epoch(came[one].created_at) for one in found.tolist()], dtype=np.int64)[which]
+
+
+def select_rater_rows(rows: StructuredRows, raters: Sequence[Rater]) -> StructuredRows:
+    return rows[np.isin(rows["rater"], [rater.pk for rater in raters])]
+
+
+# ---- people and gold -------------------------------------------------------------------------
+
+
+def derive_votes(
+    rows: StructuredRows, raters: Sequence[Rater], sides: ResponseSides, rules: Mapping[int, ScoreRule]
+) -> dict[int, VoteArrays]:
+    place = {rater.pk: place for place, rater in enumerate(raters)}
+    found = {}
+    for (about,), part in group_rows(select_rater_rows(rows, raters), "aspect"):
+        item, at_a, at_b = pair_scores(part, sides)
+        choice = choose_by_rule(part["value"][at_a], part["value"][at_b], rules.get(about, DEFAULT_SCORE_RULE))
+        votes = Votes(item, number_raters(part["rater"][at_a], place), np.full(len(item), UNKNOWN), choice)
+        found[about] = build_imported_votes(votes, part["day"][np.maximum(at_a, at_b)])
+    return found
+
+
+def build_imported_votes(votes: Votes, day: IntArray) -> VoteArrays:
+    """Votes from imported scores: they have no review, and the order shown is unknown."""
+    same = np.ones_like(votes.item)
+    none = np.zeros_like(votes.item)
+    return VoteArrays(
+        votes,
+        same * vote_arrays.UNKNOWN,
+        same * NO_ARM,
+        same * DRAWN_AT_RANDOM,
+        final=none,
+        review=none,
+        judge=none,
+        day=day,
+        active=none,
+    )
+
+
+def pair_scores(rows: StructuredRows, sides: ResponseSides) -> tuple[IntArray, IntArray, IntArray]:
+    """Comparisons of which one rater scored both responses in one sample, and the places of the two scores.
+
+    In the order in which the second of the two was stored. A score stands on a side of as many comparisons
+    as its response does.
+    """
+    _, rater = np.unique(rows["rater"], return_inverse=True)
+    passes = rater * (int(rows["sample"].max(initial=0)) + 1) + rows["sample"]
+    before = passes * len(sides.a)  # one number for each pass over each comparison
+    (item_a, of_a), (item_b, of_b) = (find_on_side(side, rows["response"]) for side in (sides.a, sides.b))
+    both, at_a, at_b = np.intersect1d(
+        before[of_a] + item_a, before[of_b] + item_b, assume_unique=True, return_indices=True
+    )
+    of_a, of_b = of_a[at_a], of_b[at_b]
+    stored = np.argsort(np.maximum(of_a, of_b), kind="stable")
+    return both[stored] % len(sides.a), of_a[stored], of_b[stored]
+
+
+def choose_by_rule(a: FloatArray, b: FloatArray, rule: ScoreRule) -> IntArray:
+    return choices_from_scores(b, a, rule.margin) if rule.lower_is_better else choices_from_scores(a, b, rule.margin)
+
+
+# ---- judges ----------------------------------------------------------------------------------
+
+
+def derive_verdicts(
+    rows: StructuredRows, judges: Sequence[Rater], sides: ResponseSides, rules: Mapping[int, ScoreRule]
+) -> dict[tuple[int, int], JudgeVerdicts]:
+    """One of each comparison, by the mean over the samples of each response, as of judges that run here."""
+    found = {}
+    for (rater, about), part in group_rows(select_rater_rows(rows, judges), "rater", "aspect"):
+        mean = mean_by_unit(part["response"], part["value"], len(sides.responses))
+        a, b = mean[sides.a], mean[sides.b]
+        rule = rules.get(about, DEFAULT_SCORE_RULE)
+        found[rater, about] = verdicts_from_scores(*((b, a) if rule.lower_is_better else (a, b)), rule.margin)
+    return found

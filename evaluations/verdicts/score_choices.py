@@ -4,17 +4,18 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Final, NamedTuple
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
-from evaluations.domain.choices import Choice, ScoreRule
+from evaluations.domain.choices import CompleteSideScores, ScoreRule, SideScores, Stage
 from evaluations.domain.judges import JudgeKind
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.rubrics import RubricKind, RubricOrigin
+from evaluations.domain.vote_rules import ReviewFacts
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.rubrics import RubricAspect, RubricVersion
+from evaluations.models.rubrics import Rubric, RubricAspect
 from evaluations.models.verdicts import Score
 
 
@@ -29,42 +30,27 @@ def imported_score_rules(among: Q) -> dict[int, ScoreRule]:
     return {aspect: ScoreRule(margin, lower) for aspect, margin, lower in columns}
 
 
-@dataclass(frozen=True)
-class ScoreDerivation:
-    """The choice from the mean scores of two responses, each judged alone."""
-
-    score_a: float
-    score_b: float
-    rule: ScoreRule
-
-    @property
-    def choice(self) -> Choice:
-        choice = self.rule.choice(self.score_a, self.score_b)
-        assert choice is not None
-        return choice
-
-
 def derive_score_choices(
     raters: Sequence[Rater], sides: Mapping[int, tuple[int, int]]
-) -> Mapping[int, Mapping[int, Mapping[str, ScoreDerivation]]]:
+) -> Mapping[int, Mapping[int, Mapping[str, CompleteSideScores]]]:
     """Rater id → comparison id → aspect key → what its scores say; absent where a response has none.
 
     The raters are judges that scored single responses; the same few queries however many they and the comparisons are.
     """
     responses = {response for pair in sides.values() for response in pair}
-    given: dict[tuple[int, int, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    collected: dict[tuple[int, int, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     scores = Score.objects.filter(rater__in=raters, response__in=responses).order_by("pk")
     columns = scores.values_list("rater_id", "aspect_id", "aspect__key", "response_id", "value")
     for rater_id, aspect, key, response, value in columns:
-        given[rater_id, aspect, key][response].append(value)
+        collected[rater_id, aspect, key][response].append(value)
     rules = score_rules_by_rater(raters)
-    told: dict[int, dict[int, dict[str, ScoreDerivation]]] = {rater.pk: defaultdict(dict) for rater in raters}
-    for (rater_id, aspect, key), values in given.items():
+    found: dict[int, dict[int, dict[str, CompleteSideScores]]] = {rater.pk: defaultdict(dict) for rater in raters}
+    for (rater_id, aspect, key), values in collected.items():
         rule = rules.get((rater_id, aspect), ScoreRule())
         for pk, (a, b) in sides.items():
             if a in values and b in values:
-                told[rater_id][pk][key] = ScoreDerivation(fmean(values[a]), fmean(values[b]), rule)
-    return told
+                found[rater_id][pk][key] = CompleteSideScores(fmean(values[a]), fmean(values[b]), rule)
+    return found
 
 
 def score_rules_by_rater(raters: Collection[Rater]) -> dict[tuple[int, int], ScoreRule]:
@@ -87,7 +73,7 @@ def tie_margins_by_rater(raters: Iterable[Rater]) -> dict[tuple[int, int], float
     }
 
 
-def get_tie_margins(versions: "Collection[int] | QuerySet[RubricVersion, Any]") -> dict[tuple[int, int], float]:
+def get_tie_margins(versions: Collection[int]) -> dict[tuple[int, int], float]:
     """The margin of a tie by rubric version and aspect."""
     rows = RubricAspect.objects.filter(version__in=versions).order_by()
     columns = rows.values_list("version_id", "aspect_id", "tie_margin")
@@ -118,24 +104,15 @@ class ImportedScoreOfSide(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ImportedPreference:
+class ImportedPreference(CompleteSideScores):
     """The preference from two scores of one sample, by a person or gold."""
 
     comparison: int
     aspect: int
     rater: int
     sample: int
-    score_a: float
-    score_b: float
-    rule: ScoreRule
     rationale: str
     kind: RaterKind
-
-    @property
-    def choice(self) -> Choice:
-        choice = self.rule.choice(self.score_a, self.score_b)
-        assert choice is not None
-        return choice
 
 
 def load_imported_preferences(
@@ -165,4 +142,85 @@ def read_imported_scores_of_side(
 
 def build_imported_preference(a: ImportedScoreOfSide, b: ImportedScoreOfSide, rule: ScoreRule) -> ImportedPreference:
     rationale = " ".join(dict.fromkeys(text for text in (a.rationale, b.rationale) if text))
-    return ImportedPreference(*a[:4], a.value, b.value, rule, rationale, RaterKind(a.kind))
+    return ImportedPreference(a.value, b.value, rule, *a[:4], rationale, RaterKind(a.kind))
+
+
+@dataclass(frozen=True)
+class ReviewScores(SideScores):
+    """The scores that a reviewer gave on one aspect at one stage of a review."""
+
+    comparison: int
+    aspect: int
+    rater: int
+    review: ReviewFacts
+    stage: Stage
+    note: str
+    reason: str
+
+
+def load_review_scores(comparison_ids: Collection[int], among: Q | None = None) -> list[ReviewScores]:
+    """One query where nobody scored in a review of these comparisons, else two."""
+    rows = Score.objects.filter(among or Q(), review__comparison__in=comparison_ids).order_by("pk")
+    by_side: dict[tuple[int, int, str], dict[str, ReviewScore]] = defaultdict(dict)
+    for one in map(ReviewScore._make, rows.values_list(*REVIEW_SCORE_COLUMNS)):
+        by_side[one.review, one.aspect, one.stage]["a" if one.response == one.response_a else "b"] = one
+    margins = get_tie_margins({one.version for sides in by_side.values() for one in sides.values()}) if by_side else {}
+    return [build_review_scores(sides, margins) for sides in by_side.values()]
+
+
+class ReviewScore(NamedTuple):
+    """A reviewer's score of one response, with what is known of the review."""
+
+    review: int
+    aspect: int
+    stage: str
+    response: int
+    value: float
+    note: str
+    reason: str
+    rater: int
+    comparison: int
+    response_a: int
+    version: int
+    state: str
+    selection_method: str
+    blind: bool
+
+
+REVIEW_SCORE_COLUMNS: Final = (
+    *("review_id", "aspect_id", "stage", "response_id", "value", "note", "reason", "rater_id"),
+    *("review__comparison_id", "review__comparison__response_a_id", "review__rubric_version_id"),
+    *("review__state", "review__selection_method", "review__blind"),
+)
+
+
+def build_review_scores(sides: Mapping[str, ReviewScore], margins: Mapping[tuple[int, int], float]) -> ReviewScores:
+    one, *_ = scores = list(sides.values())
+    value = {side: score.value for side, score in sides.items()}
+    return ReviewScores(
+        value.get("a"),
+        value.get("b"),
+        ScoreRule(margins.get((one.version, one.aspect), 0.0)),
+        one.comparison,
+        one.aspect,
+        one.rater,
+        ReviewFacts(one.review, one.state, one.selection_method, one.blind),
+        Stage(one.stage),
+        next((score.note for score in scores if score.note), ""),
+        next((score.reason for score in scores if score.reason), ""),
+    )
+
+
+# ---- what was brought so far ---------------------------------------------------------------------
+
+
+def find_scores_rubric(evaluation: Evaluation) -> Rubric | None:
+    rubrics = Rubric.objects.filter(evaluation=evaluation, origin=RubricOrigin.IMPORTED)
+    return rubrics.filter(kind=RubricKind.POINTWISE).first()
+
+
+def list_imported_score_aspects(evaluation: Evaluation) -> list[RubricAspect]:
+    """The aspects of the newest version of the rubric for imported scores, in order."""
+    rubric = find_scores_rubric(evaluation)
+    version = rubric.versions.order_by("-number").first() if rubric else None
+    return list(version.asked.select_related("aspect").order_by("position")) if version else []

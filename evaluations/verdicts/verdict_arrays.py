@@ -1,30 +1,74 @@
-"""All votes and verdicts of an evaluation as arrays, read in a fixed number of queries."""
+"""All that the selected raters chose on the selected comparisons, as arrays."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
+from evaluations.domain.errors import InputRefused
 from evaluations.domain.reports import ReportRules
 from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
+from evaluations.models.verdicts import PackedVotes, Score
 from evaluations.stats.anchoring import ConfirmedChoices
 from evaluations.stats.coding import IntArray
 from evaluations.stats.judge_verdicts import JudgeVerdicts, UnansweredCalls
-from evaluations.verdicts.imported_score_arrays import ImportedScoreArrays, read_imported_score_arrays
 from evaluations.verdicts.judge_arrays import ComparisonPositions, JudgeArrays, read_judge_arrays
-from evaluations.verdicts.score_arrays import ScoreArrays, read_score_arrays
-from evaluations.verdicts.scored_vote_arrays import join_vote_arrays, read_scored_vote_arrays
+from evaluations.verdicts.score_arrays import (
+    ImportedScoreArrays,
+    ScoreArrays,
+    join_vote_arrays,
+    read_imported_score_arrays,
+    read_score_arrays,
+    read_scored_vote_arrays,
+)
 from evaluations.verdicts.vote_arrays import (
     PackedVoteArrays,
     VoteArrays,
     read_confirmed_choices,
     read_packed_vote_arrays,
 )
+
+
+def list_counted_raters(evaluation: Evaluation, rules: ReportRules) -> list[Rater]:
+    """Everyone whose verdicts count, by name. A pattern narrows people and judges each to those it matches.
+
+    A kind in which it matches nobody stays whole: `expert_*` keeps the judges that experts are compared with.
+    """
+    known = Rater.objects.current().filter(evaluation=evaluation).select_related("judge__rubric_version__rubric")
+    raters = list(known.order_by("name", "pk"))
+    matching = {rater.pk for rater in raters if fnmatchcase(rater.name, rules.raters)}
+    if raters and not matching:
+        raise InputRefused(f"No rater's name matches “{rules.raters}”.")
+    narrowed = {kind for kind in RaterKind if any(rater.kind == kind and rater.pk in matching for rater in raters)}
+    remaining = [rater for rater in raters if rater.pk in matching or rater.kind not in narrowed]
+    remaining = filter_raters_by_name(remaining, RaterKind.JUDGE, rules.judges)
+    return filter_raters_by_name(remaining, RaterKind.HUMAN, rules.reviewers)
+
+
+def list_judges_in_claim_family(evaluation: Evaluation) -> list[Rater]:
+    """The judges with answers: claims of a report are controlled over all of them, whatever its filters leave out."""
+    judges = Rater.objects.current().filter(evaluation=evaluation, kind=RaterKind.JUDGE)
+    chose = PackedVotes.objects.filter(rater=OuterRef("pk"))
+    scored = Score.objects.filter(rater=OuterRef("pk"))
+    answering = judges.filter(Exists(chose) | Exists(scored))
+    return list(answering.select_related("judge__rubric_version__rubric").order_by("name", "pk"))
+
+
+def filter_raters_by_name(raters: Sequence[Rater], kind: RaterKind, names: Sequence[str]) -> list[Rater]:
+    """Keep raters of one kind by name, if names are given; raters of other kinds are kept."""
+    known = {rater.name for rater in raters if rater.kind == kind}
+    for name in names:
+        if name not in known:
+            what = "judge" if kind == RaterKind.JUDGE else "reviewer"
+            raise InputRefused(f"There is no {what} “{name}” here.")
+    return [rater for rater in raters if rater.kind != kind or not names or rater.name in names]
 
 
 @dataclass(frozen=True)
@@ -74,7 +118,7 @@ class VerdictArrays:
         places = (self.people.aspects, self.gold.aspects, *(arrays.aspects for arrays in self.judges.values()))
         return any(aspect.place in found for found in places)
 
-    def said_by(self, rater: Rater, known: Iterable[Aspect]) -> set[int]:
+    def get_judged_aspects(self, rater: Rater, known: Iterable[Aspect]) -> set[int]:
         """The ids of the aspects on which a judge said something."""
         chosen = self.judges[rater.pk].aspects if rater.pk in self.judges else set()
         derived = (*self.scored.verdicts, *self.preferred.verdicts)
@@ -82,8 +126,8 @@ class VerdictArrays:
             aspect for judge, aspect in derived if judge == rater.pk
         }
 
-    def said(self, rater: Rater, aspect: Aspect) -> tuple[JudgeVerdicts, UnansweredCalls]:
-        """A judge's verdicts on an aspect, and its calls without an answer."""
+    def get_judge_verdicts(self, rater: Rater, aspect: Aspect) -> tuple[JudgeVerdicts, UnansweredCalls]:
+        """What a judge said on an aspect, and its calls without an answer on it."""
         if (rater.pk, aspect.pk) in self.preferred.verdicts:
             unanswered = self.preferred.unanswered.get(rater.pk, NO_CALLS)
             return self.preferred.verdicts[rater.pk, aspect.pk], unanswered

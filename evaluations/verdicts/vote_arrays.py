@@ -72,8 +72,8 @@ class VoteArrays:
         """The votes between two days, both included."""
         if since is None and until is None:
             return self
-        kept = is_between_days(self.day, since, until)
-        return VoteArrays(self.votes.where(kept), *(getattr(self, name)[kept] for name in VOTE_MARKS))
+        is_between = is_between_days(self.day, since, until)
+        return VoteArrays(self.votes.where(is_between), *(getattr(self, name)[is_between] for name in VOTE_MARKS))
 
     def where(self, *knew: int) -> Votes:
         """The votes that estimates may use, by what their reviewers knew of the judge."""
@@ -88,17 +88,17 @@ class VoteArrays:
         chosen = self.keep_vote_holders((self.arm == arm) & (self.judge == judge) & self.drawn)
         return self.votes.where(chosen)
 
-    def keep_vote_holders(self, kept: BoolArray) -> BoolArray:
+    def keep_vote_holders(self, is_counted: BoolArray) -> BoolArray:
         """Keep one review of each person and comparison, that of the highest rank, as in `find_vote_holder`.
 
         Practice is not among them. What was imported has no order: all of it counts.
         """
         if not self.has_second_reviews:
-            return kept
-        places = np.flatnonzero(kept & (self.review > 0))
+            return is_counted
+        places = np.flatnonzero(is_counted & (self.review > 0))
         best_first = places[np.lexsort((-self.review[places], -self.final[places]))]
         _, first = np.unique(self.subject[best_first], return_index=True)
-        chosen: BoolArray = np.logical_and(kept, self.review == 0)
+        chosen: BoolArray = np.logical_and(is_counted, self.review == 0)
         chosen[best_first[first]] = True
         return chosen
 
@@ -130,12 +130,12 @@ def has_duplicates(numbers: IntArray) -> bool:
 
 def is_between_days(day: IntArray, since: date | None, until: date | None) -> BoolArray:
     """Whether each day, counted from 1970-01-01, is between the two, both included."""
-    kept = np.ones(len(day), dtype=bool)
+    inside = np.ones(len(day), dtype=bool)
     if since is not None:
-        kept &= day >= (since - EPOCH).days
+        inside &= day >= (since - EPOCH).days
     if until is not None:
-        kept &= day <= (until - EPOCH).days
-    return kept
+        inside &= day <= (until - EPOCH).days
+    return inside
 
 
 def encode_vote_marks() -> Combinable:
@@ -208,24 +208,26 @@ class PackedVoteArrays:
     def on(self, place: int) -> VoteArrays:
         """The votes on one aspect. Where every row has one, the arrays are the same for each aspect."""
         choice = unpack_choices(self.first, place)
-        given = (choice != MISSING) & (self.block == block_of_slot(place))
+        has_choice = (choice != MISSING) & (self.block == block_of_slot(place))
         columns_of = (self.item, self.rater, self.shown, choice, *(getattr(self, name) for name in VOTE_MARKS))
-        item, rater, shown, choice, *marks_of = columns_of if given.all() else [one[given] for one in columns_of]
+        item, rater, shown, choice, *marks_of = (
+            columns_of if has_choice.all() else [one[has_choice] for one in columns_of]
+        )
         return VoteArrays(Votes(item, rater, shown, choice), *marks_of)
 
 
 def read_packed_vote_arrays(raters: Sequence[Rater], places: ComparisonPositions) -> PackedVoteArrays:
     """Read packed votes and what is known of their reviews in one query."""
     review, judge, active = (Cast(Coalesce(column, 0), BigIntegerField()) for column in REVIEW_COLUMNS)
-    told = (F("aspect_block") * MARKS_WIDTH + encode_vote_marks()) * ORDER_WIDTH + F("shown")
+    code = (F("aspect_block") * MARKS_WIDTH + encode_vote_marks()) * ORDER_WIDTH + F("shown")
     rows = packed_votes_of_raters(raters, places).exclude(first_choices=0)
-    told_of_rows = rows.values_list(
-        "comparison_id", "pk", "rater_id", "first_choices", told, review, judge, "decided_at_ms", active
+    columns = rows.values_list(
+        "comparison_id", "pk", "rater_id", "first_choices", code, review, judge, "decided_at_ms", active
     )
-    found = read_columns_in_pieces(told_of_rows, 9, "comparison", places.ids)
-    item, pk, rater, first, told_of_each, review_of, judge_of, moment, active_of = select_positions(places, *found)
+    found = read_columns_in_pieces(columns, 9, "comparison", places.ids)
+    item, pk, rater, first, codes, review_of, judge_of, moment, active_of = select_positions(places, *found)
     order = np.lexsort((pk, moment))
-    rest, shown = np.divmod(told_of_each[order], ORDER_WIDTH)
+    rest, shown = np.divmod(codes[order], ORDER_WIDTH)
     block, mark = np.divmod(rest, MARKS_WIDTH)
     return PackedVoteArrays(
         item=item[order],
@@ -280,9 +282,9 @@ def read_confirmed_choices(
         here = (judge == one) & (block == which)
         for at in range(SLOTS_PER_BLOCK):
             before, after = unpack_choices(first[here], at), unpack_choices(final[here], at)
-            given = (before != MISSING) & (after != MISSING)
-            if given.any():
+            has_both = (before != MISSING) & (after != MISSING)
+            if has_both.any():
                 found[one, which * SLOTS_PER_BLOCK + at] = ConfirmedChoices(
-                    item[here][given], before[given], after[given]
+                    item[here][has_both], before[has_both], after[has_both]
                 )
     return found

@@ -38,34 +38,34 @@ class VoteCounts:
         return bool(self.labelled or self.split)
 
 
-def count_votes(comparison_ids: Collection[int]) -> Mapping[int, VoteCounts]:
+def count_raters(comparison_ids: Collection[int]) -> Mapping[int, VoteCounts]:
     """By comparison, how many raters voted. The number of queries does not grow."""
-    told: dict[int, VoteCounts] = defaultdict(VoteCounts)
-    given = Verdict.objects.filter(comparison__in=comparison_ids).values_list("comparison_id", "rater__kind")
+    totals: dict[int, VoteCounts] = defaultdict(VoteCounts)
+    verdicts = Verdict.objects.filter(comparison__in=comparison_ids).values_list("comparison_id", "rater__kind")
     column = {RaterKind.HUMAN: "people", RaterKind.GOLD: "gold", RaterKind.JUDGE: "judges"}
-    for comparison_id, kind, raters in given.annotate(Count("rater", distinct=True)):
-        told[comparison_id] = replace(told[comparison_id], **{column[RaterKind(kind)]: raters})
+    for comparison_id, kind, raters in verdicts.annotate(Count("rater", distinct=True)):
+        totals[comparison_id] = replace(totals[comparison_id], **{column[RaterKind(kind)]: raters})
     calls = Call.objects.filter(comparison__in=comparison_ids).values_list("comparison_id")
     counted = calls.annotate(
         waiting=Count("pk", filter=Q(state__in=OPEN_CALL_STATES)),
         failed=Count("pk", filter=Q(state__in=FAILURE_STATES)),
     )
     for comparison_id, waiting, failed in counted:
-        told[comparison_id] = replace(told[comparison_id], waiting=waiting, failed=failed)
-    kept = Label.objects.filter(comparison__in=comparison_ids).values_list("comparison_id")
-    open_and_not = kept.annotate(labelled=Count("pk", filter=~Q(choice="")), split=Count("pk", filter=Q(choice="")))
+        totals[comparison_id] = replace(totals[comparison_id], waiting=waiting, failed=failed)
+    labels = Label.objects.filter(comparison__in=comparison_ids).values_list("comparison_id")
+    open_and_not = labels.annotate(labelled=Count("pk", filter=~Q(choice="")), split=Count("pk", filter=Q(choice="")))
     for comparison_id, labelled, split in open_and_not:
-        told[comparison_id] = replace(told[comparison_id], labelled=labelled, split=split)
-    return add_score_counts(told, comparison_ids)
+        totals[comparison_id] = replace(totals[comparison_id], labelled=labelled, split=split)
+    return add_score_counts(totals, comparison_ids)
 
 
-def add_score_counts(told: dict[int, VoteCounts], comparison_ids: Collection[int]) -> Mapping[int, VoteCounts]:
+def add_score_counts(totals: dict[int, VoteCounts], comparison_ids: Collection[int]) -> Mapping[int, VoteCounts]:
     """Add raters that scored both responses: judges and imported raters."""
     sides = load_sides_of_comparisons(comparison_ids)
     responses = {response for pair in sides.values() for response in pair}
     calls = Call.objects.filter(response__in=responses).order_by().values_list("response_id")
     if not (calls.exists() or Score.objects.filter(response__in=responses).exists()):
-        return told
+        return totals
     scored = find_judges_that_scored(responses)
     open_or_failed = calls.annotate(
         waiting=Count("pk", filter=Q(state__in=OPEN_CALL_STATES)),
@@ -75,8 +75,8 @@ def add_score_counts(told: dict[int, VoteCounts], comparison_ids: Collection[int
     in_files = find_raters_in_imported_scores(comparison_ids)
     for comparison_id, (a, b) in sides.items():
         one, other = counts.get(a, (0, 0)), counts.get(b, (0, 0))
-        now = told[comparison_id]
-        told[comparison_id] = replace(
+        now = totals[comparison_id]
+        totals[comparison_id] = replace(
             now,
             people=now.people + len(in_files[comparison_id, RaterKind.HUMAN]),
             gold=now.gold + len(in_files[comparison_id, RaterKind.GOLD]),
@@ -84,7 +84,7 @@ def add_score_counts(told: dict[int, VoteCounts], comparison_ids: Collection[int
             waiting=now.waiting + one[0] + other[0],
             failed=now.failed + one[1] + other[1],
         )
-    return told
+    return totals
 
 
 def load_sides_of_comparisons(comparison_ids: Collection[int]) -> dict[int, tuple[int, int]]:

@@ -6,7 +6,15 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from evaluations.domain.choices import Choice, ConsolidatedChoice, ScoreRule, ShownOrder, Stage, consolidate_orders
+from evaluations.domain.choices import (
+    Choice,
+    ConsolidatedChoice,
+    ScoreRule,
+    ShownOrder,
+    SideScores,
+    Stage,
+    consolidate_orders,
+)
 from evaluations.domain.judges import FAILURE_STATES, CallState
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.vote_rules import LABEL_VOTES, SHOWN_ON_PAGES, ReviewFacts, find_vote_holder
@@ -18,49 +26,43 @@ from evaluations.models.verdicts import Review, Score, Verdict
 from evaluations.verdicts.labels import DecidedLabel, decide_labels
 from evaluations.verdicts.score_choices import (
     ImportedPreference,
-    get_tie_margins,
+    ReviewScores,
     load_imported_preferences,
+    load_review_scores,
     score_rules_by_rater,
 )
 from evaluations.verdicts.votes import get_review_facts
 
 
 @dataclass(frozen=True)
-class ScoredSides:
-    """A rater's mean score of each side on one aspect, with the rule that makes a choice of them."""
+class ScoredSides(SideScores):
+    """A rater's mean scores on one aspect. A judge's call has the rationale, imported scores have their own."""
 
-    score_a: float | None
-    score_b: float | None
-    rule: ScoreRule
     weighted_a: float | None = None
     weighted_b: float | None = None
-    rationale: str = ""  # of scores that came in files; a judge's call keeps its own
-
-    @property
-    def choice(self) -> Choice | None:
-        return self.rule.choice(self.score_a, self.score_b)
+    rationale: str = ""
 
 
 def load_judge_scores(comparison: Comparison) -> Mapping[Rater, Mapping[Aspect, ScoredSides]]:
     """Judge's rater → aspect → its scores, in the same few queries however many there are."""
     sides = (comparison.response_a_id, comparison.response_b_id)
     found = Score.objects.filter(response__in=sides, rater__kind=RaterKind.JUDGE)
-    given: dict[Rater, dict[Aspect, list[Score]]] = defaultdict(lambda: defaultdict(list))
+    by_rater: dict[Rater, dict[Aspect, list[Score]]] = defaultdict(lambda: defaultdict(list))
     for score in found.select_related("rater__judge", "aspect").order_by("pk"):
-        given[score.rater][score.aspect].append(score)
-    rules = score_rules_by_rater(given)
+        by_rater[score.rater][score.aspect].append(score)
+    rules = score_rules_by_rater(by_rater)
     return {
         rater: {
             aspect: average_sides(scores, sides, rules.get((rater.pk, aspect.pk), ScoreRule()))
             for aspect, scores in by_aspect.items()
         }
-        for rater, by_aspect in given.items()
+        for rater, by_aspect in by_rater.items()
     }
 
 
 @dataclass(frozen=True)
-class ReviewScores:
-    """One review by scores: aspect → the two numbers, first and final, and what was written about them."""
+class ScoredReview:
+    """A review by scores: aspect → the two numbers, first and final, and the notes."""
 
     review: Review
     first: Mapping[Aspect, ScoredSides]
@@ -68,25 +70,26 @@ class ReviewScores:
     notes: Mapping[Aspect, str]
 
 
-def load_review_scores(comparison: Comparison) -> list[ReviewScores]:
-    """Every review by scores, in the same two queries however many there are."""
-    sides = (comparison.response_a_id, comparison.response_b_id)
-    found = Score.objects.filter(review__comparison=comparison).select_related("review__rater", "aspect")
-    given: dict[Review, list[Score]] = defaultdict(list)
-    for score in found.order_by("pk"):
-        if score.review:
-            given[score.review].append(score)
-    margins = get_tie_margins({review.rubric_version_id for review in given}) if given else {}
-    told = []
-    for review, scores in given.items():
-        stages: dict[str, dict[Aspect, ScoredSides]] = {stage: {} for stage in Stage}
-        for stage, aspect in dict.fromkeys((score.stage, score.aspect) for score in scores):
-            those = [score for score in scores if (score.stage, score.aspect) == (stage, aspect)]
-            rule = ScoreRule(margins.get((review.rubric_version_id, aspect.pk), 0.0))
-            stages[stage][aspect] = average_sides(those, sides, rule)
-        notes = {score.aspect: score.note for score in scores if score.note}
-        told.append(ReviewScores(review, stages[Stage.FIRST], stages[Stage.FINAL], notes))
-    return told
+def load_scored_reviews(comparison: Comparison) -> list[ScoredReview]:
+    """Every review by scores, in the same few queries however many there are."""
+    by_review: dict[int, list[ReviewScores]] = defaultdict(list)
+    for one in load_review_scores([comparison.pk]):
+        by_review[one.review.number].append(one)
+    reviews = Review.objects.select_related("rater").in_bulk(by_review)
+    aspects = Aspect.objects.in_bulk({one.aspect for scores in by_review.values() for one in scores})
+    found = []
+    for pk, scores in by_review.items():
+        first, final = (
+            {
+                aspects[one.aspect]: ScoredSides(one.score_a, one.score_b, one.rule)
+                for one in scores
+                if one.stage == stage
+            }
+            for stage in (Stage.FIRST, Stage.FINAL)
+        )
+        notes = {aspects[one.aspect]: one.note for one in scores if one.note}
+        found.append(ScoredReview(reviews[pk], first, final, notes))
+    return found
 
 
 @dataclass(frozen=True)
@@ -99,21 +102,21 @@ class ImportedScores:
 
 def load_imported_scores(comparison: Comparison) -> list[ImportedScores]:
     """Load the imported scores of all raters except judges, with a fixed number of queries."""
-    given = load_imported_preferences([comparison.pk], (RaterKind.HUMAN, RaterKind.GOLD))
-    raters = Rater.objects.in_bulk({one.rater for one in given})
-    aspects = Aspect.objects.in_bulk({one.aspect for one in given})
+    preferences = load_imported_preferences([comparison.pk], (RaterKind.HUMAN, RaterKind.GOLD))
+    raters = Rater.objects.in_bulk({one.rater for one in preferences})
+    aspects = Aspect.objects.in_bulk({one.aspect for one in preferences})
     passes: dict[tuple[int, int], list[ImportedPreference]] = defaultdict(list)
-    for one in given:
+    for one in preferences:
         passes[one.rater, one.sample].append(one)
     return [
         ImportedScores(
             raters[rater],
             {
                 aspects[one.aspect]: ScoredSides(one.score_a, one.score_b, one.rule, None, None, one.rationale)
-                for one in those
+                for one in sample
             },
         )
-        for (rater, _), those in passes.items()
+        for (rater, _), sample in passes.items()
     ]
 
 
@@ -133,7 +136,7 @@ def mean_or_none(values: Sequence[float]) -> float | None:
     return fmean(values) if values else None
 
 
-Held = Mapping[tuple[int, int], int]  # rater and aspect → the review that is shown
+VoteHolders = Mapping[tuple[int, int], int]  # rater and aspect → the review that is shown
 
 RATER_KIND_ORDER = (RaterKind.GOLD, RaterKind.HUMAN, RaterKind.JUDGE)
 
@@ -199,20 +202,20 @@ class VoteTable:
 
 def build_vote_table(comparison: Comparison, *, with_judges: bool) -> VoteTable:
     """The votes of all raters on a comparison, with the labels."""
-    said = Verdict.objects.filter(comparison=comparison).select_related("rater__judge", "aspect", "review", "call")
-    verdicts = [one for one in said.order_by("pk") if with_judges or one.rater.kind != RaterKind.JUDGE]
-    scores, scored = load_judge_scores(comparison) if with_judges else {}, load_review_scores(comparison)
+    found = Verdict.objects.filter(comparison=comparison).select_related("rater__judge", "aspect", "review", "call")
+    verdicts = [one for one in found.order_by("pk") if with_judges or one.rater.kind != RaterKind.JUDGE]
+    scores, scored = load_judge_scores(comparison) if with_judges else {}, load_scored_reviews(comparison)
     in_files = load_imported_scores(comparison)
     calls = load_calls_on(comparison) if with_judges else []
     about = {one.aspect for one in verdicts}.union(
         *scores.values(), *(one.first for one in scored), *(one.scores for one in in_files)
     )
     aspects = list_table_aspects(comparison, about)
-    held = reviews_shown(verdicts, scored, in_files)
+    holders = reviews_shown(verdicts, scored, in_files)
     rows = [
-        *build_verdict_rows(verdicts, calls, aspects, held),
-        *(build_judge_score_row(rater, given, calls, aspects, comparison) for rater, given in scores.items()),
-        *(build_review_score_row(one, aspects, held) for one in scored if is_shown(one, held)),
+        *build_verdict_rows(verdicts, calls, aspects, holders),
+        *(build_judge_score_row(rater, by_aspect, calls, aspects, comparison) for rater, by_aspect in scores.items()),
+        *(build_review_score_row(one, aspects, holders) for one in scored if is_shown(one, holders)),
         *(build_imported_score_row(one, aspects) for one in in_files),
     ]
     silent = {call.judge for call in calls} - {row.judge for row in rows}
@@ -223,39 +226,38 @@ def build_vote_table(comparison: Comparison, *, with_judges: bool) -> VoteTable:
 
 
 def reviews_shown(
-    verdicts: Iterable[Verdict], scored: Iterable[ReviewScores], in_files: Iterable[ImportedScores]
-) -> Held:
+    verdicts: Iterable[Verdict], scored: Iterable[ScoredReview], in_files: Iterable[ImportedScores]
+) -> VoteHolders:
     """By rater and aspect the review whose choice the page shows: the one that holds the vote.
 
     Where a person has no vote, of a file either, it is the one that is not confirmed yet, or practice.
     """
-    given: dict[tuple[int, int], dict[int, ReviewFacts]] = defaultdict(dict)
+    facts: dict[tuple[int, int], dict[int, ReviewFacts]] = defaultdict(dict)
     imported = {(one.rater.pk, aspect.pk) for one in in_files for aspect in one.scores}
     for verdict in verdicts:
         if verdict.review:
-            given[verdict.rater_id, verdict.aspect_id][verdict.review.pk] = get_review_facts(verdict.review)
+            facts[verdict.rater_id, verdict.aspect_id][verdict.review.pk] = get_review_facts(verdict.review)
         else:
             imported.add((verdict.rater_id, verdict.aspect_id))
     for one in scored:
         for aspect in one.first:
-            given[one.review.rater_id, aspect.pk][one.review.pk] = get_review_facts(one.review)
+            facts[one.review.rater_id, aspect.pk][one.review.pk] = get_review_facts(one.review)
     holders = {
         subject: find_vote_holder(reviews.values(), LABEL_VOTES if subject in imported else SHOWN_ON_PAGES)
-        for subject, reviews in given.items()
+        for subject, reviews in facts.items()
     }
     return {subject: one.number for subject, one in holders.items() if one is not None}
 
 
 def build_verdict_rows(
-    verdicts: Iterable[Verdict], calls: Sequence[Call], aspects: Sequence[Aspect], held: Held
+    verdicts: Iterable[Verdict], calls: Sequence[Call], aspects: Sequence[Aspect], holders: VoteHolders
 ) -> list[VoteRow]:
     by_rater: dict[Rater, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
-        if verdict.review_id is None or held.get((verdict.rater_id, verdict.aspect_id)) == verdict.review_id:
+        if verdict.review_id is None or holders.get((verdict.rater_id, verdict.aspect_id)) == verdict.review_id:
             by_rater[verdict.rater].append(verdict)
     return [
-        build_choice_row(rater, given, filter_calls_to(rater.judge, calls), aspects)
-        for rater, given in by_rater.items()
+        build_choice_row(rater, own, filter_calls_to(rater.judge, calls), aspects) for rater, own in by_rater.items()
     ]
 
 
@@ -286,7 +288,7 @@ def build_choice_row(
     for verdict in verdicts:
         by_aspect[verdict.aspect].append(verdict)
     orders = {ShownOrder(call.shown) for call in calls}
-    cell = (lambda given: build_judge_cell(given, orders)) if rater.judge else build_reviewer_cell
+    cell = (lambda of_aspect: build_judge_cell(of_aspect, orders)) if rater.judge else build_reviewer_cell
     return VoteRow(
         name=rater.name,
         kind=RaterKind(rater.kind),
@@ -298,22 +300,22 @@ def build_choice_row(
 
 
 def build_judge_score_row(
-    rater: Rater, given: Mapping[Aspect, ScoredSides], calls: Sequence[Call], aspects: Iterable[Aspect], of: Comparison
+    rater: Rater, scores: Mapping[Aspect, ScoredSides], calls: Sequence[Call], aspects: Iterable[Aspect], of: Comparison
 ) -> VoteRow:
     """A judge that scores: its choices are derived."""
-    cells = tuple(build_score_cell(given[aspect]) if aspect in given else None for aspect in aspects)
+    cells = tuple(build_score_cell(scores[aspect]) if aspect in scores else None for aspect in aspects)
     return VoteRow(
         rater.name, RaterKind.JUDGE, rater.judge, cells, list_judge_answers(filter_calls_to(rater.judge, calls), of)
     )
 
 
-def is_shown(one: ReviewScores, held: Held) -> bool:
-    return any(held.get((one.review.rater_id, aspect.pk)) == one.review.pk for aspect in one.first)
+def is_shown(one: ScoredReview, holders: VoteHolders) -> bool:
+    return any(holders.get((one.review.rater_id, aspect.pk)) == one.review.pk for aspect in one.first)
 
 
-def build_review_score_row(one: ReviewScores, aspects: Iterable[Aspect], held: Held) -> VoteRow:
+def build_review_score_row(one: ScoredReview, aspects: Iterable[Aspect], holders: VoteHolders) -> VoteRow:
     """A review by scores: the final ones where there are, and the first choice where it was another."""
-    shown = {aspect for aspect in one.first if held.get((one.review.rater_id, aspect.pk)) == one.review.pk}
+    shown = {aspect for aspect in one.first if holders.get((one.review.rater_id, aspect.pk)) == one.review.pk}
     cells = tuple(build_review_score_cell(one, aspect) if aspect in shown else None for aspect in aspects)
     notes = (one.review.note,) if one.review.note else ()
     return VoteRow(one.review.rater.name, RaterKind.HUMAN, None, cells, notes=notes)
@@ -325,7 +327,7 @@ def build_imported_score_row(one: ImportedScores, aspects: Iterable[Aspect]) -> 
     return VoteRow(one.rater.name, RaterKind(one.rater.kind), None, cells)
 
 
-def build_review_score_cell(one: ReviewScores, aspect: Aspect) -> VoteCell:
+def build_review_score_cell(one: ScoredReview, aspect: Aspect) -> VoteCell:
     now, before = one.final.get(aspect, one.first[aspect]), one.first[aspect].choice
     cell = build_score_cell(now)
     return replace(cell, first=before if before != now.choice else None, note=one.notes.get(aspect, ""))
@@ -351,23 +353,23 @@ def build_reviewer_cell(verdicts: Sequence[Verdict]) -> VoteCell:
     first = [Choice(verdict.choice) for verdict in verdicts if verdict.review_id and verdict.stage == Stage.FIRST]
     reviewed = [verdict for verdict in verdicts if verdict.review_id]
     final = [verdict for verdict in reviewed if verdict.stage == Stage.FINAL] or reviewed
-    told = [*(verdict for verdict in verdicts if verdict.review_id is None), *final]
-    choices = tuple(Choice(verdict.choice) for verdict in told)
+    counted = [*(verdict for verdict in verdicts if verdict.review_id is None), *final]
+    choices = tuple(Choice(verdict.choice) for verdict in counted)
     before = first[0] if first and [Choice(verdict.choice) for verdict in final] != first else None
-    note = " ".join(text for verdict in told for text in (verdict.note, verdict.rationale) if text)
+    note = " ".join(text for verdict in counted for text in (verdict.note, verdict.rationale) if text)
     return VoteCell(choices, first=before, note=note)
 
 
 def build_judge_cell(verdicts: Sequence[Verdict], orders_asked: set[ShownOrder]) -> VoteCell:
-    given: dict[ShownOrder, list[ConsolidatedChoice]] = defaultdict(list)
+    answers: dict[ShownOrder, list[ConsolidatedChoice]] = defaultdict(list)
     for verdict in verdicts:
-        given[ShownOrder(verdict.shown)].append(ConsolidatedChoice(Choice(verdict.choice), verdict.inconsistent))
-    folded = consolidate_orders(given, orders_asked)
+        answers[ShownOrder(verdict.shown)].append(ConsolidatedChoice(Choice(verdict.choice), verdict.inconsistent))
+    folded = consolidate_orders(answers, orders_asked)
     weights = [verdict.weighted for verdict in verdicts if verdict.weighted is not None]
     return VoteCell(
         choices=(folded.choice,) if folded else (),
         inconsistent=folded.inconsistent if folded else False,
-        orders=tuple((shown, one.choice) for shown in sorted(given) for one in given[shown]),
+        orders=tuple((shown, one.choice) for shown in sorted(answers) for one in answers[shown]),
         weighted=sum(weights) / len(weights) if weights else None,
     )
 

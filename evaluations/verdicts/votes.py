@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from django.db.models import Count, Q
 
-from evaluations.domain.choices import Choice, Stage, choice_from_scores
+from evaluations.domain.choices import Choice, Stage
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.vote_rules import (
     CURRENT_VOTES,
@@ -17,7 +17,7 @@ from evaluations.domain.vote_rules import (
 )
 from evaluations.models.verdicts import Review, Score, Verdict
 from evaluations.models.vote_holders import admitted, was_drawn
-from evaluations.verdicts.score_choices import get_tie_margins, load_imported_preferences
+from evaluations.verdicts.score_choices import load_imported_preferences, load_review_scores
 
 RESPONSES_PER_COMPARISON: Final = 2  # a review by scores has an aspect once it has scored both responses
 
@@ -38,12 +38,12 @@ class Vote(NamedTuple):
 def count_votes(comparison_ids: Sequence[int]) -> VotesBySubject:
     """How often people finally made each choice, in three queries, or a few more where people gave scores."""
     votes: dict[VoteSubject, Counter[Choice]] = defaultdict(Counter)
-    given = (
+    found = (
         *read_chosen_votes(comparison_ids),
         *read_scored_votes(comparison_ids),
         *read_imported_votes(comparison_ids),
     )
-    for vote in keep_one_vote_each(given):
+    for vote in keep_one_vote_each(found):
         votes[vote.comparison, vote.aspect][vote.choice] += 1
     return votes
 
@@ -57,15 +57,15 @@ def keep_one_vote_each(votes: Iterable[Vote]) -> list[Vote]:
             imported.append(vote)
         else:
             by_reviewer[vote.comparison, vote.aspect, vote.rater][vote.review] = vote
-    held = ((given, find_vote_holder(given, LABEL_VOTES)) for given in by_reviewer.values())
-    return [*imported, *(given[review] for given, review in held if review is not None)]
+    holders = ((by_review, find_vote_holder(by_review, LABEL_VOTES)) for by_review in by_reviewer.values())
+    return [*imported, *(by_review[review] for by_review, review in holders if review is not None)]
 
 
 def read_chosen_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
     """By people, in reviews and in imports that are done."""
     finished = Q(stage=Stage.FINAL) & admitted(LABEL_VOTES, "review__")
-    said = Verdict.objects.filter(finished | Q(review__isnull=True), rater__kind=RaterKind.HUMAN)
-    rows = said.filter(comparison__in=comparison_ids).order_by("pk")
+    verdicts = Verdict.objects.filter(finished | Q(review__isnull=True), rater__kind=RaterKind.HUMAN)
+    rows = verdicts.filter(comparison__in=comparison_ids).order_by("pk")
     columns = (
         "comparison_id",
         "aspect_id",
@@ -82,22 +82,9 @@ def read_chosen_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
 
 def read_scored_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
     """From the scores that a person finally gave the two responses, by the margin of the review's rubric."""
-    given: dict[tuple[int, int], dict[int, float]] = defaultdict(dict)
-    finished = Q(stage=Stage.FINAL) & admitted(LABEL_VOTES, "review__")
-    scores = Score.objects.filter(finished, review__comparison__in=comparison_ids)
-    for review, aspect, response, value in scores.values_list("review_id", "aspect_id", "response_id", "value"):
-        given[review, aspect][response] = value
-    if not given:
-        return
-    reviews = Review.objects.select_related("comparison").filter(pk__in={review for review, _ in given})
-    known = {review.pk: review for review in reviews}
-    margins = get_tie_margins({review.rubric_version_id for review in known.values()})
-    for (pk, aspect), values in given.items():
-        made, sides = known[pk], known[pk].comparison
-        margin = margins.get((made.rubric_version_id, aspect), 0.0)
-        choice = choice_from_scores(values.get(sides.response_a_id), values.get(sides.response_b_id), margin)
-        if choice is not None:
-            yield Vote(made.comparison_id, aspect, made.rater_id, get_review_facts(made), choice)
+    for one in load_review_scores(comparison_ids, Q(stage=Stage.FINAL) & admitted(LABEL_VOTES, "review__")):
+        if one.choice is not None:
+            yield Vote(one.comparison, one.aspect, one.rater, one.review, one.choice)
 
 
 def read_imported_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:

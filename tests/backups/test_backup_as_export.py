@@ -72,7 +72,7 @@ def bytes_of(export: Export) -> bytes:
 def test_what_it_holds_is_restored_elsewhere_with_the_same_report(evaluation: Evaluation) -> None:
     export = backup(evaluation)
     content = bytes_of(export)
-    assert (export.state, export.sha256, export.bytes) == (
+    assert (export.state, export.sha256, export.size_bytes) == (
         ExportState.DONE,
         hashlib.sha256(content).hexdigest(),
         len(content),

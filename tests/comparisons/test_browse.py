@@ -23,7 +23,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.selection import list_categories
 from evaluations.models.verdicts import Adjudication, Label
-from evaluations.verdicts.vote_counts import VoteCounts, count_votes
+from evaluations.verdicts.vote_counts import VoteCounts, count_raters
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_user
 from tests.factories.verdicts import (
     ALL_A,
@@ -190,7 +190,7 @@ def test_raters_are_counted_once_however_much_they_said() -> None:
     make_imported_votes(comparison, "expert", ALL_A, kind="gold")
     make_judge_verdicts(comparison, as_stored=ALL_A, swapped=ALL_B)
     make_judge_verdicts(comparison, judge="slow", as_stored=CallState.RUNNING, swapped=CallState.FAILED)
-    told = count_votes([comparison.pk, untouched.pk])
+    told = count_raters([comparison.pk, untouched.pk])
     assert told[comparison.pk] == VoteCounts(people=1, gold=1, judges=1, waiting=1, failed=1)
     assert told[untouched.pk] == VoteCounts()
 

@@ -26,8 +26,8 @@ from evaluations.models.comparisons import Candidate, Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.verdicts import Label, Verdict
+from evaluations.verdicts.judge_choices import load_judge_choices
 from evaluations.verdicts.judge_differences import filter_possible_differences
-from evaluations.verdicts.judge_verdicts import load_judge_choices
 from evaluations.verdicts.label_counts import update_labels
 from evaluations.verdicts.reviewer_choices import get_reviewer_choices
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
@@ -85,7 +85,7 @@ def test_one_person_who_reviews_again_after_a_change_of_the_rubric_differs_from_
     update_labels([comparison.pk])
     assert found(DisagreementFilter(evaluation)) == []
     (voices,) = get_reviewer_choices(comparison).values()
-    assert [(one.said and one.said.choice, one.is_replaced) for one in voices] == [(A, True), (B, False)]
+    assert [(one.current and one.current.choice, one.is_replaced) for one in voices] == [(A, True), (B, False)]
 
 
 def test_what_was_settled_is_listed_as_settled_and_no_longer_as_open(evaluation: Evaluation) -> None:

@@ -33,7 +33,7 @@ def test_it_writes_the_file_and_says_how_many_rows_and_which_checksum(
     beside = tmp_path / "labels.manifest.json"
     assert sorted(tmp_path.iterdir()) == [out, beside]
     told = json.loads(beside.read_text())
-    assert told["file"] == {"name": export.file_name, "sha256": export.sha256, "bytes": export.bytes, "rows": 1}
+    assert told["file"] == {"name": export.file_name, "sha256": export.sha256, "bytes": export.size_bytes, "rows": 1}
 
 
 def test_what_was_left_out_is_said_in_words(

@@ -103,7 +103,7 @@ def test_the_record_says_what_was_left_out_and_what_the_rows_rest_on(study: Eval
 def test_a_policy_of_people_alone_leaves_judges_labels_out(study: Evaluation) -> None:
     export, written = exported(study, "dpo", ExportRequest(aspect="clarity", policy=LabelPolicy.PEOPLE))
     assert [row["query_id"] for row in rows_in(written)] == ["q0"]
-    assert export.policy == "people"
+    assert export.label_policy == "people"
 
 
 def test_what_the_page_foresees_is_what_is_written(study: Evaluation) -> None:

@@ -95,7 +95,7 @@ def test_the_record_of_scores_speaks_of_no_comparisons(
     for written_as, told in (("jsonl", "1 from 1 comparison,"), ("scores", "0,")):
         post(owner, written_as).getvalue()
         export = Export.objects.latest("pk")
-        Export.objects.filter(pk=export.pk).update(bytes=5_000)
+        Export.objects.filter(pk=export.pk).update(size_bytes=5_000)
         text = html_of(sign_in_client(owner).get(reverse("export", args=[evaluation.slug, export.pk])))
         assert f'<dt>Rows</dt><dd class="number">{told}' in text
 

@@ -334,7 +334,7 @@ def test_two_samples_of_an_imported_person_are_two_passes(evaluation: Evaluation
 def test_the_record_holds_rows_checksum_and_labels_by_source(evaluation: Evaluation, comparison: Comparison) -> None:
     make_comparison(evaluation)
     export, written = exported(evaluation)
-    assert (export.state, export.rows, export.policy) == (ExportState.DONE, 2, "people_then_judges")
+    assert (export.state, export.rows, export.label_policy) == (ExportState.DONE, 2, "people_then_judges")
     assert export.sha256 == hashlib.sha256(written).hexdigest()
     assert export.counts == {
         "comparisons": 2,
@@ -343,7 +343,7 @@ def test_the_record_holds_rows_checksum_and_labels_by_source(evaluation: Evaluat
         "excluded": {},
         "noted": {},
     }
-    assert export.bytes == len(written)
+    assert export.size_bytes == len(written)
     assert export.finished_at is not None
     with open_export_file(export) as kept:
         assert kept.read() == written

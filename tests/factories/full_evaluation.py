@@ -284,7 +284,7 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
         pk=number,
         evaluation=evaluation,
         format="jsonl",
-        policy="people",
+        label_policy="people",
         state=ExportState.DONE,
         rows=1,
         sha256="0" * 64,

@@ -226,7 +226,7 @@ def make_work(twin: MirroredEvaluation, by_key: Mapping[str, Comparison]) -> Non
     posed = [by_key[key].pk for key in (CALIBRATED, "posed")]
     create_calibration(evaluation, name="known", comparisons=posed, user=owner)
     Export.objects.create(
-        evaluation=evaluation, format="csv", policy="people", state=ExportState.DONE, rows=1, sha256="0" * 64
+        evaluation=evaluation, format="csv", label_policy="people", state=ExportState.DONE, rows=1, sha256="0" * 64
     )
 
 

@@ -24,7 +24,7 @@ from evaluations.models.verdicts import PackedVotes, Score, Verdict
 from evaluations.overview.selectors import count_evaluation_progress
 from evaluations.reports.selectors import build_report
 from evaluations.stats.full_report import Report
-from evaluations.verdicts.judge_verdicts import load_judge_choices
+from evaluations.verdicts.judge_choices import load_judge_choices
 from evaluations.verdicts.labels import decide_labels
 from evaluations.verdicts.vote_table import build_vote_table
 from evaluations.visibility import has_seen_verdicts, record_disclosure

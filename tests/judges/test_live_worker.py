@@ -22,7 +22,7 @@ from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.verdicts import Verdict
-from evaluations.verdicts.judge_verdicts import load_judge_choices
+from evaluations.verdicts.judge_choices import load_judge_choices
 from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import (
     FAST_RETRIES,

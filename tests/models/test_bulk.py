@@ -8,7 +8,7 @@ from evaluations.exports.participants import read_available_data
 from evaluations.models.bulk import insert_many, refresh_statistics
 from evaluations.models.comparisons import Candidate
 from evaluations.models.runs import Call
-from evaluations.verdicts.judge_verdicts import load_judge_choices
+from evaluations.verdicts.judge_choices import load_judge_choices
 from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.verdicts import make_judge_rater
 from tests.helpers.postgres_statistics import expected_rows, keep_autovacuum_away

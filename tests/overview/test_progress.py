@@ -98,7 +98,7 @@ def test_the_counts_of_an_evaluation() -> None:
     review(other, one)
     review(other, two)
     review(me, two, ReviewState.DRAFT)
-    Export.objects.create(evaluation=evaluation, format="jsonl", policy="majority", state="done")
+    Export.objects.create(evaluation=evaluation, format="jsonl", label_policy="majority", state="done")
 
     assert count_evaluation_progress([evaluation], me)[evaluation.pk] == EvaluationProgress(
         comparisons=4,

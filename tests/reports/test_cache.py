@@ -31,7 +31,7 @@ from evaluations.reports.selectors import build_report, get_full_report
 from evaluations.reviews.queues.items import ensure_queue_is_filled
 from evaluations.reviews.raters import get_or_create_rater
 from evaluations.reviews.services import save_first_choices
-from evaluations.verdicts.program_version import hash_program
+from evaluations.verdicts.array_files import hash_program
 from judgeweb.settings import CACHES
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, preview_rows, verdict_row

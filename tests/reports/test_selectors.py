@@ -29,8 +29,8 @@ from evaluations.stats.aspect_report import AspectReport
 from evaluations.stats.estimates import Estimate
 from evaluations.verdicts import judge_arrays
 from evaluations.verdicts import sql as verdicts_sql
-from evaluations.verdicts.arrays import list_judges_in_claim_family
-from evaluations.verdicts.judge_verdicts import load_judge_choices
+from evaluations.verdicts.judge_choices import load_judge_choices
+from evaluations.verdicts.verdict_arrays import list_judges_in_claim_family
 from tests.factories.evaluations import make_comparison, make_human
 from tests.factories.imports import comparison_row, import_rows, verdict_row
 from tests.factories.verdicts import (

@@ -11,15 +11,18 @@ import random
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from pytest_django import DjangoDbBlocker
 
+from evaluations.backups.services import restore_backup
 from evaluations.disagreements.selectors import DisagreementFilter, get_disagreements, get_disagreements_on
 from evaluations.domain.choices import Choice
+from evaluations.domain.files import BACKUP_FORMAT_NAME
 from evaluations.domain.filters import ComparisonFilter
 from evaluations.domain.judges import CallState
 from evaluations.domain.packed_votes import PACKED_CHOICES
@@ -28,17 +31,20 @@ from evaluations.domain.reviews import SelectionMethod
 from evaluations.exports.options import ExportRequest
 from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export
+from evaluations.formats.export_formats import EXPORT_FORMATS
 from evaluations.models import verdicts
 from evaluations.models.comparison_filter import apply_comparison_filter
 from evaluations.models.comparisons import Comparison
+from evaluations.models.judges import Rater
+from evaluations.models.rubrics import Aspect
 from evaluations.reports.selectors import get_full_report
 from evaluations.stats.coding import MISSING
 from evaluations.stats.judge_verdicts import consolidate_verdicts
-from evaluations.verdicts.arrays import list_counted_raters
 from evaluations.verdicts.comparison_arrays import get_comparison_table, index_report_comparisons
+from evaluations.verdicts.judge_choices import load_judge_choices
 from evaluations.verdicts.labels import decide_labels
 from evaluations.verdicts.reviewer_choices import get_reviewer_choices
-from evaluations.verdicts.verdict_arrays import VerdictArrays, read_verdict_arrays
+from evaluations.verdicts.verdict_arrays import VerdictArrays, list_counted_raters, read_verdict_arrays
 from evaluations.verdicts.vote_arrays import BLIND, SAW_JUDGE, UNKNOWN
 from evaluations.verdicts.vote_table import build_vote_table
 from evaluations.verdicts.votes import count_votes
@@ -268,11 +274,11 @@ def has_plain_votes(case: Case, person: str, aspect: str) -> bool:
 
 def test_the_discussion_marks_the_same_votes(made: Made, cases: dict[str, Case]) -> None:
     found = by_subject(
-        (key, aspect.key, (voice.rater.name, voice.said.choice))
+        (key, aspect.key, (voice.rater.name, voice.current.choice))
         for key, comparison in made.comparisons.items()
         for aspect, voices in get_reviewer_choices(comparison).items()
         for voice in voices
-        if voice.said and (voice.review is None or (voice.is_vote and not voice.is_replaced))
+        if voice.current and (voice.review is None or (voice.is_vote and not voice.is_replaced))
     )
     assert found == expected_votes(cases)
 
@@ -340,7 +346,9 @@ def test_the_report_counts_a_judges_one_verdict(made: Made, cases: dict[str, Cas
     found: dict[tuple[str, str], tuple[Choice, bool]] = {}
     for rater, aspects in ((made.judge, ASPECTS), (made.scorer, (ALONE,))):
         for aspect in aspects:
-            said = consolidate_verdicts(*gathered.said(rater, get_or_make_aspect(made.evaluation, aspect)), len(keys))
+            said = consolidate_verdicts(
+                *gathered.get_judge_verdicts(rater, get_or_make_aspect(made.evaluation, aspect)), len(keys)
+            )
             for item, key in enumerate(keys):
                 if said.choice[item] != MISSING:
                     found[key, aspect] = (PACKED_CHOICES[said.choice[item]], bool(said.inconsistent[item]))
@@ -436,6 +444,40 @@ def test_csv_holds_the_same_labels_and_judges(made: Made, cases: dict[str, Case]
             said = judged(cases[key], aspect)
             assert row.get(f"judge:{name}:{aspect}", "") == (said[0] if said else "")
     assert found == expected_labels(cases)
+
+
+def test_a_backup_holds_the_same_votes_labels_and_judges(
+    made: Made, cases: dict[str, Case], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The study is not committed: another connection would wait for it.
+    monkeypatch.setattr("evaluations.exports.writer.open_separate_cursor", connection.cursor)
+    restored = restore_backup(io.BytesIO(exported(made, BACKUP_FORMAT_NAME)), name="study.zip", slug="elsewhere")
+    comparisons = Comparison.objects.filter(evaluation=restored.evaluation)
+    names = dict(comparisons.values_list("pk", "query__key"))
+    found_votes = count_votes(list(names))
+    keys = dict(Aspect.objects.filter(evaluation=restored.evaluation).values_list("pk", "key"))
+    assert {(names[pk], keys[aspect]): dict(given) for (pk, aspect), given in found_votes.items()} == {
+        subject: dict(Counter(choice for _, choice in votes)) for subject, votes in expected_votes(cases).items()
+    }
+    found_labels = {
+        (names[pk], aspect): Label(one.choice, one.source, dict(one.votes))
+        for pk, labels in decide_labels(restored.evaluation, list(names)).items()
+        for aspect, one in labels.items()
+    }
+    assert found_labels == expected_labels(cases)
+    judges = Rater.objects.filter(evaluation=restored.evaluation, kind="judge")
+    for rater, aspects in ((judges.get(name="gpt"), ASPECTS), (judges.get(name="grader"), (ALONE,))):
+        choices = load_judge_choices(rater, list(names))
+        for pk, key in names.items():
+            for aspect in aspects:
+                one = choices.get(pk, {}).get(aspect)
+                assert (one and (one.choice, one.inconsistent)) == judged(cases[key], aspect), (key, aspect)
+
+
+def test_every_format_of_exports_has_a_test_here() -> None:
+    source = Path(__file__).read_text()
+    missing = [one for one in EXPORT_FORMATS if one != BACKUP_FORMAT_NAME and f'"{one}"' not in source]
+    assert not missing
 
 
 # ---- exports of labels ------------------------------------------------------------------------

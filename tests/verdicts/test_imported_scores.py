@@ -23,10 +23,10 @@ from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect, Rubric, RubricVersion
 from evaluations.reviews.sheet import get_judge_answer
-from evaluations.verdicts.judge_verdicts import load_judge_choices
+from evaluations.verdicts.judge_choices import load_judge_choices
 from evaluations.verdicts.labels import decide_labels
 from evaluations.verdicts.reviewer_choices import get_reviewer_choices
-from evaluations.verdicts.vote_counts import count_votes
+from evaluations.verdicts.vote_counts import count_raters
 from evaluations.verdicts.vote_table import ScoredSides, build_vote_table
 from evaluations.visibility import find_judged_by_others
 from tests.factories.evaluations import make_member, make_user
@@ -164,7 +164,7 @@ def test_comparisons_count_who_scored_both_responses(evaluation: Evaluation) -> 
         *scored(1, 2, rater="key", rater_kind="gold"),
         *scored(1, 2, **LOSS),
     )
-    told = count_votes([one().pk, one("q2").pk])
+    told = count_raters([one().pk, one("q2").pk])
     assert (told[one().pk].people, told[one().pk].gold, told[one().pk].judges) == (1, 1, 1)
     assert (told[one("q2").pk].people, told[one("q2").pk].judges) == (0, 0)
 

@@ -93,9 +93,9 @@ def every_door(evaluation: Evaluation, aspect: str) -> dict[str, Any]:
         "label": [label.choice] * label.votes,
         "votes": list(count_votes([comparison.pk])[comparison.pk, about.pk].elements()),  # type: ignore[attr-defined]
         "discussion": [
-            voice.said.choice
+            voice.current.choice
             for voice in get_reviewer_choices(comparison)[about]
-            if voice.is_vote and not voice.is_replaced and voice.said
+            if voice.is_vote and not voice.is_replaced and voice.current
         ],
         "page": [choice for cell in cells if cell for choice in cell.choices],
         "report": [choice for choice in (A, B, TIE) for _ in range(choices[choice])],

@@ -37,7 +37,7 @@ from evaluations.models.verdicts import Adjudication, Review
 from evaluations.rendered_texts import iter_comparison_texts, render_texts
 from evaluations.reports.cells.selectors import ReportCell, reveal_comparisons_in_cell
 from evaluations.reviews.selectors import put_in_order_shown
-from evaluations.verdicts.vote_counts import count_votes
+from evaluations.verdicts.vote_counts import count_raters
 from evaluations.visibility import can_see_judges, reveal_vote_table, visible_comparisons
 from evaluations.web.pagination import PAGE_SIZE, Page, page_query, paginate, parse_after
 from evaluations.web.requests import AuthenticatedRequest
@@ -231,7 +231,7 @@ def build_list_rows(
     user: User, evaluation: Evaluation, page: Page[Comparison], search: SearchQuery | None
 ) -> list[dict[str, object]]:
     ids = [comparison.pk for comparison in page.rows]
-    told = count_votes(ids)
+    told = count_raters(ids)
     named = set(visible_comparisons(user, evaluation).filter(pk__in=ids).values_list("pk", flat=True))
     excerpts = build_excerpts(page.rows, search, user, named) if search else {}
     tags = load_tags(ids) if is_allowed(user, Action.SEE_ALL, evaluation) else {}

@@ -17,10 +17,9 @@ from evaluations.models.selection import list_if_small_report, select_report_com
 from evaluations.models.users import User
 from evaluations.stats.judge_verdicts import consolidate_verdicts
 from evaluations.stats.majority import effective_split_rule, majority_of_votes
-from evaluations.verdicts.arrays import list_counted_raters
 from evaluations.verdicts.asked_aspects import get_offered_choices, read_asked_aspects
 from evaluations.verdicts.comparison_arrays import get_comparison_table, index_report_comparisons
-from evaluations.verdicts.verdict_arrays import read_verdict_arrays
+from evaluations.verdicts.verdict_arrays import list_counted_raters, read_verdict_arrays
 from evaluations.verdicts.vote_arrays import KNOWLEDGE_COUNTED
 from evaluations.visibility import reveal_comparisons
 
@@ -88,7 +87,7 @@ def find_comparisons_in_cell(
     judge = next((rater for rater in raters if rater.pk == judge_rater_id), None)
     if judge is None:
         return []
-    own = consolidate_verdicts(*gathered.said(judge, about), items, rules.failed).choice
+    own = consolidate_verdicts(*gathered.get_judge_verdicts(judge, about), items, rules.failed).choice
     return [int(found) for found in gathered.comparisons[(own == row) & (human == column)]]
 
 

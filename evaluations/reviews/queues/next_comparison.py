@@ -41,7 +41,7 @@ from evaluations.reviews.queues.sql import (
     select_offers,
     take_offered_item,
 )
-from evaluations.verdicts.judge_verdicts import load_judge_choices
+from evaluations.verdicts.judge_choices import load_judge_choices
 
 # Where a queue or the default queue has nothing more for somebody, until a place opens and calls them back.
 END_OF_QUEUE: Final = 2**62

@@ -31,7 +31,7 @@ from evaluations.reviews.queues.sql import (
     SELECT_UNSURE,
     STRATUM_COLUMNS,
 )
-from evaluations.verdicts.judge_verdicts import load_choices_of_judges
+from evaluations.verdicts.judge_choices import load_choices_of_judges
 
 # Of what one statement found so many are looked at together, where it may have found too much.
 CHECKED_AT_ONCE: Final = 500
