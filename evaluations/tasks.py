@@ -123,11 +123,11 @@ register_batch_jobs(look_after_batch)
 
 
 @shared_task(base=DjangoTask)
-def check_endpoint(handshake_id: int) -> None:
+def check_endpoint(check_id: int) -> None:
     """Test an endpoint for a page: keys are set where workers run."""
-    from evaluations.judges.endpoints.handshake import run_requested_handshake  # noqa: PLC0415 - openai once more
+    from evaluations.judges.endpoints.checks import run_requested_check  # noqa: PLC0415 - openai once more
 
-    run_requested_handshake(handshake_id)
+    run_requested_check(check_id)
 
 
 @shared_task(base=DjangoTask)

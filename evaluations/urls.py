@@ -55,8 +55,8 @@ from evaluations.judges.calls.views import call, call_confirm, run_calls
 from evaluations.judges.endpoints.views import (
     endpoint,
     endpoint_check,
+    endpoint_checks,
     endpoint_found,
-    endpoint_handshakes,
     endpoint_new,
     endpoint_price,
     endpoints,
@@ -249,7 +249,7 @@ urlpatterns: list[URLPattern] = [
     path("endpoints/<int:pk>", endpoint, name="endpoint"),
     path("endpoints/<int:pk>/price", endpoint_price, name="endpoint_price"),
     path("endpoints/<int:pk>/check", endpoint_check, name="endpoint_check"),
-    path("endpoints/<int:pk>/handshakes", endpoint_handshakes, name="endpoint_handshakes"),
+    path("endpoints/<int:pk>/handshakes", endpoint_checks, name="endpoint_checks"),
     path("e/<slug:slug>/judges", judges, name="judges"),
     path("e/<slug:slug>/judges/new", judge_new, name="judge_new"),
     path("e/<slug:slug>/judges/<int:pk>", judge, name="judge"),

@@ -36,7 +36,7 @@ from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event,
 from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.jobs import Job, Lease, Worker
-from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
+from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServer, Price, Rater
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
@@ -147,7 +147,7 @@ BACKUP_TABLES: Final = (
 # Tables of the site, derived tables that are rebuilt, and secrets that must not leave the site.
 EXCLUDED_MODELS: Final = (
     *(SignInLink, ApiToken, KeptAnswer, Webhook, Announcement, Delivery, DeliveryTry),
-    *(LocalServer, Handshake, Worker, Job, Lease, Rendering, TagChange),
+    *(LocalServer, EndpointCheck, Worker, Job, Lease, Rendering, TagChange),
 )
 
 # These come with the manifest: they are matched with what is there already.

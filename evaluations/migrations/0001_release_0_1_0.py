@@ -412,7 +412,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Handshake",
+            name="EndpointCheck",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -423,13 +423,13 @@ class Migration(migrations.Migration):
                     "endpoint",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
-                        related_name="handshakes",
+                        related_name="checks",
                         to="evaluations.endpoint",
                     ),
                 ),
             ],
             options={
-                "constraints": [models.UniqueConstraint(fields=("endpoint", "model"), name="handshake_of_model")],
+                "constraints": [models.UniqueConstraint(fields=("endpoint", "model"), name="endpoint_check_of_model")],
             },
         ),
         migrations.CreateModel(

@@ -15,7 +15,7 @@ from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event,
 from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import, finished_imports
 from evaluations.models.jobs import Job, Lease, Worker
-from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
+from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServer, Price, Rater
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run, test_call_condition
@@ -41,10 +41,10 @@ __all__ = [
     "DeliveryTry",
     "EarlierGuidelines",
     "Endpoint",
+    "EndpointCheck",
     "Evaluation",
     "Event",
     "Export",
-    "Handshake",
     "Import",
     "Job",
     "Judge",

@@ -26,7 +26,7 @@ class Endpoint(Row):
     paused_until = models.DateTimeField(null=True, blank=True)
     # Why it is left alone until then, in a sentence; empty where it only turned requests away for a moment.
     pause_reason = models.CharField(max_length=500, blank=True)
-    # Empty: by its address, or as its handshake found it.
+    # Empty: by its address, or as its latest check detected it.
     dialect = models.CharField(max_length=20, blank=True, choices=enum_choices(Dialect))
     # Empty: long for servers on this machine or network, else the site's setting.
     timeout_seconds = models.PositiveIntegerField(null=True, blank=True)
@@ -73,17 +73,17 @@ class Price(Row):
         return f"{self.model} at {self.endpoint}"
 
 
-class Handshake(Row):
-    """The capabilities of an endpoint for a model, as its last test request showed them."""
+class EndpointCheck(Row):
+    """The latest test of an endpoint for one model: one tiny request shows what it accepts."""
 
-    endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="handshakes")
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="checks")
     model = models.CharField(max_length=200)
     checked_at = models.DateTimeField()
-    # A list of what was tried, each with what was found, as `outside.handshake` writes it.
+    # A `CheckResult` as JSON, or since when a worker is awaited.
     result = models.JSONField(default=dict)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["endpoint", "model"], name="handshake_of_model")]
+        constraints = [models.UniqueConstraint(fields=["endpoint", "model"], name="endpoint_check_of_model")]
 
     def __str__(self) -> str:
         return f"{self.model} at {self.endpoint}"

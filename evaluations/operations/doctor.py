@@ -235,7 +235,7 @@ def check_endpoints() -> Findings:
 
 def check_endpoint_answer(endpoint: Endpoint, about: str) -> Finding:
     """One real question to the model that its judges use; without a judge the server was only reached."""
-    from evaluations.judges.endpoints.handshake import find_model_problem  # noqa: PLC0415 - openai is slow to import
+    from evaluations.judges.endpoints.checks import find_model_problem  # noqa: PLC0415 - openai is slow to import
 
     model = usual_model(endpoint)
     if not model:

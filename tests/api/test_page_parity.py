@@ -112,7 +112,7 @@ SAME: Final = {
     "endpoint": "get_endpoint change_one_endpoint",
     "endpoint_price": "set_model_price use_model_list_price",
     "endpoint_check": "test_endpoint",
-    "endpoint_handshakes": "get_endpoint",
+    "endpoint_checks": "get_endpoint",
     "judges": "list_judges",
     "judge_new": "make_judge",
     "judge": "get_judge get_prompt",

@@ -29,7 +29,7 @@ from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event,
 from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.jobs import Job, Lease, Worker
-from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price, Rater
+from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServer, Price, Rater
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
@@ -312,7 +312,7 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
         pk=number, endpoint_id=number, model=f"model-{number}", tokens_in=1, tokens_cached=1, tokens_out=1
     )
     LocalServer.objects.create(pk=number, base_url=f"http://127.0.0.1:{11434 + number}/v1", kind="ollama", seen_at=now)
-    Handshake.objects.create(pk=number, endpoint_id=number, model=f"model-{number}", checked_at=now)
+    EndpointCheck.objects.create(pk=number, endpoint_id=number, model=f"model-{number}", checked_at=now)
     Reparse.objects.create(pk=number, judge_id=number, calls=number)
     Batch.objects.create(pk=number, run_id=number, error=f"batch error {number}")
 

@@ -30,7 +30,7 @@ from evaluations.judges.endpoints.selectors import endpoint_slots, endpoint_time
 from evaluations.judges.runs.services import start_run
 from evaluations.llm.rate_limits import RateLimits
 from evaluations.models.jobs import WORKER_ALIVE, Worker
-from evaluations.models.judges import Endpoint, Handshake
+from evaluations.models.judges import Endpoint, EndpointCheck
 from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import make_llm_judge, work_run_here
 from tests.helpers.llm_server import llm_server
@@ -128,14 +128,14 @@ def test_a_server_of_this_network_has_more_time_unless_it_was_set(
     ("result", "slots"),
     [({"slots": 4}, 4), ({"slots": None}, None), ({}, None), ({"slots": 0}, None), ({"slots": True}, None), ([], None)],
 )
-def test_slots_are_those_of_the_latest_handshake(result: Any, slots: int | None) -> None:
+def test_slots_are_those_of_the_latest_check(result: Any, slots: int | None) -> None:
     server = endpoint()
-    Handshake.objects.create(endpoint=server, model="old", checked_at=NOON - timedelta(days=1), result={"slots": 9})
-    Handshake.objects.create(endpoint=server, model="new", checked_at=NOON, result=result)
+    EndpointCheck.objects.create(endpoint=server, model="old", checked_at=NOON - timedelta(days=1), result={"slots": 9})
+    EndpointCheck.objects.create(endpoint=server, model="new", checked_at=NOON, result=result)
     assert endpoint_slots(server) == slots
 
 
-def test_without_a_handshake_no_slots_are_known() -> None:
+def test_without_a_check_no_slots_are_known() -> None:
     assert endpoint_slots(endpoint()) is None
 
 
@@ -159,13 +159,13 @@ def test_a_worker_that_knows_only_slots_has_no_share_that_ends() -> None:
     assert taker.wait(time.monotonic()) == 0
 
 
-def test_slots_of_a_handshake_bound_what_a_run_has_in_flight() -> None:
+def test_slots_of_a_check_bound_what_a_run_has_in_flight() -> None:
     evaluation = make_evaluation()
     for number in range(5):
         make_comparison(evaluation, query=f"Question {number}?")
     with llm_server(latency=0.2) as server:
         judge = make_llm_judge(evaluation, server.base_url, mode="json_schema")
-        Handshake.objects.create(
+        EndpointCheck.objects.create(
             endpoint=Endpoint.objects.get(), model="test-model", checked_at=NOON, result={"slots": 3}
         )
         assert work_run_here(start_run(judge, user=None)).state == RunState.DONE

@@ -51,7 +51,7 @@ FOR_ADMINISTRATORS = {
     "endpoint",
     "endpoint_price",
     "endpoint_check",
-    "endpoint_handshakes",
+    "endpoint_checks",
 }
 NUMBER, OTHER_NUMBER = 770_100, 880_200
 METHODS = ("get", "post")

@@ -20,8 +20,8 @@ class CapabilityProbe:
     trying: ReplyShape = SHAPES_TO_TRY[0]
     sent_as: RequestShape = field(default_factory=RequestShape)
 
-    def start_from_handshake(self, found: JsonMapping) -> None:
-        """Start from the latest handshake of the model; refusals still change the settings."""
+    def start_from_check(self, found: JsonMapping) -> None:
+        """Start from the latest check of the model; refusals still change the settings."""
         if found and self.is_open:
             self.trying = ReplyShape(found["shape"])
             self.sent_as = adaptations_for_judge(self.session.judge, RequestShape.from_json(found["sent_as"]))
@@ -71,7 +71,7 @@ class CapabilityProbe:
 
 
 def adaptations_for_judge(judge: Judge, sent_as: RequestShape) -> RequestShape:
-    """The handshake's adaptations that concern settings of this judge."""
+    """The check's adaptations that concern settings of this judge."""
     sets = {"temperature": judge.temperature is not None, "seed": judge.seed is not None}
     sets |= {
         "logprobs": judge.logprobs,

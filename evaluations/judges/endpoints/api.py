@@ -30,17 +30,17 @@ from evaluations.judges.endpoints.schemas import (
     PriceIn,
     PriceOut,
 )
-from evaluations.judges.endpoints.selectors import found_local_servers, latest_handshakes
+from evaluations.judges.endpoints.selectors import found_local_servers, latest_checks
 from evaluations.judges.endpoints.services import (
     add_found_server,
-    begin_handshake,
     change_endpoint,
     create_endpoint,
+    request_check,
     set_price,
     use_list_price,
 )
 from evaluations.judges.guards import get_endpoint_or_404
-from evaluations.models.judges import Endpoint, Handshake, LocalServer, Price
+from evaluations.models.judges import Endpoint, EndpointCheck, LocalServer, Price
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["endpoints"])
@@ -114,7 +114,7 @@ def use_model_list_price(request: AuthenticatedRequest, pk: int, body: ListPrice
 def test_endpoint(request: AuthenticatedRequest, pk: int, body: EndpointTestIn) -> EndpointDetailOut:
     """Have a worker test the endpoint with one tiny request; the result stands among `tests` once it has answered."""
     row = get_endpoint_or_404(request, pk)
-    begin_handshake(row, body.model)
+    request_check(row, body.model)
     return serialize_endpoint_detail(row)
 
 
@@ -127,7 +127,7 @@ def serialize_endpoint_detail(row: Endpoint) -> EndpointDetailOut:
     return EndpointDetailOut(
         **serialize_endpoint(row).model_dump(),
         prices=[serialize_price(one) for one in row.prices.order_by("model")],
-        tests=[serialize_handshake(one) for one in latest_handshakes(row)],
+        tests=[serialize_check(one) for one in latest_checks(row)],
         paused_until=row.paused_until,
         pause_reason=row.pause_reason,
     )
@@ -138,6 +138,6 @@ def serialize_price(row: Price) -> PriceOut:
     return serialize_row(PriceOut, row, **usd)
 
 
-def serialize_handshake(row: Handshake) -> EndpointTestOut:
+def serialize_check(row: EndpointCheck) -> EndpointTestOut:
     findings = [EndpointFindingOut(**line) for line in row.result.get("findings", [])]
     return serialize_row(EndpointTestOut, row, is_waiting="waiting_since" in row.result, findings=findings)

@@ -1,4 +1,4 @@
-"""Questions about an endpoint: its use, its models, its handshakes, its timeout."""
+"""Questions about an endpoint: its use, its models, its checks, its timeout."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from django.utils import timezone
 from evaluations.domain.judges import Dialect, JudgeKind
 from evaluations.llm.exchange import Server
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judges import Endpoint, Handshake, Judge, LocalServer, Price
+from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServer, Price
 from evaluations.net.addresses import check_base_url, is_local_address
 
 
@@ -26,8 +26,10 @@ LOCAL_TIMEOUT_SECONDS: Final = 600
 
 
 def endpoint_slots(endpoint: Endpoint) -> int | None:
-    """How many requests the server handles at once, by its latest handshake; None if unknown."""
-    found = Handshake.objects.filter(endpoint=endpoint).order_by("-checked_at", "-pk").values_list("result", flat=True)
+    """How many requests the server handles at once, by its latest check; None if unknown."""
+    found = (
+        EndpointCheck.objects.filter(endpoint=endpoint).order_by("-checked_at", "-pk").values_list("result", flat=True)
+    )
     result = found.first()
     slots = result.get("slots") if isinstance(result, dict) else None
     return slots if isinstance(slots, int) and not isinstance(slots, bool) and slots > 0 else None
@@ -76,15 +78,15 @@ def known_models(evaluation: Evaluation) -> list[str]:
     return sorted(found | priced | set(judges.values_list("model", flat=True)))
 
 
-HANDSHAKES_SHOWN: Final = 5
-HANDSHAKE_LATE_AFTER: Final = timedelta(seconds=30)
+CHECKS_SHOWN: Final = 5
+CHECK_LATE_AFTER: Final = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
-class EndpointHandshakes:
-    """The latest handshakes of an endpoint. ``is_late``: one is pending, and no worker has answered for a while."""
+class EndpointChecks:
+    """The latest checks of an endpoint. ``is_late``: one is pending, and no worker has answered for a while."""
 
-    done: Sequence[Handshake]
+    done: Sequence[EndpointCheck]
     is_testing: bool
     is_late: bool
 
@@ -95,18 +97,18 @@ def usual_model(endpoint: Endpoint) -> str:
     return judges.values_list("model", flat=True).first() or ""
 
 
-def latest_handshakes(endpoint: Endpoint) -> list[Handshake]:
-    return list(Handshake.objects.filter(endpoint=endpoint).order_by("-checked_at", "-pk")[:HANDSHAKES_SHOWN])
+def latest_checks(endpoint: Endpoint) -> list[EndpointCheck]:
+    return list(EndpointCheck.objects.filter(endpoint=endpoint).order_by("-checked_at", "-pk")[:CHECKS_SHOWN])
 
 
-def summarise_handshakes(endpoint: Endpoint) -> EndpointHandshakes:
-    rows = latest_handshakes(endpoint)
+def summarize_checks(endpoint: Endpoint) -> EndpointChecks:
+    rows = latest_checks(endpoint)
     waiting = [one for one in rows if "waiting_since" in one.result]
-    late = any(one.checked_at < timezone.now() - HANDSHAKE_LATE_AFTER for one in waiting)
-    return EndpointHandshakes([one for one in rows if one not in waiting], bool(waiting), late)
+    late = any(one.checked_at < timezone.now() - CHECK_LATE_AFTER for one in waiting)
+    return EndpointChecks([one for one in rows if one not in waiting], bool(waiting), late)
 
 
-def latest_handshake_result(endpoint: Endpoint | None, model: str) -> Mapping[str, object]:
-    """The result of the latest handshake of this model; empty if there was none, or it failed."""
-    row = Handshake.objects.filter(endpoint=endpoint, model=model).first() if endpoint else None
+def latest_check_result(endpoint: Endpoint | None, model: str) -> Mapping[str, object]:
+    """The result of the latest check of this model; empty if there was none, or it failed."""
+    row = EndpointCheck.objects.filter(endpoint=endpoint, model=model).first() if endpoint else None
     return row.result if row and row.result.get("sent_as") else {}

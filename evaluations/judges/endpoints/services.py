@@ -1,4 +1,4 @@
-"""Creating endpoints, changing them, setting prices, requesting handshakes."""
+"""Creating endpoints, changing them, setting prices, requesting checks."""
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -21,7 +21,7 @@ from evaluations.judges.endpoints.prices import MAX_OUTPUT_TOKENS, PRICE_COLUMNS
 from evaluations.judges.endpoints.selectors import is_endpoint_used
 from evaluations.llm.request_extras import ExtrasInput, check_extra_body, check_extra_headers, check_extra_query
 from evaluations.llm.server_detection import dialect_of_server_kind, probe_local_address
-from evaluations.models.judges import Endpoint, Handshake, LocalServer, Price
+from evaluations.models.judges import Endpoint, EndpointCheck, LocalServer, Price
 from evaluations.models.runs import Run
 from evaluations.models.users import User
 from evaluations.net.addresses import check_base_url, check_key_variable, refuse_pasted_key
@@ -50,7 +50,7 @@ class EndpointColumns(TypedDict, total=False):
 
 
 def check_dialect(dialect: str) -> str:
-    """The dialect's name; "" leaves it to the endpoint's address and handshake."""
+    """The dialect's name; "" leaves it to the endpoint's address and check."""
     if dialect not in ("", *Dialect):
         raise InputRefused(f"Provider: one of {', '.join(Dialect)}, or none for automatic.")
     return str(dialect)
@@ -166,15 +166,15 @@ def add_found_server(server: LocalServer, *, user: User | None) -> Endpoint:
 MAX_MODEL_LENGTH: Final = 200
 
 
-def begin_handshake(endpoint: Endpoint, model: str) -> Handshake:
-    """Request a handshake of this model from a worker; "" means the judges' model, or the first one offered."""
+def request_check(endpoint: Endpoint, model: str) -> EndpointCheck:
+    """Request a check of this model from a worker; "" means the judges' model, or the first one offered."""
     model = model.strip()
     refuse_pasted_key(model, "The model")
     if len(model) > MAX_MODEL_LENGTH:
         raise InputRefused(f"A model's name has at most {MAX_MODEL_LENGTH} characters.")
     now = timezone.now()
     waiting = {"waiting_since": now.isoformat()}
-    row, _ = Handshake.objects.update_or_create(
+    row, _ = EndpointCheck.objects.update_or_create(
         endpoint=endpoint, model=model, defaults={"checked_at": now, "result": waiting}
     )
     nudge(WorkerTask.CHECK_ENDPOINT, row.pk)

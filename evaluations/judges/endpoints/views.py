@@ -17,14 +17,14 @@ from evaluations.judges.endpoints.prices import find_price, pair_with_list_price
 from evaluations.judges.endpoints.selectors import (
     found_local_servers,
     is_endpoint_used,
-    summarise_handshakes,
+    summarize_checks,
     usual_model,
 )
 from evaluations.judges.endpoints.services import (
     add_found_server,
-    begin_handshake,
     change_endpoint,
     create_endpoint,
+    request_check,
     set_price,
     use_list_price,
 )
@@ -92,21 +92,21 @@ def render_endpoint(
         "judges": row.judges.count(),
         "usual_model": usual_model(row),
         "is_paused": row.paused_until is not None and row.paused_until > timezone.now(),
-        **handshake_context(row),
+        **check_context(row),
     }
     return render(request, "endpoint/endpoint.html", context, status=status)
 
 
-def handshake_context(row: Endpoint) -> dict[str, object]:
-    summary = summarise_handshakes(row)
-    return {"handshakes": summary.done, "is_testing": summary.is_testing, "is_late": summary.is_late}
+def check_context(row: Endpoint) -> dict[str, object]:
+    summary = summarize_checks(row)
+    return {"checks": summary.done, "is_testing": summary.is_testing, "is_late": summary.is_late}
 
 
 @require_POST
 def endpoint_check(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     row = get_endpoint_or_404(request, pk)
     try:
-        begin_handshake(row, request.POST.get("model", ""))
+        request_check(row, request.POST.get("model", ""))
     except InputRefused as refused:
         messages.error(request, str(refused))
     return redirect("endpoint", pk)
@@ -114,9 +114,9 @@ def endpoint_check(request: AuthenticatedRequest, pk: int) -> HttpResponse:
 
 @never_cache
 @require_safe
-def endpoint_handshakes(request: AuthenticatedRequest, pk: int) -> HttpResponse:
+def endpoint_checks(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     row = get_endpoint_or_404(request, pk)
-    return render(request, "endpoint/_handshake.html", {"endpoint": row} | handshake_context(row))
+    return render(request, "endpoint/_checks.html", {"endpoint": row} | check_context(row))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

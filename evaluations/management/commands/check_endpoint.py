@@ -22,11 +22,11 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 
     def handle(self, *args: object, **options: Any) -> None:
-        from evaluations.judges.endpoints.handshake import (  # noqa: PLC0415 - importing openai takes half a second
+        from evaluations.judges.endpoints.checks import (  # noqa: PLC0415 - importing openai takes half a second
             find_endpoint_by_name,
-            perform_handshake,
+            perform_check,
             server_for_check,
-            store_handshake,
+            store_check,
         )
 
         try:
@@ -35,9 +35,9 @@ class Command(BaseCommand):
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         model = options["model"] or (usual_model(endpoint) if endpoint else "")
-        result = perform_handshake(server, model, long=True if options["long"] else None)
+        result = perform_check(server, model, long=True if options["long"] else None)
         if endpoint and result.model:
-            store_handshake(endpoint, result)
+            store_check(endpoint, result)
         if options["json"]:
             self.stdout.write(json.dumps(result.as_json(), ensure_ascii=False, indent=2))
         else:

@@ -1,4 +1,4 @@
-"""The handshake: a tiny question tells what an endpoint takes for a model, and a judge of it begins there."""
+"""The check: a tiny question tells what an endpoint takes for a model, and a judge of it begins there."""
 
 import json
 from collections.abc import Callable
@@ -10,19 +10,19 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from evaluations.domain.judges import ReplyShape, RequestShape
-from evaluations.judges.endpoints.handshake import (
-    HANDSHAKE_MAX_TOKENS,
-    HandshakeFinding,
-    HandshakeResult,
-    perform_handshake,
-    run_requested_handshake,
-    store_handshake,
+from evaluations.judges.endpoints.checks import (
+    CHECK_MAX_TOKENS,
+    CheckFinding,
+    CheckResult,
+    perform_check,
+    run_requested_check,
+    store_check,
 )
-from evaluations.judges.endpoints.selectors import summarise_handshakes
-from evaluations.judges.endpoints.services import begin_handshake
+from evaluations.judges.endpoints.selectors import summarize_checks
+from evaluations.judges.endpoints.services import request_check
 from evaluations.judges.runs.services import start_run
 from evaluations.llm.exchange import Server
-from evaluations.models.judges import Endpoint, Handshake
+from evaluations.models.judges import Endpoint, EndpointCheck
 from evaluations.models.users import User
 from evaluations.operations.doctor import Health, run_checks
 from tests.factories.evaluations import make_comparison, make_evaluation
@@ -43,12 +43,12 @@ from tests.helpers.llm_server import (
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 
-def found_by(script: Script, *, long: bool = False) -> tuple[HandshakeResult, LLMServer]:
+def found_by(script: Script, *, long: bool = False) -> tuple[CheckResult, LLMServer]:
     with llm_server(script) as server:
-        return perform_handshake(Server(server.base_url), "test-model", long=long), server
+        return perform_check(Server(server.base_url), "test-model", long=long), server
 
 
-def line(result: HandshakeResult, about: str) -> HandshakeFinding:
+def line(result: CheckResult, about: str) -> CheckFinding:
     (one,) = [one for one in result.findings if one.about == about]
     return one
 
@@ -60,7 +60,7 @@ def test_one_tiny_request_tells_what_is_taken() -> None:
     assert line(result, "Output format").found == "JSON schema (strict)"
     assert line(result, "System text").found == "sent as a system message"
     assert result.tokens_per_byte == pytest.approx(0.25, abs=0.01)  # the test server counts four characters a token
-    assert server.questions[0].body["max_tokens"] == HANDSHAKE_MAX_TOKENS
+    assert server.questions[0].body["max_tokens"] == CHECK_MAX_TOKENS
 
 
 def refusing_all(question: Question) -> ServerAnswer:
@@ -88,13 +88,13 @@ def test_each_refusal_is_written_another_way_until_the_model_answers() -> None:
     assert len(server.questions) == 5
 
 
-def test_a_judge_begins_as_the_handshake_ended_and_sends_nothing_that_is_refused() -> None:
+def test_a_judge_begins_as_the_check_ended_and_sends_nothing_that_is_refused() -> None:
     evaluation = make_evaluation()
     make_comparison(evaluation)
     with llm_server(refusing_all) as server:
         judge = make_llm_judge(evaluation, server.base_url, temperature=0.0, max_tokens=300)
         assert judge.endpoint is not None
-        store_handshake(judge.endpoint, perform_handshake(Server(server.base_url), "test-model", long=False))
+        store_check(judge.endpoint, perform_check(Server(server.base_url), "test-model", long=False))
         tried = len(server.questions)
         run = work_run_here(start_run(judge, user=None, orders="as-stored"))
     assert (run.state, len(server.questions) - tried) == ("done", 1)
@@ -127,10 +127,10 @@ def test_the_command_prints_a_table_or_json_and_keeps_what_it_found_with_the_end
         call_command("check_endpoint", "here", model="test-model", json=True, stdout=told)
     assert "Output format" in table.getvalue()
     assert json.loads(told.getvalue())["shape"] == "json_schema"
-    assert Handshake.objects.get().result["shape"] == "json_schema"
+    assert EndpointCheck.objects.get().result["shape"] == "json_schema"
 
 
-def test_a_server_that_cuts_long_prompts_is_told_by_the_handshake() -> None:
+def test_a_server_that_cuts_long_prompts_is_told_by_the_check() -> None:
     def cutting(question: Question) -> ServerAnswer:
         told = answer_well(question)
         message = {"role": "assistant", "content": told.text}
@@ -157,13 +157,13 @@ def test_an_answer_ends_a_pause_for_a_quota() -> None:
         endpoint = Endpoint.objects.create(
             name="here", base_url=server.base_url, paused_until=timezone.now(), pause_reason="The quota is used up."
         )
-        store_handshake(endpoint, perform_handshake(Server(server.base_url), "test-model", long=False))
+        store_check(endpoint, perform_check(Server(server.base_url), "test-model", long=False))
     endpoint.refresh_from_db()
     assert (endpoint.paused_until, endpoint.pause_reason) == (None, "")
 
 
 def test_nobody_there_is_said_at_once() -> None:
-    result = perform_handshake(Server("http://127.0.0.1:9/v1"), "m")
+    result = perform_check(Server("http://127.0.0.1:9/v1"), "m")
     assert [one.found for one in result.findings] == ["Nobody answers at http://127.0.0.1:9/v1."]
 
 
@@ -176,15 +176,15 @@ def test_an_administrator_tests_an_endpoint_on_its_page(client: Any, django_user
     with llm_server(answer_well) as server:
         endpoint = Endpoint.objects.create(name="here", base_url=server.base_url)
         assert "Not tested yet" in client.get(f"/endpoints/{endpoint.pk}").content.decode()
-        waiting = begin_handshake(endpoint, "test-model")
+        waiting = request_check(endpoint, "test-model")
         assert "Testing…" in client.get(f"/endpoints/{endpoint.pk}").content.decode()
-        run_requested_handshake(waiting.pk)
+        run_requested_check(waiting.pk)
         page = client.get(f"/endpoints/{endpoint.pk}/handshakes").content.decode()
     assert "JSON schema (strict)" in page
     assert "Testing…" not in page
-    assert not summarise_handshakes(endpoint).is_testing
+    assert not summarize_checks(endpoint).is_testing
     assert client.post(f"/endpoints/{endpoint.pk}/check", {"model": "other"}).status_code == 302
-    assert Handshake.objects.filter(model="other").exists()
+    assert EndpointCheck.objects.filter(model="other").exists()
 
 
 def test_strangers_find_no_test(client: Any) -> None:

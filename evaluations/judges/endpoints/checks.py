@@ -1,4 +1,4 @@
-"""The handshake: one tiny request that finds what an endpoint accepts for a model.
+"""The check: one tiny request that finds what an endpoint accepts for a model.
 
 A judge of that model starts from the result; its first verdict confirms it.
 """
@@ -36,20 +36,20 @@ from evaluations.llm.exchange import (
 )
 from evaluations.llm.server_detection import DetectedServer, detect_server
 from evaluations.llm.token_rates import TokenRates, profile_prompt
-from evaluations.models.judges import Endpoint, Handshake
+from evaluations.models.judges import Endpoint, EndpointCheck
 from evaluations.net.addresses import check_base_url, check_key_variable, is_local_address
 
-HANDSHAKE_MAX_TOKENS: Final = 512  # tokens of the reply, reasoning included
+CHECK_MAX_TOKENS: Final = 512  # tokens of the reply, reasoning included
 MAX_TRIES: Final = 12
 QUESTION_SECONDS: Final = 60.0
 LONG_SENTENCES: Final = 900
-HANDSHAKE_SCHEMA: Final = {
+CHECK_SCHEMA: Final = {
     "type": "object",
     "properties": {"choice": {"type": "string", "enum": ["A", "B"]}},
     "required": ["choice"],
     "additionalProperties": False,
 }
-HANDSHAKE_QUESTION: Final[tuple[Message, ...]] = (
+CHECK_QUESTION: Final[tuple[Message, ...]] = (
     {"role": "system", "content": "You compare two answers to a question. Answer with one JSON object."},
     {
         "role": "user",
@@ -67,7 +67,7 @@ NOT_IN_PROTOCOL: Final = "the provider's API does not have it"
 
 
 @dataclass(frozen=True)
-class HandshakeFinding:
+class CheckFinding:
     """One line of the result. ``do`` says what to do about it; "" if nothing."""
 
     about: str
@@ -77,10 +77,10 @@ class HandshakeFinding:
 
 
 @dataclass(frozen=True)
-class HandshakeResult:
+class CheckResult:
     """The result. ``shape`` and ``sent_as`` are None if no request was answered."""
 
-    findings: tuple[HandshakeFinding, ...]
+    findings: tuple[CheckFinding, ...]
     dialect: Dialect
     base_url: str
     model: str
@@ -94,7 +94,7 @@ class HandshakeResult:
     is_cut: bool | None = None
 
     @property
-    def problem(self) -> HandshakeFinding | None:
+    def problem(self) -> CheckFinding | None:
         return next((one for one in self.findings if one.health == HEALTH_PROBLEM), None)
 
     def as_json(self) -> JsonDict:
@@ -113,7 +113,7 @@ class TinyRequestOutcome:
     limit_name: str = ""
 
 
-def perform_handshake(server: Server, model: str, *, long: bool | None = None) -> HandshakeResult:
+def perform_check(server: Server, model: str, *, long: bool | None = None) -> CheckResult:
     """Identify the server, then send the model one tiny question; ``long``: a long prompt as well.
 
     By default only servers on this machine or network get the long prompt: it costs nothing there.
@@ -124,7 +124,7 @@ def perform_handshake(server: Server, model: str, *, long: bool | None = None) -
     offered = (known.model_names if known else None) or ()
     named = model or next(iter(offered), "")
     found = server_findings(server, known, named)
-    result = HandshakeResult(
+    result = CheckResult(
         findings=(),
         dialect=find_adapter(server).dialect,
         base_url=server.base_url,
@@ -134,20 +134,20 @@ def perform_handshake(server: Server, model: str, *, long: bool | None = None) -
         context_tokens=known.context_tokens.get(named) if known else None,
     )
     if known is None and get(urlsplit(server.base_url).path or "/") is None:
-        nobody = HandshakeFinding(
+        nobody = CheckFinding(
             "Server", f"Nobody answers at {server.base_url}.", HEALTH_PROBLEM, "Start it, or correct the address."
         )
         return replace(result, findings=(nobody,))
     if not named:
         found.append(
-            HandshakeFinding("Model", "No model was named, and the server lists none.", HEALTH_PROBLEM, "Name a model.")
+            CheckFinding("Model", "No model was named, and the server lists none.", HEALTH_PROBLEM, "Name a model.")
         )
         return replace(result, findings=tuple(found))
     is_long = is_local_address(server.base_url) if long is None else long
-    return asyncio.run(run_handshake_requests(server, replace(result, findings=tuple(found)), is_long))
+    return asyncio.run(run_check_requests(server, replace(result, findings=tuple(found)), is_long))
 
 
-async def run_handshake_requests(server: Server, result: HandshakeResult, long: bool) -> HandshakeResult:
+async def run_check_requests(server: Server, result: CheckResult, long: bool) -> CheckResult:
     try:
         async with connect_llm(server) as send:
             tiny = await send_tiny_request(send, result.model, find_adapter(server).lacks)
@@ -169,15 +169,15 @@ async def run_handshake_requests(server: Server, result: HandshakeResult, long: 
     )
 
 
-def with_failed_request(result: HandshakeResult, error: LLMError | None) -> HandshakeResult:
-    failed = HandshakeFinding("Request", str(error), HEALTH_PROBLEM, handshake_remedy(result))
+def with_failed_request(result: CheckResult, error: LLMError | None) -> CheckResult:
+    failed = CheckFinding("Request", str(error), HEALTH_PROBLEM, check_remedy(result))
     return replace(result, findings=(*result.findings, failed))
 
 
 def find_limit_name(body: Mapping[str, object]) -> str:
     """The name of the token limit in a request body, or in an object inside it."""
     for name, value in body.items():
-        if value == HANDSHAKE_MAX_TOKENS and not isinstance(value, bool):
+        if value == CHECK_MAX_TOKENS and not isinstance(value, bool):
             return name
         if isinstance(value, Mapping) and (inside := find_limit_name(value)):
             return inside
@@ -191,13 +191,13 @@ async def send_tiny_request(send: SendRequest, model: str, lacks: Sequence[str] 
     """
     tiny = TinyRequestOutcome(
         Request(
-            HANDSHAKE_QUESTION,
+            CHECK_QUESTION,
             model,
             temperature=0.0,
-            max_tokens=HANDSHAKE_MAX_TOKENS,
+            max_tokens=CHECK_MAX_TOKENS,
             seed=1,
             shape=SHAPES_TO_TRY[0],
-            schema=HANDSHAKE_SCHEMA,
+            schema=CHECK_SCHEMA,
             logprobs=True,
             sent_as=RequestShape(left_out=tuple(lacks)),
         )
@@ -248,8 +248,8 @@ async def is_long_prompt_cut(send: SendRequest, tiny: TinyRequestOutcome) -> boo
         f"Sentence {n} says that the number {n * 7919 % 10_007} is written here." for n in range(LONG_SENTENCES)
     )
     messages: list[Message] = [
-        *HANDSHAKE_QUESTION[:1],
-        {"role": "user", "content": f"{text}\n\n{HANDSHAKE_QUESTION[1]['content']}"},
+        *CHECK_QUESTION[:1],
+        {"role": "user", "content": f"{text}\n\n{CHECK_QUESTION[1]['content']}"},
     ]
     try:
         answer = await send(replace(tiny.request, messages=messages, max_tokens=16))
@@ -262,58 +262,54 @@ async def is_long_prompt_cut(send: SendRequest, tiny: TinyRequestOutcome) -> boo
     return TokenRates().cut(profile_prompt(messages), answer.tokens_in) is not None
 
 
-def server_findings(server: Server, known: DetectedServer | None, model: str) -> list[HandshakeFinding]:
+def server_findings(server: Server, known: DetectedServer | None, model: str) -> list[CheckFinding]:
     adapter = find_adapter(server)
     title = DIALECT_NAMES[adapter.dialect]
     if known is None:
-        return [HandshakeFinding("Server", f"not recognized: treated as {title[0].lower()}{title[1:]}")]
+        return [CheckFinding("Server", f"not recognized: treated as {title[0].lower()}{title[1:]}")]
     description = f"{title} {known.version}".strip()
     if known.base_url.rstrip("/") != server.base_url.rstrip("/"):
         return [
-            HandshakeFinding(
+            CheckFinding(
                 "Server", f"{description}: its API is at {known.base_url}", HEALTH_WARNING, "Change the base URL to it."
             )
         ]
-    found = [HandshakeFinding("Server", description)]
+    found = [CheckFinding("Server", description)]
     if known.model_names:
-        found.append(
-            HandshakeFinding("Models", f"{len(known.model_names)} offered: {', '.join(known.model_names[:5])}")
-        )
+        found.append(CheckFinding("Models", f"{len(known.model_names)} offered: {', '.join(known.model_names[:5])}"))
     if known.slots:
-        found.append(HandshakeFinding("Slots", f"{known.slots} requests at once"))
+        found.append(CheckFinding("Slots", f"{known.slots} requests at once"))
     if context := known.context_tokens.get(model):
-        found.append(HandshakeFinding("Context", f"{context:,} tokens a request"))
+        found.append(CheckFinding("Context", f"{context:,} tokens a request"))
     return found
 
 
-def answer_findings(tiny: TinyRequestOutcome, answer: Answer) -> list[HandshakeFinding]:
+def answer_findings(tiny: TinyRequestOutcome, answer: Answer) -> list[CheckFinding]:
     request, refused = tiny.request, tiny.refused
     left_out = request.sent_as.left_out
-    found = [shape_finding(tiny, answer), HandshakeFinding("Model", answer.model or request.model)]
+    found = [shape_finding(tiny, answer), CheckFinding("Model", answer.model or request.model)]
     found.append(limit_finding(answer, tiny.limit_name))
     for name, words in (("temperature", "Temperature"), ("seed", "Seed")):
         is_out = name in left_out
         found.append(
-            HandshakeFinding(
+            CheckFinding(
                 words,
                 f"left out: {refused.get(name, NOT_IN_PROTOCOL)}" if is_out else "sent",
                 HEALTH_WARNING if is_out else HEALTH_OK,
             )
         )
     role = "folded into the first user message" if request.sent_as.system_folded else "sent as a system message"
-    found.append(HandshakeFinding("System text", role))
+    found.append(CheckFinding("System text", role))
     found.append(logprobs_finding(request, answer))
     if answer.usage.tokens_reasoning or answer.reasoning:
-        found.append(
-            HandshakeFinding("Reasoning", f"{answer.usage.tokens_reasoning or 'some'} tokens before the reply")
-        )
+        found.append(CheckFinding("Reasoning", f"{answer.usage.tokens_reasoning or 'some'} tokens before the reply"))
     if answer.usage.cost is not None:
-        found.append(HandshakeFinding("Cost", "reported with each answer"))
-    found.append(HandshakeFinding("Latency", f"{tiny.latency_ms:,} ms"))
+        found.append(CheckFinding("Cost", "reported with each answer"))
+    found.append(CheckFinding("Latency", f"{tiny.latency_ms:,} ms"))
     return found
 
 
-def shape_finding(tiny: TinyRequestOutcome, answer: Answer) -> HandshakeFinding:
+def shape_finding(tiny: TinyRequestOutcome, answer: Answer) -> CheckFinding:
     words = SHAPE_DESCRIPTIONS[tiny.request.shape]
     try:
         keeps = json.loads(answer.text)["choice"] in ("A", "B")
@@ -322,44 +318,40 @@ def shape_finding(tiny: TinyRequestOutcome, answer: Answer) -> HandshakeFinding:
     if tiny.request.shape == ReplyShape.JSON_SCHEMA and not keeps:
         reply = " ".join(answer.text.split())[:120] or "nothing"
         do = "Expect unreadable replies; try a larger limit of tokens or another model."
-        return HandshakeFinding(
-            "Output format", f"{words}, but the reply did not follow it: {reply}", HEALTH_WARNING, do
-        )
-    return HandshakeFinding("Output format", words)
+        return CheckFinding("Output format", f"{words}, but the reply did not follow it: {reply}", HEALTH_WARNING, do)
+    return CheckFinding("Output format", words)
 
 
-def limit_finding(answer: Answer, limit: str) -> HandshakeFinding:
+def limit_finding(answer: Answer, limit: str) -> CheckFinding:
     if not limit:
-        return HandshakeFinding(
-            "Token limit", "left out", HEALTH_WARNING, "Without a limit no budget can be guaranteed."
-        )
+        return CheckFinding("Token limit", "left out", HEALTH_WARNING, "Without a limit no budget can be guaranteed.")
     out = answer.usage.tokens_out
-    if out is not None and out > HANDSHAKE_MAX_TOKENS:
+    if out is not None and out > CHECK_MAX_TOKENS:
         do = "Set the model's maximum in its price, or no budget can be guaranteed."
-        return HandshakeFinding(
-            "Token limit", f"sent as {limit}, but not kept: {out:,} of {HANDSHAKE_MAX_TOKENS}", HEALTH_WARNING, do
+        return CheckFinding(
+            "Token limit", f"sent as {limit}, but not kept: {out:,} of {CHECK_MAX_TOKENS}", HEALTH_WARNING, do
         )
-    return HandshakeFinding("Token limit", f"sent as {limit}")
+    return CheckFinding("Token limit", f"sent as {limit}")
 
 
-def logprobs_finding(request: Request, answer: Answer) -> HandshakeFinding:
+def logprobs_finding(request: Request, answer: Answer) -> CheckFinding:
     if "logprobs" in request.sent_as.left_out:
-        return HandshakeFinding("Log probabilities", "refused: judges here have none")
+        return CheckFinding("Log probabilities", "refused: judges here have none")
     few = " (the 5 likeliest)" if "top_logprobs" in request.sent_as.left_out else ""
-    return HandshakeFinding("Log probabilities", f"returned{few}" if answer.logprobs else "taken, but not returned")
+    return CheckFinding("Log probabilities", f"returned{few}" if answer.logprobs else "taken, but not returned")
 
 
-def length_finding(is_cut: bool | None, rate: float | None) -> list[HandshakeFinding]:
-    found = [HandshakeFinding("Tokens per byte", f"{rate:.2f}")] if rate else []
+def length_finding(is_cut: bool | None, rate: float | None) -> list[CheckFinding]:
+    found = [CheckFinding("Tokens per byte", f"{rate:.2f}")] if rate else []
     if is_cut:
         do = "Give the server a larger context (Ollama: set OLLAMA_CONTEXT_LENGTH, or num_ctx in the Modelfile)."
         return [
             *found,
-            HandshakeFinding("Long prompts", "cut without a word: such calls fail as too long", HEALTH_PROBLEM, do),
+            CheckFinding("Long prompts", "cut without a word: such calls fail as too long", HEALTH_PROBLEM, do),
         ]
     if is_cut is None:
-        return [*found, HandshakeFinding("Long prompts", "not tested")]
-    return [*found, HandshakeFinding("Long prompts", "read whole, or refused")]
+        return [*found, CheckFinding("Long prompts", "not tested")]
+    return [*found, CheckFinding("Long prompts", "read whole, or refused")]
 
 
 def tokens_per_byte(tiny: TinyRequestOutcome) -> float | None:
@@ -369,7 +361,7 @@ def tokens_per_byte(tiny: TinyRequestOutcome) -> float | None:
     return round(tiny.answer.tokens_in / size, 4)
 
 
-def handshake_remedy(result: HandshakeResult) -> str:
+def check_remedy(result: CheckResult) -> str:
     if result.models and result.model not in result.models:
         return f"Use a model that the server offers: {', '.join(result.models[:8])}."
     return "Check the base URL, the key and the model, then test again."
@@ -392,14 +384,14 @@ def server_for_check(endpoint: Endpoint | None, base_url: str | None, key_variab
 
 
 @transaction.atomic
-def store_handshake(endpoint: Endpoint, result: HandshakeResult, waiting: Handshake | None = None) -> Handshake:
-    """Store the latest handshake of this model at this endpoint, replacing the pending one.
+def store_check(endpoint: Endpoint, result: CheckResult, waiting: EndpointCheck | None = None) -> EndpointCheck:
+    """Store the latest check of this model at this endpoint, replacing the pending one.
 
     A recognised dialect becomes the endpoint's. A model that answers ends a pause for a quota.
     """
     if waiting is not None and waiting.model != result.model:
         waiting.delete()
-    row, _ = Handshake.objects.update_or_create(
+    row, _ = EndpointCheck.objects.update_or_create(
         endpoint=endpoint,
         model=result.model,
         defaults={"checked_at": timezone.now(), "result": result.as_json()},
@@ -412,11 +404,11 @@ def store_handshake(endpoint: Endpoint, result: HandshakeResult, waiting: Handsh
     return row
 
 
-def run_requested_handshake(handshake_id: int) -> None:
-    """Perform a handshake that somebody requested on a page."""
-    waiting = Handshake.objects.select_related("endpoint").filter(pk=handshake_id).first()
+def run_requested_check(check_id: int) -> None:
+    """Perform a check that somebody requested on a page."""
+    waiting = EndpointCheck.objects.select_related("endpoint").filter(pk=check_id).first()
     if waiting is None or "waiting_since" not in waiting.result:
         return
     endpoint = waiting.endpoint
-    result = perform_handshake(server_for_endpoint(endpoint), waiting.model or usual_model(endpoint))
-    store_handshake(endpoint, result, waiting)
+    result = perform_check(server_for_endpoint(endpoint), waiting.model or usual_model(endpoint))
+    store_check(endpoint, result, waiting)
