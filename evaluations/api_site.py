@@ -95,6 +95,9 @@ def handle_problem(request: HttpRequest, error: Any) -> HttpResponse:
 
 @api.exception_handler(InputRefused)
 def handle_refusal(request: HttpRequest, error: object) -> HttpResponse:
+    if isinstance(error, InputRefused) and error.field:
+        fault = FieldError(f"body.{error.field}", str(error))
+        return problem_response(request, Problem("invalid", f"{error} Nothing was done.", faults=[fault]))
     code = "changed_elsewhere" if isinstance(error, STALE_VERSION_ERRORS) else "refused"
     return problem_response(request, Problem(code, str(error)))
 

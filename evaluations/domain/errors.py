@@ -7,10 +7,12 @@ class InputRefused(Exception):
     """Input that is refused. The message is a sentence on what is wrong, where, and what to do.
 
     Pages, the API and commands show it unchanged, so API keys in it are masked here.
+    ``field``: the input's field at fault, if it is a single one.
     """
 
-    def __init__(self, sentence: str = "") -> None:
+    def __init__(self, sentence: str = "", *, field: str = "") -> None:
         super().__init__(mask_keys(sentence))
+        self.field = field
 
 
 class ColumnsUnknown(InputRefused):

@@ -17,6 +17,11 @@ def format_exact_usd(nano: int) -> str:
     return f"{'-' if nano < 0 else ''}{whole}.{places}"
 
 
+def exact_decimal(number: float) -> Decimal:
+    """The number as it is written, to nine places."""
+    return Decimal(str(number)).quantize(Decimal("0.000000001"))
+
+
 def parse_budget_usd(given: str | Decimal, what: str) -> int:
     """Nano-USD from an amount in USD as text; ``what`` names it in the refusal."""
     try:

@@ -25,7 +25,7 @@ from evaluations.judges.calls.baseline_worker import work_baseline_run
 from evaluations.judges.calls.work_session import begin_work_session
 from evaluations.judges.runs.planner import plan_run_calls
 from evaluations.judges.runs.services import finish_run, start_run
-from evaluations.judges.services import create_judge
+from evaluations.judges.services import JudgeSettings, create_judge
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
@@ -82,7 +82,7 @@ def import_example_comparisons(evaluation: Evaluation, owner: User | None) -> No
 def run_example_baseline(evaluation: Evaluation, owner: User | None) -> None:
     """The rule judge over everything, in both orders; what takes too long is left to the workers."""
     judge = create_judge(
-        evaluation, name=LONGEST_RULE, model=LONGEST_RULE, version=evaluation.review_rubric, user=owner
+        evaluation, JudgeSettings(name=LONGEST_RULE, model=LONGEST_RULE, version=evaluation.review_rubric), user=owner
     )
     run = start_run(judge, user=owner)
     until = time.monotonic() + BASELINE_SECONDS

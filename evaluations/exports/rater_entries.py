@@ -57,7 +57,7 @@ def build_judge_entry(
     for _, _, shown, state, rationale, sample in calls:
         if rationale:
             texts = rationales.setdefault(shown, [])
-            texts += [""] * (places[sample] - len(texts))  # as `group_texts`, in the loop over every call
+            texts += [""] * (places[sample] - len(texts))  # inline: every call goes through this loop
             texts.append(rationale)
         if state in FAILED_STATES:
             failures[state] = failures.get(state, 0) + 1

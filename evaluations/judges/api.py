@@ -5,17 +5,16 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Schema
 
 from evaluations.access import Action, is_allowed, require_evaluation
-from evaluations.api.form_validation import clean_form
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_messages, serialize_row
 from evaluations.domain.choices import ShownOrder
+from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import JudgeKind
 from evaluations.domain.roles import Scope
 from evaluations.judges import services as judges_services
 from evaluations.judges.calls.serializers import serialize_call_detail
-from evaluations.judges.forms import JudgeForm
 from evaluations.judges.guards import JUDGE_RELATIONS, get_judge_or_404
 from evaluations.judges.runs.schemas import RunOut
 from evaluations.judges.runs.serializers import serialize_run
@@ -35,9 +34,14 @@ from evaluations.judges.schemas import (
     JudgeTestIn,
     JudgeTestOut,
 )
-from evaluations.judges.selectors import describe_request_adaptations, preview_judge_prompt, preview_judge_sample_prompt
-from evaluations.judges.services import create_judge
-from evaluations.models.judges import Judge
+from evaluations.judges.selectors import (
+    describe_request_adaptations,
+    judgeable_versions,
+    preview_judge_prompt,
+    preview_judge_sample_prompt,
+)
+from evaluations.judges.services import JudgeSettings, complete_settings, create_judge
+from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Run
 from evaluations.visibility import reveal_call
 from evaluations.web.requests import AuthenticatedRequest
@@ -71,10 +75,15 @@ def list_judges(request: AuthenticatedRequest, slug: str, paging: Query[JudgePag
 def make_judge(request: AuthenticatedRequest, slug: str, body: JudgeIn) -> JudgeDetailOut:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    given = {name: value for name, value in body.model_dump(mode="json").items() if value not in (None, "")}
-    form = JudgeForm(given, evaluation=evaluation)
-    clean_form(form)
-    return serialize_judge_detail(create_judge(evaluation, **form.settings(), user=user))
+    endpoint = Endpoint.objects.filter(pk=body.endpoint).first() if body.endpoint else None
+    if body.endpoint and endpoint is None:
+        raise InputRefused(f"There is no endpoint {body.endpoint}.", field="endpoint")
+    version = judgeable_versions(evaluation).filter(pk=body.version).first()
+    if version is None:
+        raise InputRefused(f"There is no rubric version {body.version} here.", field="version")
+    sent = {name: value for name, value in body if name not in ("endpoint", "rule", "version")}
+    settings = complete_settings(JudgeSettings(**sent, endpoint=endpoint, version=version), body.rule)
+    return serialize_judge_detail(create_judge(evaluation, settings, user=user))
 
 
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}", Scope.READ, JudgeDetailOut)

@@ -1,20 +1,20 @@
 """The form that creates a judge."""
 
 from collections.abc import Iterator
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from django import forms
-from django.db.models import QuerySet
 from django.forms.models import ModelChoiceIterator
 
 from evaluations.domain.judges import RULE_JUDGE_TEXTS, OutputMode
 from evaluations.domain.rubrics import RubricKind
 from evaluations.domain.secrets import is_probable_key
-from evaluations.judges.services import REASONING_EFFORTS, JudgeSettings
+from evaluations.judges.selectors import judgeable_versions
+from evaluations.judges.services import REASONING_EFFORTS, JudgeSettings, complete_settings
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint
 from evaluations.models.rubrics import RubricVersion
-from evaluations.web.forms import CleanedData, HeaderLinesField, JSONObjectField, SecretFreeForm, SecretFreeInput
+from evaluations.web.forms import HeaderLinesField, JSONObjectField, SecretFreeForm, SecretFreeInput
 
 PLAIN_ATTRS: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
 MODE_CHOICES: Final = [
@@ -33,11 +33,6 @@ KIND_CHOICES: Final = [
     (RubricKind.PAIRWISE, "Pairwise: two responses, side by side"),
     (RubricKind.POINTWISE, "Pointwise: one response, on a scale"),
 ]
-# Settings that only models have.
-MODEL_SETTINGS: Final = (
-    *("mode", "temperature", "max_tokens", "reasoning_effort", "logprobs", "repairs"),
-    *("extra_headers", "extra_body", "one_aspect_per_call"),
-)
 
 
 class GroupedVersionIterator(ModelChoiceIterator):  # type: ignore[type-arg]  # not subscriptable at run time
@@ -136,24 +131,6 @@ class JudgeForm(SecretFreeForm):
         versions.queryset = judgeable_versions(evaluation)
         versions.initial = evaluation.review_rubric
 
-    def clean(self) -> CleanedData:
-        given = super().clean() or {}
-        if given.get("endpoint") and not given.get("model"):
-            self.add_error("model", "Name the model that is asked at this endpoint.")
-        return given
-
     def settings(self) -> JudgeSettings:
-        """The arguments of ``create_judge``. A rule has no model settings and is named after itself by default."""
-        given = dict(self.cleaned_data)
-        rule = given.pop("rule") or RULE_CHOICES[0][0]
-        if given["endpoint"] is None:
-            given = {name: value for name, value in given.items() if name not in MODEL_SETTINGS}
-            given["model"] = given["model"] or rule
-        given["name"] = given["name"] or given["model"]
-        return cast(JudgeSettings, given)
-
-
-def judgeable_versions(evaluation: Evaluation) -> "QuerySet[RubricVersion]":
-    """All versions; imported ones serve rules only, which read no instructions."""
-    versions = RubricVersion.objects.filter(rubric__evaluation=evaluation)
-    return versions.select_related("rubric").order_by("rubric__name", "-number")
+        settings = {name: value for name, value in self.cleaned_data.items() if name != "rule"}
+        return complete_settings(JudgeSettings(**settings), self.cleaned_data["rule"])

@@ -5,14 +5,18 @@ import json
 from dataclasses import replace
 from typing import Final
 
+from django.db.models import QuerySet
+
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.judges import JudgeKind, OutputMode, ReplyShape, RequestShape
 from evaluations.domain.rubrics import RubricSpec
 from evaluations.domain.texts import PairTexts, ResponseTexts
 from evaluations.judge_prompts.preview import SAMPLE_PAIR, PromptPreview, first_response_texts, preview_prompt
 from evaluations.models.comparisons import Comparison, Response
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.judged_texts import judged_texts
 from evaluations.models.judges import Judge
+from evaluations.models.rubrics import RubricVersion
 from evaluations.replies.reply_format import aspects_in_reply_order, only_aspect, wants_text, wants_two_steps
 from evaluations.rubrics.selectors import missing_placeholder_warnings
 
@@ -75,14 +79,14 @@ def judge_reply_shape(judge: Judge, spec: RubricSpec) -> ReplyShape | None:
     """The reply shape of this judge; None until the probe has found it."""
     if wants_text(spec):
         return ReplyShape.TEXT
-    if judge.asked_as:
-        return ReplyShape(judge.asked_as)
+    if judge.reply_shape:
+        return ReplyShape(judge.reply_shape)
     return ReplyShape(judge.mode) if judge.mode in set(ReplyShape) else None
 
 
 def describe_request_adaptations(judge: Judge) -> list[str]:
     """How this judge's requests differ from the usual form, as sentences."""
-    found = RequestShape.from_json(judge.sent_as)
+    found = RequestShape.from_json(judge.request_shape)
     words = [OMISSION_DESCRIPTIONS.get(name, f"Without {name}: the model refuses it.") for name in found.left_out]
     if found.limit_name:
         words.append(f"The limit of tokens as {found.limit_name}.")
@@ -102,3 +106,9 @@ def preview_judge_sample_prompt(judge: Judge, shown: ShownOrder) -> PromptPrevie
     return preview_judge_prompt_for(
         judge, first_response_texts(SAMPLE_PAIR) if judge.is_pointwise else SAMPLE_PAIR, shown
     )
+
+
+def judgeable_versions(evaluation: Evaluation) -> "QuerySet[RubricVersion]":
+    """All versions; imported ones serve rules only, which read no instructions."""
+    versions = RubricVersion.objects.filter(rubric__evaluation=evaluation)
+    return versions.select_related("rubric").order_by("rubric__name", "-number")

@@ -1,14 +1,15 @@
 """Creating judges, putting them in the archive, bringing them back."""
 
 import secrets
-from typing import Final, Required, TypedDict
+from dataclasses import dataclass, replace
+from typing import Final
 
 from django.db import transaction
 from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.judges import ACTIVE_RUN_STATES, JudgeKind, OutputMode, RunState
+from evaluations.domain.judges import ACTIVE_RUN_STATES, RULE_JUDGE_TEXTS, JudgeKind, OutputMode, RunState
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.rubrics import RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge_prompts.baseline_rules import BASELINE_RULES, DEFAULT_RULE_SEEDS, TIE_RULES
@@ -37,73 +38,65 @@ REASONING_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
 MAX_SEED: Final = 2**62  # each sample adds one
 
 
-class JudgeSettings(TypedDict, total=False):
-    """The settings of a new judge, see `create_judge`."""
+@dataclass(frozen=True)
+class JudgeSettings:
+    """The settings of a new judge. Without an endpoint it is a rule, not a model."""
 
-    name: Required[str]
-    model: Required[str]
-    version: Required[RubricVersion | None]
-    endpoint: Endpoint | None
-    mode: str
-    temperature: float | None
-    max_tokens: int | None
-    seed: int | None
-    reasoning_effort: str
-    logprobs: bool
-    repairs: bool
-    extra_headers: ExtrasInput
-    extra_body: ExtrasInput
-    one_aspect_per_call: bool
+    name: str
+    model: str
+    version: RubricVersion | None
+    endpoint: Endpoint | None = None
+    mode: str = OutputMode.AUTO
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    reasoning_effort: str = ""
+    logprobs: bool = False
+    repairs: bool = True
+    extra_headers: ExtrasInput = ""
+    extra_body: ExtrasInput = ""
+    one_aspect_per_call: bool = False
+
+
+def complete_settings(settings: JudgeSettings, rule: str) -> JudgeSettings:
+    """The settings with their defaults: a rule has no model settings, and the name is that of the model or rule."""
+    if settings.endpoint is None:
+        model = settings.model or rule or next(iter(RULE_JUDGE_TEXTS))
+        settings = JudgeSettings(name=settings.name, model=model, version=settings.version, seed=settings.seed)
+    return replace(settings, name=settings.name or settings.model)
 
 
 @transaction.atomic
-def create_judge(
-    evaluation: Evaluation,
-    *,
-    name: str,
-    model: str,
-    version: RubricVersion | None,
-    endpoint: Endpoint | None = None,
-    mode: str = OutputMode.AUTO,
-    temperature: float | None = None,
-    max_tokens: int | None = None,
-    seed: int | None = None,
-    reasoning_effort: str = "",
-    logprobs: bool = False,
-    repairs: bool = True,
-    extra_headers: ExtrasInput = "",
-    extra_body: ExtrasInput = "",
-    one_aspect_per_call: bool = False,
-    user: User | None,
-) -> Judge:
-    """A judge with its rater. Without an endpoint it is a rule, not a model."""
+def create_judge(evaluation: Evaluation, settings: JudgeSettings, *, user: User | None) -> Judge:
+    """A judge with its rater."""
+    version, endpoint, model = settings.version, settings.endpoint, settings.model.strip()
     if version is None or version.rubric.evaluation_id != evaluation.pk:
         raise InputRefused("A judge needs a rubric version of this evaluation.")
     refuse_unusable_rubric(version.spec())
     judge = Judge(
         evaluation=evaluation,
-        name=name.strip(),
+        name=settings.name.strip(),
         kind=JudgeKind.RULE if endpoint is None else JudgeKind.LLM,
         rubric_version=version,
         endpoint=endpoint,
-        model=model.strip(),
-        mode=mode,
-        temperature=temperature,
-        max_tokens=max_tokens,
-        seed=DEFAULT_RULE_SEEDS.get(model.strip()) if seed is None and endpoint is None else seed,
-        reasoning_effort=reasoning_effort.strip(),
-        logprobs=logprobs,
-        repairs=repairs,
-        extra_headers=check_extra_headers(extra_headers),
-        extra_body=check_extra_body(extra_body),
-        one_aspect_per_call=one_aspect_per_call,
+        model=model,
+        mode=settings.mode,
+        temperature=settings.temperature,
+        max_tokens=settings.max_tokens,
+        seed=DEFAULT_RULE_SEEDS.get(model) if settings.seed is None and endpoint is None else settings.seed,
+        reasoning_effort=settings.reasoning_effort.strip(),
+        logprobs=settings.logprobs,
+        repairs=settings.repairs,
+        extra_headers=check_extra_headers(settings.extra_headers),
+        extra_body=check_extra_body(settings.extra_body),
+        one_aspect_per_call=settings.one_aspect_per_call,
         fence_key=choose_fence_key(evaluation),
     )
     refuse_invalid_judge(judge)
     refuse_invalid_extras(judge)
     refuse_invalid_one_aspect_per_call(judge, version.spec())
     # With a single aspect the option changes nothing, and must not make a different judge.
-    judge.one_aspect_per_call = one_aspect_per_call and len(version.spec().aspects) > 1
+    judge.one_aspect_per_call = settings.one_aspect_per_call and len(version.spec().aspects) > 1
     judge.fingerprint = judge_fingerprint(judge)
     refuse_duplicate_judge(judge)
     judge.save()
@@ -115,14 +108,14 @@ def create_judge(
 
 
 def refuse_invalid_judge(judge: Judge) -> None:
+    if judge.kind == JudgeKind.LLM and not judge.model:
+        raise InputRefused("Name the model that is asked at this endpoint.", field="model")
     if not judge.name:
-        raise InputRefused("A judge needs a name.")
+        raise InputRefused("A judge needs a name.", field="name")
     refuse_pasted_key(judge.name, "The name")
     refuse_pasted_key(judge.model, "The model")
     if judge.kind == JudgeKind.RULE:
         refuse_invalid_baseline(judge)
-    if not judge.model:
-        raise InputRefused("A judge needs the name of a model.")
     if judge.kind == JudgeKind.LLM and is_version_without_instructions(judge.rubric_version):
         raise InputRefused(
             "This rubric only names the aspects that an import spoke of. A model needs instructions: choose another."

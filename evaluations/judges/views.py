@@ -20,7 +20,7 @@ from evaluations.domain.judges import FAILURE_STATES, OPEN_CALL_STATES, JudgeKin
 from evaluations.domain.secrets import is_probable_key
 from evaluations.judges.endpoints.prices import find_judge_price, find_price
 from evaluations.judges.endpoints.selectors import known_models
-from evaluations.judges.forms import JudgeForm, judgeable_versions
+from evaluations.judges.forms import JudgeForm
 from evaluations.judges.guards import get_judge_or_404
 from evaluations.judges.runs.estimates import estimate_run
 from evaluations.judges.runs.services import start_run
@@ -36,6 +36,7 @@ from evaluations.judges.runs.single_call import (
 from evaluations.judges.selectors import (
     describe_request_adaptations,
     judge_warnings,
+    judgeable_versions,
     preview_judge_prompt,
     preview_judge_sample_prompt,
 )
@@ -69,7 +70,7 @@ def render_judge(request: AuthenticatedRequest, row: Judge, test_call: JudgeTest
         "judge": row,
         "runs": latest_runs_of_judge(row),
         "tried": test_call,
-        "sent_as": describe_request_adaptations(row),
+        "request_adaptations": describe_request_adaptations(row),
     }
     if row.kind == JudgeKind.LLM:
         extra_body = json.dumps(row.extra_body, ensure_ascii=False) if row.extra_body else ""
@@ -176,7 +177,7 @@ def judge_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     if request.method != "POST":
         return render_judge_form(request, evaluation, JudgeForm(initial=request.GET.dict(), evaluation=evaluation))
     form = JudgeForm(request.POST, evaluation=evaluation)
-    if form.is_valid() and (judge := submit_form(form, create_judge, evaluation, **form.settings(), user=user)):
+    if form.is_valid() and (judge := submit_form(form, create_judge, evaluation, form.settings(), user=user)):
         return redirect_to_new_judge(request, slug, judge)
     return render_judge_form(request, evaluation, form, status=422)
 

@@ -220,7 +220,7 @@ def classify_bad_request(
     """A valid request that was refused: for its format, for a setting, or for this item only."""
     why = error.message
     has_system = any(message["role"] == "system" for message in request.messages)
-    if has_system and not request.sent_as.system_folded and error.states(words.system):
+    if has_system and not request.request_shape.system_folded and error.states(words.system):
         return SettingRefused("system", f"The model does not take a system role: {why}", **error.kept)
     if request.shape != ReplyShape.TEXT and (error.states(words.format) or error.param.startswith("response_format")):
         return format_refused_error(error, request)
@@ -274,7 +274,7 @@ def alternative_limit_name(body: JsonMapping) -> str:
 
 def sent_settings(request: Request) -> list[str]:
     sent = [name for name in OPTIONAL_SETTINGS if name != "top_logprobs" and request.sends(name)]
-    if "logprobs" in sent and "top_logprobs" not in request.sent_as.left_out:
+    if "logprobs" in sent and "top_logprobs" not in request.request_shape.left_out:
         sent.insert(0, "top_logprobs")
     return sent
 

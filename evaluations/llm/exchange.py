@@ -29,8 +29,8 @@ class Server:
 class Request:
     """One request. ``shape``: how the reply's format is enforced; a JSON schema needs a ``schema``.
 
-    ``sent_as``: how the settings are written for this model. ``context_tokens``: how many tokens prompt and reply need
-    together, for servers that need to be told.
+    ``request_shape``: how the settings are written for this model. ``context_tokens``: how many tokens prompt and reply
+    need together, for servers that must be given a number.
     """
 
     messages: Sequence[Message]
@@ -42,7 +42,7 @@ class Request:
     schema: JsonMapping | None = None
     reasoning_effort: str = ""
     logprobs: bool = False
-    sent_as: RequestShape = field(default_factory=RequestShape)
+    request_shape: RequestShape = field(default_factory=RequestShape)
     headers: Mapping[str, str] = field(default_factory=dict)
     body: JsonMapping = field(default_factory=dict)
     context_tokens: int | None = None
@@ -50,7 +50,7 @@ class Request:
     def sends(self, setting: str) -> bool:
         """Whether the judge has this setting and the model takes it."""
         given = getattr(self, setting)
-        return given is not None and given is not False and given != "" and setting not in self.sent_as.left_out
+        return given is not None and given is not False and given != "" and setting not in self.request_shape.left_out
 
 
 @dataclass(frozen=True)
@@ -216,16 +216,18 @@ REMOVABLE_SETTINGS: Final = (
 )
 
 
-def adapt_to_refusal(sent_as: RequestShape, error: SettingRefused) -> RequestShape | None:
+def adapt_to_refusal(request_shape: RequestShape, error: SettingRefused) -> RequestShape | None:
     """The request shape after this refusal; None if nothing is left to try."""
     setting = error.setting
     if setting == "system":
-        return None if sent_as.system_folded else replace(sent_as, system_folded=True)
+        return None if request_shape.system_folded else replace(request_shape, system_folded=True)
     if setting == "max_tokens":
         # Once: a second refusal is of the number, not of its name.
         if NUMBER_OUT_OF_RANGE.search(str(error)) and not UNKNOWN_NAME.search(str(error)):
             return None
-        return replace(sent_as, limit_name=error.instead) if error.instead and not sent_as.limit_name else None
-    if setting not in REMOVABLE_SETTINGS or setting in sent_as.left_out:
+        if not error.instead or request_shape.limit_name:
+            return None
+        return replace(request_shape, limit_name=error.instead)
+    if setting not in REMOVABLE_SETTINGS or setting in request_shape.left_out:
         return None
-    return replace(sent_as, left_out=(*sent_as.left_out, setting))
+    return replace(request_shape, left_out=(*request_shape.left_out, setting))

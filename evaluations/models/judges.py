@@ -24,7 +24,7 @@ class Endpoint(Row):
     requests_per_minute = models.PositiveIntegerField(null=True, blank=True)
     tokens_per_minute = models.PositiveIntegerField(null=True, blank=True)
     paused_until = models.DateTimeField(null=True, blank=True)
-    # Why it is left alone until then, in a sentence; empty where it only turned requests away for a moment.
+    # The reason in a sentence; empty for a short rate limit.
     pause_reason = models.CharField(max_length=500, blank=True)
     # Empty: by its address, or as its latest check detected it.
     dialect = models.CharField(max_length=20, blank=True, choices=enum_choices(Dialect))
@@ -60,7 +60,7 @@ class Price(Row):
     batch_percent = models.PositiveSmallIntegerField(default=50)  # of the price, through the Batch API
     # The most tokens that a reply can have, reasoning included, by the provider's own page.
     most_tokens_out = models.PositiveIntegerField(null=True, blank=True)
-    # Where the price stands and when it was read, for one that came with the product.
+    # Address and date of a list price; empty for a price that a person set.
     source = models.CharField(max_length=300, blank=True)
 
     class Meta:
@@ -109,7 +109,6 @@ class LocalServer(Row):
 
     @property
     def models_left(self) -> int:
-        """How many there are besides the first ones."""
         return len(self.model_names) - len(self.first_models)
 
 
@@ -138,22 +137,22 @@ class Judge(Row):
     seed = models.BigIntegerField(null=True, blank=True)
     reasoning_effort = models.CharField(max_length=20, blank=True)
     logprobs = models.BooleanField(default=False)
-    # Whether an unreadable reply is answered once with what was wrong.
+    # Whether an unreadable reply is returned to the model once, with what is wrong with it.
     repairs = models.BooleanField(default=True)
-    # What its server was found to take, once, before its first verdict; empty until then.
-    asked_as = models.CharField(max_length=12, blank=True, choices=enum_choices(ReplyShape))
-    # A `SentAs`: how its settings are written so that the model takes them; null until that was found.
-    sent_as = models.JSONField(null=True, blank=True)
-    # Beside those of its endpoint, and before them.
+    # The enforced reply format that its server accepts, detected before its first verdict; empty until then.
+    reply_shape = models.CharField(max_length=12, blank=True, choices=enum_choices(ReplyShape))
+    # A `RequestShape`: how its settings are written so that the model accepts them; null until it is detected.
+    request_shape = models.JSONField(null=True, blank=True)
+    # They override those of its endpoint.
     extra_headers = models.JSONField(default=dict, blank=True)
     extra_body = models.JSONField(default=dict, blank=True)
     # Whether each aspect is asked for in a request of its own.
     one_aspect_per_call = models.BooleanField(default=False)
     fence_key = models.CharField(max_length=64, blank=True)
-    # Who made the model, as candidates' families are named: a note for the report, not part of what is frozen.
+    # The model family, named as those of candidates: a note for the report, not part of what is frozen.
     family = models.CharField(max_length=80, blank=True)
     fingerprint = models.CharField(max_length=64)
-    # An archived judge is in no report, list or choice; what it said stays stored.
+    # An archived judge is in no report, list or choice; its verdicts stay stored.
     archived_at = models.DateTimeField(null=True, blank=True)
     archived_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
 
@@ -201,7 +200,7 @@ class Judge(Row):
 
 class RaterQuerySet(models.QuerySet["Rater"]):
     def current(self) -> "RaterQuerySet":
-        """But for judges that are archived."""
+        """All but those of archived judges."""
         return self.filter(judge__archived_at__isnull=True)
 
 

@@ -60,7 +60,7 @@ class Run(Row):
 
     @property
     def is_at_work(self) -> bool:
-        """Whether it goes on without anybody: neither paused nor ended."""
+        """Whether workers proceed with it: neither paused nor ended."""
         return self.state in (RunState.PLANNING, RunState.RUNNING)
 
 
@@ -188,7 +188,7 @@ def test_call_condition() -> Q:
 
 
 class CountedManager(FinishedManager[ImportedRow]):
-    """Hides what test calls gave, too."""
+    """Hides the verdicts and scores of test calls, too."""
 
     def get_queryset(self) -> models.QuerySet[ImportedRow]:
         return super().get_queryset().exclude(test_call_condition())
@@ -212,16 +212,16 @@ class Attempt(Row):
     tokens_in = models.PositiveIntegerField(null=True)
     tokens_out = models.PositiveIntegerField(null=True)
     tokens_cached = models.PositiveIntegerField(null=True)
-    # Of `tokens_out`, those that the model only thought.
+    # Of `tokens_out`, those of the reasoning.
     tokens_reasoning = models.PositiveIntegerField(null=True)
     cost = models.BigIntegerField(null=True)
-    # Where the cost is not known: the most that it can be, which its run counts as spent.
-    cost_at_most = models.BigIntegerField(null=True)
+    # For an unknown cost: its upper bound, which its run counts as spent.
+    max_cost = models.BigIntegerField(null=True)
     latency_ms = models.PositiveIntegerField()
     logprobs = models.JSONField(null=True)
-    # What the model thought, where its server tells it apart from the reply; never read for a verdict.
+    # The model's reasoning, where its server separates it from the reply; never parsed for a verdict.
     reasoning = models.TextField(blank=True)
-    # The one aspect that it asked for; empty where it asked for all.
+    # With one aspect per call, the aspect; else empty.
     aspect = models.CharField(max_length=80, blank=True)
     error = models.TextField(blank=True)
 
@@ -237,7 +237,7 @@ class Attempt(Row):
         return f"attempt {self.number} of call {self.call_id}"
 
     @property
-    def came_back(self) -> bool:
+    def is_answered(self) -> bool:
         return self.outcome != AttemptOutcome.LOST
 
     @property
@@ -247,9 +247,9 @@ class Attempt(Row):
 
 
 class Reparse(Row):
-    """Stored replies of a judge read once more. ``calls``: how many there were; ``counts``: how many were found how.
+    """The stored replies of a judge, parsed again. ``calls``: their number; ``counts``: calls by their new state.
 
-    ``changes``: how often each choice became another. How far it is stands in its job.
+    ``changes``: how often each choice became another. The job has its progress.
     """
 
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="reparses")
@@ -259,4 +259,4 @@ class Reparse(Row):
     changes = models.JSONField(default=dict)
 
     def __str__(self) -> str:
-        return f"replies of {self.judge_id} read again"
+        return f"re-parse of judge {self.judge_id}"

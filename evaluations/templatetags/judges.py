@@ -35,4 +35,4 @@ def is_shown_in(judge: Judge | None, evaluation: Evaluation) -> bool:
 @register.filter
 def mode_in_words(judge: Judge) -> str:
     """The output format of a judge, with the detected capabilities of its server."""
-    return f"auto: {FOUND_SHAPES[judge.asked_as]}" if judge.mode == OutputMode.AUTO else MODES_IN_WORDS[judge.mode]
+    return f"auto: {FOUND_SHAPES[judge.reply_shape]}" if judge.mode == OutputMode.AUTO else MODES_IN_WORDS[judge.mode]

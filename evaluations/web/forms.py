@@ -20,7 +20,7 @@ def submit_form(form: forms.Form, action: Callable[P, T], *args: P.args, **kwarg
     try:
         return action(*args, **kwargs)
     except InputRefused as refused:
-        form.add_error(None, str(refused))
+        form.add_error(refused.field if refused.field in form.fields else None, str(refused))
         return None
 
 

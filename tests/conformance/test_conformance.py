@@ -15,7 +15,7 @@ from evaluations.domain.judges import Dialect
 from evaluations.domain.money import format_exact_usd
 from evaluations.judge_prompts.builtin_rubrics import BUILTIN_RUBRICS
 from evaluations.judges.runs.services import start_run
-from evaluations.judges.services import create_judge
+from evaluations.judges.services import JudgeSettings, create_judge
 from evaluations.llm.dialects.registry import PROVIDER_ADAPTERS
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.judges import Endpoint, Judge, Price
@@ -33,7 +33,7 @@ IN, CACHED, OUT = 1_000_000_000, 500_000_000, 10_000_000_000  # nano-USD for a m
 IMPATIENT = RetryPolicy(first_seconds=0.01, most_seconds=0.02, tries=3, tries_when_busy=3, tries_unreachable=2)
 KNOWN = {
     *("state", "run", "requests", "tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning", "cost_usd"),
-    *("sentence", "sent_as", "shape", "reasoning", "paused_seconds"),
+    *("sentence", "request_shape", "shape", "reasoning", "paused_seconds"),
 }
 
 
@@ -75,7 +75,9 @@ def run_against(replay: ReplayServer, dialect: str, case: Mapping[str, Any]) -> 
     )
     Price.objects.create(endpoint=endpoint, model="model", tokens_in=IN, tokens_cached=CACHED, tokens_out=OUT)
     judge = create_judge(
-        evaluation, name="judge", model="model", version=version, endpoint=endpoint, user=None, **settings
+        evaluation,
+        JudgeSettings(name="judge", model="model", version=version, endpoint=endpoint, **settings),
+        user=None,
     )
     options = {} if judge.is_pointwise else {"orders": "as-stored"}
     run = work_run_here(start_run(judge, user=None, limit=1, **options), retry_policy=IMPATIENT, seconds=20)  # type: ignore[arg-type]
@@ -96,8 +98,8 @@ def told(run: Run, judge: Judge, replay: ReplayServer, names: set[str]) -> dict[
         "requests": len(replay.asked),
         **{name: getattr(last, name) for name in ("tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning")},
         "cost_usd": float(format_exact_usd(run.spent)),
-        "sent_as": {name: value for name, value in (judge.sent_as or {}).items() if value},
-        "shape": judge.asked_as,
+        "request_shape": {name: value for name, value in (judge.request_shape or {}).items() if value},
+        "shape": judge.reply_shape,
     }
     return {name: value for name, value in whole.items() if name in names}
 

@@ -6,7 +6,7 @@ from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, Rub
 from evaluations.judges.calls.live_worker import work_run_calls
 from evaluations.judges.endpoints.services import find_or_create_endpoint
 from evaluations.judges.runs.services import start_run
-from evaluations.judges.services import create_judge
+from evaluations.judges.services import JudgeSettings, create_judge
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
@@ -40,19 +40,19 @@ def make_llm_judge(
     endpoint = find_or_create_endpoint(base_url=base_url, key_variable=key_variable, max_in_flight=max_in_flight)
     return create_judge(
         evaluation,
-        name=name,
-        model=model,
-        version=version or evaluation.review_rubric,
-        endpoint=endpoint,
+        JudgeSettings(
+            name=name, model=model, version=version or evaluation.review_rubric, endpoint=endpoint, **settings
+        ),
         user=None,
-        **settings,
     )
 
 
 def make_baseline_judge(
     evaluation: Evaluation, *, name: str = "longest", version: RubricVersion | None = None
 ) -> Judge:
-    return create_judge(evaluation, name=name, model="longest", version=version or evaluation.review_rubric, user=None)
+    return create_judge(
+        evaluation, JudgeSettings(name=name, model="longest", version=version or evaluation.review_rubric), user=None
+    )
 
 
 def make_pasted_rubric(

@@ -14,7 +14,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import RunState
 from evaluations.domain.reports import ReportRules
 from evaluations.domain.roles import Role
-from evaluations.judges.runs.forms import runnable_judges
+from evaluations.judges.runs.selectors import runnable_judges
 from evaluations.judges.runs.services import resume_run, start_run
 from evaluations.judges.services import archive_judge, restore_judge
 from evaluations.models.evaluations import Evaluation, Event

@@ -59,8 +59,8 @@ def judge(server: LLMServer) -> Judge:
     for number in range(COMPARISONS):
         make_comparison(evaluation, query=f"Question {number}?")
     judge = make_llm_judge(evaluation, server.base_url, mode="json_schema", max_tokens=100)
-    judge.sent_as = RequestShape().as_json()  # as after its first verdict
-    judge.save(update_fields=["sent_as"])
+    judge.request_shape = RequestShape().as_json()  # as after its first verdict
+    judge.save(update_fields=["request_shape"])
     return judge
 
 
@@ -108,7 +108,7 @@ def test_calls_go_out_as_one_file_and_their_answers_become_verdicts(server: LLMS
 def test_one_call_goes_by_itself_before_the_first_file_so_that_no_file_is_refused_line_by_line(
     server: LLMServer, judge: Judge
 ) -> None:
-    Judge.objects.update(sent_as=None)
+    Judge.objects.update(request_shape=None)
     server.script = refuse_setting("max_tokens")
     run = sent(Judge.objects.get(pk=judge.pk))
     assert states(run) == {"answered": 1, "pending": CALLS - 1}
@@ -302,7 +302,7 @@ def test_what_a_server_takes_is_found_out_by_one_call_that_goes_by_itself(server
     judge = make_llm_judge(evaluation, server.base_url)
     run = worked_again(sent(judge))
     judge.refresh_from_db()
-    assert judge.asked_as == "text"
+    assert judge.reply_shape == "text"
     assert (Call.objects.filter(state=CallState.ANSWERED).count(), Batch.objects.get().calls_sent) == (1, CALLS - 1)
     server.batches.work()
     look()

@@ -60,7 +60,7 @@ def judge_with(comparisons: int) -> Judge:
 
 def recount(run: Run) -> int:
     """What the run has spent, from its Attempts alone: equal to what stands on it."""
-    spent = Sum(Coalesce(F("cost"), F("cost_at_most"), 0))
+    spent = Sum(Coalesce(F("cost"), F("max_cost"), 0))
     return Attempt.objects.filter(run=run).aggregate(spent=spent)["spent"] or 0
 
 
@@ -85,7 +85,7 @@ def test_what_requests_may_cost_is_kept_back_and_given_back_for_what_they_did(ju
     assert all(one.reserved > MAX_TOKENS * 10 for one in claimed)
     store_outcomes(session, [answered_outcome(session, claimed[0], **TOKENS)])
     assert account(session.run) == (COST, claimed[1].reserved)
-    assert Attempt.objects.values_list("cost", "cost_at_most").get() == (COST, None)
+    assert Attempt.objects.values_list("cost", "max_cost").get() == (COST, None)
     assert Call.objects.get(pk=claimed[0].call_id).reserved == 0
 
 
@@ -171,7 +171,7 @@ def test_without_a_bound_on_replies_what_is_known_is_spent_and_the_rest_stays_un
     assert (one.reserved, other.reserved) == (0, 0)
     store_outcomes(session, [answered_outcome(session, one, **TOKENS), answered_outcome(session, other)])
     assert account(session.run) == (COST, 0)
-    assert set(Attempt.objects.values_list("cost", "cost_at_most")) == {(COST, None), (None, None)}
+    assert set(Attempt.objects.values_list("cost", "max_cost")) == {(COST, None), (None, None)}
 
 
 def test_without_a_price_nothing_is_known_of_a_cost() -> None:
@@ -290,7 +290,7 @@ def test_a_budget_rests_on_the_longest_reply_of_the_model_where_the_judge_sets_n
 
 def test_a_run_stops_where_its_budget_rested_on_a_limit_that_the_model_does_not_take(judge: Judge) -> None:
     session = start_run_session(judge, budget=10**9)
-    session.judge.sent_as = RequestShape(left_out=("max_tokens",)).as_json()
+    session.judge.request_shape = RequestShape(left_out=("max_tokens",)).as_json()
     assert claim_session_calls(session) == []
     session.run.refresh_from_db()
     assert (session.run.state, session.run.reserved) == (RunState.STOPPED, 0)

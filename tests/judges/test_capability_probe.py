@@ -54,7 +54,7 @@ def test_the_first_shape_that_is_taken_is_frozen_and_used_from_then_on(
 ) -> None:
     run, judge, server = run_against(accept_shapes(*taken), evaluation)
     found = tried[-1]
-    assert (run.state, judge.asked_as) == (RunState.DONE, found)
+    assert (run.state, judge.reply_shape) == (RunState.DONE, found)
     assert set(Call.objects.values_list("state", flat=True)) == {"answered"}
     assert [question.shape for question in server.questions] == [*tried, *[found] * 7]
     assert Attempt.objects.filter(outcome="retry").count() == len(tried) - 1
@@ -79,19 +79,19 @@ def test_a_fault_that_passes_says_nothing_about_the_shape(evaluation: Evaluation
     _, judge, server = run_against(
         answer_in_turn([fail_with(500), fail_with(429, retry_after=0)], accept_shapes("json_object")), evaluation
     )
-    assert judge.asked_as == ReplyShape.JSON_OBJECT
+    assert judge.reply_shape == ReplyShape.JSON_OBJECT
     assert [question.shape for question in server.questions[:4]] == ["json_schema"] * 3 + ["json_object"]
 
 
 def test_any_answer_tells_that_a_shape_is_taken(evaluation: Evaluation) -> None:
     _, judge, _ = run_against(answer_in_turn([refuse_answer]), evaluation)
-    assert judge.asked_as == ReplyShape.JSON_SCHEMA
+    assert judge.reply_shape == ReplyShape.JSON_SCHEMA
     assert Call.objects.filter(state="refused").count() == 1
 
 
 def test_a_shape_that_is_refused_later_stops_the_run_with_the_reason(evaluation: Evaluation) -> None:
     run, judge, _ = run_against(answer_in_turn([answer_well], accept_shapes()), evaluation)
-    assert (run.state, judge.asked_as) == (RunState.STOPPED, ReplyShape.JSON_SCHEMA)
+    assert (run.state, judge.reply_shape) == (RunState.STOPPED, ReplyShape.JSON_SCHEMA)
     assert "does not take structured output (json_schema)" in run.stop_reason
     assert "make a new judge, which finds out anew what it takes" in run.stop_reason
     assert Call.objects.filter(state="answered").count() == 1
@@ -100,7 +100,7 @@ def test_a_shape_that_is_refused_later_stops_the_run_with_the_reason(evaluation:
 @pytest.mark.parametrize("mode", ["json_schema", "json_object"])
 def test_a_shape_that_was_chosen_is_not_exchanged_for_another(evaluation: Evaluation, mode: str) -> None:
     run, judge, server = run_against(accept_shapes(), evaluation, mode=mode)
-    assert (run.state, judge.asked_as) == (RunState.STOPPED, "")
+    assert (run.state, judge.reply_shape) == (RunState.STOPPED, "")
     assert f"does not take structured output ({mode})" in run.stop_reason
     assert "in another mode, or in mode auto" in run.stop_reason
     assert {question.shape for question in server.questions} == {mode}
@@ -109,7 +109,7 @@ def test_a_shape_that_was_chosen_is_not_exchanged_for_another(evaluation: Evalua
 @pytest.mark.parametrize("mode", ["json_schema", "json_object", "text"])
 def test_a_mode_that_was_chosen_needs_no_probe(evaluation: Evaluation, mode: str) -> None:
     run, judge, server = run_against(answer_well, evaluation, mode=mode)
-    assert (run.state, judge.asked_as) == (RunState.DONE, "")
+    assert (run.state, judge.reply_shape) == (RunState.DONE, "")
     assert {question.shape for question in server.questions} == {mode}
     assert set(Call.objects.values_list("state", flat=True)) == {"answered"}
 
@@ -117,7 +117,7 @@ def test_a_mode_that_was_chosen_needs_no_probe(evaluation: Evaluation, mode: str
 def test_in_two_steps_the_second_is_what_is_found_out_about(evaluation: Evaluation) -> None:
     script = accept_shapes("json_object", then=alternate_scripts(answer_text("Fine."), answer_always("A")))
     run, judge, server = run_against(script, evaluation, mode="two_step")
-    assert (run.state, judge.asked_as) == (RunState.DONE, ReplyShape.JSON_OBJECT)
+    assert (run.state, judge.reply_shape) == (RunState.DONE, ReplyShape.JSON_OBJECT)
     shapes = [(question.turns, question.shape) for question in server.questions]
     assert shapes[:3] == [(0, "text"), (1, "json_schema"), (1, "json_object")]
     assert set(shapes[3:]) == {(0, "text"), (1, "json_object")}

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluations.judges.endpoints.services import set_price
+from evaluations.judges.endpoints.services import PriceSettings, set_price
 from evaluations.judges.runs.services import start_run
 from evaluations.models.runs import Run
 from tests.factories.evaluations import make_comparison, make_evaluation
@@ -19,7 +19,7 @@ def run() -> Run:
     make_comparison(evaluation)
     judge = make_llm_judge(evaluation, "http://127.0.0.1:9/v1", max_tokens=100)
     assert judge.endpoint is not None
-    set_price(judge.endpoint, model=judge.model, tokens_in="1", tokens_out="1", user=None)
+    set_price(judge.endpoint, PriceSettings(model=judge.model, tokens_in="1", tokens_out="1"), user=None)
     return start_run(judge, user=None)
 
 

@@ -56,7 +56,7 @@ def line(result: CheckResult, about: str) -> CheckFinding:
 def test_one_tiny_request_tells_what_is_taken() -> None:
     result, server = found_by(answer_well)
     assert len(server.questions) == 1
-    assert (result.shape, result.sent_as, result.problem) == (ReplyShape.JSON_SCHEMA, RequestShape(), None)
+    assert (result.shape, result.request_shape, result.problem) == (ReplyShape.JSON_SCHEMA, RequestShape(), None)
     assert line(result, "Output format").found == "JSON schema (strict)"
     assert line(result, "System text").found == "sent as a system message"
     assert result.tokens_per_byte == pytest.approx(0.25, abs=0.01)  # the test server counts four characters a token
@@ -80,7 +80,7 @@ def refusing_all(question: Question) -> ServerAnswer:
 def test_each_refusal_is_written_another_way_until_the_model_answers() -> None:
     result, server = found_by(refusing_all)
     assert result.shape == ReplyShape.JSON_OBJECT
-    assert result.sent_as == RequestShape("max_completion_tokens", ("temperature",), system_folded=True)
+    assert result.request_shape == RequestShape("max_completion_tokens", ("temperature",), system_folded=True)
     assert line(result, "Temperature").health == "warning"
     assert "temperature" in line(result, "Temperature").found
     assert line(result, "System text").found == "folded into the first user message"
@@ -99,8 +99,8 @@ def test_a_judge_begins_as_the_check_ended_and_sends_nothing_that_is_refused() -
         run = work_run_here(start_run(judge, user=None, orders="as-stored"))
     assert (run.state, len(server.questions) - tried) == ("done", 1)
     judge.refresh_from_db()
-    assert judge.asked_as == "json_object"
-    assert judge.sent_as == RequestShape("max_completion_tokens", ("temperature",), system_folded=True).as_json()
+    assert judge.reply_shape == "json_object"
+    assert judge.request_shape == RequestShape("max_completion_tokens", ("temperature",), system_folded=True).as_json()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from evaluations.domain.judges import OutputMode, RunChannel, RunOrders
-from evaluations.judges.endpoints.services import set_price
+from evaluations.judges.endpoints.services import PriceSettings, set_price
 from evaluations.judges.runs.estimates import ValueRange, count_message_tokens, count_prompt_tokens, estimate_run
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
@@ -28,7 +28,9 @@ def judge(evaluation: Evaluation) -> Judge:
 
 def give_price(judge: Judge) -> None:
     assert judge.endpoint is not None
-    set_price(judge.endpoint, model=judge.model, tokens_in="2", tokens_out="8", batch_percent=50, user=None)
+    set_price(
+        judge.endpoint, PriceSettings(model=judge.model, tokens_in="2", tokens_out="8", batch_percent=50), user=None
+    )
 
 
 def prompt_of(judge: Judge) -> float:

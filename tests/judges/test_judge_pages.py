@@ -11,7 +11,7 @@ from django.urls import reverse
 from evaluations.domain.judges import CallState, RunState
 from evaluations.domain.roles import Role
 from evaluations.jobs.nudges import WorkerTask
-from evaluations.judges.endpoints.services import set_price
+from evaluations.judges.endpoints.services import PriceSettings, set_price
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
@@ -204,7 +204,7 @@ def test_what_it_may_cost_stands_beside_the_button(client: Client, owner: User, 
     judge = make_llm_judge(evaluation, CLOSED_ADDRESS)
     assert "at a price that is not known" in page(client, judge)
     assert judge.endpoint is not None
-    set_price(judge.endpoint, model=judge.model, tokens_in="1", tokens_out="4", user=owner)
+    set_price(judge.endpoint, PriceSettings(model=judge.model, tokens_in="1", tokens_out="4"), user=owner)
     assert "$0.0" in page(client, judge).partition('id="try"')[2]
 
 

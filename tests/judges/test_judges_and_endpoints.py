@@ -11,9 +11,9 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import JudgeKind
 from evaluations.domain.rubrics import FIRST_LAYOUT, AspectSpec, RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT
-from evaluations.judges.endpoints.services import create_endpoint, find_or_create_endpoint
+from evaluations.judges.endpoints.services import EndpointSettings, create_endpoint, find_or_create_endpoint
 from evaluations.judges.selectors import judge_fingerprint, judge_settings, judge_warnings, preview_judge_prompt
-from evaluations.judges.services import create_judge
+from evaluations.judges.services import JudgeSettings, create_judge
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Endpoint, Judge, Rater
 from evaluations.models.rubrics import RubricVersion
@@ -40,7 +40,7 @@ def test_without_an_endpoint_a_judge_is_a_rule_and_says_so(evaluation: Evaluatio
     judge = make_baseline_judge(evaluation)
     assert (judge.kind, judge.is_baseline) == (JudgeKind.RULE, True)
     with pytest.raises(InputRefused, match="needs an endpoint"):
-        create_judge(evaluation, name="x", model="gpt-4", version=evaluation.review_rubric, user=None)
+        create_judge(evaluation, JudgeSettings(name="x", model="gpt-4", version=evaluation.review_rubric), user=None)
 
 
 def test_the_same_settings_make_the_same_judge_and_any_change_another(evaluation: Evaluation) -> None:
@@ -107,12 +107,12 @@ def test_a_rubric_of_another_evaluation_makes_no_judge(evaluation: Evaluation) -
 
 def test_an_endpoint_is_checked_and_found_again_by_address_and_key_name() -> None:
     user = make_user()
-    create_endpoint(name="local", base_url="http://localhost:11434/v1/", user=user)
+    create_endpoint(EndpointSettings(name="local", base_url="http://localhost:11434/v1/"), user=user)
     for url, key in (("localhost", ""), ("http://localhost/v1", "HOME")):
         with pytest.raises(InputRefused):
-            create_endpoint(name="bad", base_url=url, key_variable=key, user=user)
+            create_endpoint(EndpointSettings(name="bad", base_url=url, key_variable=key), user=user)
     with pytest.raises(InputRefused, match="already"):
-        create_endpoint(name="local", base_url="http://elsewhere/v1", user=user)
+        create_endpoint(EndpointSettings(name="local", base_url="http://elsewhere/v1"), user=user)
 
     def found(key: str = "", limit: int | None = None) -> Endpoint:
         return find_or_create_endpoint(base_url="http://localhost:11434/v1", key_variable=key, max_in_flight=limit)
@@ -152,7 +152,7 @@ def test_the_preview_of_two_steps_shows_what_the_second_adds(evaluation: Evaluat
     assert told.later is not None
     assert [message["role"] for message in told.later.messages] == ["assistant", "user"]
     assert list(json.loads(told.later.schema)["properties"]) == ["choices"]
-    judge.asked_as = "json_object"
+    judge.reply_shape = "json_object"
     found = preview_judge_prompt(judge, comparison, ShownOrder.AS_STORED)
     assert found is not None
     assert found.later is not None
@@ -204,15 +204,18 @@ def test_a_rule_that_says_tie_needs_a_rubric_that_offers_one(evaluation: Evaluat
     with pytest.raises(InputRefused, match="offers none for Overall"):
         make_baseline_judge(evaluation, version=version)
     for rule in ("first", "random"):
-        create_judge(evaluation, name=rule, model=rule, version=version, user=None)
+        create_judge(evaluation, JudgeSettings(name=rule, model=rule, version=version), user=None)
 
 
 def test_a_random_judge_always_has_a_seed_and_another_seed_is_another_judge(evaluation: Evaluation) -> None:
     version = evaluation.review_rubric
-    assert create_judge(evaluation, name="one", model="random", version=version, user=None).seed == 0
-    assert create_judge(evaluation, name="two", model="random", version=version, seed=1, user=None).seed == 1
+    assert create_judge(evaluation, JudgeSettings(name="one", model="random", version=version), user=None).seed == 0
+    assert (
+        create_judge(evaluation, JudgeSettings(name="two", model="random", version=version, seed=1), user=None).seed
+        == 1
+    )
     with pytest.raises(InputRefused, match="“one” is this judge already"):
-        create_judge(evaluation, name="three", model="random", version=version, seed=0, user=None)
+        create_judge(evaluation, JudgeSettings(name="three", model="random", version=version, seed=0), user=None)
 
 
 def test_the_fingerprint_of_a_rule_judge_is_what_it_was_before_there_were_other_rules(evaluation: Evaluation) -> None:
@@ -269,18 +272,24 @@ def test_extras_that_may_not_be_make_no_judge(evaluation: Evaluation, extras: di
 def test_a_rule_has_no_extras(evaluation: Evaluation) -> None:
     version = evaluation.review_rubric
     with pytest.raises(InputRefused, match="a rule makes no requests"):
-        create_judge(evaluation, name="l", model="longest", version=version, extra_headers="X-A: 1", user=make_user())
+        create_judge(
+            evaluation,
+            JudgeSettings(name="l", model="longest", version=version, extra_headers="X-A: 1"),
+            user=make_user(),
+        )
 
 
 def test_an_endpoint_is_made_with_its_way_of_asking_and_refuses_what_cannot_be() -> None:
     made = create_endpoint(
-        name="gateway",
-        base_url=URL,
-        dialect="litellm",
-        timeout_seconds=900,
-        extra_headers="X-Key: $GATEWAY_API_KEY",
-        extra_query="version: 2",
-        extra_body='{"metadata": {"app": "judgeweb"}}',
+        EndpointSettings(
+            name="gateway",
+            base_url=URL,
+            dialect="litellm",
+            timeout_seconds=900,
+            extra_headers="X-Key: $GATEWAY_API_KEY",
+            extra_query="version: 2",
+            extra_body='{"metadata": {"app": "judgeweb"}}',
+        ),
         user=None,
     )
     made.refresh_from_db()
@@ -293,7 +302,7 @@ def test_an_endpoint_is_made_with_its_way_of_asking_and_refuses_what_cannot_be()
         ({"extra_query": "key: 1"}, "leave out “key”"),
     ):
         with pytest.raises(InputRefused, match=words):
-            create_endpoint(name="bad", base_url=URL, user=None, **wrong)
+            create_endpoint(EndpointSettings(name="bad", base_url=URL, **wrong), user=None)
     found = find_or_create_endpoint(
         base_url=URL, key_variable="", max_in_flight=None, timeout_seconds=30, dialect="vllm"
     )

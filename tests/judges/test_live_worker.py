@@ -277,7 +277,7 @@ def test_a_server_without_structured_output_is_asked_in_plain_text_from_then_on(
         run = run_judge_here(judge)
         assert counts(run) == {"answered": 6}
         judge.refresh_from_db()
-        assert judge.asked_as == "text"
+        assert judge.reply_shape == "text"
         make_comparison(evaluation, response_a="new")
         before = len(server.questions)
         run_judge_here(judge)

@@ -6,7 +6,7 @@ from aiohttp import web
 from evaluations.domain.judges import CallState, Dialect
 from evaluations.judges.endpoints.selectors import server_for_endpoint
 from evaluations.judges.runs.services import start_run
-from evaluations.judges.services import create_judge
+from evaluations.judges.services import JudgeSettings, create_judge
 from evaluations.llm.dialects.registry import find_adapter
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint
@@ -40,11 +40,7 @@ def contexts_asked_for(evaluation: Evaluation) -> list[int]:
         endpoint = Endpoint.objects.create(name="o", base_url=f"{server.address}/v1", dialect=Dialect.OLLAMA)
         judge = create_judge(
             evaluation,
-            name="judge",
-            model="m",
-            version=evaluation.review_rubric,
-            endpoint=endpoint,
-            max_tokens=500,
+            JudgeSettings(name="judge", model="m", version=evaluation.review_rubric, endpoint=endpoint, max_tokens=500),
             user=None,
         )
         work_run_here(start_run(judge, user=None, orders="as-stored"), seconds=30)

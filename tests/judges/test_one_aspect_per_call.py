@@ -32,7 +32,7 @@ from evaluations.judges.runs.estimates import ValueRange, asking_pattern, count_
 from evaluations.judges.runs.planner import cancel_waiting_calls
 from evaluations.judges.runs.services import cancel_run, pause_run, resume_run, start_run
 from evaluations.judges.selectors import preview_judge_prompt
-from evaluations.judges.services import create_judge
+from evaluations.judges.services import JudgeSettings, create_judge
 from evaluations.llm.exchange import Answer
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
@@ -167,7 +167,7 @@ def test_both_orders_have_their_requests_and_verdicts(evaluation: Evaluation) ->
 
 def test_what_the_server_takes_is_found_by_the_first_aspect(evaluation: Evaluation) -> None:
     run, server = run_one(evaluation, accept_shapes("json_object"))
-    assert Judge.objects.get().asked_as == "json_object"
+    assert Judge.objects.get().reply_shape == "json_object"
     assert [question.shape for question in server.questions] == ["json_schema", *["json_object"] * 6]
     assert choices() == dict.fromkeys(SIX, "A")
     assert run.state == RunState.DONE
@@ -660,10 +660,7 @@ def test_a_rule_is_refused(evaluation: Evaluation) -> None:
     with pytest.raises(InputRefused, match="a rule makes no requests"):
         create_judge(
             evaluation,
-            name="rule",
-            model="longest",
-            version=evaluation.review_rubric,
-            one_aspect_per_call=True,
+            JudgeSettings(name="rule", model="longest", version=evaluation.review_rubric, one_aspect_per_call=True),
             user=None,
         )
     assert make_baseline_judge(evaluation).one_aspect_per_call is False

@@ -228,7 +228,7 @@ def test_what_was_found_out_about_a_server_is_kept_with_the_judge_once() -> None
     store_outcomes(session, [replace(answered_outcome(session, first), shape_found=ReplyShape.JSON_OBJECT)])
     store_outcomes(session, [replace(answered_outcome(session, second), shape_found=ReplyShape.TEXT)])
     judge.refresh_from_db()
-    assert (judge.asked_as, session.shape) == (ReplyShape.JSON_OBJECT, ReplyShape.JSON_OBJECT)
+    assert (judge.reply_shape, session.shape) == (ReplyShape.JSON_OBJECT, ReplyShape.JSON_OBJECT)
     assert Event.objects.filter(verb="found out").count() == 1
     assert len(Call.objects.get(pk=first.call_id).reuse_key) == 64
 

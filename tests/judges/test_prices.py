@@ -14,7 +14,14 @@ from evaluations.judges.endpoints.prices import (
     pair_with_list_prices,
     request_cost,
 )
-from evaluations.judges.endpoints.services import create_endpoint, keep_list_price, set_price, use_list_price
+from evaluations.judges.endpoints.services import (
+    EndpointSettings,
+    PriceSettings,
+    create_endpoint,
+    keep_list_price,
+    set_price,
+    use_list_price,
+)
 from evaluations.judges.runs.services import change_budget, start_run
 from evaluations.models.evaluations import Event
 from evaluations.models.judges import Endpoint, Price
@@ -79,7 +86,7 @@ HAIKU = "claude-haiku-5-5"  # 0.10, 0.01 and 0.50 USD; five times as much over 1
 
 @pytest.fixture
 def anthropic() -> Endpoint:
-    return create_endpoint(name="claude", base_url="https://api.anthropic.com/v1", user=None)
+    return create_endpoint(EndpointSettings(name="claude", base_url="https://api.anthropic.com/v1"), user=None)
 
 
 @pytest.mark.django_db
@@ -108,7 +115,7 @@ def test_a_list_price_of_long_prompts_and_written_tokens_is_worked_by_hand(anthr
 
 @pytest.mark.django_db
 def test_a_judge_keeps_the_list_price_and_a_persons_price_is_never_replaced_by_it(anthropic: Endpoint) -> None:
-    set_price(anthropic, model="claude-opus-5-5", tokens_in="1", tokens_out="2", user=None)
+    set_price(anthropic, PriceSettings(model="claude-opus-5-5", tokens_in="1", tokens_out="2"), user=None)
     evaluation = make_evaluation()
     for model in (HAIKU, "claude-opus-5-5", "claude-unheard-of"):
         make_llm_judge(evaluation, anthropic.base_url, name=model, model=model)
@@ -142,7 +149,7 @@ def test_a_price_that_was_kept_stays_until_someone_takes_the_newer_one(anthropic
 @pytest.mark.django_db
 def test_settings_that_change_what_tokens_cost_have_no_list_price() -> None:
     base_url, body = "https://api.openai.com/v1", {"service_tier": "priority"}
-    endpoint = create_endpoint(name="fast", base_url=base_url, extra_body=body, user=None)
+    endpoint = create_endpoint(EndpointSettings(name="fast", base_url=base_url, extra_body=body), user=None)
     assert find_price(endpoint, "gpt-5") is None
 
 
@@ -157,7 +164,7 @@ def test_a_reply_is_bounded_by_the_judge_or_else_by_the_model() -> None:
     )
     judge.max_tokens = 50
     assert (max_reply_tokens(judge, None), max_reply_tokens(judge, price)) == (50, 50)
-    judge.sent_as = RequestShape(left_out=("max_tokens",)).as_json()  # a limit that is not sent bounds nothing
+    judge.request_shape = RequestShape(left_out=("max_tokens",)).as_json()  # a limit that is not sent bounds nothing
     assert (max_reply_tokens(judge, None), max_reply_tokens(judge, price)) == (None, 900)
 
 
@@ -169,10 +176,10 @@ def test_the_longest_reply_stays_known_while_a_budget_rests_on_it() -> None:
     assert judge.endpoint is not None
     costs: dict[str, Any] = {"model": judge.model, "tokens_in": "1", "tokens_out": "2"}
     with pytest.raises(InputRefused, match="Longest reply: a whole number of tokens from 1"):
-        set_price(judge.endpoint, **costs, most_tokens_out=0, user=None)
-    set_price(judge.endpoint, **costs, most_tokens_out=500, user=None)
+        set_price(judge.endpoint, PriceSettings(**costs, most_tokens_out=0), user=None)
+    set_price(judge.endpoint, PriceSettings(**costs, most_tokens_out=500), user=None)
     run = start_run(judge, user=None, budget=10**9)
     with pytest.raises(InputRefused, match=f"Run {run.pk} has a budget that needs the longest reply"):
-        set_price(judge.endpoint, **costs, user=None)
+        set_price(judge.endpoint, PriceSettings(**costs), user=None)
     change_budget(run, None, user=None)
-    assert set_price(judge.endpoint, **costs, user=None).most_tokens_out is None
+    assert set_price(judge.endpoint, PriceSettings(**costs), user=None).most_tokens_out is None

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from evaluations.domain.judges import CallState
 from evaluations.judges.runs.services import start_run
-from evaluations.judges.services import create_judge
+from evaluations.judges.services import JudgeSettings, create_judge
 from evaluations.models.judges import Endpoint
 from evaluations.models.runs import Call
 from tests.factories.evaluations import make_comparison, make_evaluation
@@ -47,7 +47,9 @@ def test_no_more_requests_fly_than_a_local_server_has_slots() -> None:
         assert isinstance(server, LlamaServer)
         endpoint = Endpoint.objects.create(name="here", base_url=f"{server.address}/v1")
         judge = create_judge(
-            evaluation, name="judge", model="m", version=evaluation.review_rubric, endpoint=endpoint, user=None
+            evaluation,
+            JudgeSettings(name="judge", model="m", version=evaluation.review_rubric, endpoint=endpoint),
+            user=None,
         )
         work_run_here(start_run(judge, user=None))
     assert Call.objects.filter(state=CallState.ANSWERED).count() == 80

@@ -5,7 +5,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.models.functions import Now
 
-from evaluations.judges.services import create_judge
+from evaluations.judges.services import JudgeSettings, create_judge
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import Worker
 from evaluations.models.runs import Run
@@ -57,7 +57,7 @@ def test_several_judges_are_a_panel_with_a_line_for_each(
     evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_baseline_judge(evaluation)
-    create_judge(evaluation, name="leftist", model="first", version=evaluation.review_rubric, user=None)
+    create_judge(evaluation, JudgeSettings(name="leftist", model="first", version=evaluation.review_rubric), user=None)
     call_command("run_judge", "study", "--judge", "leftist", "--judge", "longest", "--wait")
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["judge"], one["answered"], one["cost_usd"]) for one in told] == [("leftist", 6, 0), ("longest", 6, 0)]

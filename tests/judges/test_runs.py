@@ -12,7 +12,7 @@ from evaluations.domain.judges import AttemptStep, CallState, RunOrders, RunStat
 from evaluations.judge_prompts.builtin_rubrics import SUMMARY_RATING_NAME
 from evaluations.judges.calls.claims import claim_calls
 from evaluations.judges.calls.work_session import begin_work_session
-from evaluations.judges.endpoints.services import set_price
+from evaluations.judges.endpoints.services import PriceSettings, set_price
 from evaluations.judges.runs import planner
 from evaluations.judges.runs.planner import cancel_waiting_calls, plan_next_calls, plan_run_calls
 from evaluations.judges.runs.selection import draw_orders
@@ -404,7 +404,7 @@ def test_pausing_resuming_and_budgets_are_on_the_record(priced: Judge) -> None:
 def priced(evaluation: Evaluation) -> Judge:
     judge = make_llm_judge(evaluation, "http://127.0.0.1:9/v1", name="priced", max_tokens=100)
     assert judge.endpoint is not None
-    set_price(judge.endpoint, model=judge.model, tokens_in="1", tokens_out="2", user=None)
+    set_price(judge.endpoint, PriceSettings(model=judge.model, tokens_in="1", tokens_out="2"), user=None)
     return judge
 
 
@@ -526,7 +526,7 @@ def test_a_budget_stops_the_run_and_a_higher_one_lets_it_go_on(evaluation: Evalu
     with llm_server() as server:
         judge = make_llm_judge(evaluation, server.base_url, name="bounded", max_tokens=100)
         assert judge.endpoint is not None
-        set_price(judge.endpoint, model=judge.model, tokens_in="1", tokens_out="1", user=None)
+        set_price(judge.endpoint, PriceSettings(model=judge.model, tokens_in="1", tokens_out="1"), user=None)
         # A request costs 533,000 nano-USD and might cost several times that: a few fit.
         run = run_judge_here(judge, budget=4_000_000)
         assert run.state == RunState.STOPPED

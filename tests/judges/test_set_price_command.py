@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluations.judges.endpoints.services import create_endpoint
+from evaluations.judges.endpoints.services import EndpointSettings, create_endpoint
 from evaluations.models.evaluations import Event
 from evaluations.models.judges import Endpoint, Price
 
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 @pytest.fixture
 def endpoint() -> Endpoint:
-    return create_endpoint(name="mine", base_url="http://127.0.0.1:9/v1", user=None)
+    return create_endpoint(EndpointSettings(name="mine", base_url="http://127.0.0.1:9/v1"), user=None)
 
 
 def test_a_price_is_set_by_the_endpoints_name_or_address(
@@ -63,7 +63,7 @@ def test_the_longest_reply_comes_with_a_price(endpoint: Endpoint) -> None:
 
 
 def test_the_list_price_is_set_where_the_provider_has_one(capsys: pytest.CaptureFixture[str]) -> None:
-    create_endpoint(name="grok", base_url="https://api.x.ai/v1", user=None)
+    create_endpoint(EndpointSettings(name="grok", base_url="https://api.x.ai/v1"), user=None)
     call_command("set_price", "--endpoint", "grok", "--model", "grok-4.7", "--list-price")
     told = capsys.readouterr().out
     assert "USD 2.00 in, 0.50 cached and 6.00 out" in told

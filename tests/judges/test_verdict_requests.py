@@ -316,7 +316,7 @@ def test_a_setting_that_the_model_refuses_is_left_out_and_the_judge_says_so(
     assert run.state == RunState.DONE
     assert steps(only_call()) == [(ASK, "retry"), (ASK, "answered")]
     run.judge.refresh_from_db()
-    assert run.judge.sent_as == {"limit_name": "", "left_out": [name], "system_folded": False}
+    assert run.judge.request_shape == {"limit_name": "", "left_out": [name], "system_folded": False}
     assert [name in question.body for question in server.questions] == [True, False]
     found = Event.objects.get(verb="found out", object_id=run.judge.pk)
     assert found.after == {"left_out": [name]}

@@ -330,7 +330,7 @@ def test_a_model_without_a_system_role_says_so_and_is_sent_one_user_turn(words: 
     told = error_from(fail_with(400, words), replace(PLAIN, messages=messages))
     assert isinstance(told, SettingRefused)
     assert told.setting == "system"
-    folded = replace(PLAIN, messages=messages, sent_as=RequestShape(system_folded=True))
+    folded = replace(PLAIN, messages=messages, request_shape=RequestShape(system_folded=True))
     body = sent_to(plain(""), folded).questions[0].body
     assert body["messages"] == [{"role": "user", "content": "Judge.\n\nA or B?"}]
 

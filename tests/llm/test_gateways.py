@@ -271,7 +271,7 @@ def test_where_nobody_serves_all_parameters_the_form_goes_first_and_then_one_set
     left, plain = [], replace(FULL, shape=ReplyShape.TEXT)
     while isinstance(told := error(OPENROUTER, 404, body, plain), SettingRefused):
         left.append(told.setting)
-        plain = replace(plain, sent_as=replace(plain.sent_as, left_out=tuple(left)))
+        plain = replace(plain, request_shape=replace(plain.request_shape, left_out=tuple(left)))
     assert left == ["logprobs", "seed", "reasoning_effort", "temperature"]
     assert isinstance(told, StopRun)
 

@@ -90,7 +90,7 @@ def test_openai_and_azure_are_sent_the_newer_name_of_the_limit(dialect: Dialect)
         "response_format": JSON_FORMAT,
     }
     assert body(dialect, BARE) == {"model": "m", "messages": [SYSTEM, USER]}
-    older = replace(FULL, sent_as=RequestShape(limit_name="max_tokens"))
+    older = replace(FULL, request_shape=RequestShape(limit_name="max_tokens"))
     assert body(dialect, older)["max_tokens"] == 400
     assert "max_completion_tokens" not in body(dialect, older)
 
@@ -125,7 +125,7 @@ def test_a_response_is_asked_for_with_its_own_names_and_without_a_seed() -> None
 
 
 def test_a_summary_is_asked_for_with_an_effort_alone_until_it_was_refused() -> None:
-    refused = replace(FULL, sent_as=RequestShape(left_out=("reasoning_summary",)))
+    refused = replace(FULL, request_shape=RequestShape(left_out=("reasoning_summary",)))
     assert body(Dialect.OPENAI_RESPONSES, refused)["reasoning"] == {"effort": "low"}
     assert body(Dialect.OPENAI_RESPONSES, replace(FULL, reasoning_effort="none"))["reasoning"] == {"effort": "none"}
     assert "reasoning" not in body(Dialect.OPENAI_RESPONSES, replace(FULL, reasoning_effort=""))
@@ -173,7 +173,8 @@ def test_an_aspect_named_like_a_bound_keeps_its_place_in_the_schema() -> None:
     ],
 )
 def test_an_effort_becomes_the_apis_own(effort: str, left_out: tuple[str, ...], thinking: Any, output: Any) -> None:
-    sent = body(Dialect.ANTHROPIC, replace(BARE, reasoning_effort=effort, sent_as=RequestShape(left_out=left_out)))
+    request = replace(BARE, reasoning_effort=effort, request_shape=RequestShape(left_out=left_out))
+    sent = body(Dialect.ANTHROPIC, request)
     assert (sent.get("thinking"), sent.get("output_config")) == (thinking, output)
 
 

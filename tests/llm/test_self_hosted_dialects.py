@@ -87,7 +87,7 @@ def test_an_effort_becomes_what_ollama_is_told_of_thinking(effort: str, think: s
 
 def test_ollama_is_asked_without_what_its_model_refused() -> None:
     left_out = RequestShape(left_out=("seed", "top_logprobs"), system_folded=True)
-    request = replace(REQUEST, sent_as=left_out, shape=ReplyShape.JSON_OBJECT, body={"options": {"num_gpu": 1}})
+    request = replace(REQUEST, request_shape=left_out, shape=ReplyShape.JSON_OBJECT, body={"options": {"num_gpu": 1}})
     body = find_adapter(server(Dialect.OLLAMA)).body(request)
     assert body["options"] == {"temperature": 0.0, "num_predict": 400, "num_gpu": 1}
     assert body["format"] == "json"
@@ -107,11 +107,11 @@ def test_ollama_is_asked_without_what_its_model_refused() -> None:
 def test_ollamas_own_api_is_beside_the_compatible_one(base_url: str, native: str, spoken: str) -> None:
     adapter, at = find_adapter(server(Dialect.OLLAMA)), server(Dialect.OLLAMA, base_url)
     assert adapter.path(at, REQUEST) == native
-    assert adapter.path(at, replace(REQUEST, sent_as=SPOKEN)) == spoken
+    assert adapter.path(at, replace(REQUEST, request_shape=SPOKEN)) == spoken
 
 
 def test_a_server_without_ollamas_api_is_asked_as_the_protocol_has_it() -> None:
-    body = find_adapter(server(Dialect.OLLAMA)).body(replace(REQUEST, sent_as=SPOKEN, context_tokens=9000))
+    body = find_adapter(server(Dialect.OLLAMA)).body(replace(REQUEST, request_shape=SPOKEN, context_tokens=9000))
     assert (body["max_tokens"], body["seed"], "options" in body) == (400, 7, False)
     assert body["response_format"]["json_schema"]["schema"] == SCHEMA
 
@@ -183,7 +183,7 @@ def test_another_server_that_answers_on_ollamas_path_is_asked_as_the_protocol_ha
     with pytest.raises(SettingRefused) as told:
         read(Dialect.OLLAMA, completion)
     assert (told.value.setting, told.value.usage.tokens_in if told.value.usage else None) == ("native", 9)
-    assert read(Dialect.OLLAMA, completion, replace(REQUEST, sent_as=SPOKEN)).text == "A"
+    assert read(Dialect.OLLAMA, completion, replace(REQUEST, request_shape=SPOKEN)).text == "A"
 
 
 # ---- Ollama: errors ------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def test_a_server_that_lacks_ollamas_path_is_told_from_one_that_lacks_the_model(
     told = error(Dialect.OLLAMA, status, said)
     assert isinstance(told, SettingRefused)
     assert told.setting == "native"
-    assert type(error(Dialect.OLLAMA, status, said, replace(REQUEST, sent_as=SPOKEN))) is StopRun
+    assert type(error(Dialect.OLLAMA, status, said, replace(REQUEST, request_shape=SPOKEN))) is StopRun
 
 
 def test_lm_studio_at_ollamas_address_is_asked_as_the_protocol_has_it() -> None:
@@ -333,14 +333,14 @@ def test_a_template_without_a_system_role_is_found_behind_any_status(dialect: Di
 
 @pytest.mark.parametrize("folded", [True, False])
 def test_a_template_that_takes_no_messages_at_all_stops_the_run_in_one_line(folded: bool) -> None:
-    request = replace(REQUEST, sent_as=RequestShape(system_folded=folded))
+    request = replace(REQUEST, request_shape=RequestShape(system_folded=folded))
     told = error(Dialect.LLAMA_CPP, 500, openai_error(jinja("No user query found in messages."), code=500), request)
     assert type(told) is StopRun
     assert str(told).endswith("It says: No user query found in messages.")
 
 
 def test_a_system_text_that_is_folded_already_cannot_be_refused_once_more() -> None:
-    request = replace(REQUEST, sent_as=RequestShape(system_folded=True))
+    request = replace(REQUEST, request_shape=RequestShape(system_folded=True))
     told = error(Dialect.LLAMA_CPP, 500, openai_error(jinja("System role not supported")), request)
     assert type(told) is StopRun
 
@@ -420,7 +420,7 @@ def test_fewer_probabilities_are_asked_for_where_twenty_are_too_many() -> None:
         told = error(dialect, 400, {"object": "error", "message": said, "type": "BadRequestError", "code": 400})
         assert isinstance(told, SettingRefused)
         assert told.setting == "top_logprobs"
-    few = replace(REQUEST, sent_as=RequestShape(left_out=("top_logprobs",)))
+    few = replace(REQUEST, request_shape=RequestShape(left_out=("top_logprobs",)))
     none = error(
         Dialect.VLLM, 400, openai_error("Requested sample logprobs of 5, which is greater than max allowed: 0"), few
     )

@@ -9,9 +9,9 @@ from evaluations.templatetags.judges import is_shown_in, mode_in_words
 
 
 @pytest.mark.parametrize("mode", OutputMode)
-@pytest.mark.parametrize("asked_as", ["", *ReplyShape])
-def test_every_way_of_asking_has_words(mode: OutputMode, asked_as: str) -> None:
-    words = mode_in_words(Judge(mode=mode, asked_as=asked_as))
+@pytest.mark.parametrize("reply_shape", ["", *ReplyShape])
+def test_every_way_of_asking_has_words(mode: OutputMode, reply_shape: str) -> None:
+    words = mode_in_words(Judge(mode=mode, reply_shape=reply_shape))
     assert words.startswith("auto: ") is (mode == OutputMode.AUTO)
 
 

@@ -47,8 +47,8 @@ def hash_judge_settings(session: WorkSession, shape: ReplyShape) -> str:
 
 def nonstandard_settings(judge: Judge) -> list[dict[str, object]]:
     """The request adaptations, left out where there are none so that older keys stay valid."""
-    sent_as = RequestShape.from_json(judge.sent_as)
-    return [sent_as.as_json()] if sent_as != RequestShape() else []
+    request_shape = RequestShape.from_json(judge.request_shape)
+    return [request_shape.as_json()] if request_shape != RequestShape() else []
 
 
 def request_extras(judge: Judge) -> list[dict[str, object]]:

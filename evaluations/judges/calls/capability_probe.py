@@ -18,13 +18,14 @@ class CapabilityProbe:
 
     session: WorkSession
     trying: ReplyShape = SHAPES_TO_TRY[0]
-    sent_as: RequestShape = field(default_factory=RequestShape)
+    request_shape: RequestShape = field(default_factory=RequestShape)
 
     def start_from_check(self, found: JsonMapping) -> None:
         """Start from the latest check of the model; refusals still change the settings."""
         if found and self.is_open:
             self.trying = ReplyShape(found["shape"])
-            self.sent_as = adaptations_for_judge(self.session.judge, RequestShape.from_json(found["sent_as"]))
+            request_shape = RequestShape.from_json(found["request_shape"])
+            self.request_shape = adaptations_for_judge(self.session.judge, request_shape)
 
     @property
     def is_open(self) -> bool:
@@ -40,7 +41,7 @@ class CapabilityProbe:
 
     @property
     def settings(self) -> RequestShape:
-        return self.sent_as if self.is_open else RequestShape.from_json(self.session.judge.sent_as)
+        return self.request_shape if self.is_open else RequestShape.from_json(self.session.judge.request_shape)
 
     def room(self, room: int, unstored: int) -> int:
         """Allow one request in flight while the probe is open: a server without schemas then refuses one, not all."""
@@ -53,24 +54,24 @@ class CapabilityProbe:
 
     def adapt_setting(self, error: SettingRefused) -> bool:
         """Change how the setting is sent, or omit it; False if nothing is left to try."""
-        changed = adapt_to_refusal(self.sent_as, error)
+        changed = adapt_to_refusal(self.request_shape, error)
         if changed is None or not self.is_open:
             return False
-        self.sent_as = changed
+        self.request_shape = changed
         return True
 
     def record_success(self, shape: ReplyShape) -> "FoundCapabilities | None":
         """The capabilities to freeze on the judge, if this answer is the first to show them."""
         if not self.is_open:
             return None
-        found = FoundCapabilities(shape if self.session.shape is None else None, self.sent_as)
-        self.session.judge.asked_as = found.shape or self.session.judge.asked_as
-        self.session.judge.sent_as = self.sent_as.as_json()
+        found = FoundCapabilities(shape if self.session.shape is None else None, self.request_shape)
+        self.session.judge.reply_shape = found.shape or self.session.judge.reply_shape
+        self.session.judge.request_shape = self.request_shape.as_json()
         self.session.settings_sums.clear()
         return found
 
 
-def adaptations_for_judge(judge: Judge, sent_as: RequestShape) -> RequestShape:
+def adaptations_for_judge(judge: Judge, request_shape: RequestShape) -> RequestShape:
     """The check's adaptations that concern settings of this judge."""
     sets = {"temperature": judge.temperature is not None, "seed": judge.seed is not None}
     sets |= {
@@ -78,8 +79,8 @@ def adaptations_for_judge(judge: Judge, sent_as: RequestShape) -> RequestShape:
         "top_logprobs": judge.logprobs,
         "reasoning_effort": bool(judge.reasoning_effort),
     }
-    left_out = tuple(name for name in sent_as.left_out if sets.get(name, True))
-    return replace(sent_as, left_out=left_out, limit_name=sent_as.limit_name if judge.max_tokens else "")
+    left_out = tuple(name for name in request_shape.left_out if sets.get(name, True))
+    return replace(request_shape, left_out=left_out, limit_name=request_shape.limit_name if judge.max_tokens else "")
 
 
 @dataclass(frozen=True)
@@ -87,4 +88,4 @@ class FoundCapabilities:
     """The capabilities that the first answer showed: the ``shape`` unless it was chosen, and how settings are sent."""
 
     shape: ReplyShape | None
-    sent_as: RequestShape
+    request_shape: RequestShape

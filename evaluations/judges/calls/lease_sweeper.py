@@ -56,7 +56,7 @@ def record_lost_attempts(calls: Sequence[Call]) -> None:
             step=call.step,
             lease=call.lease,
             outcome=AttemptOutcome.LOST,
-            cost_at_most=call.reserved or None,
+            max_cost=call.reserved or None,
             latency_ms=0,
             error="The worker was killed before the answer was stored.",
         )

@@ -28,7 +28,7 @@ from evaluations.models.runs import Attempt, Call
 
 ATTEMPT_COLUMNS: Final = (
     *("created_at", "call_id", "run_id", "batch_id", "lease", "number", "step", "outcome", "http_status", "raw"),
-    *("finish_reason", "model_returned", "tokens_in", "tokens_out", "tokens_cached", "cost", "cost_at_most"),
+    *("finish_reason", "model_returned", "tokens_in", "tokens_out", "tokens_cached", "cost", "max_cost"),
     *("latency_ms", "logprobs", "error", "tokens_reasoning", "reasoning", "aspect"),
 )
 # Defaults of an attempt's columns that may not be null.
@@ -59,8 +59,9 @@ def store_outcomes(session: WorkSession, outcomes: Sequence[CallOutcome]) -> Non
             withdraw_truncated_answers(session, ceiling)
         accounts.book()
         pause_endpoint(session, new)
-        for found in {(one.shape_found, one.sent_as_found) for one in new if one.shape_found or one.sent_as_found}:
-            freeze_capabilities(session.judge, *found)
+        for shapes in {(one.shape_found, one.request_shape_found) for one in new}:
+            if any(shapes):
+                freeze_capabilities(session.judge, *shapes)
         for reason in filter(None, (outcome.stop_reason for outcome in new)):
             stop_run(session.run, reason)
         if reason := find_reason_to_pause(session, new):
@@ -176,14 +177,14 @@ class RunAccounts:
         self.spent[run_id] += cost or at_most or 0
         row.attempts += 1
         known = {"created_at": now, "call_id": call.call_id, "run_id": run_id, "number": row.attempts}
-        known |= {"step": call.step.value, "lease": call.lease, "cost": cost, "cost_at_most": at_most}
+        known |= {"step": call.step.value, "lease": call.lease, "cost": cost, "max_cost": at_most}
         whole = {**EMPTY_ATTEMPT, **fields, **known}
         return tuple(whole[column] for column in ATTEMPT_COLUMNS)
 
     def remove_lost_cost(self, lost: Attempt) -> None:
         """Remove the assumed cost of a lost request whose answer came after all."""
-        self.spent[lost.run_id] -= lost.cost_at_most or 0
-        Attempt.objects.filter(pk=lost.pk).update(cost_at_most=None)
+        self.spent[lost.run_id] -= lost.max_cost or 0
+        Attempt.objects.filter(pk=lost.pk).update(max_cost=None)
 
     def release_reserved(self, row: LockedCall) -> None:
         self.released[row.run_id] += row.reserved
@@ -220,7 +221,7 @@ def resolved_call_row(session: WorkSession, outcome: CallOutcome, now: datetime)
 
 def final_reuse_key(session: WorkSession, outcome: CallOutcome) -> str:
     """The reuse key of the request as it was sent; the claim could not know it before the probe was done."""
-    call, found = outcome.call, outcome.sent_as_found
+    call, found = outcome.call, outcome.request_shape_found
     shape = outcome.shape_found or session.shape
     was_changed = found is not None and found != RequestShape() and call.step == AttemptStep.ASK
     if (
@@ -250,19 +251,19 @@ def pause_endpoint(session: WorkSession, outcomes: Iterable[CallOutcome]) -> Non
             endpoint.filter(paused_until__lte=until).exclude(pause_reason="").update(pause_reason="")
 
 
-def freeze_capabilities(judge: Judge, shape: ReplyShape | None, sent_as: RequestShape | None) -> None:
+def freeze_capabilities(judge: Judge, shape: ReplyShape | None, request_shape: RequestShape | None) -> None:
     """Freeze on an automatic judge how its server and model take requests."""
-    columns = {"asked_as": shape or "", "sent_as": (sent_as or RequestShape()).as_json()}
-    changed = Judge.objects.filter(pk=judge.pk, asked_as="", sent_as__isnull=True).update(**columns)
+    columns = {"reply_shape": shape or "", "request_shape": (request_shape or RequestShape()).as_json()}
+    changed = Judge.objects.filter(pk=judge.pk, reply_shape="", request_shape__isnull=True).update(**columns)
     if changed and (fields := capability_event_fields(columns)):
         record_event("found out", judge, user=None, evaluation=judge.evaluation, after=fields)
-    judge.refresh_from_db(fields=["asked_as", "sent_as"])
+    judge.refresh_from_db(fields=["reply_shape", "request_shape"])
 
 
 def capability_event_fields(columns: JsonMapping) -> JsonDict:
     """The fields of the event: only what is unusual."""
-    unusual = {name: value for name, value in columns["sent_as"].items() if value}
-    return {**({"asked_as": columns["asked_as"]} if columns["asked_as"] else {}), **unusual}
+    unusual = {name: value for name, value in columns["request_shape"].items() if value}
+    return {**({"reply_shape": columns["reply_shape"]} if columns["reply_shape"] else {}), **unusual}
 
 
 def last_attempt_numbers(call_ids: Sequence[int]) -> dict[int, int]:

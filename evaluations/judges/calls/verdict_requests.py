@@ -61,7 +61,7 @@ class CallRequester:
     has_answered: bool = False
 
     def __post_init__(self) -> None:
-        self.probe = CapabilityProbe(self.session, sent_as=settings_unsupported_by_dialect(self.session.judge))
+        self.probe = CapabilityProbe(self.session, request_shape=settings_unsupported_by_dialect(self.session.judge))
 
     def room(self, room: int, unstored: int) -> int:
         """How many calls may be claimed: one while the probe is open, few before the first success."""
@@ -89,7 +89,7 @@ class CallRequester:
             schema=self.session.schema(alone=alone, aspect=call.aspect) if shape == ReplyShape.JSON_SCHEMA else None,
             reasoning_effort=judge.reasoning_effort,
             logprobs=judge.logprobs and not self.is_evaluation(call),
-            sent_as=self.probe.settings,
+            request_shape=self.probe.settings,
             headers=judge.extra_headers,
             body=judge.extra_body,
             context_tokens=self.context_size(call),
@@ -171,7 +171,7 @@ def outcome_from_answer(
         outcome,
         prompt_sha256=requester.prompt_hash(call, request),
         shape_found=found.shape if found else None,
-        sent_as_found=found.sent_as if found else None,
+        request_shape_found=found.request_shape if found else None,
     )
 
 
@@ -337,7 +337,7 @@ def outcome_of_refused_shape(
 
 
 def final_refusal_message(session: WorkSession, error: FormatRefused) -> str:
-    if not session.judge.asked_as:
+    if not session.judge.reply_shape:
         return f"{error} Make a judge that is asked in another mode, or in mode auto."
     return f"{error} It took this judge's requests before: make a new judge, which finds out anew what it takes."
 

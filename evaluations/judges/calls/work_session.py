@@ -86,7 +86,7 @@ class WorkSession:
     @property
     def is_probing(self) -> bool:
         """Whether the reply shape or the request settings still have to be found."""
-        return self.shape is None or (self.judge.sent_as is None and not self.judge.asked_as)
+        return self.shape is None or (self.judge.request_shape is None and not self.judge.reply_shape)
 
     def schema(self, *, alone: bool, aspect: str = "") -> JsonDict:
         """The strict schema of a reply, built once; ``alone``: of the second of two steps."""
@@ -188,7 +188,7 @@ class CallOutcome:
 
     ``state`` pending: ask again after ``wait_seconds``, for ``next_step`` (None: the same step). ``stop_reason`` ends
     the run. ``busy`` pauses the whole endpoint, with a ``pause_reason`` for long pauses. ``shape_found`` and
-    ``sent_as_found`` are frozen on the judge. ``unsent``: no server took the request, so it cost nothing.
+    ``request_shape_found`` are frozen on the judge. ``unsent``: no server took the request, so it cost nothing.
     ``ceiling``: the token count at which the server cuts every prompt.
     """
 
@@ -208,7 +208,7 @@ class CallOutcome:
     busy: bool = False
     pause_reason: str = ""
     shape_found: ReplyShape | None = None
-    sent_as_found: RequestShape | None = None
+    request_shape_found: RequestShape | None = None
     unsent: bool = False
     ceiling: int | None = None
 

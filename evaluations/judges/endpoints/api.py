@@ -1,21 +1,18 @@
 """The API of endpoints, for site administrators."""
 
-from decimal import Decimal
-from typing import Any
+from dataclasses import replace
 
 from django.db.models import Count
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
 from evaluations.access import require_site_administrator
-from evaluations.api.form_validation import clean_form, dump_sent_fields
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_row
-from evaluations.domain.json_values import JsonDict
+from evaluations.domain.money import exact_decimal
 from evaluations.domain.roles import Scope
-from evaluations.judges.endpoints.forms import ChangedEndpointForm, EndpointForm, PriceForm
 from evaluations.judges.endpoints.schemas import (
     EndpointDetailOut,
     EndpointFindingOut,
@@ -32,11 +29,14 @@ from evaluations.judges.endpoints.schemas import (
 )
 from evaluations.judges.endpoints.selectors import found_local_servers, latest_checks
 from evaluations.judges.endpoints.services import (
+    EndpointSettings,
+    PriceSettings,
     add_found_server,
     change_endpoint,
     create_endpoint,
     request_check,
     set_price,
+    stored_settings,
     use_list_price,
 )
 from evaluations.judges.guards import get_endpoint_or_404
@@ -44,7 +44,6 @@ from evaluations.models.judges import Endpoint, EndpointCheck, LocalServer, Pric
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["endpoints"])
-PRICE_STEP = Decimal("0.000000001")
 
 
 @operations.get_one("/endpoints", Scope.ADMIN, EndpointPage)
@@ -63,7 +62,7 @@ def add_endpoint(request: AuthenticatedRequest, body: EndpointIn) -> EndpointDet
     """Keys never come in here: only the name of the environment variable that holds one, where the worker runs."""
     user = request.user
     require_site_administrator(user)
-    return serialize_endpoint_detail(create_endpoint(**clean_form(EndpointForm(dump_sent_fields(body))), user=user))
+    return serialize_endpoint_detail(create_endpoint(EndpointSettings(**dict(body)), user=user))
 
 
 @operations.make("/endpoints/found/{int:pk}", Scope.ADMIN, EndpointDetailOut)
@@ -83,10 +82,10 @@ def get_endpoint(request: AuthenticatedRequest, pk: int) -> EndpointDetailOut:
 def change_one_endpoint(request: AuthenticatedRequest, pk: int, body: EndpointPatch) -> EndpointDetailOut:
     """Where judges are asked already, address and key name stand fast."""
     row = get_endpoint_or_404(request, pk)
-    stands = {name: getattr(row, name) for name in EndpointForm.base_fields}
-    # A disabled form field would ignore another value silently; the service refuses it with a message.
-    form = ChangedEndpointForm(stands | dump_sent_fields(body), endpoint=row, is_used=False)  # type: ignore[arg-type]
-    change_endpoint(row, **clean_form(form), user=request.user)
+    empty = EndpointSettings()
+    sent = {name: getattr(body, name) for name in body.model_fields_set}
+    sent = {name: getattr(empty, name) if value is None else value for name, value in sent.items()}
+    change_endpoint(row, replace(stored_settings(row), **sent), user=request.user)
     return serialize_endpoint_detail(get_endpoint_or_404(request, pk))
 
 
@@ -94,11 +93,15 @@ def change_one_endpoint(request: AuthenticatedRequest, pk: int, body: EndpointPa
 def set_model_price(request: AuthenticatedRequest, pk: int, body: PriceIn) -> EndpointDetailOut:
     """Set the price of a model, in USD for a million tokens. It applies to later requests."""
     row = get_endpoint_or_404(request, pk)
-    given: JsonDict = {
-        name: Decimal(str(value)).quantize(PRICE_STEP) if isinstance(value, float) else value
-        for name, value in body.model_dump(exclude_none=True).items()
-    }
-    set_price(row, **clean_form(PriceForm(given)), user=request.user)
+    price = PriceSettings(
+        model=body.model,
+        tokens_in=exact_decimal(body.tokens_in),
+        tokens_cached=None if body.tokens_cached is None else exact_decimal(body.tokens_cached),
+        tokens_out=exact_decimal(body.tokens_out),
+        batch_percent=body.batch_percent,
+        most_tokens_out=body.most_tokens_out,
+    )
+    set_price(row, price, user=request.user)
     return serialize_endpoint_detail(row)
 
 
@@ -118,9 +121,9 @@ def test_endpoint(request: AuthenticatedRequest, pk: int, body: EndpointTestIn) 
     return serialize_endpoint_detail(row)
 
 
-def serialize_endpoint(row: Any) -> EndpointOut:
-    judges = row.judge_count if hasattr(row, "judge_count") else row.judges.count()
-    return serialize_row(EndpointOut, row, judges=judges)
+def serialize_endpoint(row: Endpoint) -> EndpointOut:
+    judges: int | None = getattr(row, "judge_count", None)
+    return serialize_row(EndpointOut, row, judges=row.judges.count() if judges is None else judges)
 
 
 def serialize_endpoint_detail(row: Endpoint) -> EndpointDetailOut:

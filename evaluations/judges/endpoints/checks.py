@@ -78,7 +78,7 @@ class CheckFinding:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The result. ``shape`` and ``sent_as`` are None if no request was answered."""
+    """The result. ``shape`` and ``request_shape`` are None if no request was answered."""
 
     findings: tuple[CheckFinding, ...]
     dialect: Dialect
@@ -86,7 +86,7 @@ class CheckResult:
     model: str
     models: tuple[str, ...] = ()
     shape: ReplyShape | None = None
-    sent_as: RequestShape | None = None
+    request_shape: RequestShape | None = None
     slots: int | None = None
     context_tokens: int | None = None
     tokens_per_byte: float | None = None
@@ -98,7 +98,7 @@ class CheckResult:
         return next((one for one in self.findings if one.health == HEALTH_PROBLEM), None)
 
     def as_json(self) -> JsonDict:
-        return {**asdict(self), "sent_as": self.sent_as.as_json() if self.sent_as else None}
+        return {**asdict(self), "request_shape": self.request_shape.as_json() if self.request_shape else None}
 
 
 @dataclass
@@ -162,7 +162,7 @@ async def run_check_requests(server: Server, result: CheckResult, long: bool) ->
         result,
         findings=(*result.findings, *answer_findings(tiny, tiny.answer), *length_finding(is_cut, rate)),
         shape=tiny.request.shape,
-        sent_as=tiny.request.sent_as,
+        request_shape=tiny.request.request_shape,
         tokens_per_byte=rate,
         latency_ms=tiny.latency_ms,
         is_cut=is_cut,
@@ -199,7 +199,7 @@ async def send_tiny_request(send: SendRequest, model: str, lacks: Sequence[str] 
             shape=SHAPES_TO_TRY[0],
             schema=CHECK_SCHEMA,
             logprobs=True,
-            sent_as=RequestShape(left_out=tuple(lacks)),
+            request_shape=RequestShape(left_out=tuple(lacks)),
         )
     )
     for _ in range(MAX_TRIES):
@@ -216,12 +216,12 @@ async def send_tiny_request(send: SendRequest, model: str, lacks: Sequence[str] 
                 return tiny
             tiny.request = replace(tiny.request, shape=later[0])
         except SettingRefused as error:
-            changed = adapt_to_refusal(tiny.request.sent_as, error)
+            changed = adapt_to_refusal(tiny.request.request_shape, error)
             tiny.error = error
             if changed is None:
                 return tiny
             tiny.refused[error.setting] = str(error)
-            tiny.request = replace(tiny.request, sent_as=changed)
+            tiny.request = replace(tiny.request, request_shape=changed)
         except LLMError as error:
             tiny.error = error
             return tiny
@@ -286,7 +286,7 @@ def server_findings(server: Server, known: DetectedServer | None, model: str) ->
 
 def answer_findings(tiny: TinyRequestOutcome, answer: Answer) -> list[CheckFinding]:
     request, refused = tiny.request, tiny.refused
-    left_out = request.sent_as.left_out
+    left_out = request.request_shape.left_out
     found = [shape_finding(tiny, answer), CheckFinding("Model", answer.model or request.model)]
     found.append(limit_finding(answer, tiny.limit_name))
     for name, words in (("temperature", "Temperature"), ("seed", "Seed")):
@@ -298,7 +298,7 @@ def answer_findings(tiny: TinyRequestOutcome, answer: Answer) -> list[CheckFindi
                 HEALTH_WARNING if is_out else HEALTH_OK,
             )
         )
-    role = "folded into the first user message" if request.sent_as.system_folded else "sent as a system message"
+    role = "folded into the first user message" if request.request_shape.system_folded else "sent as a system message"
     found.append(CheckFinding("System text", role))
     found.append(logprobs_finding(request, answer))
     if answer.usage.tokens_reasoning or answer.reasoning:
@@ -335,9 +335,9 @@ def limit_finding(answer: Answer, limit: str) -> CheckFinding:
 
 
 def logprobs_finding(request: Request, answer: Answer) -> CheckFinding:
-    if "logprobs" in request.sent_as.left_out:
+    if "logprobs" in request.request_shape.left_out:
         return CheckFinding("Log probabilities", "refused: judges here have none")
-    few = " (the 5 likeliest)" if "top_logprobs" in request.sent_as.left_out else ""
+    few = " (the 5 likeliest)" if "top_logprobs" in request.request_shape.left_out else ""
     return CheckFinding("Log probabilities", f"returned{few}" if answer.logprobs else "taken, but not returned")
 
 
@@ -399,7 +399,7 @@ def store_check(endpoint: Endpoint, result: CheckResult, waiting: EndpointCheck 
     mine = Endpoint.objects.filter(pk=endpoint.pk)
     if result.dialect != Dialect.GENERIC and mine.filter(dialect="").update(dialect=result.dialect):
         record_event("changed", endpoint, user=None, evaluation=None, after={"dialect": str(result.dialect)})
-    if result.sent_as is not None:
+    if result.request_shape is not None:
         mine.exclude(pause_reason="").update(paused_until=None, pause_reason="")
     return row
 

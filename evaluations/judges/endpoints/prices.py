@@ -101,7 +101,7 @@ def max_reply_tokens(judge: Judge, price: Price | None) -> int | None:
 
     A limit that the model refuses is not sent, and bounds nothing.
     """
-    if judge.max_tokens is not None and "max_tokens" not in RequestShape.from_json(judge.sent_as).left_out:
+    if judge.max_tokens is not None and "max_tokens" not in RequestShape.from_json(judge.request_shape).left_out:
         return judge.max_tokens
     return price.most_tokens_out if price else None
 

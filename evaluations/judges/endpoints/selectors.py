@@ -27,10 +27,8 @@ LOCAL_TIMEOUT_SECONDS: Final = 600
 
 def endpoint_slots(endpoint: Endpoint) -> int | None:
     """How many requests the server handles at once, by its latest check; None if unknown."""
-    found = (
-        EndpointCheck.objects.filter(endpoint=endpoint).order_by("-checked_at", "-pk").values_list("result", flat=True)
-    )
-    result = found.first()
+    latest = EndpointCheck.objects.filter(endpoint=endpoint).order_by("-checked_at", "-pk").first()
+    result = latest.result if latest else None
     slots = result.get("slots") if isinstance(result, dict) else None
     return slots if isinstance(slots, int) and not isinstance(slots, bool) and slots > 0 else None
 
@@ -111,4 +109,4 @@ def summarize_checks(endpoint: Endpoint) -> EndpointChecks:
 def latest_check_result(endpoint: Endpoint | None, model: str) -> Mapping[str, object]:
     """The result of the latest check of this model; empty if there was none, or it failed."""
     row = EndpointCheck.objects.filter(endpoint=endpoint, model=model).first() if endpoint else None
-    return row.result if row and row.result.get("sent_as") else {}
+    return row.result if row and row.result.get("request_shape") else {}

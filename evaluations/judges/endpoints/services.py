@@ -1,9 +1,8 @@
 """Creating endpoints, changing them, setting prices, requesting checks."""
 
-from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from decimal import Decimal
-from functools import partial
-from typing import Any, Final, Required, TypedDict, Unpack
+from typing import Final
 from urllib.parse import urlsplit
 
 from django.db import transaction
@@ -33,20 +32,25 @@ MAX_TIMEOUT_SECONDS: Final = 86_400
 REQUEST_OPTION_FIELDS: Final = ("dialect", "timeout_seconds", "extra_headers", "extra_query", "extra_body")
 
 
-class EndpointColumns(TypedDict, total=False):
+@dataclass(frozen=True)
+class EndpointSettings:
     """The columns of an endpoint that people set, as they enter them."""
 
-    name: Required[str]
-    base_url: Required[str]
-    key_variable: str
-    max_in_flight: int | None
-    requests_per_minute: int | None
-    tokens_per_minute: int | None
-    dialect: str
-    timeout_seconds: int | None
-    extra_headers: ExtrasInput
-    extra_query: ExtrasInput
-    extra_body: ExtrasInput
+    name: str = ""
+    base_url: str = ""
+    key_variable: str = ""
+    max_in_flight: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    dialect: str = ""
+    timeout_seconds: int | None = None
+    extra_headers: ExtrasInput = ""
+    extra_query: ExtrasInput = ""
+    extra_body: ExtrasInput = ""
+
+
+def stored_settings(endpoint: Endpoint) -> EndpointSettings:
+    return EndpointSettings(**{field.name: getattr(endpoint, field.name) for field in fields(EndpointSettings)})
 
 
 def check_dialect(dialect: str) -> str:
@@ -56,29 +60,32 @@ def check_dialect(dialect: str) -> str:
     return str(dialect)
 
 
-def check_limit(limit: int | None, what: str = "Requests in flight", most: int = MAX_IN_FLIGHT_LIMIT) -> int | None:
-    if limit is not None and not 1 <= limit <= most:
-        raise InputRefused(f"{what}: a whole number from 1 to {most}.")
-    return limit
-
-
-COLUMN_CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "base_url": check_base_url,
-    "key_variable": check_key_variable,
-    "max_in_flight": check_limit,
-    "requests_per_minute": partial(check_limit, what="Requests a minute", most=MAX_PER_MINUTE_LIMIT),
-    "tokens_per_minute": partial(check_limit, what="Tokens a minute", most=MAX_PER_MINUTE_LIMIT),
-    "dialect": check_dialect,
-    "timeout_seconds": partial(check_limit, what="Timeout in seconds", most=MAX_TIMEOUT_SECONDS),
-    "extra_headers": check_extra_headers,
-    "extra_query": check_extra_query,
-    "extra_body": check_extra_body,
+# Each limit with its name and largest value.
+LIMITS: Final = {
+    "max_in_flight": ("Requests in flight", MAX_IN_FLIGHT_LIMIT),
+    "requests_per_minute": ("Requests a minute", MAX_PER_MINUTE_LIMIT),
+    "tokens_per_minute": ("Tokens a minute", MAX_PER_MINUTE_LIMIT),
+    "timeout_seconds": ("Timeout in seconds", MAX_TIMEOUT_SECONDS),
 }
 
 
-def check_columns(given: JsonMapping) -> JsonDict:
-    """The columns as they are stored, without the name; InputRefused with the first fault."""
-    return {name: check(given[name]) for name, check in COLUMN_CHECKS.items() if name in given}
+def check_settings(settings: EndpointSettings, others: QuerySet[Endpoint]) -> EndpointSettings:
+    """The settings as they are stored; InputRefused with the first fault."""
+    checked = replace(
+        settings,
+        name=check_endpoint_name(settings.name, others),
+        base_url=check_base_url(settings.base_url),
+        key_variable=check_key_variable(settings.key_variable),
+        dialect=check_dialect(settings.dialect),
+        extra_headers=check_extra_headers(settings.extra_headers),
+        extra_query=check_extra_query(settings.extra_query),
+        extra_body=check_extra_body(settings.extra_body),
+    )
+    for field, (what, most) in LIMITS.items():
+        limit = getattr(settings, field)
+        if limit is not None and not 1 <= limit <= most:
+            raise InputRefused(f"{what}: a whole number from 1 to {most}.", field=field)
+    return checked
 
 
 def check_endpoint_name(name: str, others: QuerySet[Endpoint]) -> str:
@@ -91,10 +98,9 @@ def check_endpoint_name(name: str, others: QuerySet[Endpoint]) -> str:
 
 
 @transaction.atomic
-def create_endpoint(*, user: User | None, **columns: Unpack[EndpointColumns]) -> Endpoint:
+def create_endpoint(settings: EndpointSettings, *, user: User | None) -> Endpoint:
     """An endpoint for judges. Only for site administrators and commands."""
-    name = check_endpoint_name(columns["name"], Endpoint.objects.all())
-    endpoint = Endpoint.objects.create(name=name, **check_columns(columns))
+    endpoint = Endpoint.objects.create(**asdict(check_settings(settings, Endpoint.objects.all())))
     after = {"name": endpoint.name, "base_url": endpoint.base_url, "key_variable": endpoint.key_variable}
     added = {name: getattr(endpoint, name) for name in REQUEST_OPTION_FIELDS if getattr(endpoint, name)}
     record_event("created", endpoint, user=user, evaluation=None, after=after | added)
@@ -113,29 +119,32 @@ def find_or_create_endpoint(
     """The endpoint of this address and key name; a given limit, timeout or dialect replaces its own."""
     address, variable = check_base_url(base_url), check_key_variable(key_variable)
     endpoint = Endpoint.objects.filter(base_url=address, key_variable=variable).order_by("pk").first()
-    options = {"max_in_flight": max_in_flight, "timeout_seconds": timeout_seconds, "dialect": dialect}
+    known = (
+        stored_settings(endpoint)
+        if endpoint
+        else EndpointSettings(unused_endpoint_name(urlsplit(address).netloc), address, variable)
+    )
+    settings = replace(
+        known,
+        max_in_flight=known.max_in_flight if max_in_flight is None else max_in_flight,
+        timeout_seconds=known.timeout_seconds if timeout_seconds is None else timeout_seconds,
+        dialect=dialect or known.dialect,
+    )
     if endpoint is None:
-        name = unused_endpoint_name(urlsplit(address).netloc)
-        return create_endpoint(name=name, base_url=address, key_variable=variable, **options, user=None)  # type: ignore[arg-type]
-    given = {name: value for name, value in check_columns(options).items() if value not in (None, "")}
-    save_endpoint_changes(endpoint, given, None)
+        return create_endpoint(settings, user=None)
+    change_endpoint(endpoint, settings, user=None)
+    endpoint.refresh_from_db()
     return endpoint
 
 
 @transaction.atomic
-def change_endpoint(endpoint: Endpoint, *, user: User | None, **columns: Unpack[EndpointColumns]) -> bool:
+def change_endpoint(endpoint: Endpoint, settings: EndpointSettings, *, user: User | None) -> bool:
     """Change the endpoint and record what changed; False if nothing did."""
     endpoint = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
-    name = check_endpoint_name(columns["name"], Endpoint.objects.exclude(pk=endpoint.pk))
-    given = {"name": name, **check_columns(columns)}
-    is_moved = any(getattr(endpoint, column) != given[column] for column in ("base_url", "key_variable"))
-    if is_moved and is_endpoint_used(endpoint):
+    checked = asdict(check_settings(settings, Endpoint.objects.exclude(pk=endpoint.pk)))
+    after = {column: value for column, value in checked.items() if getattr(endpoint, column) != value}
+    if {"base_url", "key_variable"} & set(after) and is_endpoint_used(endpoint):
         raise InputRefused("Judges are asked at this address with this key: add another endpoint for a new one.")
-    return save_endpoint_changes(endpoint, given, user)
-
-
-def save_endpoint_changes(endpoint: Endpoint, given: JsonMapping, user: User | None) -> bool:
-    after = {column: value for column, value in given.items() if getattr(endpoint, column) != value}
     if not after:
         return False
     before = {column: getattr(endpoint, column) for column in after}
@@ -158,9 +167,8 @@ def add_found_server(server: LocalServer, *, user: User | None) -> Endpoint:
     if endpoint is not None:
         return endpoint
     name = unused_endpoint_name(urlsplit(server.base_url).netloc)
-    return create_endpoint(
-        name=name, base_url=server.base_url, dialect=dialect_of_server_kind(server.kind) or "", user=user
-    )
+    dialect = dialect_of_server_kind(server.kind) or ""
+    return create_endpoint(EndpointSettings(name=name, base_url=server.base_url, dialect=dialect), user=user)
 
 
 MAX_MODEL_LENGTH: Final = 200
@@ -200,39 +208,44 @@ def refresh_local_server(address: str) -> LocalServer | None:
     return server
 
 
-@transaction.atomic
-def set_price(
-    endpoint: Endpoint,
-    *,
-    model: str,
-    tokens_in: str | Decimal,
-    tokens_out: str | Decimal,
-    tokens_cached: str | Decimal | None = None,
-    batch_percent: int = 50,
-    most_tokens_out: int | None = None,
-    user: User | None,
-) -> Price:
-    """Set what a model costs from now on, in USD for a million tokens; cached tokens cost the same by default.
+@dataclass(frozen=True)
+class PriceSettings:
+    """What a model costs, in USD for a million tokens; cached tokens cost the same by default.
 
     ``most_tokens_out``: the longest reply, reasoning included; None if unknown.
     """
-    if not model.strip():
-        raise InputRefused("A price is for one model: name it as the endpoint does.")
-    if not 0 <= batch_percent <= 100:
-        raise InputRefused("The Batch API's share of the price: a whole number of percent from 0 to 100.")
-    if most_tokens_out is not None and not 1 <= most_tokens_out <= MAX_OUTPUT_TOKENS:
-        raise InputRefused(f"Longest reply: a whole number of tokens from 1 to {MAX_OUTPUT_TOKENS:,}.")
+
+    model: str
+    tokens_in: str | Decimal
+    tokens_out: str | Decimal
+    tokens_cached: str | Decimal | None = None
+    batch_percent: int = 50
+    most_tokens_out: int | None = None
+
+
+@transaction.atomic
+def set_price(endpoint: Endpoint, price: PriceSettings, *, user: User | None) -> Price:
+    """Set what a model costs from now on."""
+    most, cached = price.most_tokens_out, price.tokens_in if price.tokens_cached is None else price.tokens_cached
+    if not price.model.strip():
+        raise InputRefused("A price is for one model: name it as the endpoint does.", field="model")
+    if not 0 <= price.batch_percent <= 100:
+        raise InputRefused(
+            "The Batch API's share of the price: a whole number of percent from 0 to 100.", field="batch_percent"
+        )
+    if most is not None and not 1 <= most <= MAX_OUTPUT_TOKENS:
+        raise InputRefused(
+            f"Longest reply: a whole number of tokens from 1 to {MAX_OUTPUT_TOKENS:,}.", field="most_tokens_out"
+        )
     columns = {
-        "tokens_in": parse_budget_usd(tokens_in, "Price of tokens in"),
-        "tokens_cached": parse_budget_usd(
-            tokens_in if tokens_cached is None else tokens_cached, "Price of cached tokens"
-        ),
-        "tokens_out": parse_budget_usd(tokens_out, "Price of tokens out"),
-        "batch_percent": batch_percent,
-        "most_tokens_out": most_tokens_out,
+        "tokens_in": parse_budget_usd(price.tokens_in, "Price of tokens in"),
+        "tokens_cached": parse_budget_usd(cached, "Price of cached tokens"),
+        "tokens_out": parse_budget_usd(price.tokens_out, "Price of tokens out"),
+        "batch_percent": price.batch_percent,
+        "most_tokens_out": most,
         "source": "",
     }
-    return save_price(endpoint, model.strip(), columns, user)
+    return save_price(endpoint, price.model.strip(), columns, user)
 
 
 @transaction.atomic

@@ -21,6 +21,8 @@ from evaluations.judges.endpoints.selectors import (
     usual_model,
 )
 from evaluations.judges.endpoints.services import (
+    EndpointSettings,
+    PriceSettings,
     add_found_server,
     change_endpoint,
     create_endpoint,
@@ -46,7 +48,7 @@ def endpoint(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     form = ChangedEndpointForm(sent, endpoint=row, is_used=is_endpoint_used(row))
     if form.is_valid():
         user = request.user
-        changed = submit_form(form, change_endpoint, row, **form.cleaned_data, user=user)
+        changed = submit_form(form, change_endpoint, row, EndpointSettings(**form.cleaned_data), user=user)
         if changed:
             messages.success(request, "Changed. Requests from now on keep to it.")
         if changed is not None:
@@ -63,7 +65,7 @@ def endpoint_price(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     if "list_price" in request.POST:
         return apply_list_price(request, row, user)
     form = PriceForm(request.POST)
-    if form.is_valid() and (price := submit_form(form, set_price, row, **form.cleaned_data, user=user)):
+    if form.is_valid() and (price := submit_form(form, set_price, row, PriceSettings(**form.cleaned_data), user=user)):
         messages.success(request, f"The price of “{price.model}” is set. It counts for requests from now on.")
         return redirect("endpoint", pk)
     unchanged = ChangedEndpointForm(endpoint=row, is_used=is_endpoint_used(row))
@@ -124,7 +126,9 @@ def endpoint_new(request: AuthenticatedRequest) -> HttpResponse:
     user = request.user
     require_site_administrator(user)
     form = EndpointForm(request.POST if request.method == "POST" else None)
-    if form.is_valid() and (endpoint := submit_form(form, create_endpoint, **form.cleaned_data, user=user)):
+    if form.is_valid() and (
+        endpoint := submit_form(form, create_endpoint, EndpointSettings(**form.cleaned_data), user=user)
+    ):
         messages.success(request, f"Endpoint “{endpoint.name}” added. Test it before judges use it.")
         return redirect("endpoint", endpoint.pk)
     status = 422 if form.is_bound else 200

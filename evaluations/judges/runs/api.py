@@ -17,7 +17,6 @@ from evaluations.judges.calls.reply_reparse import begin_reparse
 from evaluations.judges.guards import get_run_or_404
 from evaluations.judges.runs import services as runs_services
 from evaluations.judges.runs.estimates import estimate_run
-from evaluations.judges.runs.forms import runnable_judges
 from evaluations.judges.runs.schemas import (
     OpenRunOut,
     OpenRunPage,
@@ -32,7 +31,7 @@ from evaluations.judges.runs.schemas import (
     RunRetryIn,
 )
 from evaluations.judges.runs.selection import RunOptions
-from evaluations.judges.runs.selectors import list_open_runs_of_site
+from evaluations.judges.runs.selectors import list_open_runs_of_site, runnable_judges
 from evaluations.judges.runs.serializers import (
     serialize_estimate,
     serialize_open_run,
@@ -86,12 +85,8 @@ def run_options(body: RunIn) -> RunOptions:
     )
 
 
-def exact_decimal(given: float | None) -> str:
-    return "" if given is None else f"{Decimal(str(given)):f}"
-
-
-def parse_api_budget(given: float | None) -> int | None:
-    return None if given is None else parse_budget_usd(exact_decimal(given), "Budget")
+def parse_api_budget(usd: float | None) -> int | None:
+    return None if usd is None else parse_budget_usd(Decimal(str(usd)), "Budget")
 
 
 def get_run_judges(evaluation: Evaluation, ids: Sequence[int]) -> list[Judge]:

@@ -3,12 +3,12 @@
 from typing import Any
 
 from django import forms
-from django.db.models import QuerySet
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import JudgeKind, RunChannel, RunOrders
 from evaluations.domain.money import parse_budget_usd
 from evaluations.judges.runs.selection import RETRYABLE_STATES, RunOptions
+from evaluations.judges.runs.selectors import runnable_judges
 from evaluations.models.comparisons import SavedFilter
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
@@ -107,12 +107,6 @@ class RunForm(forms.Form):
             budget=chosen["budget"],
             channel=chosen.get("channel") or RunChannel.LIVE,
         )
-
-
-def runnable_judges(evaluation: Evaluation) -> "QuerySet[Judge]":
-    """Judges that can run, newest first; imported ones cannot."""
-    judges = Judge.objects.current().filter(evaluation=evaluation).exclude(kind=JudgeKind.IMPORTED)
-    return judges.select_related("rubric_version__rubric", "endpoint").order_by("-pk")
 
 
 class RetryForm(forms.Form):

@@ -20,6 +20,7 @@ from evaluations.domain.judges import (
     JudgeKind,
     RunState,
 )
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Attempt, Call, Run
 
@@ -199,3 +200,9 @@ def count_calls_of_judge(judge: Judge) -> dict[str, int]:
     """State → calls of this judge in all its runs; zeros included."""
     found = dict(Call.all_rows.filter(judge=judge).order_by().values_list("state").annotate(Count("pk")))
     return {state.value: found.get(state.value, 0) for state in CallState}
+
+
+def runnable_judges(evaluation: Evaluation) -> "QuerySet[Judge]":
+    """Judges that can run, newest first; imported ones cannot."""
+    judges = Judge.objects.current().filter(evaluation=evaluation).exclude(kind=JudgeKind.IMPORTED)
+    return judges.select_related("rubric_version__rubric", "endpoint").order_by("-pk")

@@ -28,13 +28,14 @@ from evaluations.jobs.queue import has_open_job
 from evaluations.judges.calls.reply_reparse import REPARSE, begin_reparse, latest_reparse
 from evaluations.judges.guards import get_run_or_404, may_see_calls
 from evaluations.judges.runs.estimates import RunEstimate, ValueRange, estimate_run
-from evaluations.judges.runs.forms import RetryForm, RunForm, runnable_judges
+from evaluations.judges.runs.forms import RetryForm, RunForm
 from evaluations.judges.runs.selection import RETRYABLE_STATES, RunOptions, count_retryable_calls
 from evaluations.judges.runs.selectors import (
     RunProgress,
     count_calls_of_runs,
     find_runs_of_unknown_cost,
     measure_run_progress,
+    runnable_judges,
 )
 from evaluations.judges.runs.services import cancel_run, change_budget, pause_run, resume_run, start_panel, start_run
 from evaluations.models.comparison_filter import filter_evaluation

@@ -87,7 +87,7 @@ def anthropic_effort(request: Request) -> dict[str, object]:
 
 
 def anthropic_thinking(request: Request) -> dict[str, object]:
-    if not request.sends("reasoning_effort") or THINKING in request.sent_as.left_out:
+    if not request.sends("reasoning_effort") or THINKING in request.request_shape.left_out:
         return {}
     if request.reasoning_effort == "none":
         return {"thinking": {"type": "disabled"}}

@@ -113,12 +113,12 @@ def build_chat_body(
     if request.sends("temperature"):
         given["temperature"] = request.temperature
     if request.sends("max_tokens"):
-        given[request.sent_as.limit_name or (limit_name or limit_name_by_effort)(request)] = request.max_tokens
+        given[request.request_shape.limit_name or (limit_name or limit_name_by_effort)(request)] = request.max_tokens
     for setting in ("seed", "reasoning_effort"):
         if request.sends(setting):
             given[setting] = getattr(request, setting)
     if request.sends("logprobs"):
-        few = "top_logprobs" in request.sent_as.left_out
+        few = "top_logprobs" in request.request_shape.left_out
         given |= {"logprobs": True, "top_logprobs": FEW_LOGPROBS if few else top_logprobs}
     return merge_extra_fields({**given, **(format_of or build_response_format)(request)}, request.body)
 
@@ -142,7 +142,7 @@ def build_response_format(request: Request) -> JsonDict:
 
 def request_messages(request: Request) -> list[Message]:
     """The messages; the system text leads the first user turn if the model has no system role."""
-    return fold_system_message(request.messages) if request.sent_as.system_folded else list(request.messages)
+    return fold_system_message(request.messages) if request.request_shape.system_folded else list(request.messages)
 
 
 def fold_system_message(messages: Sequence[Message]) -> list[Message]:

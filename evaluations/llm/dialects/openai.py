@@ -135,7 +135,7 @@ def build_responses_body(request: Request) -> JsonDict:
     if request.sends("reasoning_effort"):
         given["reasoning"] = {"effort": request.reasoning_effort, **responses_reasoning_summary(request)}
     if request.sends("logprobs"):
-        few = "top_logprobs" in request.sent_as.left_out
+        few = "top_logprobs" in request.request_shape.left_out
         given |= {"include": [INCLUDE_LOGPROBS], "top_logprobs": FEW_LOGPROBS if few else TOP_LOGPROBS}
     return {**given, **responses_text_format(request)}
 
@@ -143,7 +143,7 @@ def build_responses_body(request: Request) -> JsonDict:
 def responses_reasoning_summary(request: Request) -> dict[str, str]:
     return (
         {}
-        if REASONING_SUMMARY in request.sent_as.left_out or request.reasoning_effort == "none"
+        if REASONING_SUMMARY in request.request_shape.left_out or request.reasoning_effort == "none"
         else {"summary": "auto"}
     )
 

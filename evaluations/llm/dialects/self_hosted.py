@@ -106,7 +106,7 @@ NO_SUCH_PATH_STATUSES: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLO
 
 
 def is_native_request(request: Request) -> bool:
-    return NATIVE_PROTOCOL not in request.sent_as.left_out
+    return NATIVE_PROTOCOL not in request.request_shape.left_out
 
 
 def ollama_path(server: Server, request: Request) -> str:
@@ -130,7 +130,7 @@ def build_ollama_body(request: Request) -> dict[str, object]:
     if request.sends("reasoning_effort"):
         given["think"] = THINK_BY_EFFORT.get(request.reasoning_effort, request.reasoning_effort)
     if request.sends("logprobs"):
-        few = "top_logprobs" in request.sent_as.left_out
+        few = "top_logprobs" in request.request_shape.left_out
         given |= {"logprobs": True, "top_logprobs": FEW_LOGPROBS if few else TOP_LOGPROBS}
     return merge_extra_fields(given, request.body)
 

@@ -10,7 +10,7 @@ from evaluations.domain.judges import Dialect
 from evaluations.domain.rubrics import RubricKind
 from evaluations.judges.endpoints.services import find_or_create_endpoint
 from evaluations.judges.selectors import judge_warnings
-from evaluations.judges.services import ASKING_MODES, REASONING_EFFORTS, create_judge
+from evaluations.judges.services import ASKING_MODES, REASONING_EFFORTS, JudgeSettings, create_judge
 from evaluations.management.key_values import CommandOptions
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
@@ -98,20 +98,22 @@ def create_judge_from_options(slug: str, options: CommandOptions) -> Judge:
         raise InputRefused(f"There is no evaluation at “{slug}”.")
     return create_judge(
         evaluation,
-        name=options["name"],
-        model=options["model"],
-        version=find_version(evaluation, options["rubric"]),
-        endpoint=endpoint_from_options(options),
-        mode=options["mode"],
-        temperature=options["temperature"],
-        max_tokens=options["max_tokens"],
-        seed=options["seed"],
-        reasoning_effort=options["reasoning_effort"],
-        logprobs=options["logprobs"],
-        repairs=not options["no_repair"],
-        extra_headers=join_header_lines(options["extra_header"]),
-        extra_body=options["extra_body"],
-        one_aspect_per_call=options["one_aspect_per_call"],
+        JudgeSettings(
+            name=options["name"],
+            model=options["model"],
+            version=find_version(evaluation, options["rubric"]),
+            endpoint=endpoint_from_options(options),
+            mode=options["mode"],
+            temperature=options["temperature"],
+            max_tokens=options["max_tokens"],
+            seed=options["seed"],
+            reasoning_effort=options["reasoning_effort"],
+            logprobs=options["logprobs"],
+            repairs=not options["no_repair"],
+            extra_headers=join_header_lines(options["extra_header"]),
+            extra_body=options["extra_body"],
+            one_aspect_per_call=options["one_aspect_per_call"],
+        ),
         user=None,
     )
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.money import format_exact_usd
 from evaluations.judges.endpoints.selectors import endpoints_at_address
-from evaluations.judges.endpoints.services import set_price, use_list_price
+from evaluations.judges.endpoints.services import PriceSettings, set_price, use_list_price
 from evaluations.management.key_values import CommandOptions
 from evaluations.models.judges import Endpoint, Price
 
@@ -61,7 +61,7 @@ def set_price_from_options(endpoint: Endpoint, options: CommandOptions) -> Price
     if options["tokens_in"] is None or options["tokens_out"] is None:
         raise InputRefused("A price needs --in and --out, or --list-price.")
     columns = {name: options[name] for name in (*PRICE_OPTIONS, "model", "batch_percent")}
-    return set_price(endpoint, **columns, user=None)
+    return set_price(endpoint, PriceSettings(**columns), user=None)
 
 
 def endpoints_from_options(options: CommandOptions) -> list[Endpoint]:
