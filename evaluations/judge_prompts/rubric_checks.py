@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Final
 
+from evaluations.domain.choices import Choice
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.rubrics import AspectSpec, RubricSpec
 from evaluations.judge_prompts.placeholders import (
@@ -62,13 +63,22 @@ def refuse_unusable_rubric(spec: RubricSpec) -> None:
 def refuse_missing_aspects(spec: RubricSpec) -> None:
     if not spec.aspects:
         raise InputRefused("This rubric asks about no aspect: write a version with at least one.")
-    if sorted(spec.output_order) != sorted({aspect.key for aspect in spec.aspects}):
+    keys = [aspect.key for aspect in spec.aspects]
+    repeated = next((key for key in keys if keys.count(key) > 1), None)
+    if repeated is not None:
+        raise InputRefused(f"“{repeated}” stands here twice: an aspect is asked once.")
+    if sorted(spec.output_order) != sorted(keys):
         raise InputRefused("The order of the reply must name every aspect of the rubric once.")
 
 
 def refuse_invalid_labels(aspect: AspectSpec) -> None:
     if aspect.scale_min is not None or aspect.scale_max is not None or aspect.scale_step is not None:
         raise InputRefused(f"“{aspect.key}” compares two responses and can have no scale: leave the scale empty.")
+    unknown = sorted(set(aspect.labels) - set(Choice))
+    if unknown:
+        raise InputRefused(
+            f"“{aspect.key}”: “{unknown[0][:40]}” is no choice, give labels to {', '.join(Choice)} only."
+        )
     labels = [fold_label(label.strip(LABEL_ORNAMENTS)) for label in reply_labels(aspect)]
     if len(set(labels)) < len(labels) or "" in labels:
         raise InputRefused(f"The choices of “{aspect.key}” need a label each, and no two the same.")

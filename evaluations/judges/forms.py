@@ -1,6 +1,6 @@
 """The form that creates a judge."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from django import forms
@@ -48,7 +48,7 @@ class GroupedVersionIterator(ModelChoiceIterator):  # type: ignore[type-arg]  # 
 class VersionChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not subscriptable at run time
     iterator = GroupedVersionIterator
 
-    def label_from_instance(self, obj: Any) -> str:
+    def label_from_instance(self, obj: RubricVersion) -> str:
         return f"{obj.rubric.name}, version {obj.number}"
 
 
@@ -124,8 +124,14 @@ class JudgeForm(SecretFreeForm):
         label="Extra body fields", help_text='A JSON object, as in {"top_p": 0.9}. They override the endpoint\'s.'
     )
 
-    def __init__(self, *args: Any, evaluation: Evaluation, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        data: Mapping[str, object] | None = None,
+        *,
+        evaluation: Evaluation,
+        initial: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(data, initial=initial)
         versions = self.fields["version"]
         assert isinstance(versions, VersionChoiceField)
         versions.queryset = judgeable_versions(evaluation)

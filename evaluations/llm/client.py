@@ -183,7 +183,8 @@ def parse_answer(
             body=replace_unstorable(text[:MAX_BODY_LENGTH]),
         )
     adapter = find_adapter(server)
-    if error := adapter.fault(body):
+    error: object = adapter.fault(body)
+    if error:
         error_body = replace(
             embedded_error_body(error, json.dumps({"error": error}), key),
             body=replace_unstorable(text[:MAX_BODY_LENGTH]),
@@ -207,7 +208,7 @@ def parse_answer(
     )
 
 
-def embedded_error(body: JsonMapping) -> Any:
+def embedded_error(body: JsonMapping) -> object:
     """The error in a body of status 200: in its first choice, or at the top if it has no reply."""
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
@@ -221,7 +222,7 @@ def parse_answer_usage(body: JsonMapping, server: Server, headers: Headers) -> U
     return parse_usage(usage, find_adapter(server).cost(usage, headers)) if isinstance(usage, dict) else None
 
 
-def embedded_error_body(error: Any, text: str, key: str) -> ErrorBody:
+def embedded_error_body(error: object, text: str, key: str) -> ErrorBody:
     """The error with the status that it names; one that names none may be transient."""
     code = error.get("code") if isinstance(error, Mapping) else None
     status = int(code) if isinstance(code, (int, str)) and str(code) in HTTP_ERRORS else None

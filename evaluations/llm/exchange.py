@@ -3,7 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
 from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import CallState, Dialect, ReplyShape, ReplyToken, RequestShape
@@ -109,9 +109,10 @@ def merge_extra_fields(body: Mapping[str, object], extra: Mapping[str, object]) 
     return {**body, **{name: merge_values(body.get(name), value) for name, value in extra.items()}}
 
 
-def merge_values(given: Any, added: Any) -> Any:
-    are_objects = isinstance(given, Mapping) and isinstance(added, Mapping)
-    return {**given, **added} if are_objects and "type" not in added else added
+def merge_values(value: object, added: object) -> object:
+    if isinstance(value, Mapping) and isinstance(added, Mapping) and "type" not in added:
+        return {**value, **added}
+    return added
 
 
 MAX_PAUSE_SECONDS: Final = 86_400.0 * 2  # the longest pause of an endpoint, whatever its provider says

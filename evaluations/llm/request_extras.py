@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.json_values import JsonDict, JsonMapping
@@ -161,7 +161,7 @@ def refuse_extra_json_constant(_: str) -> None:
     raise InputRefused("Extra body fields: NaN and Infinity are not JSON.")
 
 
-def refuse_repeated_members(pairs: list[tuple[str, Any]]) -> JsonDict:
+def refuse_repeated_members(pairs: list[tuple[str, object]]) -> JsonDict:
     if len(dict(pairs)) < len(pairs):
         raise InputRefused("Extra body fields: use each name once in an object.")
     return dict(pairs)
@@ -195,7 +195,7 @@ def resolve_extras(extras: JsonMapping, environ: Mapping[str, str]) -> JsonDict:
     return {name: resolve_extras_value(value, environ) for name, value in extras.items()}
 
 
-def resolve_extras_value(value: Any, environ: Mapping[str, str]) -> Any:
+def resolve_extras_value(value: object, environ: Mapping[str, str]) -> object:
     if isinstance(value, Mapping):
         return resolve_extras(value, environ)
     if isinstance(value, list):

@@ -1,6 +1,5 @@
 """API operations on rubrics and their versions."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import Count, Max
@@ -11,15 +10,12 @@ from ninja import Field, Query, Schema
 from evaluations.access import Action, require_evaluation
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
-from evaluations.api.problems import FieldError, Problem
 from evaluations.api.serializers import serialize_messages, serialize_row
-from evaluations.domain.choices import Choice
 from evaluations.domain.roles import Scope
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, RubricSpec
 from evaluations.models.rubrics import Rubric
 from evaluations.rubrics.drafts import find_prompt_drafts, preview_rubric
 from evaluations.rubrics.schemas import (
-    AspectIn,
     AspectOut,
     BuiltinRubricIn,
     PastedPromptIn,
@@ -39,7 +35,6 @@ from evaluations.rubrics.services import create_builtin_rubric, create_next_vers
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["rubrics"])
-SCALE_FIELDS = ("scale_min", "scale_max", "scale_step")
 
 
 class RubricVersionQuery(Schema):
@@ -151,36 +146,11 @@ def serialize_spec(spec: RubricSpec) -> RubricSpecOut:
     return serialize_row(RubricSpecOut, spec, aspects=[serialize_row(AspectOut, one) for one in spec.aspects])
 
 
-def parse_spec(sent: RubricSpecIn) -> RubricSpec:
-    """The rubric as services have it; what the editor of the page would not take is refused here, too."""
-    keys = [one.key for one in sent.aspects]
-    order = sent.output_order or keys
-    if len(set(keys)) < len(keys):
-        refuse_spec("aspects", "An aspect is asked once: two of these have the same key.")
-    if sorted(order) != sorted(keys):
-        refuse_spec("output_order", "The order of the reply names every aspect once, and no other.")
-    for place, aspect in enumerate(sent.aspects):
-        refuse_aspect_of_other_kind(place, aspect, sent.kind)
-    fields = sent.model_dump(exclude={"aspects", "output_order", "few_shot"})
+def parse_spec(body: RubricSpecIn) -> RubricSpec:
+    values = {name: value for name, value in body if name not in ("aspects", "output_order", "few_shot")}
     return RubricSpec(
-        **fields,
-        aspects=tuple(AspectSpec(**one.model_dump()) for one in sent.aspects),
-        output_order=tuple(order),
-        few_shot=tuple(sent.few_shot),
+        **values,
+        aspects=tuple(AspectSpec(**dict(one)) for one in body.aspects),
+        output_order=tuple(body.output_order or (one.key for one in body.aspects)),
+        few_shot=tuple(body.few_shot),
     )
-
-
-def refuse_aspect_of_other_kind(place: int, aspect: AspectIn, kind: RubricKind) -> None:
-    where = f"aspects.{place}"
-    unknown = sorted(set(aspect.labels) - set(Choice))
-    if unknown:
-        refuse_spec(f"{where}.labels", f"“{unknown[0][:40]}” is no choice: there are {', '.join(Choice)}.")
-    given: Mapping[str, object] = {name: getattr(aspect, name) for name in SCALE_FIELDS}
-    if kind == RubricKind.PAIRWISE and any(value is not None for value in given.values()):
-        refuse_spec(where, "A pairwise aspect has no scale.")
-    if kind == RubricKind.POINTWISE and (aspect.scale_min is None or aspect.scale_max is None):
-        refuse_spec(where, "An aspect that is scored needs the lowest and the highest score.")
-
-
-def refuse_spec(where: str, message: str) -> None:
-    raise Problem("invalid", f"{message} Nothing was stored.", faults=[FieldError(f"body.spec.{where}", message)])

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from django import forms
 from django.http import QueryDict
@@ -183,17 +183,17 @@ class RubricEditor:
             output_order=self.aspects.output_order(),
             placeholders=given["placeholders"],
             answer_format=self.version.answer_format(),
-            few_shot=self.examples.given(),
+            few_shot=self.examples.examples(),
             rationale_key=given["rationale_key"],
             choices_key=given["choices_key"],
         )
 
 
-def make_editor(kind: RubricKind, values: dict[str, Any], aspects: FormRows, examples: FormRows) -> RubricEditor:
+def make_editor(kind: RubricKind, values: Mapping[str, object], aspects: FormRows, examples: FormRows) -> RubricEditor:
     """The unbound forms with these values."""
     return RubricEditor(
         kind,
-        RubricVersionForm(initial=values),
+        RubricVersionForm(initial=dict(values)),
         ASPECT_FORMSETS[kind](initial=aspects, prefix=ASPECT_PREFIX),
         EXAMPLE_FORMSETS[kind](initial=examples, prefix=EXAMPLE_PREFIX),
     )
@@ -227,7 +227,7 @@ def rearrange_editor(kind: RubricKind, data: QueryDict, step: str) -> RubricEdit
     return make_editor(kind, values, aspects, examples)
 
 
-def initial_version_values(spec: RubricSpec) -> dict[str, Any]:
+def initial_version_values(spec: RubricSpec) -> dict[str, object]:
     answer, _, pattern = spec.answer_format.partition(":")
     by_place = sorted(spec.placeholders, key=spec.instructions.find)
     return {
@@ -279,5 +279,5 @@ class PlaceholderForm(forms.Form):
                 error_messages={"required": f"Say what {placeholder} stands for."},
             )
 
-    def mapping(self) -> dict[str, Any]:
+    def mapping(self) -> dict[str, str]:
         return {placeholder: self.cleaned_data[name] for name, placeholder in self.placeholders.items()}

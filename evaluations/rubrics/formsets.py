@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from math import isfinite, nan
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from django import forms
 from django.utils.text import slugify
 
-from evaluations.domain.choices import Choice
+from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
 from evaluations.web.forms import CleanedData, KeyValueField, MultilineField
 
@@ -86,13 +86,6 @@ class PairAspectForm(AspectForm):
         widget=forms.TextInput(attrs=CODE_ATTRS),
     )
 
-    def clean_labels(self) -> dict[str, str]:
-        labels: dict[str, str] = self.cleaned_data["labels"]
-        unknown = sorted(set(labels) - set(Choice))
-        if unknown:
-            raise forms.ValidationError(f"“{unknown[0]}” is no choice: there are {', '.join(Choice)}.")
-        return labels
-
 
 class ScoreAspectForm(AspectForm):
     scale_min = forms.FloatField(label="Lowest score")
@@ -118,10 +111,6 @@ class AspectFormSet(forms.BaseFormSet):  # type: ignore[type-arg]  # Django's ow
     forms: list[AspectForm]
 
     def clean(self) -> None:
-        keys = [form.cleaned_data["key"] for form in self.forms if form.cleaned_data.get("key")]
-        twice = sorted({key for key in keys if keys.count(key) > 1})
-        if twice:
-            raise forms.ValidationError(f"“{twice[0]}” stands here twice: an aspect is asked once.")
         if not self.forms:
             raise forms.ValidationError("A rubric asks about one aspect at least: add one.")
 
@@ -145,10 +134,9 @@ ASPECT_FORMSETS: Final = {
 }
 
 
-def new_aspect_values(count: int) -> dict[str, Any]:
-    return {"offers_tie": True, "scale_min": 1, "scale_max": 5, "scale_step": 1, "tie_margin": 0} | {
-        "reply_place": count + 1
-    }
+def new_aspect_values(count: int) -> dict[str, object]:
+    scale = {"scale_min": 1, "scale_max": 5, "scale_step": 1, "tie_margin": 0}
+    return {"offers_tie": True, **scale, "reply_place": count + 1}
 
 
 def initial_aspect_values(spec: RubricSpec) -> FormRows:
@@ -178,9 +166,9 @@ class ExampleForm(forms.Form):
     context = MultilineField(rows=2, required=False)
     expected_output = MultilineField(label="Reference answer", rows=2, required=False)
 
-    def given(self) -> dict[str, Any]:
+    def example(self) -> dict[str, object]:
         filled = {name: value for name, value in self.cleaned_data.items() if value and name != "verdict"}
-        verdicts: dict[str, Any] = {key: self.value_of(typed) for key, typed in self.cleaned_data["verdict"].items()}
+        verdicts = {key: self.value_of(typed) for key, typed in self.cleaned_data["verdict"].items()}
         return filled | ({self.one: verdicts[""]} if "" in verdicts else {self.many: verdicts})
 
     def clean_verdict(self) -> dict[str, str]:
@@ -196,8 +184,9 @@ class ExampleForm(forms.Form):
 class VerdictField(KeyValueField):
     """One verdict, under an empty key, or one per aspect: “clarity = A”, a line each."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(widget=forms.Textarea(attrs={"rows": 2, "class": "mono", "spellcheck": "false"}), **options)
+    def __init__(self, *, label: str, help_text: str) -> None:
+        widget = forms.Textarea(attrs={"rows": 2, "class": "mono", "spellcheck": "false"})
+        super().__init__(widget=widget, label=label, help_text=help_text)
 
     def prepare_value(self, value: object) -> object:
         alone = isinstance(value, Mapping) and value.get("")
@@ -243,8 +232,8 @@ class ScoreExampleForm(ExampleForm):
 class ExampleFormSet(forms.BaseFormSet):  # type: ignore[type-arg]  # Django's own has no parameters when it runs
     forms: list[ExampleForm]
 
-    def given(self) -> tuple[Mapping[str, Any], ...]:
-        return tuple(form.given() for form in self.forms)
+    def examples(self) -> tuple[dict[str, object], ...]:
+        return tuple(form.example() for form in self.forms)
 
 
 EXAMPLE_FORMS: Final[Mapping[RubricKind, type[ExampleForm]]] = {
@@ -265,7 +254,7 @@ def initial_example_values(spec: RubricSpec) -> FormRows:
     return [{**example, "verdict": initial_example_verdicts(example, spec)} for example in spec.few_shot]
 
 
-def initial_example_verdicts(example: Mapping[str, Any], spec: RubricSpec) -> dict[str, Any]:
+def initial_example_verdicts(example: JsonMapping, spec: RubricSpec) -> dict[str, object]:
     """The verdicts as typed: under an empty key, or by aspect in the rubric's order."""
     form = EXAMPLE_FORMS[spec.kind]
     if form.many not in example:
@@ -275,7 +264,7 @@ def initial_example_verdicts(example: Mapping[str, Any], spec: RubricSpec) -> di
     return {key: format_example_number(given[key]) for key in keys}
 
 
-def format_example_number(value: Any) -> Any:
+def format_example_number(value: object) -> object:
     return f"{value:.10g}" if isinstance(value, int | float) else value
 
 

@@ -1,7 +1,7 @@
 """The forms of endpoints and prices."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from django import forms
 from django.forms import BoundField
@@ -120,8 +120,16 @@ class ChangedEndpointForm(EndpointForm):
 class USDField(forms.DecimalField):
     """US dollars for a million tokens."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(min_value=0, max_value=1_000_000, max_digits=15, decimal_places=9, **options)
+    def __init__(self, *, label: str, help_text: str, required: bool = True) -> None:
+        super().__init__(
+            min_value=0,
+            max_value=1_000_000,
+            max_digits=15,
+            decimal_places=9,
+            label=label,
+            help_text=help_text,
+            required=required,
+        )
         self.widget.attrs["step"] = "any"
 
 

@@ -1,8 +1,9 @@
 """The forms that start a run or retry failed calls."""
 
-from typing import Any
+from collections.abc import Mapping
 
 from django import forms
+from django.http import QueryDict
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import JudgeKind, RunChannel, RunOrders
@@ -29,9 +30,9 @@ CHANNEL_CHOICES = [
 class BudgetField(forms.CharField):
     """An amount in USD; cleaned to nano-USD, None if empty."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, *, help_text: str) -> None:
         widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
-        super().__init__(required=False, label="Budget in USD", widget=widget, **kwargs)
+        super().__init__(required=False, label="Budget in USD", widget=widget, help_text=help_text)
 
     def clean(self, value: object) -> int | None:
         given: str = super().clean(value)
@@ -83,8 +84,14 @@ class RunForm(forms.Form):
         help_text="Unreadable, refused, truncated or too long. What got no answer is asked again in any case.",
     )
 
-    def __init__(self, *args: Any, evaluation: Evaluation, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        data: QueryDict | None = None,
+        *,
+        evaluation: Evaluation,
+        initial: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(data, initial=dict(initial or {}))
         self.saved_filters = {
             one.name: one for one in SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
         }

@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
 from django.db.models import Count, Q, QuerySet
 
@@ -202,10 +202,10 @@ def responses_to_judge(judge: Judge) -> "QuerySet[Response]":
     return Response.objects.filter(query__evaluation=judge.evaluation_id).order_by("query", "pk")
 
 
-def selected_subject_ids(wanted: Selection) -> "QuerySet[Any, int]":
+def selected_subject_ids(wanted: Selection) -> "QuerySet[Comparison, int] | QuerySet[Response, int]":
     """The selected comparisons or responses in planning order."""
     one = wanted.response if wanted.judge.is_pointwise else wanted.comparison
-    rows: QuerySet[Any] = (
+    rows: QuerySet[Comparison] | QuerySet[Response] = (
         responses_to_judge(wanted.judge) if wanted.judge.is_pointwise else selected_comparisons(wanted)
     )
     if one is not None:

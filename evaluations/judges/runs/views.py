@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
@@ -345,16 +344,27 @@ def runs(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     return render(request, "runs/runs.html", context)
 
 
-def runs_by_panel(listed: Sequence[Run]) -> list[list[dict[str, Any]]]:
+@dataclass(frozen=True)
+class RunRow:
+    """A line of the list of runs. ``settled``: calls with their outcome."""
+
+    run: Run
+    total: int
+    settled: int
+    failed: int
+    cost_unknown: bool
+
+
+def runs_by_panel(listed: Sequence[Run]) -> list[list[RunRow]]:
     """The runs grouped by panel, each with its progress."""
     counts = count_calls_of_runs(run.pk for run in listed)
     unknown = find_runs_of_unknown_cost(listed)
-    rows = [run_row(run, counts[run.pk]) | {"cost_unknown": run.pk in unknown} for run in listed]
-    return [list(batch) for _, batch in groupby(rows, key=lambda row: row["run"].batch)]
+    rows = [run_row(run, counts[run.pk], cost_unknown=run.pk in unknown) for run in listed]
+    return [list(batch) for _, batch in groupby(rows, key=lambda row: row.run.batch)]
 
 
-def run_row(run: Run, counts: dict[str, int]) -> dict[str, Any]:
+def run_row(run: Run, counts: dict[str, int], *, cost_unknown: bool) -> RunRow:
     total = sum(counts.values())
     unsettled = sum(counts.get(state, 0) for state in (*OPEN_CALL_STATES, CallState.CANCELLED))
     failed = sum(counts.get(state, 0) for state in FAILURE_STATES)
-    return {"run": run, "total": total, "settled": total - unsettled, "failed": failed}
+    return RunRow(run, total, total - unsettled, failed, cost_unknown)

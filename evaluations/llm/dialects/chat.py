@@ -245,7 +245,7 @@ def first_chat_choice(body: JsonMapping) -> JsonDict:
     return first if isinstance(first, dict) else {}
 
 
-def content_text(given: Any) -> str:
+def content_text(given: object) -> str:
     """The text parts of a list, other JSON as written, "" for nothing.
 
     Parts of other kinds, such as reasoning, are not text although they contain some.

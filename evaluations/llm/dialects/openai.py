@@ -5,9 +5,9 @@ https://platform.openai.com/docs/guides/error-codes; Responses: https://platform
 reference/responses; Azure: https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from evaluations.domain.json_values import JsonDict, JsonMapping
@@ -178,12 +178,12 @@ def parse_responses_answer(answered: JsonMapping, headers: Headers, request: Req
     )
 
 
-def responses_reasoning(output: list[Any]) -> str:
+def responses_reasoning(output: Sequence[object]) -> str:
     parts = [*output_parts(output, "reasoning", "summary"), *output_parts(output, "reasoning", "content")]
     return replace_unstorable("\n\n".join(filter(None, (content_text(part.get("text")) for part in parts))))
 
 
-def output_parts(output: list[Any], kind: str, name: str) -> Iterator[JsonMapping]:
+def output_parts(output: Sequence[object], kind: str, name: str) -> Iterator[JsonMapping]:
     """The parts with this name in all items of this kind."""
     for item in output:
         listed = item.get(name) if isinstance(item, dict) and item.get("type") == kind else None

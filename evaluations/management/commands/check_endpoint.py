@@ -2,12 +2,16 @@
 
 import json
 from argparse import ArgumentParser
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from evaluations.domain.errors import InputRefused
 from evaluations.judges.endpoints.selectors import usual_model
+
+if TYPE_CHECKING:
+    from evaluations.judges.endpoints.checks import CheckFinding
 
 
 class Command(BaseCommand):
@@ -45,7 +49,7 @@ class Command(BaseCommand):
         if problem := result.problem:
             raise CommandError(f"{problem.found} {problem.do}".strip())
 
-    def write_table(self, findings: Any) -> None:
+    def write_table(self, findings: Sequence["CheckFinding"]) -> None:
         wide = max((len(one.about) for one in findings), default=0)
         for one in findings:
             mark = {"ok": "ok     ", "warning": "warning", "problem": "PROBLEM"}[one.health]
