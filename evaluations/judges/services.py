@@ -61,9 +61,9 @@ class JudgeSettings:
 def complete_settings(settings: JudgeSettings, rule: str) -> JudgeSettings:
     """The settings with their defaults: a rule has no model settings, and the name is that of the model or rule."""
     if settings.endpoint is None:
-        model = settings.model or rule or next(iter(RULE_JUDGE_TEXTS))
+        model = settings.model.strip() or rule or next(iter(RULE_JUDGE_TEXTS))
         settings = JudgeSettings(name=settings.name, model=model, version=settings.version, seed=settings.seed)
-    return replace(settings, name=settings.name or settings.model)
+    return replace(settings, name=settings.name.strip() or settings.model)
 
 
 @transaction.atomic
@@ -109,7 +109,9 @@ def create_judge(evaluation: Evaluation, settings: JudgeSettings, *, user: User 
 
 def refuse_invalid_judge(judge: Judge) -> None:
     if judge.kind == JudgeKind.LLM and not judge.model:
-        raise InputRefused("Name the model that is asked at this endpoint.", field="model")
+        raise InputRefused(
+            "A judge needs the name of a model. Name the model that is asked at this endpoint.", field="model"
+        )
     if not judge.name:
         raise InputRefused("A judge needs a name.", field="name")
     refuse_pasted_key(judge.name, "The name")
