@@ -44,10 +44,10 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from evaluations.domain.files import ReadOptions
-from evaluations.imports.preview import check_kept_file, preview_file
+from evaluations.domain.imports import ImportRequest
+from evaluations.imports.lifecycle import continue_import
+from evaluations.imports.preview import preview_file
 from evaluations.imports.services import start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.users import User
@@ -268,11 +268,11 @@ def main() -> None:
         with measured("upload", path, idle):
             importing_file = upload(path, evaluation)
         with measured("check", path, idle) as found:
-            check_kept_file(importing_file)
+            continue_import(importing_file)
             found["rows"] = importing_file.rows_read
     else:
         with measured("check", path, idle) as found, path.open("rb") as file:
-            importing_file = preview_file(evaluation, file, file_name=path.name, reading=ReadOptions(), user=None)
+            importing_file = preview_file(evaluation, file, path.name, ImportRequest(), user=None)
             found["rows"] = importing_file.rows_read
     assert importing_file.is_checked, importing_file.reason
     assert not importing_file.rows_bad
@@ -281,7 +281,7 @@ def main() -> None:
         path = Path(importing_file.file.path)
         start_storing(importing_file, skip_bad=False, user=None)
         with measured("store", path, idle) as found:
-            continue_storing(importing_file)
+            continue_import(importing_file)
             importing_file.refresh_from_db()
             found["rows"] = importing_file.rows_stored
         assert importing_file.state == "done", importing_file.reason

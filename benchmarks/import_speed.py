@@ -40,11 +40,11 @@ from django.core.management import call_command
 from django.db import connection
 
 from evaluations.domain.files import ReadOptions
+from evaluations.domain.imports import ImportRequest
 from evaluations.imports import storage
-from evaluations.imports.lifecycle import sweep_imports
+from evaluations.imports.lifecycle import continue_import, sweep_imports
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import discard_import, start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.imports import Import
@@ -185,12 +185,12 @@ def imported(evaluation: Evaluation, path: Path, rests: Rests) -> dict[str, Any]
     with Memory() as memory:
         watch = Watch()
         with path.open("rb") as file:
-            checked = preview_file(evaluation, file, file_name=path.name, reading=ReadOptions(), user=None)
+            checked = preview_file(evaluation, file, path.name, ImportRequest(), user=None)
         check, check_own = watch.lap()
         start_storing(checked, skip_bad=False, user=None)
         rests.seconds = 0.0
         watch.lap()
-        continue_storing(checked)
+        continue_import(checked)
         store, store_own = watch.lap()
     checked.refresh_from_db()
     assert checked.state == "done", checked.reason
@@ -199,7 +199,7 @@ def imported(evaluation: Evaluation, path: Path, rests: Rests) -> dict[str, Any]
         "database": connection.vendor,
         "file": f"{path.name}, {path.stat().st_size / 1024 / 1024:.0f} MB",
         "rows": rows,
-        "new": checked.summary["new"],
+        "new": checked.new_rows,
         "checked_per_second": round(rows / check),
         "stored_per_second": round(rows / store),
         "both_per_second": round(rows / (check + store)),
@@ -217,11 +217,11 @@ def cancelled(evaluation: Evaluation, path: Path, rows: int) -> dict[str, Any]:
     """A file of new rows is stored but for its last step, and cancelled there."""
     with path.open("rb") as file:
         reading = ReadOptions(id_prefix="again-")
-        checked = preview_file(evaluation, file, file_name=path.name, reading=reading, user=None)
+        checked = preview_file(evaluation, file, path.name, ImportRequest(reading), user=None)
     start_storing(checked, skip_bad=False, user=None)
     finish = vars(storage)["finish_import"]
     vars(storage)["finish_import"] = lambda _: None
-    continue_storing(checked)
+    continue_import(checked)
     vars(storage)["finish_import"] = finish
     watch = Watch()
     discard_import(Import.objects.get(pk=checked.pk), user=None)
@@ -280,10 +280,10 @@ def profile(rows: int) -> None:
         watched.enable()
         if step == "checking":
             with path.open("rb") as file:
-                checked = preview_file(evaluation, file, file_name=path.name, reading=ReadOptions(), user=None)
+                checked = preview_file(evaluation, file, path.name, ImportRequest(), user=None)
             start_storing(checked, skip_bad=False, user=None)
         else:
-            continue_storing(checked)
+            continue_import(checked)
         watched.disable()
         spent: Counter[str] = Counter()
         for (path_of, _, name), (_, _, own, _, _) in pstats.Stats(watched).stats.items():  # type: ignore[attr-defined]

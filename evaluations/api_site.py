@@ -15,7 +15,7 @@ from ninja.errors import HttpError, ValidationError
 
 from evaluations.api.authentication import BearerAuth
 from evaluations.api.idempotency import KEY_HEADER, MAX_KEY_CHARACTERS
-from evaluations.api.operations import guard_operation
+from evaluations.api.operations import BYTES_TYPE, FORM_TYPE, guard_operation
 from evaluations.api.parser import StrictParser, UnreadableRequest
 from evaluations.api.problems import DEFAULT_DETAILS, PROBLEM_KINDS, PROBLEM_TYPE, FieldError, Problem, problem_response
 from evaluations.api.schemas import ProblemOut
@@ -96,7 +96,7 @@ def handle_problem(request: HttpRequest, error: Any) -> HttpResponse:
 @api.exception_handler(InputRefused)
 def handle_refusal(request: HttpRequest, error: object) -> HttpResponse:
     if isinstance(error, InputRefused) and error.field:
-        fault = FieldError(f"body.{error.field}", str(error))
+        fault = FieldError(f"{source_of_fields(request)}.{error.field}", str(error))
         return problem_response(request, Problem("invalid", f"{error} Nothing was done.", faults=[fault]))
     code = "changed_elsewhere" if isinstance(error, STALE_VERSION_ERRORS) else "refused"
     return problem_response(request, Problem(code, str(error)))
@@ -130,6 +130,13 @@ def handle_malformed(request: HttpRequest, error: Any) -> HttpResponse:
 @api.exception_handler(Exception)
 def handle_unexpected(request: HttpRequest, error: Any) -> HttpResponse:
     raise error
+
+
+def source_of_fields(request: HttpRequest) -> str:
+    """Where the values of a request are: in its body, its form or its query."""
+    if request.content_type == FORM_TYPE:
+        return "form"
+    return "query" if request.method == "GET" or request.content_type == BYTES_TYPE else "body"
 
 
 def field_path(location: tuple[Any, ...]) -> str:

@@ -12,7 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from evaluations import rendered_texts
 from evaluations.domain.files import ImportState
-from evaluations.imports.follow_ups import enqueue_follow_ups
+from evaluations.imports.lifecycle import enqueue_follow_ups
 from evaluations.jobs.queue import enqueue_job
 from evaluations.models.comparisons import Comparison, Rendering
 from evaluations.models.evaluations import Evaluation

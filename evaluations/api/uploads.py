@@ -1,14 +1,18 @@
 """Files that programs send, as a form or as the whole body."""
 
-from typing import Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest
+from ninja import Schema
+from pydantic import ValidationError
 
-from evaluations.api.operations import BYTES_TYPE
+from evaluations.api.operations import BYTES_TYPE, FORM_TYPE
 from evaluations.api.problems import FieldError, Problem
 from evaluations.domain.files import DEFAULT_FILE_NAME
+from evaluations.domain.json_values import JsonMapping
 
+SentFields = TypeVar("SentFields", bound=Schema)
 FILE_SCHEMA: Final = {"type": "string", "format": "binary"}
 FILE_NAME_PARAMETER: Final = {
     "name": "file_name",
@@ -30,6 +34,37 @@ def read_sent_file(request: HttpRequest) -> tuple["UploadedFile[bytes]", str]:
     if file is None:
         raise Problem("invalid", "There is no file in the form.", faults=[FieldError("form.file", "This is required.")])
     return cast("UploadedFile[bytes]", file), file.name or DEFAULT_FILE_NAME
+
+
+def read_sent_fields(request: HttpRequest, schema: type[SentFields]) -> SentFields:
+    """The fields that came with a file: in its form, or with a raw body in the query."""
+    source, fields = ("query", request.GET) if request.content_type == BYTES_TYPE else ("form", request.POST)
+    sent = {name: value for name, value in fields.items() if value and name != "file_name"}
+    try:
+        return schema.model_validate(sent)
+    except ValidationError as error:
+        faults = [FieldError(".".join(map(str, (source, *one["loc"]))), str(one["msg"])) for one in error.errors()]
+        raise Problem("invalid", f"{faults[0].field}: {faults[0].message}. Nothing was done.", faults=faults) from None
+
+
+def describe_upload(schema: type[Schema] | None = None) -> dict[str, object]:
+    """What OpenAPI says of an operation that takes a file, with fields of this schema."""
+    described = schema.model_json_schema() if schema else {}
+    fields = inline_definitions(described.get("properties", {}), described.get("$defs", {}))
+    form = {"type": "object", "required": ["file"], "properties": {"file": FILE_SCHEMA, **fields}}
+    content = {FORM_TYPE: {"schema": form}, BYTES_TYPE: {"schema": FILE_SCHEMA}}
+    return {"parameters": [FILE_NAME_PARAMETER], "requestBody": {"required": True, "content": content}}
+
+
+def inline_definitions(described: Any, definitions: JsonMapping) -> Any:
+    """A JSON schema with the definitions in place of the references to them."""
+    if isinstance(described, list):
+        return [inline_definitions(one, definitions) for one in described]
+    if not isinstance(described, dict):
+        return described
+    others = {name: inline_definitions(one, definitions) for name, one in described.items() if name != "$ref"}
+    name = described.get("$ref", "").rpartition("/")[2]
+    return {**definitions[name], **others} if name else others
 
 
 def read_raw_body(request: HttpRequest, name: str) -> "UploadedFile[bytes]":

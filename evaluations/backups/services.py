@@ -313,8 +313,8 @@ def remap_comparison(row: StoredRow, columns: list[str], moved: IdMap) -> None:
 
 def remap_import(row: StoredRow, columns: list[str], moved: IdMap) -> None:
     """What only an import needs that is not done yet."""
-    place = columns.index("summary")
-    row[place] = {name: value for name, value in row[place].items() if name not in ("made", "paired")}
+    row[columns.index("created_json")] = {}
+    row[columns.index("pairs_cursor")] = 0
     row[columns.index("file")] = ""
 
 

@@ -110,7 +110,6 @@ class ReadOptions:
     rater_kind: RaterKind | None = None
     lower_is_better: bool = False
     as_it_is: bool = False
-    limits: FileLimits = FileLimits()
     candidate: str = ""
     new_response: NewResponse = NewResponse.REFUSE
     file_name: str = ""

@@ -13,13 +13,14 @@ from django.utils import timezone
 from evaluations.audit.events import record_event
 from evaluations.domain.choices import Stage
 from evaluations.domain.files import ReadOptions
+from evaluations.domain.imports import ImportRequest
 from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.reviews import ReviewState, SelectionMethod
 from evaluations.domain.roles import RaterKind
 from evaluations.evaluation_settings.services import change_evaluation
+from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.judge_prompts.baseline_rules import LONGEST_RULE
 from evaluations.judges.calls.baseline_worker import work_baseline_run
 from evaluations.judges.calls.work_session import begin_work_session
@@ -72,10 +73,10 @@ def load_example(*, owner: User | None) -> Evaluation | None:
 def import_example_comparisons(evaluation: Evaluation, owner: User | None) -> None:
     with (EXAMPLE_FOLDER / "comparisons.jsonl").open("rb") as file:
         checked = preview_file(
-            evaluation, file, file_name="comparisons.jsonl", reading=ReadOptions(format="comparisons"), user=owner
+            evaluation, file, "comparisons.jsonl", ImportRequest(ReadOptions(format="comparisons")), user=owner
         )
     start_storing(checked, skip_bad=False, user=owner)
-    continue_storing(checked)
+    continue_import(checked)
     count_votes_left(evaluation)
 
 

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any, BinaryIO, Final
 
 from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import BadRow, FileRow, Notice, NoticeKind, ReadOptions, ScoreRow, VerdictRow
+from evaluations.domain.files import BadRow, FileLimits, FileRow, Notice, NoticeKind, ReadOptions, ScoreRow, VerdictRow
+from evaluations.domain.imports import CandidateNaming
 from evaluations.formats.candidate_names import refuse_unclear_model, use_constant_candidate
 from evaluations.formats.chat_messages import ignored_in_turns, refuse_media_columns
 from evaluations.formats.column_mapping import mapped_sample, mapped_values, rows_with_labels
@@ -23,20 +23,12 @@ from evaluations.formats.import_formats import (
 )
 from evaluations.formats.record_streams import BlankCounts, Record
 from evaluations.formats.seen_index import SeenIndex
-from evaluations.formats.sources import open_source
+from evaluations.formats.sources import USUAL, open_source
 from evaluations.formats.values import MAX_SAMPLE, RowRefused, refuse_unstorable, refuse_unstorable_name
 
 NESTED: Final = ("data", "fields")  # where annotation tools keep the fields of a task
 # Chat messages in a cell as Python or NumPy print them, which is no JSON and loses what the quotes stood for.
 PRINTED: Final = re.compile(r"\s*\[?\s*(?:array\(\[)?\{'(?:role|content|from|value)': ")
-
-
-class CandidateNaming(StrEnum):
-    """The source of the model name of a file's responses."""
-
-    FORM = "form"
-    COLUMN = "column"
-    FILE = "file"
 
 
 @dataclass(frozen=True)
@@ -65,9 +57,11 @@ class FileContents:
     named_by: CandidateNaming = CandidateNaming.COLUMN
 
 
-def read_file_rows(file: BinaryIO, name: str, options: ReadOptions, seen: SeenIndex, brings: str = "") -> FileContents:
+def read_file_rows(
+    file: BinaryIO, name: str, options: ReadOptions, seen: SeenIndex, *, brings: str = "", limits: FileLimits = USUAL
+) -> FileContents:
     """The rows of a file. ``seen``: counts samples; ``brings``: the only material that is accepted, any if empty."""
-    source = open_source(file, name, options.limits)
+    source = open_source(file, name, limits)
     options = use_constant_candidate(options)
     sample, records = sample_file(source)
     refuse_printed_messages(sample, name)

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 from django.db import models
 
 from evaluations.domain.files import ScoreRow, VerdictRow
+from evaluations.domain.imports import ScoreScale
 from evaluations.domain.judges import JudgeKind
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.texts import content_sha256
@@ -17,7 +18,6 @@ from evaluations.imports.row_sketches import (
     QuerySketch,
     ResponseSketch,
     RowSketch,
-    ScoreScale,
     Statement,
     StatementKey,
 )
@@ -80,10 +80,10 @@ class EntryAddition:
     def keep(self) -> Sequence[RowSketch]:
         batch = self.batch
         batch.named += self.named
-        batch.around.imported_aspects.update(self.imported_aspects)
+        batch.context.imported_aspects.update(self.imported_aspects)
         for aspect, scale in self.scales:
-            known_scale = batch.around.scales.get(aspect, scale)
-            batch.around.scales[aspect] = known_scale.joined(scale)
+            known_scale = batch.context.scales.get(aspect, scale)
+            batch.context.scales[aspect] = known_scale.joined(scale)
         batch.turned += self.turned
         if batch.seen:
             for sketch in self.new:
@@ -99,15 +99,15 @@ class EntryAddition:
 
 
 def resolve_rater(added: EntryAddition, row: VerdictRow | ScoreRow) -> Rater:
-    around = added.batch.around
-    rater = around.raters.get((row.rater_kind, row.rater))
+    context = added.batch.context
+    rater = context.raters.get((row.rater_kind, row.rater))
     if rater is not None:
         refuse_active_rater(rater)
         return rater
-    rater = Rater(evaluation=around.evaluation, kind=row.rater_kind, name=row.rater)
+    rater = Rater(evaluation=context.evaluation, kind=row.rater_kind, name=row.rater)
     if row.rater_kind == RaterKind.JUDGE:
         rater.judge = build_imported_judge(added, row.rater)
-    return added.name(around.raters, (str(row.rater_kind), row.rater), rater)
+    return added.name(context.raters, (str(row.rater_kind), row.rater), rater)
 
 
 def refuse_active_rater(rater: Rater) -> None:
@@ -119,13 +119,13 @@ def refuse_active_rater(rater: Rater) -> None:
 
 
 def build_imported_judge(added: EntryAddition, name: str) -> Judge:
-    around = added.batch.around
+    context = added.batch.context
     if len(name) > MAX_JUDGE_NAME:
         raise RowRefused(f"a judge's name has {len(name)} characters; at most {MAX_JUDGE_NAME} can be kept")
-    if name in around.judge_names:
+    if name in context.judge_names:
         raise RowRefused(f"“{name}” is a judge that runs here: give the imported judge another name")
     return Judge(
-        evaluation=around.evaluation,
+        evaluation=context.evaluation,
         name=name,
         kind=JudgeKind.IMPORTED,
         fingerprint=content_sha256([JudgeKind.IMPORTED, name]),
@@ -133,11 +133,11 @@ def build_imported_judge(added: EntryAddition, name: str) -> Judge:
 
 
 def resolve_named_aspect(added: EntryAddition, key: str) -> Aspect:
-    around = added.batch.around
-    aspect = around.aspects.get(key)
+    context = added.batch.context
+    aspect = context.aspects.get(key)
     if aspect is None:
         name = key.replace("_", " ").capitalize()
-        aspect = added.name(around.aspects, key, Aspect(evaluation=around.evaluation, key=key, name=name))
+        aspect = added.name(context.aspects, key, Aspect(evaluation=context.evaluation, key=key, name=name))
     return aspect
 
 
@@ -147,11 +147,11 @@ def refuse_verdicts_and_scores(
     """Refuse both choices and scores of a rater on one aspect, because they would vote twice."""
     if not (rater.pk and aspect.pk):
         return
-    around = added.batch.around
-    if (rater.pk, aspect.pk) not in around.spoken:
-        given = other.all_rows.filter(around.visible, rater=rater, aspect=aspect, source_import__isnull=False)
-        around.spoken[rater.pk, aspect.pk] = given.exists()
-    if around.spoken[rater.pk, aspect.pk]:
+    context = added.batch.context
+    if (rater.pk, aspect.pk) not in context.spoken:
+        given = other.all_rows.filter(context.visible, rater=rater, aspect=aspect, source_import__isnull=False)
+        context.spoken[rater.pk, aspect.pk] = given.exists()
+    if context.spoken[rater.pk, aspect.pk]:
         there, here = ("verdicts", "scores") if other is Verdict else ("scores", "verdicts")
         raise RowRefused(
             f"{there} of “{rater.name}” on {aspect.key} are here already, and would count beside these {here}: "

@@ -1,15 +1,17 @@
 """The form that uploads a file."""
 
-from typing import Any, BinaryIO, TypedDict, cast
+from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.core.files.uploadedfile import UploadedFile
 
-from evaluations.comparisons.pairing.selectors import PAIR_ADJACENT, PAIR_ALL, PAIR_BASELINE, PAIR_RANDOM
-from evaluations.domain.files import DEFAULT_FILE_NAME, FileFormat, NewResponse, ReadOptions
+from evaluations.domain.errors import FieldRefused
+from evaluations.domain.files import FileFormat, NewResponse, ReadOptions
+from evaluations.domain.imports import ImportRequest
+from evaluations.domain.pairing import MAX_PAIRS_PER_QUERY, PairingWay, make_pairing
 from evaluations.domain.roles import RaterKind
-from evaluations.web.forms import CleanedData
+from evaluations.imports.source_files import parse_column_fields
+from evaluations.web.forms import CleanedData, add_refusal
 
 FORMAT_CHOICES = [
     (FileFormat.AUTO, "found out from the columns"),
@@ -24,6 +26,9 @@ FORMAT_CHOICES = [
     (FileFormat.ARENA, "Chatbot Arena, MT-bench’s votes – two conversations or responses, and who won"),
     (FileFormat.ALPACA_EVAL, "AlpacaEval – outputs of a model, or annotations"),
     (FileFormat.PREFERENCES, "preferences – chosen and rejected, as of TRL and RewardBench"),
+    (FileFormat.KTO, "KTO – single responses that are good or bad, as of TRL"),
+    (FileFormat.ARENA_HARD, "Arena-Hard – questions, a model’s answers, or a judge’s judgments"),
+    (FileFormat.JUDGEBENCH, "JudgeBench – pairs with a known better response, and a judge’s decisions"),
     (FileFormat.AUTO_ARENA, "AutoArena – prompts and responses of one model, or head-to-heads"),
     (FileFormat.LLM_COMPARATOR, "LLM Comparator – its JSON document"),
     (FileFormat.JUST_EVAL, "just-eval – responses, choices or scores of a judge"),
@@ -37,22 +42,11 @@ NEW_RESPONSE_CHOICES = [
     (NewResponse.SKIP, "skip the row – it is left out and counted"),
 ]
 PAIRING_CHOICES = [
-    (PAIR_ALL, "every two candidates of a query"),
-    (PAIR_BASELINE, "each candidate against one of them"),
-    (PAIR_RANDOM, "some pairs of each query, drawn at random"),
-    (PAIR_ADJACENT, "each candidate against its neighbours by rating"),
+    (PairingWay.ALL, "every two candidates of a query"),
+    (PairingWay.BASELINE, "each candidate against one of them"),
+    (PairingWay.RANDOM, "some pairs of each query, drawn at random"),
+    (PairingWay.ADJACENT, "each candidate against its neighbours by rating"),
 ]
-
-
-class UploadOptions(TypedDict):
-    """The arguments of `receive_upload`."""
-
-    file: BinaryIO
-    size: int
-    file_name: str
-    reading: ReadOptions
-    pair: str
-    derive_pairs: float | None
 
 
 class ImportForm(forms.Form):
@@ -90,7 +84,9 @@ class ImportForm(forms.Form):
         help_text="One a line, as column=field: prompt=query",
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono"}),
     )
-    pair = forms.ChoiceField(choices=PAIRING_CHOICES, initial=PAIR_ALL, required=False, label="Pairs made of responses")
+    pair = forms.ChoiceField(
+        choices=PAIRING_CHOICES, initial=PairingWay.ALL, required=False, label="Pairs made of responses"
+    )
     baseline = forms.CharField(required=False, max_length=200, label="The candidate to hold the others against")
     new_response = forms.ChoiceField(
         choices=NEW_RESPONSE_CHOICES,
@@ -108,68 +104,37 @@ class ImportForm(forms.Form):
         help_text="Given one, a comparison is made of every two responses to a query with scores, where there is none, "
         "and two scores that differ by at most this much make a tie.",
     )
-    pairs_each = forms.IntegerField(required=False, min_value=1, max_value=999_999, label="Pairs of each query")
+    pairs_each = forms.IntegerField(
+        required=False, min_value=1, max_value=MAX_PAIRS_PER_QUERY, label="Pairs of each query"
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["file"].widget.attrs["data-most"] = settings.MAX_UPLOAD_BYTES
 
-    def clean_file(self) -> "UploadedFile[bytes]":
-        file: UploadedFile[bytes] = self.cleaned_data["file"]
-        if (file.size or 0) > settings.MAX_UPLOAD_BYTES:
-            raise forms.ValidationError(describe_too_large())
-        return file
-
-    def clean_mapping(self) -> dict[str, str]:
-        mapping = {}
-        for line in self.cleaned_data["mapping"].split("\n"):
-            column, equals, field = (part.strip() for part in line.partition("="))
-            if column and equals and field:
-                mapping[column] = field
-            elif line.strip():
-                raise forms.ValidationError(f"“{line.strip()}” is not of the form column=field.")
-        return mapping
-
     def clean(self) -> CleanedData:
-        cleaned: dict[str, Any] = super().clean() or {}
-        if cleaned.get("pair") == PAIR_BASELINE and not cleaned.get("baseline"):
-            self.add_error("baseline", "Name the candidate.")
-        if cleaned.get("pair") == PAIR_RANDOM and not cleaned.get("pairs_each"):
-            self.add_error("pairs_each", "Say how many.")
+        cleaned: CleanedData = super().clean() or {}
+        if not self.errors:
+            try:
+                self.import_request = self.build_request(cleaned)
+            except FieldRefused as refused:
+                add_refusal(self, refused)
         return cleaned
 
-    def options(self) -> UploadOptions:
-        upload: UploadedFile[bytes] = self.cleaned_data["file"]
-        return {
-            "file": cast(BinaryIO, upload),
-            "size": upload.size or 0,
-            "file_name": upload.name or DEFAULT_FILE_NAME,
-            "reading": self.reading(),
-            "pair": self.pairing(),
-            "derive_pairs": self.cleaned_data["derive_pairs"],
-        }
-
-    def reading(self) -> ReadOptions:
-        kind = self.cleaned_data["rater_kind"]
-        return ReadOptions(
-            format=self.cleaned_data["format"],
-            id_prefix=self.cleaned_data["id_prefix"],
-            mapping=self.cleaned_data["mapping"],
-            rater=self.cleaned_data["rater"],
-            rater_kind=RaterKind(kind) if kind else None,
-            lower_is_better=self.cleaned_data["lower_is_better"],
-            candidate=self.cleaned_data["candidate"],
-            new_response=NewResponse(self.cleaned_data["new_response"] or NewResponse.REFUSE),
+    def build_request(self, cleaned: CleanedData) -> ImportRequest:
+        return ImportRequest(
+            ReadOptions(
+                format=cleaned["format"],
+                id_prefix=cleaned["id_prefix"],
+                mapping=parse_column_fields(cleaned["mapping"]),
+                rater=cleaned["rater"],
+                rater_kind=RaterKind(cleaned["rater_kind"]) if cleaned["rater_kind"] else None,
+                lower_is_better=cleaned["lower_is_better"],
+                candidate=cleaned["candidate"],
+                new_response=NewResponse(cleaned["new_response"] or NewResponse.REFUSE),
+            ),
+            make_pairing(
+                cleaned["pair"] or PairingWay.ALL, baseline=cleaned["baseline"], pairs_each=cleaned["pairs_each"]
+            ),
+            cleaned["derive_pairs"],
         )
-
-    def pairing(self) -> str:
-        way = self.cleaned_data["pair"] or PAIR_ALL
-        rest = {PAIR_BASELINE: self.cleaned_data["baseline"], PAIR_RANDOM: self.cleaned_data["pairs_each"]}
-        return f"{way}:{rest[way]}" if way in rest else way
-
-
-def describe_too_large() -> str:
-    return (
-        f"The file is larger than {settings.MAX_UPLOAD_BYTES // 1024 // 1024:,} MB, the most that this server takes. "
-        "Split it, or import it on the server itself with  manage.py import_comparisons"
-    )

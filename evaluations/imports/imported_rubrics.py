@@ -1,7 +1,7 @@
 """Rubrics for the aspects of imported verdicts, as well as of imported scores."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import isfinite
 from typing import Final
 
@@ -9,9 +9,8 @@ from django.db.models import QuerySet
 
 from evaluations.domain.choices import Choice
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.json_values import JsonMapping
+from evaluations.domain.imports import ScoreScale, ScoreScales
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, RubricSpec
-from evaluations.imports.row_sketches import ScoreScale, ScoreScales
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect
 from evaluations.models.users import User
@@ -82,15 +81,6 @@ def find_free_rubric_name(evaluation: Evaluation, wanted: str) -> str:
 
 
 SCORES_RUBRIC_NAME: Final = "imported scores"
-
-
-def scales_to_json(scales: ScoreScales) -> dict[str, object]:
-    """The scales as JSON for the summary of an import."""
-    return {key: asdict(scale) for key, scale in sorted(scales.items())}
-
-
-def scales_from_json(told: JsonMapping) -> dict[str, ScoreScale]:
-    return {key: ScoreScale(**scale) for key, scale in told.items()}
 
 
 # ---- what a file would change --------------------------------------------------------------------

@@ -12,10 +12,11 @@ from django.db.models.functions import Now
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState
-from evaluations.domain.jobs import JobState
+from evaluations.domain.imports import CreatedIds
+from evaluations.domain.jobs import COUNT_LABELS, FILL_QUEUE, INDEX_IMPORT, RENDER_AHEAD, JobState
 from evaluations.jobs.claims import claim_job
 from evaluations.jobs.kinds import LeaseLost
-from evaluations.jobs.queue import job_of
+from evaluations.jobs.queue import enqueue_jobs, job_of
 from evaluations.jobs.runner import work_claimed
 from evaluations.jobs.sweeper import put_back_lost_jobs
 from evaluations.models.batch_sizes import min_bulk_rows, next_bulk_rows
@@ -46,15 +47,25 @@ UNDO_JOB: Final = "undo_import"
 # In the order in which rows lean on each other: those first that nothing else points at.
 OWNED_MODELS: Final = (PackedVotes, Verdict, Score, Call, Comparison, Response, Query)
 
-# Under which name an import's summary keeps the versions of rubrics that came with it.
-VERSIONS_KEY: Final = "version"
-
-NAMED_MODELS: Final[Mapping[str, type[models.Model]]] = {
-    "rater": Rater,
-    "judge": Judge,
-    "aspect": Aspect,
-    "candidate": Candidate,
+SHARED_MODELS: Final[Mapping[str, type[models.Model]]] = {
+    "raters": Rater,
+    "judges": Judge,
+    "aspects": Aspect,
+    "candidates": Candidate,
 }
+
+
+def continue_import(importing: Import, *, seconds: float | None = None) -> bool:
+    """Check the file, or store it for a while. Returns whether work is left."""
+    return work_here(importing, IMPORT_JOB, seconds=seconds)
+
+
+def enqueue_follow_ups(importing: Import) -> None:
+    """Enqueue what follows when rows become visible: votes are counted, texts indexed and rendered."""
+    subjects = dict.fromkeys((COUNT_LABELS, INDEX_IMPORT), importing.pk)
+    subjects |= dict.fromkeys((FILL_QUEUE, RENDER_AHEAD), importing.evaluation_id)
+    jobs = [Job(kind=kind, subject=pk, evaluation_id=importing.evaluation_id) for kind, pk in subjects.items()]
+    enqueue_jobs(jobs, retry=False)
 
 
 def work_here(importing: Import, kind: str, *, seconds: float | None = None) -> bool:
@@ -149,13 +160,13 @@ def delete_rows_of_import(
 
 def delete_unused_names(importing: Import) -> None:
     """Delete an import's unused candidates, raters, judges and aspects, on record, so that reports are made again."""
-    made = importing.summary.get("made", {})
-    if not any(made.values()):
+    created = importing.created
+    if created == CreatedIds():
         return  # without a transaction: on SQLite even one that only reads keeps all writers waiting
     with transaction.atomic():
-        removed = {name: delete_if_unused(named, made.get(name, [])) for name, named in NAMED_MODELS.items()}
+        removed = {name: delete_if_unused(model, getattr(created, name)) for name, model in SHARED_MODELS.items()}
         if any(removed.values()):
-            after = {f"{name}s": number for name, number in removed.items() if number}
+            after = {name: number for name, number in removed.items() if number}
             record_event("removed names", importing, user=None, evaluation=importing.evaluation, after=after)
 
 
@@ -172,6 +183,11 @@ def delete_if_unused(model: type[models.Model], ids: Sequence[int]) -> int:
 BEGAN_STORING: Final = "began storing"
 
 CLEANUP_SECONDS: Final = 5
+
+
+def refuse_archived_evaluation(evaluation: Evaluation) -> None:
+    if evaluation.archived_at is not None:
+        raise InputRefused("This evaluation is archived: nothing can be imported until it is brought back.")
 
 
 def refuse_concurrent_import(evaluation: Evaluation) -> None:

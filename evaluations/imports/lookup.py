@@ -20,6 +20,7 @@ from evaluations.domain.files import (
     ScoreRow,
     VerdictRow,
 )
+from evaluations.domain.imports import ScoreScale
 from evaluations.domain.rubrics import RubricKind, RubricOrigin
 from evaluations.formats.file_reader import FileEntry
 from evaluations.formats.seen_index import SeenIndex
@@ -29,7 +30,6 @@ from evaluations.imports.row_sketches import (
     QuerySketch,
     ResponseSketch,
     RowSketch,
-    ScoreScale,
     StatementKey,
     list_good_outcomes,
 )
@@ -109,7 +109,7 @@ class EntryBatch:
     batch while a file is checked, none while it is stored.
     """
 
-    around: ImportContext
+    context: ImportContext
     seen: SeenIndex | None
     queries: dict[str, QuerySketch] = field(default_factory=dict)
     outcomes: list[EntryOutcome] = field(default_factory=list)
@@ -123,7 +123,7 @@ class EntryBatch:
             return None
         return self.seen.find(query.owner, key)
 
-    def fall_apart(self) -> None:
+    def break_cycles(self) -> None:
         """Queries and what belongs to them point at each other: the collector of garbage need not find that out."""
         for query in self.queries.values():
             query.responses.clear()
@@ -147,18 +147,18 @@ class EntryBatch:
 # ---- looking up what the database has --------------------------------------------------------
 
 
-def look_up_batch(around: ImportContext, items: Sequence[FileEntry | BadRow], seen: SeenIndex | None) -> EntryBatch:
+def look_up_batch(context: ImportContext, items: Sequence[FileEntry | BadRow], seen: SeenIndex | None) -> EntryBatch:
     rows = [row for item in items if isinstance(item, FileEntry) for row in item.rows]
-    batch = EntryBatch(around, seen)
+    batch = EntryBatch(context, seen)
     keys = {query_key_of_row(row) for row in rows}
     load_queries(batch, keys, rows)
     by_id = {query.pk: query for query in batch.queries.values() if query.pk}
     if by_id:
         kinds = set(map(type, rows))
-        responses = load_responses(around, by_id) if kinds & {ComparisonRow, ResponseRow, ScoreRow} else {}
-        comparisons = load_comparisons(around, by_id, responses) if kinds & {ComparisonRow, VerdictRow} else {}
-        load_verdicts(around, comparisons, rows)
-        load_scores(around, responses, rows)
+        responses = load_responses(context, by_id) if kinds & {ComparisonRow, ResponseRow, ScoreRow} else {}
+        comparisons = load_comparisons(context, by_id, responses) if kinds & {ComparisonRow, VerdictRow} else {}
+        load_verdicts(context, comparisons, rows)
+        load_scores(context, responses, rows)
     if seen:
         load_seen_queries(batch, seen, keys)
     return batch
@@ -169,8 +169,8 @@ def query_key_of_row(row: FileRow) -> str:
 
 
 def load_queries(batch: EntryBatch, keys: Collection[str], rows: Sequence[FileRow]) -> None:
-    around = batch.around
-    visible = Query.all_rows.filter(around.visible, evaluation=around.evaluation).order_by()
+    context = batch.context
+    visible = Query.all_rows.filter(context.visible, evaluation=context.evaluation).order_by()
     found = filter_by_texts(visible, "key", keys)
     # Only if rows name their texts, because texts are long.
     texts = any(isinstance(row, VerdictRow) and row.expected_texts is not None for row in rows)
@@ -193,75 +193,77 @@ def load_seen_queries(batch: EntryBatch, seen: SeenIndex, keys: Collection[str])
             batch.queries[key] = QuerySketch(key, cluster, category, sha256, line=line, owner=owner)
 
 
-def load_responses(around: ImportContext, queries: Mapping[int, QuerySketch]) -> dict[int, ResponseSketch]:
-    found = Response.all_rows.filter(around.visible, query__in=list(queries)).order_by("pk")
+def load_responses(context: ImportContext, queries: Mapping[int, QuerySketch]) -> dict[int, ResponseSketch]:
+    found = Response.all_rows.filter(context.visible, query__in=list(queries)).order_by("pk")
     by_id = {}
     for pk, query_id, candidate_id, sha256 in found.values_list("pk", "query_id", "candidate_id", "sha256"):
-        by_id[pk] = add_known_response(around, queries[query_id], pk, candidate_id, sha256)
+        by_id[pk] = add_known_response(context, queries[query_id], pk, candidate_id, sha256)
     return by_id
 
 
 def add_known_response(
-    around: ImportContext, query: QuerySketch, pk: int, candidate_id: int, sha256: str
+    context: ImportContext, query: QuerySketch, pk: int, candidate_id: int, sha256: str
 ) -> ResponseSketch:
-    response = ResponseSketch(query, around.candidate(candidate_id), sha256, pk=pk)
+    response = ResponseSketch(query, context.candidate(candidate_id), sha256, pk=pk)
     query.responses[response.key] = response
     return response
 
 
 def load_comparisons(
-    around: ImportContext, queries: Mapping[int, QuerySketch], responses: Mapping[int, ResponseSketch]
+    context: ImportContext, queries: Mapping[int, QuerySketch], responses: Mapping[int, ResponseSketch]
 ) -> dict[int, ComparisonSketch]:
-    found = Comparison.all_rows.filter(around.visible, query__in=list(queries)).order_by("pk")
+    found = Comparison.all_rows.filter(context.visible, query__in=list(queries)).order_by("pk")
     sides = (f"response_{side}{part}" for side in "ab" for part in ("_id", "__candidate_id", "__sha256"))
     by_id = {}
     for pk, query_id, turned, *both in found.values_list("pk", "query_id", "turned", *sides):
         query = queries[query_id]
-        a, b = (responses.get(side[0]) or add_known_response(around, query, *side) for side in (both[:3], both[3:]))
+        a, b = (responses.get(side[0]) or add_known_response(context, query, *side) for side in (both[:3], both[3:]))
         by_id[pk] = comparison = ComparisonSketch(query, a, b, turned, pk=pk)
         query.comparisons[comparison.key] = comparison
     return by_id
 
 
 def find_stored_raters(
-    around: ImportContext, rows: Sequence[FileRow], kind: type[VerdictRow] | type[ScoreRow]
+    context: ImportContext, rows: Sequence[FileRow], kind: type[VerdictRow] | type[ScoreRow]
 ) -> dict[int, Rater]:
     told = {(row.rater_kind, row.rater) for row in rows if isinstance(row, kind)}
-    return {rater.pk: rater for name in told if (rater := around.raters.get(name)) and rater.pk}
+    return {rater.pk: rater for name in told if (rater := context.raters.get(name)) and rater.pk}
 
 
-def load_verdicts(around: ImportContext, comparisons: Mapping[int, ComparisonSketch], rows: Sequence[FileRow]) -> None:
+def load_verdicts(context: ImportContext, comparisons: Mapping[int, ComparisonSketch], rows: Sequence[FileRow]) -> None:
     """The imported verdicts and failures of the raters of this batch on its comparisons."""
-    raters = find_stored_raters(around, rows, VerdictRow)
+    raters = find_stored_raters(context, rows, VerdictRow)
     if not raters or not comparisons:
         return
-    given = Verdict.all_rows.filter(around.visible, rater__in=list(raters), comparison__in=list(comparisons)).order_by()
+    given = Verdict.all_rows.filter(
+        context.visible, rater__in=list(raters), comparison__in=list(comparisons)
+    ).order_by()
     for on, rater, aspect, shown, sample, choice, inconsistent in given.values_list(
         *("comparison_id", "rater_id", "aspect__key", "shown", "sample", "choice", "inconsistent")
     ):
         key = verdict_key(raters[rater], aspect, shown, sample)
         comparisons[on].said[key] = (INCONSISTENT if inconsistent else choice, None)
     judges = {rater.judge_id: rater for rater in raters.values() if rater.judge_id}
-    failed = Call.all_rows.filter(around.visible, judge__in=list(judges), comparison__in=list(comparisons)).order_by()
+    failed = Call.all_rows.filter(context.visible, judge__in=list(judges), comparison__in=list(comparisons)).order_by()
     for on_id, judge, shown, sample, state in failed.values_list(
         "comparison_id", "judge_id", "shown", "sample", "state"
     ):
         comparisons[on_id or 0].said[failure_key(judges[judge], shown, sample)] = (state, None)
 
 
-def load_scores(around: ImportContext, responses: Mapping[int, ResponseSketch], rows: Sequence[FileRow]) -> None:
+def load_scores(context: ImportContext, responses: Mapping[int, ResponseSketch], rows: Sequence[FileRow]) -> None:
     """The imported scores and failures that the raters of this batch gave to its responses."""
-    raters = find_stored_raters(around, rows, ScoreRow)
+    raters = find_stored_raters(context, rows, ScoreRow)
     if not raters or not responses:
         return
-    given = Score.all_rows.filter(around.visible, rater__in=list(raters), response__in=list(responses)).order_by()
+    given = Score.all_rows.filter(context.visible, rater__in=list(raters), response__in=list(responses)).order_by()
     given = given.filter(source_import__isnull=False)
     for on, rater, aspect, sample, value in given.values_list(
         "response_id", "rater_id", "aspect__key", "sample", "value"
     ):
         responses[on].said[score_key(raters[rater], aspect, sample)] = (encode_score(value), None)
     judges = {rater.judge_id: rater for rater in raters.values() if rater.judge_id}
-    failed = Call.all_rows.filter(around.visible, judge__in=list(judges), response__in=list(responses)).order_by()
+    failed = Call.all_rows.filter(context.visible, judge__in=list(judges), response__in=list(responses)).order_by()
     for on_id, judge, shown, sample, state in failed.values_list("response_id", "judge_id", "shown", "sample", "state"):
         responses[on_id or 0].said[failure_key(judges[judge], shown, sample)] = (state, None)
 

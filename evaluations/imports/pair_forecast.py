@@ -9,8 +9,9 @@ from operator import itemgetter
 from types import TracebackType
 from typing import Final
 
-from evaluations.comparisons.pairing.selectors import Pairing, PairSide, pair_responses, pairing_seed
+from evaluations.comparisons.pairing.selectors import PairSide, pair_responses, pairing_seed
 from evaluations.domain.files import ResponseRow, ScoreRow
+from evaluations.domain.pairing import Pairing
 from evaluations.formats.file_reader import FileEntry
 from evaluations.imports.row_sketches import ComparisonSketch, ResponseSketch, RowSketch
 from evaluations.models.comparisons import Candidate, Comparison, Response

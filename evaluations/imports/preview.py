@@ -3,7 +3,8 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from io import SEEK_END
 from itertools import islice
 from pathlib import PurePath
 from typing import BinaryIO, Final, cast
@@ -12,19 +13,21 @@ from django.core.files import File
 from django.db import transaction
 
 from evaluations.audit.events import record_event
-from evaluations.comparisons.pairing.selectors import (
-    CONFIRMED_ABOVE,
-    PAIR_ADJACENT,
-    PAIR_BASELINE,
-    Pairing,
-    parse_pairing,
-    rank_by_results,
-)
+from evaluations.comparisons.pairing.selectors import CONFIRMED_ABOVE, rank_by_results
 from evaluations.domain.errors import ColumnsUnknown, InputRefused
-from evaluations.domain.files import BadRow, ImportState, ReadOptions, ScoreRow, VerdictRow
+from evaluations.domain.files import BadRow, ImportState, ScoreRow, VerdictRow
+from evaluations.domain.imports import (
+    CandidateNaming,
+    ImportOptions,
+    ImportRequest,
+    ImportSummary,
+    SampleRow,
+    ScoreScales,
+)
+from evaluations.domain.pairing import Pairing, PairingWay
 from evaluations.domain.roles import RaterKind
 from evaluations.formats.conversations import UNNAMED
-from evaluations.formats.file_reader import CandidateNaming, FileEntry, read_file_rows
+from evaluations.formats.file_reader import FileEntry
 from evaluations.formats.notices import ImportNotices
 from evaluations.formats.record_streams import BlankCounts
 from evaluations.formats.seen_index import SeenIndex
@@ -38,7 +41,6 @@ from evaluations.imports.imported_rubrics import (
     load_imported_choices,
     refuse_conflicting_scales,
     refuse_invalid_margin,
-    scales_to_json,
 )
 from evaluations.imports.lifecycle import (
     ABANDONED_STATES,
@@ -46,21 +48,15 @@ from evaluations.imports.lifecycle import (
     INTERRUPTED_REASON,
     clean_up_import,
     fail_import,
-    renew_import_claim,
-    work_here,
-)
-from evaluations.imports.lookup import EntryBatch, ImportContext, load_import_context
-from evaluations.imports.options import (
-    PairOptions,
-    new_response_option,
-    reading_option,
     refuse_archived_evaluation,
-    tie_margin_option,
+    renew_import_claim,
 )
+from evaluations.imports.lookup import EntryBatch, load_import_context
 from evaluations.imports.pair_forecast import PairForecast, find_keys_to_pair
 from evaluations.imports.preview_summary import ModelCounts, sample_entry
 from evaluations.imports.row_resolver import batch_entries, resolve_batch
-from evaluations.imports.row_sketches import ScoreScales, count_outcomes
+from evaluations.imports.row_sketches import count_outcomes
+from evaluations.imports.source_files import read_import_rows
 from evaluations.jobs.kinds import LeaseLost
 from evaluations.jobs.queue import enqueue_job
 from evaluations.models.comparisons import Candidate
@@ -86,7 +82,7 @@ class CheckResult:
 
     format: str
     brings: str
-    pairs: bool = False
+    needs_pairing: bool = False
     note: str = ""
     read: int = 0
     stored: int = 0
@@ -99,7 +95,7 @@ class CheckResult:
     models: ModelCounts = field(default_factory=lambda: ModelCounts(CandidateNaming.COLUMN))
     new: Counter[str] = field(default_factory=Counter)
     bad_rows: list[BadRow] = field(default_factory=list)
-    samples: list[dict[str, object]] = field(default_factory=list)
+    samples: list[SampleRow] = field(default_factory=list)
     aspects: set[str] = field(default_factory=set)
     judges: set[str] = field(default_factory=set)
     scales: ScoreScales = field(default_factory=dict)
@@ -123,52 +119,20 @@ class CheckResult:
 
 
 def preview_file(
-    evaluation: Evaluation,
-    file: BinaryIO,
-    *,
-    file_name: str,
-    reading: ReadOptions,
-    user: User | None,
-    pair: str = "all",
-    derive_pairs: float | None = None,
-    brings: str = "",
+    evaluation: Evaluation, file: BinaryIO, file_name: str, request: ImportRequest, *, user: User | None
 ) -> Import:
-    """Check a file and keep it. Raises InputRefused, and keeps nothing, where it cannot be read.
-
-    ``derive_pairs``: the margin of a tie, where scores are to make choices between all responses to a query.
-    """
-    importing = build_import(evaluation, file, file_name, reading, user, PairOptions(pair, derive_pairs), brings)
+    """Check a file and keep it. Raises InputRefused, and keeps nothing, where it cannot be read."""
+    importing = build_import(evaluation, file, file_name, request, user)
     write_check_result(importing, check_file(importing, file))
     save_import_with_file(importing, file)
     return importing
 
 
-def is_quick_to_check(file: BinaryIO, size: int) -> bool:
+def is_quick_to_check(file: BinaryIO) -> bool:
     """Whether a file can be checked while a person waits; packed or columnar files may hold any number of rows."""
+    size = file.seek(0, SEEK_END)
     file.seek(0)
     return size <= QUICK_CHECK_BYTES and not is_packed(file.read(HEAD_BYTES))
-
-
-def keep_for_check(
-    evaluation: Evaluation,
-    file: BinaryIO,
-    *,
-    file_name: str,
-    reading: ReadOptions,
-    user: User | None,
-    pair: str = "all",
-    derive_pairs: float | None = None,
-) -> Import:
-    """Keep a file that is too long to check while a person waits; `check_kept_file` checks it later."""
-    importing = build_import(evaluation, file, file_name, reading, user, PairOptions(pair, derive_pairs), brings="")
-    importing.state = ImportState.CHECKING
-    save_import_with_file(importing, file)
-    return importing
-
-
-def check_kept_file(importing: Import) -> bool:
-    """Check a kept file. Returns whether the check must start again because the process was told to stop."""
-    return work_here(importing, IMPORT_JOB)
 
 
 def check_kept(importing: Import) -> bool:
@@ -184,7 +148,7 @@ def check_kept(importing: Import) -> bool:
     except CheckInterrupted:
         return False
     except InputRefused as refused:
-        if isinstance(refused, ColumnsUnknown) or importing.options.get("mapped"):
+        if isinstance(refused, ColumnsUnknown) or importing.options.is_mapped:
             await_column_mapping(importing, str(refused))
         else:
             fail_import(importing, str(refused))
@@ -207,42 +171,25 @@ def await_column_mapping(importing: Import, reason: str) -> None:
 
 
 def build_import(
-    evaluation: Evaluation,
-    file: BinaryIO,
-    file_name: str,
-    reading: ReadOptions,
-    user: User | None,
-    pairs: PairOptions,
-    brings: str,
+    evaluation: Evaluation, file: BinaryIO, file_name: str, request: ImportRequest, user: User | None
 ) -> Import:
     refuse_archived_evaluation(evaluation)
-    refuse_invalid_margin(pairs.margin)
-    asked, reading = reading, apply_remembered_mapping(evaluation, file, file_name, reading)
-    pairing = parse_pairing(pairs.pair)
-    options = {
-        "id_prefix": reading.id_prefix,
-        "rater": reading.rater,
-        "rater_kind": reading.rater_kind,
-        "lower_is_better": reading.lower_is_better,
-        "candidate": reading.candidate,
-        "new_response": str(reading.new_response),
-        "pair": str(pairing),
-        "ranking": list(rank_by_results(evaluation).names) if pairing.way == PAIR_ADJACENT else [],
-        "derive_pairs": pairs.margin,
-        "brings": brings,
-        "constants": dict(reading.constants),
-        "choices": dict(reading.choices),
-        "remembered": reading is not asked,
-    }
-    return Import(
+    refuse_invalid_margin(request.tie_margin)
+    reading = apply_remembered_mapping(evaluation, file, file_name, request.reading)
+    is_adjacent = request.pairing.way == PairingWay.ADJACENT
+    importing = Import(
         evaluation=evaluation,
         user=user,
         file_name=PurePath(file_name).name.encode(errors="replace").decode()[-255:],
         sha256=hash_file(file),
         format=reading.format,
-        mapping=dict(reading.mapping),
-        options=options,
     )
+    importing.options = ImportOptions(
+        request=replace(request, reading=reading),
+        ranking=rank_by_results(evaluation).names if is_adjacent else (),
+        is_remembered=reading is not request.reading,
+    )
+    return importing
 
 
 def save_import_with_file(importing: Import, file: BinaryIO) -> None:
@@ -265,27 +212,28 @@ def save_import_with_file(importing: Import, file: BinaryIO) -> None:
 def write_check_result(importing: Import, checked: CheckResult) -> None:
     """Write the result of the check to the import."""
     importing.format = checked.format
+    importing.brings = checked.brings
     importing.rows_read = checked.read
     importing.rows_stored = checked.stored
     importing.rows_unchanged = checked.unchanged
     importing.rows_skipped = checked.skipped
     importing.rows_bad = checked.bad
-    importing.bad_rows = [{"line": bad.line, "reason": bad.reason} for bad in checked.bad_rows]
-    importing.summary = {
-        "models": checked.models.listed(),
-        "models_number": len(checked.models.names),
-        "named_by": str(checked.models.named_as(requested_model_name(importing))),
-        "brings": checked.brings,
-        "pairs": checked.pairs,
-        "new": +(checked.new + Counter(comparisons=checked.paired)),
-        "foreseen": checked.paired,
-        "samples": checked.samples,
-        "aspects": sorted(checked.aspects),
-        "scales": scales_to_json(checked.scales),
-        "warnings": list(list_preview_warnings(importing, checked)),
-        "notes": list(list_preview_notes(importing, checked)),
-        "notices": checked.notices.sentences(),
-    }
+    importing.bad_rows = [asdict(bad) for bad in checked.bad_rows]
+    for kind, number in (checked.new + Counter(comparisons=checked.paired)).items():
+        setattr(importing, f"new_{kind}", number)
+    importing.summary = ImportSummary(
+        models=tuple(checked.models.listed()),
+        models_number=len(checked.models.names),
+        named_by=checked.models.named_as(requested_model_name(importing)),
+        needs_pairing=checked.needs_pairing,
+        pairs_expected=checked.paired,
+        samples=tuple(checked.samples),
+        aspects=tuple(sorted(checked.aspects)),
+        scales=dict(sorted(checked.scales.items())),
+        warnings=tuple(list_preview_warnings(importing, checked)),
+        notes=tuple(list_preview_notes(importing, checked)),
+        notices=tuple(checked.notices.sentences()),
+    )
 
 
 def hash_file(file: BinaryIO) -> str:
@@ -297,11 +245,12 @@ def hash_file(file: BinaryIO) -> str:
 
 
 def check_file(importing: Import, file: BinaryIO) -> CheckResult:
-    around = load_import_context(importing.evaluation, new_response=new_response_option(importing))
-    elsewhere = KnownQueryCounter(importing.evaluation)
-    with SeenIndex() as counted, SeenIndex() as seen, PairForecast() as foreseen:
-        reading = reading_option(importing)
-        contents = read_file_rows(file, importing.file_name, reading, counted, importing.options["brings"])
+    options = importing.options
+    request = options.request
+    context = load_import_context(importing.evaluation, new_response=request.reading.new_response)
+    known_queries = KnownQueryCounter(importing.evaluation)
+    with SeenIndex() as counted, SeenIndex() as seen, PairForecast() as forecast:
+        contents = read_import_rows(importing, file, counted)
         form = contents.format
         checked = CheckResult(
             form.name,
@@ -311,39 +260,32 @@ def check_file(importing: Import, file: BinaryIO) -> CheckResult:
             models=ModelCounts(contents.named_by),
             blank=contents.blank,
         )
-        may_pair = form.needs_pairing or tie_margin_option(importing) is not None
+        may_pair = form.needs_pairing or request.tie_margin is not None
         for items in batch_entries(contents.entries, CHECKED_ROWS_PER_BATCH):
             checked.read += len(items)
-            batch = resolve_batch(around, items, seen)
+            batch = resolve_batch(context, items, seen)
             checked.count(items, batch)
             checked.models.count(items, batch.outcomes)
             if may_pair:
-                foreseen.add(find_keys_to_pair(items), batch.new)
-            elsewhere.add(batch.new_queries)
-            batch.fall_apart()
-            wanted = SAMPLE_ENTRIES - len(checked.samples)
-            checked.samples += map(
-                sample_entry, islice((item for item in items if isinstance(item, FileEntry)), wanted)
-            )
+                forecast.add(find_keys_to_pair(items), batch.new)
+            known_queries.add(batch.new_queries)
+            batch.break_cycles()
+            entries = (item for item in items if isinstance(item, FileEntry))
+            checked.samples += map(sample_entry, islice(entries, SAMPLE_ENTRIES - len(checked.samples)))
             record_check_progress(importing, checked)
-        checked.aspects, checked.scales = around.imported_aspects, around.scales
-        refuse_unknown_baseline(parse_pairing(importing.options["pair"]), checked, around)
-        refuse_conflicting_scales(importing.evaluation, checked.scales, tie_margin_option(importing))
-        forecast_pairs(importing, checked, foreseen)
-    checked.elsewhere = elsewhere.number
-    if not set(UNNAMED) & set(around.candidates):
+        checked.aspects, checked.scales = context.imported_aspects, context.scales
+        if checked.needs_pairing:
+            refuse_unknown_baseline(request.pairing, sorted(context.candidates))
+        refuse_conflicting_scales(importing.evaluation, checked.scales, request.tie_margin)
+        if checked.needs_pairing or (request.tie_margin is not None and checked.scales):
+            pairing = request.pairing if checked.needs_pairing else Pairing()
+            for number in forecast.counts(importing.evaluation, pairing, options.ranking):
+                checked.paired += number
+                record_check_progress(importing, checked)
+    checked.elsewhere = known_queries.number
+    if not set(UNNAMED) & set(context.candidates):
         checked.note = ""
     return checked
-
-
-def forecast_pairs(importing: Import, checked: CheckResult, foreseen: PairForecast) -> None:
-    """Count the comparisons that storing the file will make of responses."""
-    if not checked.pairs and (tie_margin_option(importing) is None or not checked.scales):
-        return
-    pairing = parse_pairing(importing.options["pair"]) if checked.pairs else Pairing()
-    for number in foreseen.counts(importing.evaluation, pairing, importing.options["ranking"]):
-        checked.paired += number
-        record_check_progress(importing, checked)
 
 
 def record_check_progress(importing: Import, checked: CheckResult) -> None:
@@ -354,17 +296,16 @@ def record_check_progress(importing: Import, checked: CheckResult) -> None:
             raise CheckInterrupted
 
 
-def refuse_unknown_baseline(pairing: Pairing, checked: CheckResult, around: ImportContext) -> None:
-    known = sorted(around.candidates)
-    if checked.pairs and pairing.way == PAIR_BASELINE and pairing.baseline not in known:
+def refuse_unknown_baseline(pairing: Pairing, candidates: Sequence[str]) -> None:
+    if pairing.way == PairingWay.BASELINE and pairing.baseline not in candidates:
         raise InputRefused(
-            f"There is no candidate “{pairing.baseline}” to pair the others with. Known: {', '.join(known[:8])}."
+            f"There is no candidate “{pairing.baseline}” to pair the others with. Known: {', '.join(candidates[:8])}."
         )
 
 
 def requested_model_name(importing: Import) -> str:
     """The model name that was given for the whole file."""
-    return names_of_whole_file(reading_option(importing)).get("candidate", "").strip()
+    return names_of_whole_file(importing.request.reading).get("candidate", "").strip()
 
 
 def list_preview_warnings(importing: Import, checked: CheckResult) -> Iterator[str]:
@@ -389,11 +330,11 @@ def list_preview_warnings(importing: Import, checked: CheckResult) -> Iterator[s
         )
     if checked.paired > CONFIRMED_ABOVE:
         yield f"That makes {checked.paired:,} comparisons at once: pair against a baseline or at random for fewer."
-    yield from list_scale_warnings(importing.evaluation, checked.scales, tie_margin_option(importing))
+    yield from list_scale_warnings(importing.evaluation, checked.scales, importing.options.request.tie_margin)
 
 
 def list_preview_notes(importing: Import, checked: CheckResult) -> Iterator[str]:
-    if importing.options.get("remembered"):
+    if importing.options.is_remembered:
         yield "The columns are read as for an earlier file with the same ones, as this evaluation remembers."
     if checked.turned:
         rows = "1 row names" if checked.turned == 1 else f"{checked.turned:,} rows name"
@@ -405,4 +346,4 @@ def list_preview_notes(importing: Import, checked: CheckResult) -> Iterator[str]
         yield f"Skipped {skipped}."
     if checked.note:
         yield checked.note
-    yield from list_scale_notes(checked.scales, tie_margin_option(importing))
+    yield from list_scale_notes(checked.scales, importing.options.request.tie_margin)

@@ -3,14 +3,22 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final
 
 from evaluations.domain.choices import Choice
 from evaluations.domain.files import BadRow, ComparisonRow, FileRow, QueryRow, ResponseRow, ScoreRow, VerdictRow
-from evaluations.domain.json_values import JsonDict
+from evaluations.domain.imports import (
+    CandidateNaming,
+    ModelCount,
+    SampleResponse,
+    SampleRow,
+    SampleScore,
+    SampleVerdict,
+)
 from evaluations.domain.texts import messages_to_text
-from evaluations.formats.file_reader import CandidateNaming, FileEntry
+from evaluations.formats.file_reader import FileEntry
 from evaluations.imports.row_sketches import EntryOutcome, SkippedEntry
 
 MAX_LISTED_MODELS: Final = 100  # models; all are counted
@@ -44,14 +52,14 @@ class ModelCounts:
     def names(self) -> set[str]:
         return {name for name, _ in self.rows}
 
-    def listed(self) -> list[dict[str, object]]:
-        """Those with most rows first, as an import's summary keeps them."""
+    def listed(self) -> list[ModelCount]:
+        """Those with most rows first."""
         total: Counter[str] = Counter()
         for (name, _), number in self.rows.items():
             total[name] += number
         most = sorted(total, key=lambda name: (-total[name], name))[:MAX_LISTED_MODELS]
         return [
-            {"name": name, **{kind: self.rows[name, kind] for kind in COUNTED_KINDS if self.rows[name, kind]}}
+            ModelCount(name, {kind: self.rows[name, kind] for kind in COUNTED_KINDS if self.rows[name, kind]})
             for name in most
         ]
 
@@ -108,61 +116,44 @@ MAX_SAMPLE_CHARACTERS: Final = 400
 MAX_SAMPLE_SCORES: Final = 6  # of a row that brings many
 
 
-def sample_entry(entry: FileEntry) -> JsonDict:
+def sample_entry(entry: FileEntry) -> SampleRow:
     """A row as the page shows it before it is stored."""
-    told: JsonDict = {"line": entry.line, "verdicts": [], "scores": []}
+    sample = SampleRow(
+        entry.line,
+        verdicts=tuple(sample_verdict(row) for row in entry.rows if isinstance(row, VerdictRow)),
+        scores=tuple(islice((sample_score(row) for row in entry.rows if isinstance(row, ScoreRow)), MAX_SAMPLE_SCORES)),
+    )
     for row in entry.rows:
-        if isinstance(row, VerdictRow):
-            told["verdicts"].append(sample_verdict(row))
-        elif isinstance(row, ScoreRow):
-            told["scores"] += [sample_score(row)] if len(told["scores"]) < MAX_SAMPLE_SCORES else []
-        else:
-            told.update(sample_texts(row))
-    return told
+        if isinstance(row, (ComparisonRow, ResponseRow, QueryRow)):
+            query = shorten_sample(messages_to_text(row.query.messages))
+            sample = replace(sample, key=row.query.key, query=query, responses=tuple(sample_responses(row)))
+    return sample
 
 
-def sample_texts(row: FileRow) -> JsonDict:
+def sample_responses(row: ComparisonRow | ResponseRow | QueryRow) -> Iterator[SampleResponse]:
     if isinstance(row, ComparisonRow):
-        sides = [(row.candidate_a, row.response_a), (row.candidate_b, row.response_b)]
+        yield SampleResponse(row.candidate_a, shorten_sample(messages_to_text(row.response_a)))
+        yield SampleResponse(row.candidate_b, shorten_sample(messages_to_text(row.response_b)))
     elif isinstance(row, ResponseRow):
-        sides = [(row.candidate, row.response)]
-    elif isinstance(row, QueryRow):
-        sides = []
-    else:
-        return {}
-    return {
-        "key": row.query.key,
-        "query": shorten_sample(messages_to_text(row.query.messages)),
-        "responses": [
-            {"candidate": name, "text": shorten_sample(messages_to_text(messages))} for name, messages in sides
-        ],
-    }
+        yield SampleResponse(row.candidate, shorten_sample(messages_to_text(row.response)))
 
 
-def sample_verdict(row: VerdictRow) -> dict[str, object]:
-    """In the words of the file, before it is turned round."""
+def sample_verdict(row: VerdictRow) -> SampleVerdict:
+    """The verdict in the words of the file, before its sides are turned."""
     sides = {Choice.A: row.candidate_a, Choice.B: row.candidate_b}
-    return {
-        "key": row.query_key,
-        "candidates": [row.candidate_a, row.candidate_b] if row.candidate_a else [],
-        "rater": row.rater,
-        "kind": row.rater_kind,
-        "aspect": row.aspect,
-        "choice": row.choice,
-        "chosen": sides.get(Choice(row.choice)) if row.choice in tuple(Choice) else None,
-    }
+    return SampleVerdict(
+        key=row.query_key,
+        candidates=(row.candidate_a, row.candidate_b) if row.candidate_a and row.candidate_b else (),
+        rater=row.rater,
+        kind=row.rater_kind,
+        aspect=row.aspect,
+        choice=row.choice,
+        chosen=sides.get(Choice(row.choice)) if row.choice in tuple(Choice) else None,
+    )
 
 
-def sample_score(row: ScoreRow) -> JsonDict:
-    return {
-        "key": row.query_key,
-        "candidate": row.candidate,
-        "rater": row.rater,
-        "kind": row.rater_kind,
-        "aspect": row.aspect,
-        "value": row.value,
-        "failure": row.failure,
-    }
+def sample_score(row: ScoreRow) -> SampleScore:
+    return SampleScore(row.query_key, row.candidate, row.rater, row.rater_kind, row.aspect, row.value, row.failure)
 
 
 def shorten_sample(text: str) -> str:

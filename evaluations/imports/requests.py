@@ -1,4 +1,4 @@
-"""The import that the address of a page names."""
+"""The import that an address names."""
 
 from django.shortcuts import get_object_or_404
 

@@ -47,7 +47,7 @@ def remember_response(added: EntryAddition, response: ResponseSketch) -> None:
     added.remember(query, ("response", name), word)
     if response.sample is not None:
         added.remember(query, ("sample", name, response.sample), word)
-    if response.sample is not None or name in UNNAMED or added.batch.around.new_response == NewResponse.KEEP:
+    if response.sample is not None or name in UNNAMED or added.batch.context.new_response == NewResponse.KEEP:
         added.remember(query, ("response", *response.key))
 
 
@@ -56,7 +56,7 @@ def remember_response(added: EntryAddition, response: ResponseSketch) -> None:
 
 def apply_new_response_option(added: EntryAddition, response: ResponseSketch) -> None:
     """Raise RowRefused or RowSkipped if the candidate has another response that is no other sample."""
-    decided = added.batch.around.new_response
+    decided = added.batch.context.new_response
     if response.candidate.name in UNNAMED or decided == NewResponse.KEEP:
         return
     in_file, stored = find_conflict_in_file(added, response), find_stored_conflicts(response)
@@ -120,9 +120,9 @@ def describe_origin(stored: Response) -> str:
 
 def mark_replacement(added: EntryAddition, response: ResponseSketch, stored: Sequence[Response]) -> None:
     """Mark the response as the replacement of the stored one, done when the import ends."""
-    old, around = stored[0], added.batch.around
+    old, context = stored[0], added.batch.context
     where = describe_origin(old)
-    if around.importing and old.source_import_id == around.importing.pk:
+    if context.importing and old.source_import_id == context.importing.pk:
         raise RowRefused(f"{describe_conflict(response, where)}. A file cannot replace its own")
     if len(stored) > 1:
         raise RowRefused(

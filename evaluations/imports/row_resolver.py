@@ -18,6 +18,7 @@ from evaluations.domain.files import (
     ScoreRow,
     VerdictRow,
 )
+from evaluations.domain.imports import ScoreScale
 from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import CallState
 from evaluations.domain.texts import Messages, messages_sha256, query_sha256
@@ -41,7 +42,6 @@ from evaluations.imports.row_sketches import (
     FailureSketch,
     QuerySketch,
     ResponseSketch,
-    ScoreScale,
     ScoreSketch,
     SkippedEntry,
     StatementKey,
@@ -99,7 +99,7 @@ def resolve_response(added: EntryAddition, row: ScoreRow) -> ResponseSketch:
         )
     if query is None:
         raise RowRefused(f"there is no query “{row.query_key}” in this evaluation")
-    if row.candidate not in added.batch.around.candidates:
+    if row.candidate not in added.batch.context.candidates:
         raise RowRefused(f"there is no candidate “{row.candidate}” in this evaluation")
     raise RowRefused(f"query “{row.query_key}” has no response of “{row.candidate}”")
 
@@ -125,10 +125,10 @@ def garbage_collection_off() -> Iterator[None]:
 
 @garbage_collection_off()
 def resolve_batch(
-    around: ImportContext, items: Sequence[FileEntry | BadRow], seen: SeenIndex | None = None
+    context: ImportContext, items: Sequence[FileEntry | BadRow], seen: SeenIndex | None = None
 ) -> EntryBatch:
     """Resolve a batch against the stored rows. An entry with one bad row adds nothing."""
-    batch = look_up_batch(around, items, seen)
+    batch = look_up_batch(context, items, seen)
     for item in items:
         if isinstance(item, BadRow):
             batch.outcomes.append(item)
@@ -229,10 +229,10 @@ def add_response(
     metadata: JsonMapping,
     sample: int | None,
 ) -> ResponseSketch:
-    around = added.batch.around
-    candidate = around.candidates.get(name)
+    context = added.batch.context
+    candidate = context.candidates.get(name)
     if candidate is None:
-        candidate = added.name(around.candidates, name, Candidate(evaluation=around.evaluation, name=name))
+        candidate = added.name(context.candidates, name, Candidate(evaluation=context.evaluation, name=name))
     key = (name, messages_sha256(messages))
     known = query.responses.get(key)
     if known is not None:
@@ -331,7 +331,7 @@ def resolve_comparison(added: EntryAddition, row: VerdictRow) -> ComparisonSketc
     if query is None:
         raise RowRefused(f"there is no query “{row.query_key}” in this evaluation")
     for name in list_named_candidates(row):
-        if name not in added.batch.around.candidates:
+        if name not in added.batch.context.candidates:
             raise RowRefused(f"there is no candidate “{name}” in this evaluation")
     raise RowRefused(f"query “{row.query_key}” has no comparison{named}")
 
@@ -367,7 +367,7 @@ def orient_as_stored(row: VerdictRow, comparison: ComparisonSketch) -> VerdictRo
 
 
 def resolve_verdict_aspect(added: EntryAddition, row: VerdictRow) -> Aspect:
-    offered = added.batch.around.offered.get(row.aspect)
+    offered = added.batch.context.offered.get(row.aspect)
     if offered is None:
         added.imported_aspects.append(row.aspect)
     elif row.choice in CHOICE_WORDS and row.choice not in offered:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
@@ -12,21 +12,6 @@ from evaluations.domain.texts import Messages, messages_to_text
 from evaluations.models.comparisons import Candidate
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
-
-
-@dataclass(frozen=True)
-class ScoreScale:
-    """The range of the scores of one aspect, and which end is better."""
-
-    low: float
-    high: float
-    lower_is_better: bool
-
-    def joined(self, other: "ScoreScale") -> "ScoreScale":
-        return replace(self, low=min(self.low, other.low), high=max(self.high, other.high))
-
-
-ScoreScales = Mapping[str, ScoreScale]
 
 # What a rater says, by which it is told apart from all else that is said of the same thing.
 StatementKey = tuple[str | int, ...]

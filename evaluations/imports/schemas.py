@@ -1,12 +1,60 @@
 """Shapes of the API for imports."""
 
 from datetime import datetime
+from typing import Annotated
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import PersonOut, StrictIn
-from evaluations.domain.files import ImportState
+from evaluations.api.schemas import NameText, PersonOut, StrictIn
+from evaluations.domain.files import FileFormat, ImportState, NewResponse, ReadOptions
+from evaluations.domain.imports import ImportRequest
 from evaluations.domain.json_values import JsonDict
+from evaluations.domain.pairing import MAX_PAIRS_PER_QUERY, PairingWay, make_pairing
+from evaluations.domain.roles import RaterKind
+from evaluations.imports.source_files import parse_column_fields
+
+PairsPerQuery = Annotated[int, Field(ge=1, le=MAX_PAIRS_PER_QUERY)]
+
+
+class ImportIn(StrictIn):
+    """The fields of an upload."""
+
+    format: FileFormat = Field(FileFormat.AUTO, description="what is in it; `auto`: found out from the columns")
+    id_prefix: str = Field("", max_length=100)
+    candidate: NameText = Field(
+        "",
+        description="the model of every response, whatever the file's column says; without it the column names the "
+        "model, else the file's name does",
+    )
+    rater: NameText = ""
+    rater_kind: RaterKind | None = None
+    mapping: str = Field("", description="column=field, one a line")
+    pair: PairingWay = Field(PairingWay.ALL, description="pairs made of responses: all, baseline, random or adjacent")
+    baseline: NameText = ""
+    pairs_each: PairsPerQuery | None = None
+    new_response: NewResponse = Field(
+        NewResponse.REFUSE,
+        description="where a candidate has another response to a query already, and no column `sample` tells them "
+        "apart: refuse the row, keep both, replace the other (only while nobody used it), or skip the row",
+    )
+    lower_is_better: bool = False
+    derive_pairs: float | None = Field(None, ge=0)
+
+    def to_request(self) -> ImportRequest:
+        return ImportRequest(
+            ReadOptions(
+                format=self.format,
+                id_prefix=self.id_prefix,
+                mapping=parse_column_fields(self.mapping),
+                rater=self.rater,
+                rater_kind=self.rater_kind,
+                lower_is_better=self.lower_is_better,
+                candidate=self.candidate,
+                new_response=self.new_response,
+            ),
+            make_pairing(self.pair, baseline=self.baseline, pairs_each=self.pairs_each),
+            self.derive_pairs,
+        )
 
 
 class ImportProgressOut(Schema):

@@ -1,28 +1,29 @@
 """Files are received, stored and discarded."""
 
-import dataclasses
+from dataclasses import replace
+from io import SEEK_END
 from typing import BinaryIO
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
 from evaluations.audit.events import record_event
-from evaluations.domain.errors import ColumnsUnknown, InputRefused
-from evaluations.domain.files import ImportState, ReadOptions
-from evaluations.domain.json_values import JsonDict
-from evaluations.imports.lifecycle import BEGAN_STORING, BUSY_STATES, IMPORT_JOB, refuse_concurrent_import, work_here
-from evaluations.imports.options import PairOptions, refuse_archived_evaluation
-from evaluations.imports.preview import (
-    build_import,
-    is_quick_to_check,
-    keep_for_check,
-    preview_file,
-    save_import_with_file,
+from evaluations.domain.errors import ColumnsUnknown, FieldRefused, InputRefused
+from evaluations.domain.files import ImportState
+from evaluations.domain.imports import ImportRequest
+from evaluations.imports.lifecycle import (
+    BEGAN_STORING,
+    BUSY_STATES,
+    IMPORT_JOB,
+    refuse_archived_evaluation,
+    refuse_concurrent_import,
 )
+from evaluations.imports.preview import build_import, is_quick_to_check, preview_file, save_import_with_file
 from evaluations.imports.source_files import read_sheet
 from evaluations.jobs.queue import enqueue_job
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.imports import Import
+from evaluations.models.imports import COUNTED_ROWS, Import
 from evaluations.models.users import User
 
 
@@ -42,7 +43,7 @@ def discard_import(importing: Import, *, user: User | None) -> None:
 
 
 def start_storing(importing: Import, *, skip_bad: bool, user: User | None) -> None:
-    """Enqueue a checked file to be stored; a worker stores it with `continue_storing`."""
+    """Enqueue a checked file to be stored; a worker stores it with `continue_import`."""
     if not importing.is_checked:
         raise InputRefused(f"{importing.file_name} is not checked yet.")
     if importing.rows_bad and not skip_bad:
@@ -56,8 +57,10 @@ def start_storing(importing: Import, *, skip_bad: bool, user: User | None) -> No
     with transaction.atomic():
         begun = Import.objects.filter(ready, pk=importing.pk).update(
             state=ImportState.STORING,
-            options={**importing.options, "skip_bad": skip_bad},
-            summary={**importing.summary, "new": {}, "made": {}, "paired": 0},
+            skip_bad=skip_bad,
+            created_json={},
+            pairs_cursor=0,
+            **{f"new_{kind}": 0 for kind in COUNTED_ROWS},
             rows_stored=0,
             rows_unchanged=0,
             rows_bad=0,
@@ -72,54 +75,45 @@ def start_storing(importing: Import, *, skip_bad: bool, user: User | None) -> No
     importing.refresh_from_db()
 
 
-def continue_import(importing: Import, *, seconds: float | None = None) -> bool:
-    """Check the file, or store it for a while. Returns whether work is left."""
-    return work_here(importing, IMPORT_JOB, seconds=seconds)
-
-
 def receive_upload(
-    evaluation: Evaluation,
-    file: BinaryIO,
-    size: int,
-    *,
-    file_name: str,
-    reading: ReadOptions,
-    user: User | None,
-    pair: str,
-    derive_pairs: float | None,
+    evaluation: Evaluation, file: BinaryIO, file_name: str, request: ImportRequest, *, user: User | None
 ) -> Import:
     """Check a short file at once, and leave a long one to a worker, as its state shows.
 
-    One whose columns are not known is kept until somebody says what they mean. Raises InputRefused.
+    A file with unknown columns is kept until somebody maps them. Raises InputRefused.
     """
-    said: JsonDict = {"file_name": file_name, "reading": reading, "user": user, "pair": pair}
-    said["derive_pairs"] = derive_pairs
+    if file.seek(0, SEEK_END) > settings.MAX_UPLOAD_BYTES:
+        raise FieldRefused(
+            "file",
+            f"The file is larger than {settings.MAX_UPLOAD_BYTES // 1024 // 1024:,} MB, the most that this server "
+            "takes. Split it, or import it on the server itself with  manage.py import_comparisons",
+        )
     try:
-        if is_quick_to_check(file, size):
-            return preview_file(evaluation, file, **said)
-        return keep_for_check(evaluation, file, **said)
+        if is_quick_to_check(file):
+            return preview_file(evaluation, file, file_name, request, user=user)
+        return keep_file(evaluation, file, file_name, request, ImportState.CHECKING, user=user)
     except ColumnsUnknown as unknown:
-        return keep_unmapped(evaluation, file, why=str(unknown), **said)
-
-
-def keep_unmapped(
-    evaluation: Evaluation,
-    file: BinaryIO,
-    *,
-    file_name: str,
-    reading: ReadOptions,
-    user: User | None,
-    pair: str,
-    derive_pairs: float | None,
-    why: str,
-) -> Import:
-    """Keep a file with unknown columns until somebody maps them."""
+        reason = str(unknown)
     try:
         read_sheet(file, file_name)
-    except InputRefused:  # there is nothing that a mapping could be tried on
-        raise InputRefused(why) from None
-    asked = dataclasses.replace(reading, as_it_is=True)
-    importing = build_import(evaluation, file, file_name, asked, user, PairOptions(pair, derive_pairs), brings="")
-    importing.state, importing.reason = ImportState.MAPPING, why
+    except InputRefused:  # no mapping could be tried on it
+        raise InputRefused(reason) from None
+    unmapped = replace(request, reading=replace(request.reading, as_it_is=True))
+    return keep_file(evaluation, file, file_name, unmapped, ImportState.MAPPING, reason, user=user)
+
+
+def keep_file(
+    evaluation: Evaluation,
+    file: BinaryIO,
+    file_name: str,
+    request: ImportRequest,
+    state: ImportState,
+    reason: str = "",
+    *,
+    user: User | None,
+) -> Import:
+    """Keep a file until a worker checks it, or somebody maps its columns."""
+    importing = build_import(evaluation, file, file_name, request, user)
+    importing.state, importing.reason = state, reason
     save_import_with_file(importing, file)
     return importing

@@ -12,11 +12,14 @@ from typing import BinaryIO, Final, cast
 from django.conf import settings
 from django.core.files.uploadedfile import TemporaryUploadedFile
 
-from evaluations.domain.errors import InputRefused
+from evaluations.domain.errors import FieldRefused, InputRefused
 from evaluations.domain.files import FileLimits
 from evaluations.formats.archives import pack_folder
+from evaluations.formats.file_reader import FileContents, read_file_rows
 from evaluations.formats.file_sample import sample_file
+from evaluations.formats.seen_index import SeenIndex
 from evaluations.formats.sources import open_source
+from evaluations.models.imports import Import
 
 # Nobody is still sending a file that was last written to so long ago.
 STALE_AFTER: Final = timedelta(days=1)
@@ -24,6 +27,17 @@ STALE_AFTER: Final = timedelta(days=1)
 
 def file_limits() -> FileLimits:
     return FileLimits(settings.MAX_ROWS, settings.MAX_UNPACKED_BYTES, str(settings.SCRATCH_DIR))
+
+
+def parse_column_fields(text: str) -> dict[str, str]:
+    """A mapping of columns to fields, one a line. Raises FieldRefused."""
+    mapping = {}
+    for line in filter(str.strip, text.split("\n")):
+        column, _, field = (part.strip() for part in line.partition("="))
+        if not (column and field):
+            raise FieldRefused("mapping", f"“{line.strip()}” is not of the form column=field.")
+        mapping[column] = field
+    return mapping
 
 
 @contextmanager
@@ -65,6 +79,12 @@ class Sheet:
     columns: tuple[str, ...]
     rows: tuple[Mapping[str, object], ...]
     words: Mapping[str, tuple[str, ...]]
+
+
+def read_import_rows(importing: Import, file: BinaryIO, seen: SeenIndex) -> FileContents:
+    """The rows of the file of an import. ``seen``: counts samples."""
+    request = importing.request
+    return read_file_rows(file, importing.file_name, request.reading, seen, brings=request.brings, limits=file_limits())
 
 
 def read_column_names(file: BinaryIO, name: str) -> tuple[str, ...]:

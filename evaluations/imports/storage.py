@@ -1,7 +1,8 @@
 """A checked file is stored in short transactions and becomes visible at the end."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from typing import BinaryIO, Final, cast
@@ -11,22 +12,16 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from evaluations.audit.events import record_event
-from evaluations.comparisons.pairing.selectors import (
-    Pairing,
-    build_comparison,
-    pair_responses,
-    pairing_seed,
-    parse_pairing,
-)
+from evaluations.comparisons.pairing.selectors import build_comparison, pair_responses, pairing_seed
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import PAIRS_WITHOUT_FILE, BadRow, ImportState, NewResponse
+from evaluations.domain.imports import CreatedIds
+from evaluations.domain.pairing import Pairing
 from evaluations.domain.texts import ComparisonOrigin
-from evaluations.formats.file_reader import FileEntry, read_file_rows
+from evaluations.formats.file_reader import FileEntry
 from evaluations.formats.seen_index import SeenIndex
-from evaluations.imports.follow_ups import enqueue_follow_ups
 from evaluations.imports.imported_rubrics import (
     find_scores_with_changed_margin,
-    scales_from_json,
     update_scores_rubric,
     update_verdicts_rubric,
 )
@@ -34,17 +29,15 @@ from evaluations.imports.lifecycle import (
     ABANDONED_STATES,
     IMPORT_JOB,
     INTERRUPTED_REASON,
-    NAMED_MODELS,
-    VERSIONS_KEY,
     clean_up_import,
+    enqueue_follow_ups,
     fail_import,
     find_raters_of_import,
     give_up_import,
     put_back_import,
     renew_import_claim,
 )
-from evaluations.imports.lookup import EntryBatch, load_import_context
-from evaluations.imports.options import new_response_option, pairing_option, reading_option, tie_margin_option
+from evaluations.imports.lookup import EntryBatch, ImportContext, load_import_context
 from evaluations.imports.pair_forecast import find_keys_to_pair
 from evaluations.imports.preview import check_kept
 from evaluations.imports.replaced_responses import delete_replaced_responses, find_replaced_responses
@@ -57,7 +50,7 @@ from evaluations.imports.row_sketches import (
     list_good_outcomes,
 )
 from evaluations.imports.row_writer import PreparedRows, prepare_rows, write_prepared_rows
-from evaluations.imports.services import continue_import
+from evaluations.imports.source_files import read_import_rows
 from evaluations.imports.sql import add_stored_rows
 from evaluations.jobs.kinds import JobClaim, JobKind, LeaseLost, register_job_kind
 from evaluations.models.batch_sizes import min_bulk_rows, next_bulk_rows, rows_per_lookup, rows_per_transaction
@@ -78,11 +71,11 @@ from evaluations.verdicts.score_choices import find_scores_rubric
 def build_missing_pairs(importing: Import, keys: Sequence[str], pairing: Pairing) -> Iterator[Comparison]:
     """The missing comparisons of the responses to these queries, not saved."""
     visible = finished_imports() | Q(source_import=importing)
-    ranking = importing.options.get("ranking", ())
+    options = importing.options
     queries = list(Query.all_rows.filter(visible, evaluation=importing.evaluation, key__in=keys).order_by("pk"))
     responses: dict[int, list[Response]] = defaultdict(list)
     here = Response.all_rows.filter(visible, query__in=queries)
-    if importing.options.get("new_response") == NewResponse.REPLACE:
+    if options.request.reading.new_response == NewResponse.REPLACE:
         here = here.exclude(pk__in=find_replaced_responses(importing, query__in=queries))
     for response in here.select_related("candidate").defer("messages"):
         responses[response.query_id].append(response)
@@ -90,15 +83,13 @@ def build_missing_pairs(importing: Import, keys: Sequence[str], pairing: Pairing
     for query in queries:
         query.evaluation = importing.evaluation
         for one, other in pair_responses(
-            responses[query.pk], pairing, pairing_seed(importing.evaluation, query.key), ranking
+            responses[query.pk], pairing, pairing_seed(importing.evaluation, query.key), options.ranking
         ):
             if not {(one.pk, other.pk), (other.pk, one.pk)} & made:
                 yield build_comparison(query, one, other, origin=ComparisonOrigin.PAIRED, source_import=importing)
 
 
 MAX_TRIES: Final = 3
-
-continue_storing = continue_import
 
 
 def work_on_import(claim: JobClaim) -> bool:
@@ -152,7 +143,7 @@ def read_entries_from(
     importing: Import, file: BinaryIO, counted: SeenIndex, place: int
 ) -> Iterator[FileEntry | BadRow]:
     """The entries of the file from this number on; earlier ones are read too, because their samples count."""
-    return islice(read_file_rows(file, importing.file_name, reading_option(importing), counted).entries, place, None)
+    return islice(read_import_rows(importing, file, counted).entries, place, None)
 
 
 class OpenImportFile:
@@ -215,6 +206,10 @@ def store_entries_until(importing: Import, opened: OpenImportFile, until: float 
     return True
 
 
+def load_context(importing: Import) -> ImportContext:
+    return load_import_context(importing.evaluation, importing, importing.request.reading.new_response)
+
+
 class RowStorage:
     """The rows of one import on their way into the database, until time is up."""
 
@@ -222,7 +217,7 @@ class RowStorage:
         self.importing = importing
         self.until = until
         self.pace = TransactionPacer()
-        self.around = load_import_context(importing.evaluation, importing, new_response_option(importing))
+        self.context = load_context(importing)
         self.is_over = False
         self._most = min_bulk_rows()
 
@@ -230,12 +225,12 @@ class RowStorage:
         """How many of these were stored. Where another door was quicker with the same row, look again what is there."""
         done = failed = 0
         while done < len(items) and not self.is_over:
-            batch = resolve_batch(self.around, items[done:])
+            batch = resolve_batch(self.context, items[done:])
             refuse_bad_rows(self.importing, batch)
             try:
                 for stored in self.portions(batch):
                     done, failed = done + stored, 0
-                batch.fall_apart()
+                batch.break_cycles()
             except IntegrityError as refused:
                 if not is_unique_violation(refused):
                     raise
@@ -244,9 +239,7 @@ class RowStorage:
                     raise InputRefused(
                         "The same rows are being added by someone else: nothing was stored, try again in a moment."
                     ) from None
-                self.around = load_import_context(
-                    self.importing.evaluation, self.importing, new_response_option(self.importing)
-                )
+                self.context = load_context(self.importing)
         return done
 
     def portions(self, batch: EntryBatch) -> Iterator[int]:
@@ -278,7 +271,7 @@ def take_portion(outcomes: Sequence[EntryOutcome], at: int, most: int) -> Sequen
 
 
 def refuse_bad_rows(importing: Import, batch: EntryBatch) -> None:
-    if importing.options["skip_bad"]:
+    if importing.skip_bad:
         return
     for first in batch.bad:
         raise InputRefused(
@@ -296,40 +289,35 @@ def write_while_claimed(importing: Import, write_rows: Callable[[], None]) -> No
 def write_portion(
     importing: Import, named: Sequence[models.Model], counted: OutcomeCounts, ready: PreparedRows
 ) -> None:
-    made = write_named_rows(importing, named) if named else {}
-    summary = {
-        **importing.summary,
-        "new": Counter(importing.summary["new"]) + counted.new,
-        "made": {name: [*importing.summary["made"].get(name, []), *made.get(name, ())] for name in NAMED_MODELS},
-    }
-    add_stored_rows(importing, counted, summary)
+    created = importing.created + write_named_rows(importing, named) if named else importing.created
+    add_stored_rows(importing, counted, created)
     write_prepared_rows(importing, ready)
-    importing.summary = summary
+    importing.created_json = created.to_json()
 
 
-def write_named_rows(importing: Import, named: Sequence[models.Model]) -> dict[str, list[int]]:
-    """Create the new candidates, raters and aspects, and note their ids so that a clean-up finds them."""
+def write_named_rows(importing: Import, named: Sequence[models.Model]) -> CreatedIds:
+    """Create the new candidates, raters and aspects. Returns their ids, so that a clean-up finds them."""
     raters = [row for row in named if isinstance(row, Rater)]
     aspects = [row for row in named if isinstance(row, Aspect)]
     if aspects:
         lock_aspects(importing.evaluation_id)
         for place, aspect in enumerate(aspects, next_aspect_slot(importing.evaluation_id)):
             aspect.place = place
-    new: dict[str, Sequence[models.Model]] = {
-        "candidate": Candidate.objects.bulk_create(row for row in named if isinstance(row, Candidate)),
-        "aspect": Aspect.objects.bulk_create(aspects),
-        "judge": Judge.objects.bulk_create([rater.judge for rater in raters if rater.judge]),
-        "rater": Rater.objects.bulk_create(raters),
-    }
-    return {name: [row.pk for row in rows] for name, rows in new.items()}
+    created: tuple[Sequence[models.Model], ...] = (
+        Candidate.objects.bulk_create(row for row in named if isinstance(row, Candidate)),
+        Aspect.objects.bulk_create(aspects),
+        Judge.objects.bulk_create([rater.judge for rater in raters if rater.judge]),
+        Rater.objects.bulk_create(raters),
+    )
+    return CreatedIds(*(tuple(row.pk for row in rows) for rows in created))
 
 
 def store_pairs_of_file(importing: Import, until: float | None) -> bool:
-    pairing = pairing_option(importing)
+    pairing = importing.pairing
     if pairing is None:
         return True
     with importing.file.open("rb") as file, SeenIndex() as counted:
-        entries = read_entries_from(importing, cast(BinaryIO, file), counted, importing.summary["paired"])
+        entries = read_entries_from(importing, cast(BinaryIO, file), counted, importing.pairs_cursor)
         for items in batch_entries(entries, rows_per_transaction()):
             store_pairs_of_batch(importing, items, pairing)
             if is_time_up(until):
@@ -339,17 +327,20 @@ def store_pairs_of_file(importing: Import, until: float | None) -> bool:
 
 def store_pairs_of_evaluation(importing: Import, until: float | None) -> bool:
     """Pair the stored responses of the evaluation, query by query, without a file."""
-    pairing = parse_pairing(importing.options["pair"])
+    pairing = importing.options.request.pairing
     queries = Query.objects.filter(evaluation=importing.evaluation_id).order_by("pk")
     while some := list(
-        queries.filter(pk__gt=importing.summary["paired"]).values_list("pk", "key")[: rows_per_transaction()]
+        queries.filter(pk__gt=importing.pairs_cursor).values_list("pk", "key")[: rows_per_transaction()]
     ):
         pairs = build_missing_pairs(importing, [key for _, key in some], pairing)
         while made := list(islice(pairs, rows_per_transaction())):
             write_while_claimed(importing, partial(write_pairs, importing, made))
-        importing.summary["paired"] = some[-1][0]
+        importing.pairs_cursor = some[-1][0]
         renew_import_claim(
-            importing, ImportState.STORING, summary=importing.summary, rows_stored=F("rows_stored") + len(some)
+            importing,
+            ImportState.STORING,
+            pairs_cursor=importing.pairs_cursor,
+            rows_stored=F("rows_stored") + len(some),
         )
         if is_time_up(until):
             return False
@@ -360,35 +351,35 @@ def store_pairs_of_batch(importing: Import, items: Sequence[FileEntry | BadRow],
     pairs = build_missing_pairs(importing, sorted(find_keys_to_pair(items)), pairing)
     while some := list(islice(pairs, rows_per_transaction())):
         write_while_claimed(importing, partial(write_pairs, importing, some))
-    importing.summary["paired"] += len(items)
-    Import.objects.filter(pk=importing.pk).update(summary=importing.summary)
+    importing.pairs_cursor += len(items)
+    Import.objects.filter(pk=importing.pk).update(pairs_cursor=importing.pairs_cursor)
 
 
 def write_pairs(importing: Import, pairs: Sequence[Comparison]) -> None:
     Comparison.all_rows.bulk_create(pairs)
-    importing.summary["new"]["comparisons"] = importing.summary["new"].get("comparisons", 0) + len(pairs)
-    Import.objects.filter(pk=importing.pk).update(summary=importing.summary)
+    Import.objects.filter(pk=importing.pk).update(new_comparisons=F("new_comparisons") + len(pairs))
 
 
 def finish_import(importing: Import) -> None:
     """Make all rows of the import visible at once, with the rubrics for their aspects."""
     stored = Verdict.all_rows.filter(source_import=importing)
-    occurring: dict[str, set[str]] = {key: set() for key in importing.summary["aspects"]}
+    summary, request = importing.summary, importing.request
+    occurring: dict[str, set[str]] = {key: set() for key in summary.aspects}
     for key, choice in stored.filter(aspect__key__in=occurring).values_list("aspect__key", "choice").distinct():
         occurring[key].add(choice)
     raters = find_raters_of_import(importing)
-    scales, margin = scales_from_json(importing.summary.get("scales", {})), tie_margin_option(importing)
+    scales, margin = summary.scales, request.tie_margin
     anew = find_scores_with_changed_margin(importing.evaluation, scales, margin)
     raters.update(anew.values_list("rater", flat=True).distinct())
     recounted = find_score_imports(anew) | find_score_imports(find_earlier_scores(importing))
     with transaction.atomic():
         renew_import_claim(importing, ImportState.STORING, state=ImportState.DONE, finished_at=Now())
-        if new_response_option(importing) == NewResponse.REPLACE:
+        if request.reading.new_response == NewResponse.REPLACE:
             delete_replaced_responses(importing)
         versions = update_verdicts_rubric(importing.evaluation, occurring, importing.user)
         versions += update_scores_rubric(importing.evaluation, scales, margin, importing.user)
-        made = {**importing.summary.get("made", {}), VERSIONS_KEY: versions}
-        Import.objects.filter(pk=importing.pk).update(summary={**importing.summary, "made": made})
+        created = replace(importing.created, rubric_versions=tuple(versions))
+        Import.objects.filter(pk=importing.pk).update(created_json=created.to_json())
         recount_labels_later(recounted)
         Rater.objects.filter(pk__in=raters).update(verdicts_changed_at=Now())
         importing.refresh_from_db()

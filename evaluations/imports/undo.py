@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from django.db import connection, models, transaction
+from django.db import models, transaction
 from django.db.models import Exists, OuterRef, ProtectedError, Q, QuerySet
 from django.db.models.functions import Now
 
@@ -15,13 +15,12 @@ from evaluations.domain.jobs import COUNT_LABELS, INDEX_IMPORT
 from evaluations.domain.reviews import QueueKind
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.rubrics import RubricKind
-from evaluations.imports.follow_ups import enqueue_follow_ups
 from evaluations.imports.lifecycle import (
     OWNED_MODELS,
     UNDO_JOB,
-    VERSIONS_KEY,
     delete_rows_of_import,
     delete_unused_names,
+    enqueue_follow_ups,
     find_raters_of_import,
     refuse_concurrent_import,
     renew_import_claim,
@@ -33,7 +32,7 @@ from evaluations.imports.replaced_responses import (
     lock_judges_and_queues,
     taken_slots,
 )
-from evaluations.imports.sql import DELETE_EXPIRED_ASSIGNMENTS, DELETE_QUEUE_ITEMS
+from evaluations.imports.sql import delete_queue_items
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.queue import enqueue_job, forget_job
 from evaluations.models.batch_sizes import rows_per_transaction
@@ -56,8 +55,6 @@ from evaluations.verdicts.label_updates import (
     split_ids,
 )
 
-RECOUNTED_TO: Final = "counted_anew_to"  # of an import's summary: the last comparison of others whose labels are right
-CLEARED_TO: Final = "cleared_to"  # the last comparison of its own that nothing hangs on any longer
 MAX_NAMED_IMPORTS: Final = 5  # imports, in a sentence
 
 
@@ -201,16 +198,14 @@ def describe_later_duplicates(importing: Import) -> str:
 
 
 def hide_import(importing: Import, user: User | None) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(DELETE_EXPIRED_ASSIGNMENTS, [importing.pk])
-        cursor.execute(DELETE_QUEUE_ITEMS, [importing.pk])
+    delete_queue_items(importing)
     reset_queue_fill(importing.evaluation)
     for kind in (INDEX_IMPORT, COUNT_LABELS):
         forget_job(kind, [importing.pk])
     Import.objects.filter(pk=importing.pk).update(state=ImportState.UNDOING, reason="")
     mark_material_changed(importing)
     enqueue_job(UNDO_JOB, importing.pk, evaluation=importing.evaluation)
-    record_event("undid", importing, user=user, evaluation=importing.evaluation, before=importing.brought)
+    record_event("undid", importing, user=user, evaluation=importing.evaluation, before=importing.new_rows)
 
 
 def reset_queue_fill(evaluation: Evaluation) -> None:
@@ -246,7 +241,7 @@ register_job_kind(JobKind(UNDO_JOB, work_on_undo))
 
 def restore_if_used(importing: Import) -> bool:
     """Restore the import if a review or call used it while it was being hidden."""
-    if importing.summary.get("removing"):
+    if importing.is_removing:
         return False
     with transaction.atomic():
         lock_judges_and_queues(importing.evaluation)
@@ -260,8 +255,8 @@ def restore_if_used(importing: Import) -> bool:
             told = {"reason": str(refused)}
             record_event("stored again", importing, user=None, evaluation=importing.evaluation, after=told)
             return True
-        importing.summary = {**importing.summary, "removing": True}
-        renew_import_claim(importing, ImportState.UNDOING, summary=importing.summary)
+        importing.is_removing = True
+        renew_import_claim(importing, ImportState.UNDOING, is_removing=True)
     return False
 
 
@@ -283,19 +278,18 @@ def remove_imported_rows(importing: Import, until: float | None) -> bool:
     importing.file.delete(save=False)
     with transaction.atomic():
         renew_import_claim(importing, ImportState.UNDOING, state=ImportState.UNDONE, file="")
-        record_event("removed", importing, user=None, evaluation=importing.evaluation, after=importing.brought)
+        record_event("removed", importing, user=None, evaluation=importing.evaluation, after=importing.new_rows)
     importing.refresh_from_db()
     return True
 
 
 def recount_labels_of_others(importing: Import, pace: TransactionPacer, until: float | None) -> bool:
     """Recount the labels of remaining comparisons on which raters of this import voted."""
-    ids = find_comparisons_voted_on(importing, importing.summary.get(RECOUNTED_TO, 0))
+    ids = find_comparisons_voted_on(importing, importing.labels_cursor)
     for some in split_ids(ids, get_comparisons_per_batch(importing)):
         with pace.turn(), transaction.atomic():
             update_labels(some)
-            importing.summary = {**importing.summary, RECOUNTED_TO: some[-1]}
-            renew_import_claim(importing, ImportState.UNDOING, summary=importing.summary)
+            renew_import_claim(importing, ImportState.UNDOING, labels_cursor=some[-1])
         if is_time_up(until) and some[-1] != ids[-1]:
             return False
     return True
@@ -313,10 +307,10 @@ def find_comparisons_voted_on(importing: Import, after: int) -> list[int]:
 def remove_dependent_rows(importing: Import, pace: TransactionPacer, until: float | None) -> bool:
     """Remove labels, tags and search words of the import's own comparisons."""
     own = Comparison.all_rows.filter(source_import=importing).order_by("pk").values_list("pk", flat=True)
-    while some := list(own.filter(pk__gt=importing.summary.get(CLEARED_TO, 0))[: rows_per_transaction()]):
-        importing.summary = {**importing.summary, CLEARED_TO: some[-1]}
+    while some := list(own.filter(pk__gt=importing.rows_cursor)[: rows_per_transaction()]):
+        importing.rows_cursor = some[-1]
         with pace.turn(), transaction.atomic():
-            renew_import_claim(importing, ImportState.UNDOING, summary=importing.summary)
+            renew_import_claim(importing, ImportState.UNDOING, rows_cursor=importing.rows_cursor)
             for hanging in (Label, Tagging):
                 hanging.objects.filter(comparison__in=some).delete()
             remove_from_search_index(some)
@@ -327,7 +321,7 @@ def remove_dependent_rows(importing: Import, pace: TransactionPacer, until: floa
 
 def delete_imported_versions(importing: Import) -> None:
     """The versions of rubrics that came with it, where they are the newest and nothing else knows them."""
-    for pk in reversed(importing.summary.get("made", {}).get(VERSIONS_KEY, [])):
+    for pk in reversed(importing.created.rubric_versions):
         version = RubricVersion.objects.select_related("rubric").filter(pk=pk).first()
         if version is None or version.rubric.versions.filter(number__gt=version.number).exists():
             continue

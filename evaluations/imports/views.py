@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from django.contrib import messages
-from django.db.models.fields.json import KT
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -13,11 +12,10 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from evaluations.access import Action, require_evaluation
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import FileFormat, ImportState
+from evaluations.domain.files import DEFAULT_FILE_NAME, FileFormat, ImportState
 from evaluations.domain.jobs import JobState
 from evaluations.imports.forms import FORMAT_CHOICES, ImportForm
 from evaluations.imports.lifecycle import BUSY_STATES, IMPORT_JOB, WORKING_STATES
-from evaluations.imports.options import is_pairing_scored_responses
 from evaluations.imports.requests import get_import_of_request
 from evaluations.imports.selectors import get_import_progress
 from evaluations.imports.services import discard_import, receive_upload, start_storing
@@ -25,20 +23,22 @@ from evaluations.imports.undo import describe_later_duplicates, explain_why_not_
 from evaluations.jobs.queue import job_of
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
+from evaluations.web.forms import add_refusal
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
 
 STOP_POLLING: Final = 286
-FORMAT_LABELS: Final[Mapping[str, str]] = {name: told for name, told in FORMAT_CHOICES if name != FileFormat.AUTO}
+FORMAT_LABELS: Final[Mapping[str, str]] = {name: label for name, label in FORMAT_CHOICES if name != FileFormat.AUTO}
 
 
 @never_cache
 @require_GET
 def import_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
-    # What a file holds in words is a part of its summary, whose samples may be long texts: those are left unread.
-    told = evaluation.imports.select_related("user").annotate(brings=KT("summary__brings"))
-    page = paginate(request, told.defer("summary", "bad_rows", "mapping", "options", "reason"), newest_first=True)
+    # The samples of a summary may be long texts.
+    rows = evaluation.imports.select_related("user")
+    rows = rows.defer("summary_json", "options_json", "created_json", "bad_rows", "reason")
+    page = paginate(request, rows, newest_first=True)
     return render(request, "imports/imports.html", {"page": "imports", "evaluation": evaluation, "imports": page})
 
 
@@ -50,14 +50,16 @@ def import_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     if request.method != "POST":
         return render_import_form(request, evaluation, ImportForm())
     form = ImportForm(request.POST, request.FILES)
-    if not form.is_valid():
-        return render_import_form(request, evaluation, form, status=422)
-    try:
-        importing = receive_upload(evaluation, user=request.user, **form.options())
-    except InputRefused as refused:
-        form.add_error("file", str(refused))
-        return render_import_form(request, evaluation, form, status=422)
-    return redirect("import", slug, importing.pk)
+    if form.is_valid():
+        file = form.cleaned_data["file"]
+        try:
+            name = file.name or DEFAULT_FILE_NAME
+            importing = receive_upload(evaluation, file, name, form.import_request, user=request.user)
+        except InputRefused as refused:
+            add_refusal(form, refused, "file")
+        else:
+            return redirect("import", slug, importing.pk)
+    return render_import_form(request, evaluation, form, status=422)
 
 
 def render_import_form(
@@ -95,8 +97,9 @@ def render_import(request: AuthenticatedRequest, importing: Import, error: str =
         "busy": importing.state in WORKING_STATES,
         "progress": get_import_progress(importing) if importing.state in BUSY_STATES else None,
         "is_worked_on": is_worked_on(importing),
-        "pairs_scored": is_pairing_scored_responses(importing),
-        "stays": explain_why_not_undoable(importing) if importing.state == ImportState.DONE else "",
+        "options": importing.options,
+        "summary": importing.summary,
+        "not_undoable": explain_why_not_undoable(importing) if importing.state == ImportState.DONE else "",
         "read_as": FORMAT_LABELS.get(importing.format),
         "error": error,
     }

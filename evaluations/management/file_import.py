@@ -10,7 +10,9 @@ from django.core.management.base import CommandError
 from evaluations.domain.choices import INCONSISTENT, Choice
 from evaluations.domain.errors import ColumnsUnknown, InputRefused, NamesMissing
 from evaluations.domain.files import FileFormat, ImportState, NewResponse, ReadOptions
+from evaluations.domain.imports import ImportRequest
 from evaluations.domain.judges import FAILURE_STATES
+from evaluations.domain.pairing import parse_pairing
 from evaluations.domain.roles import RaterKind
 from evaluations.imports.columns.column_guess import (
     guess_columns,
@@ -141,16 +143,9 @@ def import_file(options: CommandOptions, out: TextIO, *, brings: str, pair: str 
         raise CommandError(f"There is no evaluation at “{options['slug']}”.")
     try:
         with open_import_path(options["file"]) as (file, name):
-            importing = preview_file(
-                evaluation,
-                file,
-                file_name=name,
-                reading=parse_read_options(options),
-                user=None,
-                pair=pair,
-                derive_pairs=options.get("derive_pairs"),
-                brings=brings,
-            )
+            reading, pairing = parse_read_options(options), parse_pairing(pair)
+            request = ImportRequest(reading, pairing, options.get("derive_pairs"), brings)
+            importing = preview_file(evaluation, file, name, request, user=None)
         if options["remember"]:
             remember_import_mapping(importing)
         if options["dry_run"]:
@@ -235,18 +230,19 @@ def print_left_out(importing: Import, out: TextIO) -> None:
         out.write(f"line {bad['line']}: {bad['reason']}\n")
     if importing.rows_bad > len(importing.bad_rows):
         out.write(f"… and {importing.rows_bad - len(importing.bad_rows):,} more\n")
-    for notice in importing.summary["notices"]:
+    for notice in importing.summary.notices:
         out.write(f"{notice}\n")
 
 
 def print_summary(importing: Import, out: TextIO, stored: str) -> None:
-    for told in (*importing.summary["warnings"], *importing.summary["notes"]):
-        out.write(f"{told}\n")
+    summary = importing.summary
+    for sentence in (*summary.warnings, *summary.notes):
+        out.write(f"{sentence}\n")
     out.write(f"{summarize_import(importing, stored)}\n")
 
 
 def summarize_import(importing: Import, stored: str) -> str:
-    new = ", ".join(f"{what} {number:,}" for what, number in importing.brought.items())
+    new = ", ".join(f"{kind} {number:,}" for kind, number in importing.new_rows.items())
     rows = "row" if importing.rows_read == 1 else "rows"
     skipped = f"{importing.rows_skipped:,} skipped, " if importing.rows_skipped else ""
     return (

@@ -1,6 +1,6 @@
 """Imported files and remembered column mappings."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, Protocol, TypeVar
 
@@ -8,6 +8,8 @@ from django.db import models
 from django.db.models import Q
 
 from evaluations.domain.files import ImportState
+from evaluations.domain.imports import CandidateNaming, CreatedIds, ImportOptions, ImportRequest, ImportSummary
+from evaluations.domain.pairing import Pairing
 from evaluations.models.base import Row, enum_choices, enum_constraint
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
@@ -31,11 +33,15 @@ class FinishedManager(models.Manager[ImportedRow]):
 
 COUNTED_ROWS: Final = ("queries", "responses", "comparisons", "verdicts", "scores", "failures")
 
-SINGULAR_NAMES: Final = {word: "query" if word == "queries" else word.removesuffix("s") for word in COUNTED_ROWS}
+SINGULAR_NAMES: Final = {kind: "query" if kind == "queries" else kind.removesuffix("s") for kind in COUNTED_ROWS}
 
 MAX_MODELS_LISTED: Final = 8
 
-MODEL_NAME_SOURCES: Final = {"file": ", by the file’s name", "form": ", as given for the whole file"}
+MODEL_NAME_SOURCES: Final = {
+    CandidateNaming.FILE: ", by the file’s name",
+    CandidateNaming.FORM: ", as given for the whole file",
+    CandidateNaming.COLUMN: "",
+}
 
 
 def describe_row_counts(summary: Mapping[str, object]) -> str:
@@ -50,6 +56,10 @@ class LeaseHolder(Protocol):
 
 
 class Import(Row):
+    """``new_…``: how many rows of each kind it adds. ``pairs_cursor``: how far the making of pairs is, in rows of the
+    file or as the last query's id. ``labels_cursor`` and ``rows_cursor``: how far its undoing is, by comparison.
+    """
+
     # Not a column: in the process that works on it, its hold on the job.
     lease: LeaseHolder | None = None
 
@@ -59,8 +69,9 @@ class Import(Row):
     file_name = models.CharField(max_length=255)
     sha256 = models.CharField(max_length=64)
     format = models.CharField(max_length=40)
-    mapping = models.JSONField(default=dict)
-    options = models.JSONField(default=dict)
+    brings = models.CharField(max_length=12, blank=True)
+    options_json = models.JSONField(default=dict)
+    skip_bad = models.BooleanField(default=False)
     state = models.CharField(max_length=12, default=ImportState.PREVIEWED.value, choices=enum_choices(ImportState))
     rows_read = models.PositiveBigIntegerField(default=0)
     rows_stored = models.PositiveBigIntegerField(default=0)
@@ -68,7 +79,18 @@ class Import(Row):
     rows_bad = models.PositiveBigIntegerField(default=0)
     rows_skipped = models.PositiveBigIntegerField(default=0)
     bad_rows = models.JSONField(default=list)
-    summary = models.JSONField(default=dict)
+    summary_json = models.JSONField(default=dict)
+    new_queries = models.PositiveBigIntegerField(default=0)
+    new_responses = models.PositiveBigIntegerField(default=0)
+    new_comparisons = models.PositiveBigIntegerField(default=0)
+    new_verdicts = models.PositiveBigIntegerField(default=0)
+    new_scores = models.PositiveBigIntegerField(default=0)
+    new_failures = models.PositiveBigIntegerField(default=0)
+    created_json = models.JSONField(default=dict)
+    pairs_cursor = models.PositiveBigIntegerField(default=0)
+    is_removing = models.BooleanField(default=False)
+    labels_cursor = models.PositiveBigIntegerField(default=0)
+    rows_cursor = models.PositiveBigIntegerField(default=0)
     reason = models.TextField(blank=True)
     finished_at = models.DateTimeField(null=True)
 
@@ -84,25 +106,63 @@ class Import(Row):
         return self.file_name
 
     @property
+    def options(self) -> ImportOptions:
+        return ImportOptions.from_json(self.options_json)
+
+    @options.setter
+    def options(self, options: ImportOptions) -> None:
+        self.options_json = options.to_json()
+
+    @property
+    def summary(self) -> ImportSummary:
+        return ImportSummary.from_json(self.summary_json)
+
+    @summary.setter
+    def summary(self, summary: ImportSummary) -> None:
+        self.summary_json = summary.to_json()
+
+    @property
+    def created(self) -> CreatedIds:
+        return CreatedIds.from_json(self.created_json)
+
+    @property
+    def request(self) -> ImportRequest:
+        """The request, with the format that the file turned out to have."""
+        request = self.options.request
+        return replace(request, reading=replace(request.reading, format=self.format))
+
+    @property
+    def pairs_scored_responses(self) -> bool:
+        """Whether storing it pairs the responses that it scores."""
+        return bool(self.summary.scales) and self.options.request.tie_margin is not None
+
+    @property
+    def pairing(self) -> Pairing | None:
+        """The way of pairing that storing it uses; None if it makes no pairs."""
+        if self.summary.needs_pairing:
+            return self.options.request.pairing
+        return Pairing() if self.pairs_scored_responses else None
+
+    @property
     def is_checked(self) -> bool:
         """Whether it is known what storing the file would do."""
-        return bool(self.summary)
+        return bool(self.brings)
 
     @property
     def stored_at(self) -> datetime:
-        """When its rows were shown, or came in where that is not known."""
+        """When its rows became visible, or came in where that is not known."""
         return self.finished_at or self.created_at
 
     @property
     def rows_done(self) -> int:
-        """How many rows of the file were come to."""
+        """How many rows of the file were reached."""
         return self.rows_stored + self.rows_unchanged + self.rows_skipped + self.rows_bad
 
     @property
     def models_in_words(self) -> str:
         """The first line of a preview: the models, what names them, and how many rows are about each."""
-        listed, number = self.summary.get("models", []), self.summary.get("models_number", 0)
-        if not listed:
+        summary = self.summary
+        if not summary.models:
             return ""
         names = [f"{one['name']} ({describe_row_counts(one)})" for one in listed[:MAX_MODELS_LISTED]]
         more = [f"{number - len(names):,} more"] if number > len(names) else []
@@ -124,6 +184,20 @@ class Import(Row):
         return [
             (number, SINGULAR_NAMES.get(word, word) if number == 1 else word) for word, number in self.brought.items()
         ]
+        if summary.models_number > len(names):
+            names.append(f"{summary.models_number - len(names):,} more")
+        plural = "Model" if summary.models_number == 1 else "Models"
+        return f"{plural}{MODEL_NAME_SOURCES[summary.named_by]}: {', '.join(names)}."
+
+    @property
+    def new_rows(self) -> dict[str, int]:
+        """How many rows of each kind it adds."""
+        counts = {kind: getattr(self, f"new_{kind}") for kind in COUNTED_ROWS}
+        return {kind: number for kind, number in counts.items() if number}
+
+    @property
+    def new_rows_in_words(self) -> str:
+        return ", ".join(describe_row_count(kind, number) for kind, number in self.new_rows.items())
 
 
 class ColumnMapping(Row):

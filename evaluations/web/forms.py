@@ -20,8 +20,14 @@ def submit_form(form: forms.Form, action: Callable[P, T], *args: P.args, **kwarg
     try:
         return action(*args, **kwargs)
     except InputRefused as refused:
-        form.add_error(refused.field if refused.field in form.fields else None, str(refused))
+        add_refusal(form, refused)
         return None
+
+
+def add_refusal(form: forms.Form, refused: InputRefused, field: str | None = None) -> None:
+    """Show a refusal at the field that it names, or else at this one."""
+    named = refused.field if refused.field in form.fields else field
+    form.add_error(named, str(refused))
 
 
 # What a form has cleaned, as Django types it.

@@ -20,14 +20,15 @@ from evaluations.backups import services as backups_services
 from evaluations.backups.selectors import BACKUP_TABLES, EXCLUDED_MODELS, MATCHED_MODELS, build_backup
 from evaluations.backups.services import RestoredEvaluation, restore_backup
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import ImportState, ReadOptions
+from evaluations.domain.files import ImportState
+from evaluations.domain.imports import ImportRequest
 from evaluations.domain.judges import BatchState, RunState
 from evaluations.domain.reports import ReportRules
 from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export
+from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.judges.runs.services import start_run
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.imports import Import
@@ -112,9 +113,9 @@ def study() -> Evaluation:
         for n in range(4)
     ]
     file = io.BytesIO("".join(json.dumps(row) + "\n" for row in rows).encode())
-    brought = preview_file(evaluation, file, file_name="rows.jsonl", reading=ReadOptions(), user=None)
+    brought = preview_file(evaluation, file, "rows.jsonl", ImportRequest(), user=None)
     start_storing(brought, skip_bad=False, user=None)
-    continue_storing(brought)
+    continue_import(brought)
     people = [evaluation.raters.create(kind="human", name=name) for name in ("ann", "bob")]
     said = (ALL_A, ALL_B, ALL_TIE, ALL_A)
     for number, comparison in enumerate(evaluation.comparisons.order_by("pk")):

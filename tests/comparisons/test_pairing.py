@@ -5,13 +5,12 @@ from itertools import pairwise
 import pytest
 
 from evaluations.comparisons.pairing.selectors import (
-    Pairing,
     build_comparison,
     draw_shuffle,
     pair_responses,
-    parse_pairing,
 )
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.pairing import Pairing, parse_pairing
 from evaluations.models.comparisons import Candidate, Query, Response
 from evaluations.models.evaluations import Evaluation
 

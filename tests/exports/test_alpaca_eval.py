@@ -11,13 +11,13 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import ReadOptions
+from evaluations.domain.imports import ImportRequest
 from evaluations.exports.options import ExportRequest
 from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export
+from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from tests.factories.evaluations import make_comparison, make_human
@@ -43,10 +43,10 @@ def annotation(number: int, preference: float | None, *, first: str = "zeta-base
 
 def bring(evaluation: Evaluation, records: list[Record]) -> None:
     file = io.BytesIO(json.dumps(records).encode())
-    importing = preview_file(evaluation, file, file_name="annotations.json", reading=ReadOptions(), user=None)
+    importing = preview_file(evaluation, file, "annotations.json", ImportRequest(), user=None)
     assert not importing.bad_rows
     start_storing(importing, skip_bad=False, user=None)
-    continue_storing(importing)
+    continue_import(importing)
 
 
 def exported(evaluation: Evaluation, aspect: str = "overall", baseline: str = "") -> tuple[list[Record], Any]:

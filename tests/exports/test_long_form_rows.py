@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from evaluations.domain.choices import Choice, ShownOrder
-from evaluations.domain.files import ReadOptions
+from evaluations.domain.imports import ImportRequest
 from evaluations.domain.reports import ReportPart, ReportRules
 from evaluations.domain.reviews import SelectionMethod
 from evaluations.domain.splits import Split
 from evaluations.exports.options import ExportRequest
 from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export
+from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.verdicts import Verdict
@@ -49,10 +49,10 @@ def listed(evaluation: Evaluation, written_as: str = "verdicts", **wanted: Any) 
 
 
 def brought(evaluation: Evaluation, content: bytes, name: str = "file.jsonl", **how: Any) -> None:
-    importing = preview_file(evaluation, io.BytesIO(content), file_name=name, reading=ReadOptions(), user=None, **how)
+    importing = preview_file(evaluation, io.BytesIO(content), name, ImportRequest(), user=None, **how)
     assert not importing.bad_rows
     start_storing(importing, skip_bad=False, user=None)
-    continue_storing(importing)
+    continue_import(importing)
 
 
 def test_a_row_says_who_chose_what_seeing_which_order(evaluation: Evaluation) -> None:

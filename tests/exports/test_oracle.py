@@ -22,8 +22,8 @@ from evaluations.domain.splits import Split
 from evaluations.exports.options import ExportRequest
 from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export
+from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.services import start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
@@ -426,7 +426,7 @@ def test_scores_with_failures_are_read_as_they_were_written(study: Study, writte
         again, exported(evaluation, written_as)[1], name=f"scores.{written_as[-3:]}", derive_pairs=MARGIN
     )
     start_storing(checked, skip_bad=False, user=None)
-    continue_storing(checked)
+    continue_import(checked)
     columns = ("query_id", "candidate", "rater", "aspect", "value", "failure", "sample", "margin", "rationale")
     assert Counter(tuple(row[column] for column in columns) for row in lines(exported(again, "scores")[1])) == Counter(
         tuple(row[column] for column in columns) for row in lines(written)

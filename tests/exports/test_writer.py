@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from evaluations.disagreements.services import resolve_aspect
 from evaluations.domain.choices import Choice
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import ExportState, ReadOptions
+from evaluations.domain.files import ExportState
+from evaluations.domain.imports import ImportRequest
 from evaluations.domain.reviews import Reveal, ReviewState, SelectionMethod
 from evaluations.domain.roles import Role
 from evaluations.examples.services import load_example
@@ -35,9 +36,9 @@ from evaluations.formats.export_format import RowKind
 from evaluations.formats.export_formats import EXPORT_FORMATS
 from evaluations.formats.exported_rows import MATERIAL, ExportedRow
 from evaluations.formats.jsonl_export import jsonl_export_lines
+from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
@@ -607,9 +608,9 @@ def test_rows_of_an_unfinished_import_are_not_exported(evaluation: Evaluation) -
 
 
 def imported(evaluation: Evaluation, name: str, content: bytes) -> None:
-    checked = preview_file(evaluation, io.BytesIO(content), file_name=name, reading=ReadOptions(), user=None)
+    checked = preview_file(evaluation, io.BytesIO(content), name, ImportRequest(), user=None)
     start_storing(checked, skip_bad=False, user=None)
-    continue_storing(checked)
+    continue_import(checked)
 
 
 def material(evaluation: Evaluation) -> list[dict[str, Any]]:

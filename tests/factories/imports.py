@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from evaluations.domain.files import ReadOptions
+from evaluations.domain.imports import ImportRequest
+from evaluations.domain.pairing import parse_pairing
+from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 
@@ -63,15 +65,8 @@ def preview_rows(
     derive_pairs: float | None = None,
     **reading: Any,
 ) -> Import:
-    return preview_file(
-        evaluation,
-        io.BytesIO(content),
-        file_name=name,
-        reading=ReadOptions(**reading),
-        pair=pair,
-        derive_pairs=derive_pairs,
-        user=None,
-    )
+    request = ImportRequest(ReadOptions(**reading), parse_pairing(pair), derive_pairs)
+    return preview_file(evaluation, io.BytesIO(content), name, request, user=None)
 
 
 def import_rows(
@@ -85,6 +80,6 @@ def import_rows(
     """Check these rows and store them; the import as it is afterwards."""
     importing = preview_rows(evaluation, encode_jsonl(rows), pair=pair, derive_pairs=derive_pairs, **reading)
     start_storing(importing, skip_bad=skip_bad, user=None)
-    continue_storing(importing)
+    continue_import(importing)
     importing.refresh_from_db()
     return importing

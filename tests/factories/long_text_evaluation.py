@@ -6,8 +6,8 @@ from django.utils import timezone
 
 from evaluations.comparisons.services import create_saved_filter, tag_comparisons
 from evaluations.domain.events import DeliveryState
-from evaluations.domain.files import ReadOptions
 from evaluations.domain.filters import ComparisonFilter
+from evaluations.domain.imports import ImportRequest
 from evaluations.imports.services import receive_upload
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
@@ -64,13 +64,5 @@ def make_webhook_with_log(evaluation: Evaluation, owner: User) -> int:
 
 
 def make_import_of_unknown_columns(evaluation: Evaluation, owner: User) -> int:
-    content = FOREIGN.encode()
-    kept = receive_upload(
-        *(evaluation, io.BytesIO(content), len(content)),
-        file_name=f"{'f' * 150}.csv",
-        reading=ReadOptions(),
-        user=owner,
-        pair="all",
-        derive_pairs=None,
-    )
-    return kept.pk
+    file = io.BytesIO(FOREIGN.encode())
+    return receive_upload(evaluation, file, f"{'f' * 150}.csv", ImportRequest(), user=owner).pk

@@ -16,7 +16,7 @@ def read_contents(
     records: Sequence[dict[str, Any]], brings: str = "", name: str = "rows.jsonl", **reading: Any
 ) -> FileContents:
     lines = "".join(f"{json.dumps(record)}\n" for record in records).encode()
-    return read_file_rows(io.BytesIO(lines), name, ReadOptions(**reading), SeenIndex(), brings)
+    return read_file_rows(io.BytesIO(lines), name, ReadOptions(**reading), SeenIndex(), brings=brings)
 
 
 def import_rows(*records: dict[str, Any], **reading: Any) -> list[FileRow]:

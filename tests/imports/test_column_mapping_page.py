@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from evaluations.domain.files import ImportState
 from evaluations.domain.roles import Role
-from evaluations.imports.services import continue_import
+from evaluations.imports.lifecycle import continue_import
 from evaluations.models.comparisons import Comparison, Query
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import ColumnMapping, Import

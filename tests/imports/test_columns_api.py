@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evaluations.domain.files import ImportState
-from evaluations.imports.services import continue_import
+from evaluations.imports.lifecycle import continue_import
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import ColumnMapping, Import

@@ -29,7 +29,7 @@ def test_an_import_counts_queries_that_are_here_under_another_id(evaluation: Eva
         comparison_row("q3", query="Who?"),
         comparison_row("q1"),
     ]
-    told = preview_rows(evaluation, encode_jsonl(rows)).summary["warnings"]
+    told = preview_rows(evaluation, encode_jsonl(rows)).summary.warnings
     assert told[0].startswith("1 query is here already under another id")
 
 
@@ -41,7 +41,7 @@ def test_of_a_long_file_every_query_is_looked_for(evaluation: Evaluation, monkey
     rows = [comparison_row(key, query=query) for key, query in told.items()]
     assert (
         preview_rows(evaluation, encode_jsonl([*rows, comparison_row("a", query="why", candidate_b="gamma")]))
-        .summary["warnings"][0]
+        .summary.warnings[0]
         .startswith("3 queries are here already under another id")
     )
 

@@ -81,7 +81,7 @@ def test_outputs_of_two_generators_are_paired_when_the_second_file_comes() -> No
 
 def test_what_candidates_without_names_are_called_is_said_before_it_is_stored() -> None:
     importing = import_rows(make_evaluation(), {"prompt": "Add.", "chosen": "2", "rejected": "3"})
-    assert "by their texts alone" in " ".join(importing.summary["notes"])
+    assert "by their texts alone" in " ".join(importing.summary.notes)
     assert set(Candidate.objects.values_list("name", flat=True)) == {"response 1", "response 2"}
     assert Rater.objects.get().kind == "gold"
 
@@ -89,14 +89,14 @@ def test_what_candidates_without_names_are_called_is_said_before_it_is_stored() 
 def test_of_candidates_that_have_names_nothing_of_the_kind_is_said() -> None:
     named = {"chosen_model": "gpt4", "rejected_model": "davinci"}
     importing = import_rows(make_evaluation(), {"prompt": "Add.", "chosen": "2", "rejected": "3", **named})
-    assert "by their texts alone" not in " ".join(importing.summary["notes"])
+    assert "by their texts alone" not in " ".join(importing.summary.notes)
 
 
 def test_questions_answers_judgments_and_votes_of_mt_bench_meet() -> None:
     evaluation = make_evaluation()
-    assert import_rows(evaluation, QUESTION).summary["new"] == {"queries": 2}
-    assert import_rows(evaluation, answer("alpaca")).summary["new"] == {"responses": 2}
-    assert import_rows(evaluation, answer("vicuna")).summary["new"] == {"responses": 2, "comparisons": 2}
+    assert import_rows(evaluation, QUESTION).new_rows == {"queries": 2}
+    assert import_rows(evaluation, answer("alpaca")).new_rows == {"responses": 2}
+    assert import_rows(evaluation, answer("vicuna")).new_rows == {"responses": 2, "comparisons": 2}
     second = Response.objects.get(query__key="111-2", candidate__name="vicuna")
     assert [turn["content"] for turn in second.messages] == [
         "vicuna says 3.",
@@ -108,7 +108,7 @@ def test_questions_answers_judgments_and_votes_of_mt_bench_meet() -> None:
     assert {(one.choice, one.shown) for one in Verdict.objects.all()} == {("B", "as_stored")}
     assert {(one.state, one.shown) for one in Call.objects.all()} == {("unreadable", "swapped")}
     # The votes hold the same texts, and leave the reference out: they bring no more than themselves.
-    assert import_rows(evaluation, vote(1), vote(2)).summary["new"] == {"verdicts": 2}
+    assert import_rows(evaluation, vote(1), vote(2)).new_rows == {"verdicts": 2}
     assert set(Verdict.objects.filter(rater__name="expert_3").values_list("choice", flat=True)) == {"B"}
 
 
@@ -217,4 +217,4 @@ def test_blank_rows_and_columns_are_counted_in_the_preview() -> None:
     content = f"{','.join(columns)},,\n{cells},,\n{',' * len(columns)},\n{',' * len(columns)},\n"
     importing = preview_rows(make_evaluation(), content.encode(), name="rows.csv")
     assert (importing.rows_read, importing.rows_stored, importing.rows_bad) == (1, 1, 0)
-    assert "Skipped 2 blank rows and 2 blank columns." in importing.summary["notes"]
+    assert "Skipped 2 blank rows and 2 blank columns." in importing.summary.notes

@@ -12,13 +12,14 @@ import pytest
 
 from evaluations.domain.errors import ColumnsUnknown, NamesMissing
 from evaluations.domain.files import ImportState, ReadOptions
+from evaluations.domain.imports import ImportRequest
 from evaluations.domain.roles import RaterKind
 from evaluations.imports.columns.column_memory import remember_mapping
 from evaluations.imports.columns.services import apply_mapping
+from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import receive_upload, start_storing
 from evaluations.imports.source_files import open_import_path
-from evaluations.imports.storage import continue_storing
 from evaluations.models.comparisons import Candidate, Comparison, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import ColumnMapping, Import
@@ -60,22 +61,13 @@ def zipped(**files: list[dict[str, Any]]) -> bytes:
 
 
 def models(importing: Import) -> dict[str, int]:
-    return {one["name"]: one.get("responses", 0) for one in importing.summary["models"]}
+    return {one.name: one.rows.get("responses", 0) for one in importing.summary.models}
 
 
 def received(evaluation: Evaluation, content: bytes, name: str, **reading: Any) -> Import:
     """As the page takes a file."""
-    told = ReadOptions(**reading)
-    return receive_upload(
-        evaluation,
-        io.BytesIO(content),
-        len(content),
-        file_name=name,
-        reading=told,
-        user=None,
-        pair="all",
-        derive_pairs=None,
-    )
+    request = ImportRequest(ReadOptions(**reading))
+    return receive_upload(evaluation, io.BytesIO(content), name, request, user=None)
 
 
 # ---- memory --------------------------------------------------------------------------------------
@@ -132,8 +124,8 @@ def test_models_raters_and_their_kind_are_asked_for_each_file_with_known_columns
         evaluation, encode_jsonl([PAIR]), constants=given, rater="bob", rater_kind=RaterKind.JUDGE, name="second.jsonl"
     )
     assert checked.rows_bad == 0
-    assert [one["name"] for one in checked.summary["models"]] == ["m3", "m4"]
-    assert checked.summary["samples"][0]["verdicts"][0]["rater"] == "bob"
+    assert [one.name for one in checked.summary.models] == ["m3", "m4"]
+    assert checked.summary.samples[0].verdicts[0].rater == "bob"
 
 
 def test_an_aspect_for_all_rows_is_remembered_with_its_column(evaluation: Evaluation) -> None:
@@ -142,7 +134,7 @@ def test_an_aspect_for_all_rows_is_remembered_with_its_column(evaluation: Evalua
         evaluation, list(PAIR), ReadOptions(format="comparisons", mapping=PAIRED, constants=constants), None
     )
     checked = preview_rows(evaluation, encode_jsonl([PAIR]), constants=NAMES)
-    assert checked.summary["aspects"] == ["style"]
+    assert checked.summary.aspects == ["style"]
 
 
 # ---- the form, the column, the file's name -------------------------------------------------------
@@ -153,7 +145,7 @@ def test_the_form_comes_before_the_column_and_what_goes_unused_is_counted(evalua
     rows = [answer(f"q{number}", candidate="alpha" if number else "beta") for number in range(3)]
     importing = preview_rows(evaluation, written(rows), name="gpt-4.jsonl", candidate="omega")
     assert models(importing) == {"omega": 3}
-    assert importing.summary["warnings"] == [
+    assert importing.summary.warnings == [
         "The model is “omega”, as given for the whole file. "
         "The file's own column names “alpha” (2 rows), “beta” (1 row): not used."
     ]
@@ -180,9 +172,9 @@ def test_a_value_for_all_rows_is_the_form_too(evaluation: Evaluation) -> None:
     rows = [answer(candidate="alpha")]
     importing = preview_rows(evaluation, encode_jsonl(rows), format="responses", constants={"candidate": "omega"})
     assert models(importing) == {"omega": 1}
-    assert "“alpha” (1 row): not used" in importing.summary["warnings"][0]
+    assert "“alpha” (1 row): not used" in importing.summary.warnings[0]
     start_storing(importing, skip_bad=False, user=None)
-    continue_storing(importing)
+    continue_import(importing)
     stored = Response.objects.get()
     assert (stored.candidate.name, stored.metadata) == ("omega", {"candidate of the file": "alpha"})
 
@@ -200,21 +192,19 @@ def test_in_files_of_others_the_order_is_the_same(evaluation: Evaluation, row: d
     assert models(preview_rows(evaluation, encode_jsonl([row]), name="file.jsonl")) == {"alpha": 1}
     importing = preview_rows(evaluation, encode_jsonl([row]), name="file.jsonl", candidate="omega")
     assert models(importing) == {"omega": 1}
-    assert "“alpha” (1 row): not used" in importing.summary["warnings"][0]
+    assert "“alpha” (1 row): not used" in importing.summary.warnings[0]
 
 
 def test_scores_are_of_the_model_that_the_form_names(evaluation: Evaluation) -> None:
     import_rows(evaluation, comparison_row())
     importing = import_rows(evaluation, score_row(candidate="beta"), candidate="alpha")
     assert Score.objects.get().response.candidate.name == "alpha"
-    assert "“beta” (1 row): not used" in importing.summary["warnings"][0]
+    assert "“beta” (1 row): not used" in importing.summary.warnings[0]
 
 
 def test_a_name_that_names_nothing_is_reported(evaluation: Evaluation) -> None:
     importing = preview_rows(evaluation, encode_jsonl([comparison_row()]), candidate="omega")
-    assert importing.summary["warnings"] == [
-        "The name “omega” is not used: the rows of this file name their own models."
-    ]
+    assert importing.summary.warnings == ["The name “omega” is not used: the rows of this file name their own models."]
     assert importing.models_in_words == "Models: alpha (1 comparison), beta (1 comparison)."
 
 
@@ -231,8 +221,8 @@ def test_names_that_look_alike_are_named_also_where_one_is_here_already(evaluati
     import_rows(evaluation, comparison_row())
     first, second = sorted(("alpha", name))
     told = f"“{first}” and “{second}” look alike but are different models. If they are the same model, use one name."
-    assert told in preview_rows(evaluation, encode_jsonl([comparison_row("q2", candidate_a=name)])).summary["warnings"]
-    assert told not in preview_rows(evaluation, encode_jsonl([comparison_row("q2")])).summary["warnings"]
+    assert told in preview_rows(evaluation, encode_jsonl([comparison_row("q2", candidate_a=name)])).summary.warnings
+    assert told not in preview_rows(evaluation, encode_jsonl([comparison_row("q2")])).summary.warnings
 
 
 def test_a_blank_cell_is_not_filled_in_by_the_files_name(evaluation: Evaluation) -> None:
@@ -295,7 +285,7 @@ def test_each_file_of_a_folder_names_its_own_model(evaluation: Evaluation, tmp_p
     for name in ("gpt-4", "llama-3"):
         (tmp_path / f"{name}.jsonl").write_bytes(encode_jsonl([answer(response=name)]))
     with open_import_path(str(tmp_path)) as (file, name):
-        importing = preview_file(evaluation, file, file_name=name, reading=ReadOptions(), user=None)
+        importing = preview_file(evaluation, file, name, ImportRequest(), user=None)
     assert models(importing) == {"gpt-4": 1, "llama-3": 1}
 
 
@@ -315,14 +305,14 @@ def test_the_first_line_names_the_largest_of_many_models_and_counts_the_others(e
     rows = [answer(candidate=f"model-{number:03d}") for number in range(120)]
     importing = preview_rows(evaluation, encode_jsonl(rows))
     assert importing.models_in_words.endswith("model-007 (1 response), 112 more.")
-    assert (len(importing.summary["models"]), importing.summary["models_number"]) == (100, 120)
+    assert (len(importing.summary.models), importing.summary.models_number) == (100, 120)
 
 
 def test_what_is_stored_is_what_the_first_line_named(evaluation: Evaluation) -> None:
     for model in ("falcon", "llama"):
         importing = preview_rows(evaluation, encode_jsonl([answer(response=model)]), name=f"{model}.jsonl")
         start_storing(importing, skip_bad=False, user=None)
-        continue_storing(importing)
+        continue_import(importing)
     named = Counter(Response.objects.values_list("candidate__name", flat=True))
     assert named == {"falcon": 1, "llama": 1}
     assert Comparison.objects.count() == 1

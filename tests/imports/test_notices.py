@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluations.domain.roles import Role
+from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.services import start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.models.comparisons import Comparison
 from evaluations.models.verdicts import Verdict
 from tests.factories.evaluations import make_evaluation, make_member
@@ -35,12 +35,12 @@ LINES = [
 
 def test_the_account_is_there_before_anything_is_stored_and_stays_with_the_import() -> None:
     importing = preview_rows(make_evaluation(), encode_jsonl(ROWS))
-    assert importing.summary["notices"] == LINES
+    assert importing.summary.notices == LINES
     assert (Comparison.all_rows.count(), Verdict.all_rows.count()) == (0, 0)
     start_storing(importing, skip_bad=False, user=None)
-    continue_storing(importing)
+    continue_import(importing)
     importing.refresh_from_db()
-    assert importing.summary["notices"] == LINES
+    assert importing.summary.notices == LINES
     assert (importing.rows_stored, Comparison.objects.count()) == (4, 4)
     assert [(one.choice, one.note) for one in Verdict.objects.all()] == [("B", "strength: slightly")]
 
@@ -51,14 +51,14 @@ def test_what_a_bad_row_holds_is_not_counted_twice() -> None:
         make_evaluation(), encode_jsonl([*ROWS, bad, comparison_row("q2", query="Another?", choice="不选A", **SAID)])
     )
     assert (importing.rows_read, importing.rows_stored, importing.rows_bad) == (6, 4, 2)
-    assert importing.summary["notices"] == LINES
+    assert importing.summary.notices == LINES
 
 
 def test_the_same_file_again_gives_the_same_account() -> None:
     evaluation = make_evaluation()
     import_rows(evaluation, *ROWS)
     again = preview_rows(evaluation, encode_jsonl(ROWS))
-    assert (again.rows_read, again.rows_unchanged, again.summary["notices"]) == (4, 4, LINES)
+    assert (again.rows_read, again.rows_unchanged, again.summary.notices) == (4, 4, LINES)
 
 
 def test_a_strength_is_kept_with_the_verdict_whichever_way_round_its_row_stands() -> None:
@@ -102,6 +102,6 @@ def test_the_page_and_the_api_have_the_same_lines(client: Client) -> None:
     told = ApiClient(token_for(manager)).get(f"/evaluations/study/imports/{importing.pk}")
     assert told.json()["summary"]["notices"] == LINES
     start_storing(importing, skip_bad=False, user=None)
-    continue_storing(importing)
+    continue_import(importing)
     page = client.get(reverse("import", args=[evaluation.slug, importing.pk])).content.decode()
     assert all(line in page for line in LINES)

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
+from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.services import start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -47,18 +47,18 @@ KNOWN = response("q0", "beta")
 
 def stored(importing: Import) -> Import:
     start_storing(importing, skip_bad=True, user=None)
-    continue_storing(importing)
+    continue_import(importing)
     importing.refresh_from_db()
     return importing
 
 
 def made_as_foreseen(importing: Import) -> None:
     """So many, and all else that was said to be new too."""
-    foreseen, told = importing.summary["foreseen"], importing.summary["new"]
+    foreseen, told = importing.summary.pairs_expected, importing.new_rows
     before = Comparison.objects.count()
     stored(importing)
     assert Comparison.objects.count() - before == foreseen
-    assert importing.summary["new"] == told
+    assert importing.new_rows == told
 
 
 class AnyFile(TestCase):
@@ -91,14 +91,14 @@ def test_pairs_of_neighbours_are_foreseen_by_the_ratings_of_the_moment(evaluatio
     import_rows(evaluation, *(response("q1", name) for name in NAMES))
     import_rows(evaluation, *(score_row("q1", name, value) for value, name in enumerate(NAMES)))
     importing = preview_rows(evaluation, encode_jsonl([response("q2", name) for name in NAMES]), pair="adjacent")
-    assert importing.summary["foreseen"] == 3  # alpha-beta, beta-gamma, gamma-delta
+    assert importing.summary.pairs_expected == 3  # alpha-beta, beta-gamma, gamma-delta
     made_as_foreseen(importing)
 
 
 @pytest.mark.django_db
 def test_what_is_here_already_is_not_foreseen_again(evaluation: Evaluation) -> None:
     rows = [response(key, name) for key in QUERIES for name in NAMES]
-    assert preview_rows(evaluation, encode_jsonl(rows)).summary["new"] == {
+    assert preview_rows(evaluation, encode_jsonl(rows)).new_rows == {
         "queries": 3,
         "responses": 12,
         "comparisons": 18,
@@ -106,21 +106,21 @@ def test_what_is_here_already_is_not_foreseen_again(evaluation: Evaluation) -> N
     import_rows(evaluation, *rows, pair="baseline:beta")
     importing = preview_rows(evaluation, encode_jsonl(rows))
     # Six of each query, of which the baseline met three.
-    assert (importing.rows_stored, importing.summary["foreseen"]) == (0, 9)
+    assert (importing.rows_stored, importing.summary.pairs_expected) == (0, 9)
     made_as_foreseen(importing)
-    assert preview_rows(evaluation, encode_jsonl(rows)).summary["foreseen"] == 0
+    assert preview_rows(evaluation, encode_jsonl(rows)).summary.pairs_expected == 0
 
 
 @pytest.mark.django_db
 def test_a_file_that_brings_comparisons_foresees_no_pairs(evaluation: Evaluation) -> None:
     importing = preview_rows(evaluation, encode_jsonl([comparison_row("q1")]))
-    assert (importing.summary["foreseen"], importing.summary["new"]["comparisons"]) == (0, 1)
+    assert (importing.summary.pairs_expected, importing.new_rows["comparisons"]) == (0, 1)
 
 
 @pytest.mark.django_db
 def test_many_comparisons_at_once_are_warned_of(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluations.imports.preview.CONFIRMED_ABOVE", 5)
     importing = preview_rows(evaluation, encode_jsonl([response("q1", name) for name in NAMES]))
-    assert importing.summary["warnings"] == [
+    assert importing.summary.warnings == [
         "That makes 6 comparisons at once: pair against a baseline or at random for fewer."
     ]

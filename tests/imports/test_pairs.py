@@ -13,14 +13,14 @@ from evaluations.comparisons.pairing.selectors import (
     count_pairs,
     find_neighbours,
     pair_responses,
-    parse_pairing,
     rank_by_results,
 )
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.pairing import parse_pairing
 from evaluations.domain.roles import Role
+from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.pairs import services as pairs_services
 from evaluations.imports.pairs.services import start_pairing
-from evaluations.imports.services import continue_import
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.imports import Import
@@ -106,7 +106,7 @@ def test_without_choices_scores_rank(evaluation: Evaluation) -> None:
 def test_nobody_is_beside_anybody_without_a_rating(evaluation: Evaluation) -> None:
     import_rows(evaluation, *answers("a", "b"))
     with pytest.raises(InputRefused, match="there are none yet"):
-        start_pairing(evaluation, "adjacent", confirmed=False, user=None)
+        start_pairing(evaluation, parse_pairing("adjacent"), confirmed=False, user=None)
 
 
 def test_what_is_counted_is_what_is_made_and_only_once(evaluation: Evaluation) -> None:
@@ -116,14 +116,14 @@ def test_what_is_counted_is_what_is_made_and_only_once(evaluation: Evaluation) -
     # Of q2 are left b-c, b-d, c-d; b against the others b-c, b-d; c-b is beside, b-a is here, d meets b.
     counted = count_pairs(evaluation, ways, rank_by_results(evaluation).names)
     assert counted == PairCount({"all": 3, "baseline:b": 2, "adjacent": 2}, queries=2)
-    importing = start_pairing(evaluation, "adjacent", confirmed=False, user=None)
+    importing = start_pairing(evaluation, parse_pairing("adjacent"), confirmed=False, user=None)
     while continue_import(importing, seconds=0):
         importing.refresh_from_db()
     importing.refresh_from_db()
-    assert importing.summary["new"] == {"comparisons": 2}
+    assert importing.new_rows == {"comparisons": 2}
     assert {("b", "c"), ("b", "d")} <= pairs_here()
     with pytest.raises(InputRefused, match="is here already"):
-        start_pairing(evaluation, "adjacent", confirmed=False, user=None)
+        start_pairing(evaluation, parse_pairing("adjacent"), confirmed=False, user=None)
 
 
 def test_very_many_pairs_are_made_only_where_that_is_confirmed(
@@ -132,8 +132,8 @@ def test_very_many_pairs_are_made_only_where_that_is_confirmed(
     monkeypatch.setattr(pairing_selectors, "CONFIRMED_ABOVE", 1)
     import_rows(evaluation, *answers("a", "b", "c"), pair="random:1")
     with pytest.raises(InputRefused, match="would make 2 comparisons"):
-        start_pairing(evaluation, "all", confirmed=False, user=None)
-    assert start_pairing(evaluation, "all", confirmed=True, user=None).pk
+        start_pairing(evaluation, parse_pairing("all"), confirmed=False, user=None)
+    assert start_pairing(evaluation, parse_pairing("all"), confirmed=True, user=None).pk
 
 
 def test_where_time_is_up_the_page_says_so_and_what_is_missing_is_made_once_confirmed(

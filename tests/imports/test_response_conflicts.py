@@ -7,8 +7,8 @@ import pytest
 from evaluations.comparisons.services import tag_comparisons
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState, NewResponse
+from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.services import start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.imports.undo import start_undo
 from evaluations.models.comparisons import Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
@@ -188,9 +188,9 @@ def test_replace_takes_the_others_place_and_pairs_are_made_with_it(evaluation: E
     fill_default_queue(evaluation)
     tag_comparisons(evaluation, [Comparison.objects.earliest("pk").pk], "hard", user=None)
     checked = preview_rows(evaluation, encode_jsonl([answer("Right.")]), new_response=NewResponse.REPLACE)
-    assert (checked.rows_stored, checked.rows_bad, checked.summary["new"]) == (1, 0, {"responses": 1, "comparisons": 2})
+    assert (checked.rows_stored, checked.rows_bad, checked.new_rows) == (1, 0, {"responses": 1, "comparisons": 2})
     importing = import_rows(evaluation, answer("Right."), new_response=NewResponse.REPLACE)
-    assert importing.summary["new"] == {"responses": 1, "comparisons": 2}
+    assert importing.new_rows == {"responses": 1, "comparisons": 2}
     assert sorted(one.text for one in Response.objects.all()) == ["B.", "C.", "Right."]
     assert (Response.all_rows.count(), Comparison.all_rows.count()) == (3, 3)
     assert fill_default_queue(evaluation) == 2
@@ -203,9 +203,9 @@ def test_the_other_is_seen_until_the_last_row_is_stored(evaluation: Evaluation) 
     rows = [comparison_row(response_a="Other."), comparison_row("q2", response_b="Other.")]
     importing = preview_rows(evaluation, encode_jsonl(rows), new_response=NewResponse.REPLACE)
     start_storing(importing, skip_bad=False, user=None)
-    assert continue_storing(importing, seconds=0)
+    assert continue_import(importing, seconds=0)
     assert sorted({one.text for one in Response.objects.all()}) == ["It reflects the sea.", "Rayleigh scattering."]
-    while continue_storing(importing):
+    while continue_import(importing):
         pass
     assert Comparison.objects.count() == 2
     assert Response.objects.filter(messages__0__content="Other.").count() == 2
@@ -229,9 +229,9 @@ def test_what_is_used_between_the_check_and_the_last_row_is_not_replaced(evaluat
         evaluation, encode_jsonl([comparison_row(response_a="Other.")]), new_response=NewResponse.REPLACE
     )
     start_storing(importing, skip_bad=False, user=None)
-    assert continue_storing(importing, seconds=0)
+    assert continue_import(importing, seconds=0)
     run_judge_here(make_baseline_judge(evaluation))
-    continue_storing(importing)
+    continue_import(importing)
     importing.refresh_from_db()
     assert importing.state == ImportState.FAILED
     assert "used since the file was checked. Nothing was stored" in importing.reason

@@ -7,12 +7,12 @@ import pytest
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import BadRow, ImportState
-from evaluations.formats.file_reader import read_file_rows
 from evaluations.imports import storage
-from evaluations.imports.lifecycle import sweep_imports
+from evaluations.imports.lifecycle import continue_import, sweep_imports
 from evaluations.imports.row_resolver import batch_entries
 from evaluations.imports.services import discard_import, start_storing
-from evaluations.imports.storage import KEPT_OPEN, continue_storing
+from evaluations.imports.source_files import read_import_rows
+from evaluations.imports.storage import KEPT_OPEN
 from evaluations.models.batch_sizes import MIN_BULK_ROWS, TRANSACTION_SECONDS
 from evaluations.models.comparisons import Comparison
 from evaluations.models.imports import Import
@@ -37,7 +37,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def records_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The line of every record whose meaning was asked for."""
     lines: list[int] = []
-    original = read_file_rows
+    original = read_import_rows
 
     def told(*args: object) -> object:
         contents = original(*args)  # type: ignore[arg-type]
@@ -49,7 +49,7 @@ def records_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
         return type(contents)(contents.format, noted())  # type: ignore[arg-type]
 
-    monkeypatch.setattr(storage, "read_file_rows", told)
+    monkeypatch.setattr(storage, "read_import_rows", told)
     return lines
 
 
@@ -61,7 +61,7 @@ def begun(*rows: dict[str, object]) -> Import:
 
 def test_one_process_reads_each_line_once_however_often_it_stops(records_read: list[int]) -> None:
     importing = begun(*(comparison_row(f"q{number}") for number in range(70)))
-    while continue_storing(importing, seconds=0):
+    while continue_import(importing, seconds=0):
         pass
     assert records_read == list(range(1, 71))
     assert Comparison.objects.count() == 70
@@ -70,9 +70,9 @@ def test_one_process_reads_each_line_once_however_often_it_stops(records_read: l
 
 def test_another_process_reads_up_to_the_place_and_stores_the_rest(records_read: list[int]) -> None:
     importing = begun(*(comparison_row(f"q{number}") for number in range(40)))
-    assert continue_storing(importing, seconds=0)
+    assert continue_import(importing, seconds=0)
     KEPT_OPEN.pop().close()  # as a worker that was killed between two turns leaves it
-    while continue_storing(importing, seconds=0):
+    while continue_import(importing, seconds=0):
         pass
     assert records_read[:2] == [1, 2]
     assert records_read.count(1) == 2
@@ -81,12 +81,12 @@ def test_another_process_reads_up_to_the_place_and_stores_the_rest(records_read:
 
 def test_a_file_left_open_by_another_import_is_not_read_on() -> None:
     first = begun(*(comparison_row(f"q{number}", query="First?") for number in range(40)))
-    assert continue_storing(first, seconds=0)
+    assert continue_import(first, seconds=0)
     second = begun(*(comparison_row(f"q{number}", query="Second?") for number in range(40)))
-    while continue_storing(second, seconds=0):
+    while continue_import(second, seconds=0):
         pass
     assert set(Comparison.objects.values_list("query__text", flat=True)) == {"Second?"}
-    while continue_storing(first, seconds=0):
+    while continue_import(first, seconds=0):
         pass
     first.refresh_from_db()
     assert (first.state, first.rows_stored) == (ImportState.DONE, 40)
@@ -97,7 +97,7 @@ def test_samples_go_on_counting_where_the_file_was_left() -> None:
     import_rows(evaluation, *(comparison_row(f"q{number}") for number in range(70)))
     importing = preview_rows(evaluation, encode_jsonl([verdict_row(f"q{number % 70}") for number in range(210)]))
     start_storing(importing, skip_bad=False, user=None)
-    while continue_storing(importing, seconds=0):
+    while continue_import(importing, seconds=0):
         pass
     assert list(
         Verdict.objects.filter(comparison__query__key="q3").order_by("pk").values_list("sample", flat=True)
@@ -110,13 +110,13 @@ def test_samples_go_on_counting_where_the_file_was_left() -> None:
 
 def test_what_was_cancelled_while_its_file_is_open_leaves_nothing_and_starts_anew() -> None:
     importing = begun(*(comparison_row(f"q{number}") for number in range(40)))
-    assert continue_storing(importing, seconds=0)
+    assert continue_import(importing, seconds=0)
     discard_import(importing, user=None)
     sweep_imports()
     assert not Comparison.all_rows.exists()
     again = preview_rows(importing.evaluation, encode_jsonl([comparison_row(f"q{number}") for number in range(40)]))
     start_storing(again, skip_bad=False, user=None)
-    while continue_storing(again, seconds=0):
+    while continue_import(again, seconds=0):
         pass
     assert Comparison.objects.count() == 40
 

@@ -9,9 +9,8 @@ from django.utils import timezone
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState, NewResponse
 from evaluations.domain.roles import RaterKind
-from evaluations.imports.lifecycle import clean_up_import, sweep_imports
+from evaluations.imports.lifecycle import clean_up_import, continue_import, sweep_imports
 from evaluations.imports.services import discard_import, start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.models.batch_sizes import MIN_BULK_ROWS, TRANSACTION_SECONDS
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
@@ -70,11 +69,11 @@ def test_a_score_is_stored_as_it_is_and_brings_a_rubric_with_the_scale_seen(comp
     )
     assert (first.aspect.key, first.sample, first.stage, first.rationale) == ("overall", 0, "first", "Thin.")
     assert (second.value, first.rater.user, first.rater.verdicts_changed_at is not None) == (-1.0, None, True)
-    assert importing.summary["new"] == {"scores": 2}
-    assert importing.summary["warnings"] == [
+    assert importing.new_rows == {"scores": 2}
+    assert importing.summary.warnings == [
         "A rubric named imported scores comes with the scores of overall, with the scale seen in the file."
     ]
-    assert importing.summary["notes"] == ["Higher scores are better: overall."]
+    assert importing.summary.notes == ["Higher scores are better: overall."]
     rubric = Rubric.objects.get(evaluation=compared, origin="imported")
     assert (rubric.name, rubric.kind) == ("imported scores", "pointwise")
     assert rubric.versions.get().frozen_at is not None
@@ -85,7 +84,7 @@ def test_ranks_stay_as_they_are_and_their_direction_stands_in_the_rubric(compare
     importing = import_rows(compared, score_row(value=1), score_row(candidate="beta", value=2), lower_is_better=True)
     assert sorted(Score.objects.values_list("value", flat=True)) == [1.0, 2.0]
     assert scales(compared) == [(1, "overall", 1.0, 2.0, 0.0, True)]
-    assert importing.summary["notes"] == ["Lower scores are better: overall."]
+    assert importing.summary.notes == ["Lower scores are better: overall."]
 
 
 def test_an_imported_judge_needs_no_endpoint(compared: Evaluation) -> None:
@@ -120,8 +119,8 @@ def test_the_same_scores_twice_change_nothing_and_another_value_is_bad(compared:
 def test_a_failure_to_score_is_a_call_without_an_answer(compared: Evaluation) -> None:
     row = score_row(rater="gpt", rater_kind="judge", value="refused", rationale="I cannot.")
     importing = import_rows(compared, row, {**row, "aspect": "style"}, {**row, "value": 3})
-    assert importing.summary["new"] == {"failures": 1, "scores": 1}
-    assert importing.summary["samples"][0]["scores"][0]["failure"] == "refused"
+    assert importing.new_rows == {"failures": 1, "scores": 1}
+    assert importing.summary.samples[0].scores[0].failure == "refused"
     call = Call.objects.get()
     assert (call.state, call.sample, call.rationale, call.comparison) == ("refused", 0, "I cannot.", None)
     assert (call.response and call.response.candidate.name, call.judge.kind, call.source_import) == (
@@ -141,7 +140,7 @@ def test_a_cancelled_import_takes_its_failures_with_it(compared: Evaluation) -> 
     rows = [score_row(rater="gpt", rater_kind="judge", value="failed") for _ in range(90)]
     importing = preview_rows(compared, encode_jsonl(rows))
     start_storing(importing, skip_bad=False, user=None)
-    assert continue_storing(importing, seconds=0)
+    assert continue_import(importing, seconds=0)
     assert Call.all_rows.exists()
     assert not Call.objects.exists()
     discard_import(importing, user=None)
@@ -202,7 +201,7 @@ def test_scores_of_an_aspect_that_people_compare_by_join_it_with_a_rubric_of_the
     )
     assert Aspect.objects.count() == before
     assert Score.objects.earliest("pk").aspect == Aspect.objects.get(evaluation=compared, key="depth")
-    assert importing.summary["warnings"][0].startswith("A rubric named imported scores comes with")
+    assert importing.summary.warnings[0].startswith("A rubric named imported scores comes with")
     assert scales(compared) == [(1, "depth", 60.0, 80.0, 0.0, False)]
     import_rows(compared, verdict_row(rater="bob", aspect="depth"))
     assert not Rubric.objects.filter(evaluation=compared, name="imported").exists()
@@ -214,7 +213,7 @@ def test_scores_of_an_aspect_that_people_compare_by_join_it_with_a_rubric_of_the
 def test_the_scale_grows_by_versions_with_what_is_seen(compared: Evaluation) -> None:
     import_rows(compared, score_row(value=3))
     import_rows(compared, score_row(candidate="beta", value=5), score_row(candidate="beta", aspect="depth", value=0))
-    assert import_rows(compared, score_row(rater="bob", value=4)).summary["warnings"] == []
+    assert import_rows(compared, score_row(rater="bob", value=4)).summary.warnings == []
     assert scales(compared) == [
         (1, "overall", 3.0, 3.0, 0.0, False),
         (2, "overall", 3.0, 5.0, 0.0, False),
@@ -246,7 +245,7 @@ def test_a_direction_that_was_settled_since_the_check_stores_nothing(compared: E
     importing = preview_rows(compared, encode_jsonl([score_row(value=1)]))
     import_rows(compared, score_row(rater="bob", value=1), lower_is_better=True)
     start_storing(importing, skip_bad=False, user=None)
-    continue_storing(importing)
+    continue_import(importing)
     importing.refresh_from_db()
     assert importing.state == ImportState.FAILED
     assert importing.reason.startswith("Of the scores of overall that are here already the lower one is better")
@@ -274,11 +273,11 @@ def test_another_margin_is_told_and_holds_for_the_scores_that_are_here(compared:
     rows = [score_row(value=1), score_row(candidate="beta", value=5)]
     import_rows(compared, *rows, derive_pairs=1)
     Rater.objects.update(verdicts_changed_at=None)
-    assert import_rows(compared, *rows).summary["warnings"][1:] == []  # none given: it stays
+    assert import_rows(compared, *rows).summary.warnings[1:] == []  # none given: it stays
     assert Rater.objects.get(name="ann").verdicts_changed_at is None
     again = import_rows(compared, *rows, derive_pairs=2)
     assert again.rows_unchanged == 2
-    assert again.summary["warnings"][1:] == [
+    assert again.summary.warnings[1:] == [
         "The margin of a tie was 1 for overall and becomes 2: "
         "choices derived from its scores that are here already change with it."
     ]
@@ -299,17 +298,17 @@ def test_of_every_two_responses_to_a_scored_query_a_comparison_is_made_where_the
     import_rows(evaluation, *rows)
     assert Comparison.objects.count() == 4
     importing = import_rows(evaluation, *rows, derive_pairs=0)
-    assert (importing.rows_unchanged, importing.summary["new"]) == (2, {"comparisons": 1})
+    assert (importing.rows_unchanged, importing.new_rows) == (2, {"comparisons": 1})
     made = Comparison.objects.get(source_import=importing)
     assert (made.query.key, made.response_a.candidate.name, made.response_b.candidate.name, made.origin) == (
         *("q1", "alpha"),
         *("gamma", "paired"),
     )
-    assert importing.summary["notes"][1] == (
+    assert importing.summary.notes[1] == (
         "Of every two responses to a query with scores a comparison is made, where there is none. "
         "Scores that differ by at most 0 make a tie."
     )
-    assert import_rows(evaluation, *rows, derive_pairs=0).summary["new"] == {}
+    assert import_rows(evaluation, *rows, derive_pairs=0).new_rows == {}
 
 
 def test_pairs_are_made_in_as_many_turns_as_it_takes() -> None:
@@ -323,7 +322,7 @@ def test_pairs_are_made_in_as_many_turns_as_it_takes() -> None:
     importing = preview_rows(evaluation, encode_jsonl(rows), derive_pairs=0)
     start_storing(importing, skip_bad=False, user=None)
     turns = 1
-    while continue_storing(importing, seconds=0):
+    while continue_import(importing, seconds=0):
         assert not Score.objects.exists()
         turns += 1
     assert turns > 3
@@ -337,7 +336,7 @@ def half_stored(evaluation: Evaluation) -> Import:
     rows = [score_row(rater=f"p{number}", aspect="tone", rater_kind="judge") for number in range(100)]
     importing = preview_rows(evaluation, encode_jsonl(rows))
     start_storing(importing, skip_bad=False, user=None)
-    assert continue_storing(importing, seconds=0)
+    assert continue_import(importing, seconds=0)
     return importing
 
 
@@ -370,8 +369,8 @@ def story(**systems: str) -> dict[str, Any]:
 def test_a_story_brings_its_responses_and_their_scores_at_once() -> None:
     evaluation = make_evaluation()
     importing = import_rows(evaluation, story(bart="x", human="y"), derive_pairs=0)
-    assert importing.summary["new"] == {"queries": 1, "responses": 2, "scores": 12, "comparisons": 1}
-    assert importing.summary["notes"][:2] == [
+    assert importing.new_rows == {"queries": 1, "responses": 2, "scores": 12, "comparisons": 1}
+    assert importing.summary.notes[:2] == [
         "Lower scores are better: correctness, overall, selection.",
         "Higher scores are better: correctness_rating, overall_rating, selection_rating.",
     ]
@@ -384,7 +383,7 @@ def test_a_question_whose_words_are_here_keeps_them() -> None:
     row = response_row("50827-0", "bart", query="What is the plot?", response="x", cluster="50827")
     import_rows(evaluation, row)
     importing = import_rows(evaluation, story(bart="x", human="y"), derive_pairs=0)
-    assert importing.summary["new"] == {"responses": 1, "scores": 12, "comparisons": 1}
+    assert importing.new_rows == {"responses": 1, "scores": 12, "comparisons": 1}
     assert Query.objects.get().text == "What is the plot?"
     assert Candidate.objects.count() == Response.objects.count() == 2
 
@@ -396,7 +395,7 @@ def test_squality_is_stored_whole_and_the_second_time_not_at_all(acceptance_data
     for expected in ((20, 0), (0, 20)):
         importing = preview_rows(evaluation, content, derive_pairs=0)
         start_storing(importing, skip_bad=False, user=None)
-        continue_storing(importing)
+        continue_import(importing)
         importing.refresh_from_db()
         assert (importing.rows_stored, importing.rows_unchanged) == expected
     counts = {model: model.all_rows.count() for model in (Query, Response, Comparison, Score, Verdict)}

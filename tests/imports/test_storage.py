@@ -12,14 +12,13 @@ from django.db import OperationalError
 from pytest_django import DjangoAssertNumQueries
 
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import ImportState, NewResponse, ReadOptions
+from evaluations.domain.files import ImportState, NewResponse
+from evaluations.domain.imports import ImportRequest
 from evaluations.domain.roles import RaterKind, Role
 from evaluations.evaluation_settings.services import move_to_archive
-from evaluations.imports.lifecycle import clean_up_import, sweep_imports
-from evaluations.imports.preview import check_kept_file, keep_for_check
+from evaluations.imports.lifecycle import clean_up_import, continue_import, sweep_imports
 from evaluations.imports.row_resolver import resolve_batch
-from evaluations.imports.services import continue_import, discard_import, start_storing
-from evaluations.imports.storage import continue_storing
+from evaluations.imports.services import discard_import, keep_file, start_storing
 from evaluations.jobs.claims import claim_job
 from evaluations.models.batch_sizes import MIN_BULK_ROWS, TRANSACTION_SECONDS
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
@@ -76,7 +75,7 @@ def test_a_comparison_is_stored_with_its_query_and_both_responses(evaluation: Ev
     assert stored.metadata == {"source": "forum"}
     assert not stored.turned
     assert importing.state == ImportState.DONE
-    assert importing.summary["new"] == {"queries": 1, "responses": 2, "comparisons": 1}
+    assert importing.new_rows == {"queries": 1, "responses": 2, "comparisons": 1}
 
 
 def test_a_is_the_candidate_whose_name_sorts_first_by_code_points(evaluation: Evaluation) -> None:
@@ -109,8 +108,8 @@ def test_the_same_file_twice_changes_nothing_the_second_time_and_says_so(evaluat
     before = rows_there()
     again = import_rows(evaluation, *rows)
     assert rows_there() == before
-    assert (again.rows_stored, again.rows_unchanged, again.summary["new"]) == (0, 100, {})
-    assert again.summary["warnings"][0].startswith("This very file was stored before, on ")
+    assert (again.rows_stored, again.rows_unchanged, again.new_rows) == (0, 100, {})
+    assert again.summary.warnings[0].startswith("This very file was stored before, on ")
 
 
 def test_the_same_pair_with_its_sides_exchanged_is_the_same_comparison(evaluation: Evaluation) -> None:
@@ -182,7 +181,7 @@ def test_exactly_the_bad_rows_are_left_out_and_listed(evaluation: Evaluation) ->
     lines[16] = lines[16][:-1]
     importing = preview_rows(evaluation, "\n".join(lines).encode())
     start_storing(importing, skip_bad=True, user=None)
-    continue_storing(importing)
+    continue_import(importing)
     importing.refresh_from_db()
     assert [line for line, _ in bad_rows(importing)] == [17]
     assert (importing.rows_read, importing.rows_stored, importing.rows_bad) == (30, 29, 1)
@@ -200,7 +199,7 @@ def test_what_became_bad_since_the_check_stores_nothing(evaluation: Evaluation) 
     import_rows(evaluation, comparison_row("q1"))
     before = rows_there()
     start_storing(importing, skip_bad=False, user=None)
-    continue_storing(importing)
+    continue_import(importing)
     importing.refresh_from_db()
     assert importing.state == ImportState.FAILED
     assert importing.reason == (
@@ -228,7 +227,7 @@ def test_a_verdict_makes_its_rater_and_brings_the_rubric_its_aspect_needs(evalua
     assert (stored.rationale, stored.note) == ("Right.", "sure")
     assert stored.created_at == datetime(2026, 1, 31, 12, tzinfo=UTC)
     assert stored.rater.verdicts_changed_at is not None
-    assert importing.summary["warnings"] == [
+    assert importing.summary.warnings == [
         "No rubric of this evaluation asks about overall: a rubric named imported comes with these verdicts."
     ]
     version = Rubric.objects.get(evaluation=evaluation, name="imported").versions.get()
@@ -255,7 +254,7 @@ def test_the_imported_rubric_takes_another_name_where_that_is_taken(evaluation: 
 def test_an_aspect_of_the_evaluations_own_rubric_brings_no_other(evaluation: Evaluation) -> None:
     import_rows(evaluation, comparison_row())
     importing = import_rows(evaluation, verdict_row(aspect="Depth"))
-    assert importing.summary["warnings"] == []
+    assert importing.summary.warnings == []
     assert Verdict.objects.get().aspect == Aspect.objects.get(evaluation=evaluation, key="depth")
     assert not Rubric.objects.filter(name="imported").exists()
 
@@ -283,7 +282,7 @@ def test_rows_in_the_other_order_are_counted_ties_included(evaluation: Evaluatio
     import_rows(evaluation, comparison_row())
     turned = [verdict_row(candidate_a="beta", candidate_b="alpha", choice=choice) for choice in ("A", "tie")]
     importing = preview_rows(evaluation, encode_jsonl([verdict_row(rater="bob"), *turned]))
-    assert importing.summary["notes"] == [
+    assert importing.summary.notes == [
         "2 rows name the candidates in the other order. "
         "Such rows are turned round: A is always the candidate whose name sorts first."
     ]
@@ -305,7 +304,7 @@ def test_candidates_that_a_file_does_not_name_stand_in_no_other_order(
     query, first, second = list(row)[:3]
     rows = [{**row, query: f"Why {n}?", first: f"good {n}", second: f"bad {n}"} for n in range(12)]
     importing = import_rows(evaluation, *rows)
-    assert not [note for note in importing.summary["notes"] if "other order" in note]
+    assert not [note for note in importing.summary.notes if "other order" in note]
     chosen = Verdict.objects.filter(choice="A").values_list("comparison__response_a__messages", flat=True)
     turned = Verdict.objects.filter(choice="B").values_list("comparison__response_b__messages", flat=True)
     assert len(chosen) in range(1, 12)
@@ -366,7 +365,7 @@ def test_verdicts_of_a_file_that_joins_by_row_must_match_the_texts(evaluation: E
     pair = {"input": "Add.", "output_1": "2", "output_2": "3"}
     answers = {order: {"completion": ["x", "stop"], "winner": "2"} for order in ("swap = False", "swap = True")}
     import_rows(evaluation, {**pair, "label": 1})
-    assert import_rows(evaluation, {**pair, "results": [answers]}, rater="GPT-4").summary["new"] == {"verdicts": 2}
+    assert import_rows(evaluation, {**pair, "results": [answers]}, rater="GPT-4").new_rows == {"verdicts": 2}
     assert one_reason(evaluation, {**pair, "output_1": "4", "results": [answers]}, rater="GPT-4") == (
         "the texts are not those of query “0”: it is another file, or another order"
     )
@@ -376,7 +375,7 @@ def test_a_failure_of_a_judge_is_a_call_without_an_answer(evaluation: Evaluation
     import_rows(evaluation, comparison_row())
     row = verdict_row(rater="gpt", rater_kind="judge", choice="refused", rationale="I cannot.", shown_swapped=False)
     several = [{**row, "aspect": aspect} for aspect in ("depth", "clarity")]
-    assert import_rows(evaluation, *several).summary["new"] == {"failures": 1}
+    assert import_rows(evaluation, *several).new_rows == {"failures": 1}
     call = Call.objects.get()
     assert (call.state, call.shown, call.run, call.rationale) == ("refused", "as_stored", None, "I cannot.")
     assert (call.judge.kind, call.judge.name, call.judge.endpoint) == ("imported", "gpt", None)
@@ -422,7 +421,7 @@ def half_stored(evaluation: Evaluation) -> Import:
     rows = [comparison_row(f"q{number}", candidate_a=f"model{number % 3}") for number in range(40)]
     importing = preview_rows(evaluation, encode_jsonl(rows))
     start_storing(importing, skip_bad=False, user=None)
-    assert continue_storing(importing, seconds=0)
+    assert continue_import(importing, seconds=0)
     importing.refresh_from_db()
     return importing
 
@@ -433,7 +432,7 @@ def test_nobody_sees_a_row_before_the_last_step(evaluation: Evaluation) -> None:
     assert not Comparison.objects.exists()
     assert not Query.objects.exists()
     assert (importing.state, importing.rows_stored) == (ImportState.STORING, 16)
-    while continue_storing(importing, seconds=0):
+    while continue_import(importing, seconds=0):
         assert not Comparison.objects.exists()
     assert Comparison.objects.count() == 40
     importing.refresh_from_db()
@@ -446,7 +445,7 @@ def test_storing_in_many_short_turns_gives_what_one_turn_gives(evaluation: Evalu
     importing = preview_rows(evaluation, encode_jsonl(votes))
     start_storing(importing, skip_bad=False, user=None)
     turns = 1
-    while continue_storing(importing, seconds=0):
+    while continue_import(importing, seconds=0):
         turns += 1
     assert turns == 5  # 64 + 64 + 64 + 18, and one that finds nothing left
     assert sorted(set(Verdict.objects.values_list("sample", flat=True))) == [0, 1, 2]
@@ -457,7 +456,7 @@ def test_one_worker_at_a_time_stores_an_import(evaluation: Evaluation) -> None:
     importing = preview_rows(evaluation, encode_jsonl([comparison_row()]))
     start_storing(importing, skip_bad=False, user=None)
     assert claim_job(job_about("import", importing.pk).pk)
-    assert not continue_storing(importing)
+    assert not continue_import(importing)
     assert rows_there() == {}
 
 
@@ -469,8 +468,8 @@ def test_a_second_import_waits_for_the_first(evaluation: Evaluation) -> None:
 
 def test_a_long_file_is_checked_in_the_background(evaluation: Evaluation) -> None:
     rows = [comparison_row(f"q{number}", response_b=None if number == 3 else "x") for number in range(40)]
-    importing = keep_for_check(
-        evaluation, io.BytesIO(encode_jsonl(rows)), file_name="rows.jsonl", reading=ReadOptions(), user=None
+    importing = keep_file(
+        evaluation, io.BytesIO(encode_jsonl(rows)), "rows.jsonl", ImportRequest(), ImportState.CHECKING, user=None
     )
     assert (importing.state, importing.is_checked) == (ImportState.CHECKING, False)
     with pytest.raises(InputRefused, match=r"rows\.jsonl is not checked yet"):
@@ -486,7 +485,7 @@ def test_a_long_file_is_checked_in_the_background(evaluation: Evaluation) -> Non
 
 def test_a_long_file_that_cannot_be_read_fails_and_is_not_kept(evaluation: Evaluation) -> None:
     content = b"query_id,query,candidate_a,response_a,candidate_b,response_b\n" + b'q,"never closed\n'
-    importing = keep_for_check(evaluation, io.BytesIO(content), file_name="rows.csv", reading=ReadOptions(), user=None)
+    importing = keep_file(evaluation, io.BytesIO(content), "rows.csv", ImportRequest(), ImportState.CHECKING, user=None)
     continue_import(importing)
     importing.refresh_from_db()
     assert importing.state == ImportState.FAILED
@@ -495,8 +494,8 @@ def test_a_long_file_that_cannot_be_read_fails_and_is_not_kept(evaluation: Evalu
 
 
 def test_a_long_file_of_unknown_columns_is_kept_until_somebody_says_what_they_mean(evaluation: Evaluation) -> None:
-    importing = keep_for_check(
-        evaluation, io.BytesIO(b"lorem,ipsum\n1,2\n"), file_name="rows.csv", reading=ReadOptions(), user=None
+    importing = keep_file(
+        evaluation, io.BytesIO(b"lorem,ipsum\n1,2\n"), "rows.csv", ImportRequest(), ImportState.CHECKING, user=None
     )
     continue_import(importing)
     importing.refresh_from_db()
@@ -508,11 +507,12 @@ def test_a_long_file_of_unknown_columns_is_kept_until_somebody_says_what_they_me
 
 
 def test_checking_stops_when_its_import_is_cancelled(evaluation: Evaluation) -> None:
-    importing = keep_for_check(
+    importing = keep_file(
         evaluation,
         io.BytesIO(encode_jsonl([comparison_row()])),
-        file_name="rows.jsonl",
-        reading=ReadOptions(),
+        "rows.jsonl",
+        ImportRequest(),
+        ImportState.CHECKING,
         user=None,
     )
     stale = Import.objects.get(pk=importing.pk)
@@ -581,7 +581,7 @@ def test_a_worker_stops_when_its_import_is_cancelled(evaluation: Evaluation, mon
         return resolve_batch(*args)
 
     monkeypatch.setattr("evaluations.imports.storage.resolve_batch", cancelled_meanwhile)
-    assert not continue_storing(importing)
+    assert not continue_import(importing)
     importing.refresh_from_db()
     assert (importing.state, rows_there()) == (ImportState.CANCELLED, {})
 
@@ -593,7 +593,7 @@ def test_a_dead_import_is_given_up_and_leaves_nothing_but_can_be_stored_again(
     importing = preview_rows(evaluation, encode_jsonl([verdict_row("verdict", rater="gpt", rater_kind="judge")]))
     start_storing(importing, skip_bad=False, user=None)
     monkeypatch.setattr("evaluations.imports.storage.finish_import", lambda importing: None)
-    continue_storing(importing)
+    continue_import(importing)
     hold_by_dead_worker("import", importing.pk)
     assert sweep_imports() == []
     importing.refresh_from_db()
@@ -603,7 +603,7 @@ def test_a_dead_import_is_given_up_and_leaves_nothing_but_can_be_stored_again(
     assert not Judge.objects.exists()
     monkeypatch.undo()
     start_storing(importing, skip_bad=False, user=None)
-    assert not continue_storing(importing)
+    assert not continue_import(importing)
     assert Verdict.objects.count() == 1
 
 
@@ -616,18 +616,18 @@ def test_a_check_that_a_killed_process_left_is_made_again_without_the_file_being
     evaluation: Evaluation,
 ) -> None:
     content = io.BytesIO(encode_jsonl([comparison_row()]))
-    importing = keep_for_check(evaluation, content, file_name="rows.jsonl", reading=ReadOptions(), user=None)
+    importing = keep_file(evaluation, content, "rows.jsonl", ImportRequest(), ImportState.CHECKING, user=None)
     killed_while_checking(importing)
     assert sweep_imports() == [importing.pk]
     importing.refresh_from_db()
     assert (importing.state, importing.rows_read) == (ImportState.CHECKING, 0)
-    assert not check_kept_file(importing)
+    assert not continue_import(importing)
     assert (importing.state, importing.rows_read) == (ImportState.PREVIEWED, 1)
 
 
 def test_a_file_that_kills_whoever_checks_it_is_given_up(evaluation: Evaluation) -> None:
     content = io.BytesIO(encode_jsonl([comparison_row()]))
-    importing = keep_for_check(evaluation, content, file_name="rows.jsonl", reading=ReadOptions(), user=None)
+    importing = keep_file(evaluation, content, "rows.jsonl", ImportRequest(), ImportState.CHECKING, user=None)
     for left in ([importing.pk], []):
         killed_while_checking(importing)
         assert sweep_imports() == left
@@ -639,7 +639,7 @@ def test_a_check_is_handed_over_by_a_process_that_is_told_to_stop(
     evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = io.BytesIO(encode_jsonl([comparison_row()]))
-    importing = keep_for_check(evaluation, content, file_name="rows.jsonl", reading=ReadOptions(), user=None)
+    importing = keep_file(evaluation, content, "rows.jsonl", ImportRequest(), ImportState.CHECKING, user=None)
     told = threading.Event()
     told.set()
     monkeypatch.setattr("evaluations.imports.preview.PROCESS_STOPPING", told)
@@ -655,7 +655,7 @@ def test_a_second_message_about_an_import_does_nothing(evaluation: Evaluation) -
     assert claim_job(job_about("import", importing.pk).pk) is not None
     rows = rows_there()
     assert not work_once("import", importing.pk)
-    assert not continue_storing(importing)
+    assert not continue_import(importing)
     assert (importing.state, rows_there()) == (ImportState.STORING, rows)
 
 
@@ -670,7 +670,7 @@ def test_whoever_lost_an_import_to_another_stores_no_more_of_it(
         return resolve_batch(*args)
 
     monkeypatch.setattr("evaluations.imports.storage.resolve_batch", given_up_meanwhile)
-    assert not continue_storing(importing)
+    assert not continue_import(importing)
     assert (importing.state, rows_there()) == (ImportState.FAILED, {})
 
 
@@ -701,7 +701,7 @@ def test_a_row_that_came_by_another_door_meanwhile_is_taken_as_it_is(
         return batch
 
     monkeypatch.setattr("evaluations.imports.storage.resolve_batch", overtaken)
-    assert not continue_storing(importing)
+    assert not continue_import(importing)
     assert Comparison.objects.count() == 1
 
 
@@ -715,7 +715,7 @@ def test_what_is_stored_stays_where_the_database_will_not_look_at_it_afterwards(
     importing = preview_rows(evaluation, encode_jsonl([comparison_row()]))
     start_storing(importing, skip_bad=False, user=None)
     with pytest.raises(OperationalError):
-        continue_storing(importing)
+        continue_import(importing)
     importing.refresh_from_db()
     assert importing.state == ImportState.DONE
     assert Comparison.objects.count() == 1
@@ -727,7 +727,7 @@ def test_a_fault_of_the_program_leaves_nothing_and_is_not_swallowed(
     importing = half_stored(evaluation)
     monkeypatch.setattr("evaluations.imports.storage.resolve_batch", lambda *args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        continue_storing(importing)
+        continue_import(importing)
     importing.refresh_from_db()
     assert (importing.state, rows_there()) == (ImportState.FAILED, {})
 
@@ -736,7 +736,7 @@ def test_every_step_writes_its_event(evaluation: Evaluation) -> None:
     user = make_member(evaluation, Role.MANAGER)
     importing = preview_rows(evaluation, encode_jsonl([comparison_row()]))
     start_storing(importing, skip_bad=False, user=user)
-    continue_storing(importing)
+    continue_import(importing)
     told = Event.objects.filter(object_type="import", object_id=importing.pk).order_by("pk")
     assert [event.verb for event in told] == ["received", "began storing", "stored"]
 
@@ -752,7 +752,7 @@ def test_a_batch_costs_the_same_queries_whatever_it_holds(
     importing = preview_rows(evaluation, encode_jsonl(rows))
     start_storing(importing, skip_bad=False, user=None)
     with django_assert_max_num_queries(45):  # on PostgreSQL a claim looks for a row that nobody has locked
-        continue_storing(importing)
+        continue_import(importing)
 
 
 # ---- real data --------------------------------------------------------------------------------
@@ -765,7 +765,7 @@ def test_pandalm_is_stored_whole_and_the_second_time_not_at_all(evaluation: Eval
         for name in ("testset-v1.json", "gpt-3.5-turbo-testset-v1.json"):
             importing = preview_rows(evaluation, (folder / name).read_bytes(), name=name)
             start_storing(importing, skip_bad=False, user=None)
-            continue_storing(importing)
+            continue_import(importing)
             importing.refresh_from_db()
             assert (importing.rows_stored, importing.rows_unchanged) == expected
     assert rows_there() == {"Query": 999, "Response": 1_998, "Comparison": 999, "Verdict": 2_997 + 974, "Call": 25}
@@ -782,11 +782,11 @@ def test_llmbar_judges_join_by_row_and_refuse_another_files_rows(evaluation: Eva
     def stored(content: bytes, **reading: Any) -> Import:
         importing = preview_rows(evaluation, content, **reading)
         start_storing(importing, skip_bad=False, user=None)
-        continue_storing(importing)
+        continue_import(importing)
         importing.refresh_from_db()
         return importing
 
     stored((natural / "dataset.json").read_bytes(), id_prefix="n-")
-    assert stored((natural / result).read_bytes(), id_prefix="n-", rater="GPT-4").summary["new"] == {"verdicts": 200}
+    assert stored((natural / result).read_bytes(), id_prefix="n-", rater="GPT-4").new_rows == {"verdicts": 200}
     wrong = preview_rows(evaluation, (inverted / result).read_bytes(), id_prefix="n-", rater="GPT-4")
     assert (wrong.rows_read, wrong.rows_bad) == (92, 92)

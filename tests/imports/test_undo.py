@@ -15,15 +15,15 @@ from evaluations.comparisons.search.services import continue_indexing
 from evaluations.comparisons.services import ManualComparison, add_comparison, tag_comparisons
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState, NewResponse
+from evaluations.domain.pairing import parse_pairing
 from evaluations.domain.reviews import SelectionMethod
 from evaluations.domain.roles import RaterKind, Role
 from evaluations.domain.search import SearchQuery
 from evaluations.evaluation_settings.services import move_to_archive
 from evaluations.imports import undo as imports_undo
-from evaluations.imports.lifecycle import sweep_imports
+from evaluations.imports.lifecycle import continue_import, sweep_imports
 from evaluations.imports.pairs.services import start_pairing
 from evaluations.imports.services import start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.imports.undo import continue_undo, describe_later_duplicates, start_undo
 from evaluations.judges.runs.planner import plan_run_calls
 from evaluations.judges.runs.services import start_run
@@ -168,8 +168,8 @@ def test_pairs_of_responses_that_were_here_go(evaluation: Evaluation) -> None:
     rows = [{"query_id": "q1", "query": "Why?", "candidate": name, "response": name} for name in "abc"]
     import_rows(evaluation, *rows, pair="baseline:a")
     before = everything()
-    importing = start_pairing(evaluation, "all", confirmed=True, user=None)
-    continue_storing(importing)
+    importing = start_pairing(evaluation, parse_pairing("all"), confirmed=True, user=None)
+    continue_import(importing)
     assert Comparison.objects.count() == 3
     undo(importing)
     assert everything() == before
@@ -180,7 +180,7 @@ def test_the_same_file_comes_in_again_as_if_it_had_never_been_here(evaluation: E
     first = import_rows(evaluation, *rows)
     undo(first)
     again = import_rows(evaluation, *rows)
-    assert again.summary["new"] == first.summary["new"]
+    assert again.new_rows == first.new_rows
     assert (again.rows_stored, again.rows_unchanged) == (9, 0)
     assert Comparison.objects.count() == 9
 
@@ -387,7 +387,7 @@ def test_nothing_is_undone_while_another_import_is_stored_or_the_evaluation_is_a
     other = preview_rows(evaluation, encode_jsonl([comparison_row("q2")]))
     start_storing(other, skip_bad=False, user=None)
     assert refused(importing) == "Another import of this evaluation is being stored: wait until it is done."
-    continue_storing(other)
+    continue_import(other)
     move_to_archive(evaluation, user=None)
     importing.evaluation.refresh_from_db()
     assert "is archived" in refused(importing)

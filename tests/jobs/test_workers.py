@@ -7,11 +7,11 @@ import pytest
 from django.conf import LazySettings
 
 from evaluations.comparisons.services import start_tag_job
-from evaluations.domain.files import ImportState, ReadOptions
+from evaluations.domain.files import ImportState
+from evaluations.domain.imports import ImportRequest
 from evaluations.domain.jobs import JobState
 from evaluations.exports.services import start_export
-from evaluations.imports.preview import keep_for_check
-from evaluations.imports.services import start_storing
+from evaluations.imports.services import keep_file, start_storing
 from evaluations.models.comparisons import Comparison, Tagging
 from evaluations.models.imports import Import
 from evaluations.models.jobs import Job
@@ -37,8 +37,8 @@ def test_a_worker_finds_every_kind_of_job_and_what_a_dead_one_held(tmp_path: Pat
     environment = environment_on_test_database(tmp_path)
     rows = [comparison_row(f"q{number}") for number in range(30)]
     with run_celery(environment, *WORKER):
-        importing = keep_for_check(
-            evaluation, io.BytesIO(encode_jsonl(rows)), file_name="r.jsonl", reading=ReadOptions(), user=None
+        importing = keep_file(
+            evaluation, io.BytesIO(encode_jsonl(rows)), "r.jsonl", ImportRequest(), ImportState.CHECKING, user=None
         )
         until(lambda: state_of(importing) != ImportState.CHECKING)
         importing.refresh_from_db()

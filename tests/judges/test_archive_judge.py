@@ -143,10 +143,10 @@ def test_whoever_imports_what_it_says_is_told_that_it_is_archived(evaluation: Ev
     import_rows(evaluation, comparison_row())
     of_judge = {"rater": "file", "rater_kind": "judge"}
     line = "The judge “file” is archived. Its answers are stored, but reports leave them out until you restore it."
-    assert line not in import_rows(evaluation, verdict_row(**of_judge)).summary["warnings"]
+    assert line not in import_rows(evaluation, verdict_row(**of_judge)).summary.warnings
     archive_judge(evaluation.judges.get(name="file"), user=None)
-    assert line in import_rows(evaluation, verdict_row(**of_judge, sample=1)).summary["warnings"]
-    assert line not in import_rows(evaluation, verdict_row()).summary["warnings"]
+    assert line in import_rows(evaluation, verdict_row(**of_judge, sample=1)).summary.warnings
+    assert line not in import_rows(evaluation, verdict_row()).summary.warnings
 
 
 def test_the_page_of_a_comparison_marks_it_and_ratings_for_pairs_leave_it_out(

@@ -13,9 +13,8 @@ from evaluations.domain.reports import ReportRules
 from evaluations.domain.reviews import SelectionMethod
 from evaluations.domain.roles import Role
 from evaluations.evaluation_settings.services import change_evaluation
-from evaluations.imports.lifecycle import sweep_imports
+from evaluations.imports.lifecycle import continue_import, sweep_imports
 from evaluations.imports.services import discard_import, start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.judges.calls.lease_sweeper import MAX_LOST_ATTEMPTS, return_expired_calls
 from evaluations.judges.calls.outcome_store import store_outcomes
 from evaluations.judges.runs.planner import cancel_waiting_calls
@@ -247,7 +246,7 @@ def test_an_aspect_that_went_with_a_cancelled_import_is_in_the_report_no_more(ev
         evaluation, encode_jsonl([verdict_row(f"q{number}", aspect="zest") for number in range(40)])
     )
     start_storing(given_up, skip_bad=False, user=None)
-    assert continue_storing(given_up, seconds=0)
+    assert continue_import(given_up, seconds=0)
     discard_import(given_up, user=None)
     report = is_another(evaluation)
     assert "Zest" in report.no_verdicts

@@ -18,15 +18,15 @@ from pytest_django import DjangoAssertNumQueries
 from evaluations.disagreements.services import resolve_aspect, withdraw_resolution
 from evaluations.domain.choices import Choice
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import ImportState, ReadOptions
+from evaluations.domain.files import ImportState
+from evaluations.domain.imports import ImportRequest
 from evaluations.domain.jobs import JobState
 from evaluations.domain.reviews import ReviewState, SelectionMethod
 from evaluations.domain.roles import Role
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, RubricSpec
-from evaluations.imports.lifecycle import clean_up_import
+from evaluations.imports.lifecycle import clean_up_import, continue_import
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import discard_import, start_storing
-from evaluations.imports.storage import continue_storing
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -290,13 +290,13 @@ class Story:
 
     def bring(self, one: Comparison, user: User, choice: Choice) -> None:
         importing = self.file(one, user, choice)
-        continue_storing(importing)
+        continue_import(importing)
         work_all("count_labels")
 
     def cancel(self, one: Comparison, user: User, choice: Choice) -> None:
         """Stored, but cancelled before its last step."""
         importing = self.file(one, user, choice)
-        continue_storing(importing, seconds=0)
+        continue_import(importing, seconds=0)
         assert Verdict.all_rows.filter(source_import=importing).exists()
         discard_import(importing, user=None)
         clean_up_import(importing)
@@ -307,9 +307,7 @@ class Story:
         rows = encode_jsonl(
             [verdict_row(one.query.key, rater=f"imported {self.files}", aspect="clarity", choice=choice)]
         )
-        importing = preview_file(
-            self.evaluation, io.BytesIO(rows), file_name="f.jsonl", reading=ReadOptions(), user=None
-        )
+        importing = preview_file(self.evaluation, io.BytesIO(rows), "f.jsonl", ImportRequest(), user=None)
         start_storing(importing, skip_bad=False, user=None)
         return importing
 

@@ -14,43 +14,12 @@ from django.db.models import Avg, Count, QuerySet
 
 from evaluations.domain.choices import Choice, Stage
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.pairing import Pairing, PairingWay
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import finished_imports
 from evaluations.models.rubrics import RubricAspect
 from evaluations.models.verdicts import Score, Verdict
-
-PAIR_ALL: Final = "all"
-
-PAIR_BASELINE: Final = "baseline"
-
-PAIR_RANDOM: Final = "random"
-
-PAIR_ADJACENT: Final = "adjacent"
-
-
-@dataclass(frozen=True)
-class Pairing:
-    """A way of pairing: all pairs, each with a baseline, some at random, or neighbours by rating."""
-
-    way: str = PAIR_ALL
-    baseline: str = ""
-    number: int = 0
-
-    def __str__(self) -> str:
-        return ":".join(part for part in (self.way, self.baseline, str(self.number or "")) if part)
-
-
-def parse_pairing(text: str) -> Pairing:
-    """``all``, ``baseline:NAME``, ``random:N`` or ``adjacent`` as a person writes it."""
-    way, _, rest = text.partition(":")
-    if text in (PAIR_ALL, PAIR_ADJACENT):
-        return Pairing(text)
-    if way == PAIR_BASELINE and rest:
-        return Pairing(PAIR_BASELINE, baseline=rest)
-    if way == PAIR_RANDOM and rest.isascii() and rest.isdecimal() and 0 < int(rest) < 1_000_000:
-        return Pairing(PAIR_RANDOM, number=int(rest))
-    raise InputRefused(f"Pairs cannot be made by “{text}”: say all, baseline:NAME, random:N or adjacent.")
 
 
 def draw_shuffle() -> int:
@@ -94,12 +63,12 @@ def pair_responses(
     """
     ordered = sorted(responses, key=lambda response: (response.candidate.name, response.sha256))
     pairs = [(one, other) for one, other in combinations(ordered, 2) if one.candidate.name != other.candidate.name]
-    if pairing.way == PAIR_BASELINE:
+    if pairing.way == PairingWay.BASELINE:
         return [pair for pair in pairs if pairing.baseline in (pair[0].candidate.name, pair[1].candidate.name)]
-    if pairing.way == PAIR_RANDOM:
+    if pairing.way == PairingWay.RANDOM:
         drawn = set(sorted(range(len(pairs)), key=lambda place: draw_pair_lot(seed, *pairs[place]))[: pairing.number])
         return [pair for place, pair in enumerate(pairs) if place in drawn]
-    if pairing.way == PAIR_ADJACENT:
+    if pairing.way == PairingWay.ADJACENT:
         wanted = find_neighbours({response.candidate.name for response in responses}, ranking)
         return [pair for pair in pairs if frozenset((pair[0].candidate.name, pair[1].candidate.name)) in wanted]
     return pairs

@@ -1,6 +1,6 @@
 """Column mappings in the API."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final, cast
 
 from django.http import QueryDict
@@ -23,8 +23,9 @@ from evaluations.imports.columns.services import (
     preview_mapping,
     read_import_sheet,
 )
+from evaluations.imports.requests import get_import_of_request
 from evaluations.imports.schemas import ImportDetailOut
-from evaluations.imports.serializers import get_import_for_program, serialize_import_detail
+from evaluations.imports.serializers import serialize_import_detail
 from evaluations.imports.source_files import Sheet
 from evaluations.models.imports import Import
 from evaluations.web.requests import AuthenticatedRequest
@@ -59,7 +60,7 @@ def try_columns(request: AuthenticatedRequest, slug: str, pk: int, body: ColumnM
         rows=tried.rows,
         bad_rows=tried.bad_rows,
         refused=tried.refused,
-        samples=tried.samples,
+        samples=[asdict(sample) for sample in tried.samples],
         bad=[BadRowOut(line=one.line, reason=one.reason) for one in tried.bad],
     )
 
@@ -82,7 +83,7 @@ def forget_columns(request: AuthenticatedRequest, slug: str, pk: int) -> None:
 
 
 def get_mappable_import(request: AuthenticatedRequest, slug: str, pk: int) -> tuple[Import, Sheet]:
-    importing = get_import_for_program(request, slug, pk)
+    importing = get_import_of_request(request, slug, pk)
     if importing.state not in MAPPABLE_STATES:
         raise InputRefused(
             f"{importing.file_name} is {importing.state}: its columns can be told only while it waits to be stored."

@@ -1,8 +1,7 @@
 """A kept file is previewed under a column mapping, then checked by it."""
 
-import dataclasses
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import BinaryIO, Final, cast
 
@@ -11,6 +10,7 @@ from django.db import transaction
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import CANDIDATE_FIELD, BadRow, ImportState, ReadOptions
+from evaluations.domain.imports import SampleRow
 from evaluations.formats.column_mapping import mapped_fields
 from evaluations.formats.file_reader import read_file_rows
 from evaluations.formats.seen_index import SeenIndex
@@ -20,13 +20,12 @@ from evaluations.imports.columns.column_memory import (
     reading_of_mapping,
     remember_mapping,
 )
-from evaluations.imports.lifecycle import IMPORT_JOB
-from evaluations.imports.options import reading_option, refuse_archived_evaluation
-from evaluations.imports.preview import check_kept_file, is_quick_to_check
+from evaluations.imports.lifecycle import IMPORT_JOB, continue_import, refuse_archived_evaluation
+from evaluations.imports.preview import is_quick_to_check
 from evaluations.imports.preview_summary import sample_entry
-from evaluations.imports.source_files import SAMPLED_ROWS, SHOWN_ROWS, Sheet, read_column_names, read_sheet
+from evaluations.imports.source_files import SAMPLED_ROWS, SHOWN_ROWS, Sheet, file_limits, read_column_names, read_sheet
 from evaluations.jobs.queue import enqueue_job
-from evaluations.models.imports import ColumnMapping, Import
+from evaluations.models.imports import COUNTED_ROWS, ColumnMapping, Import
 from evaluations.models.users import User
 
 MAPPABLE_STATES: Final = (ImportState.MAPPING, ImportState.PREVIEWED)
@@ -36,7 +35,7 @@ MAPPABLE_STATES: Final = (ImportState.MAPPING, ImportState.PREVIEWED)
 class MappingPreview:
     """The result of reading the first rows by a mapping. ``refused`` says why nothing can be read."""
 
-    samples: list[dict[str, object]] = field(default_factory=list)
+    samples: list[SampleRow] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
     rows: int = 0
     bad_rows: int = 0
@@ -55,7 +54,7 @@ def find_mapping_for_sheet(importing: Import, sheet: Sheet) -> ColumnMapping | N
 
 def find_earlier_reading(importing: Import, sheet: Sheet) -> ReadOptions | None:
     """The read options last used for this file, or else for files with the same columns."""
-    own = reading_option(importing)
+    own = importing.request.reading
     if own.is_mapped:
         return own
     known = find_mapping_for_sheet(importing, sheet)
@@ -66,49 +65,49 @@ def find_earlier_reading(importing: Import, sheet: Sheet) -> ReadOptions | None:
 
 def names_given_for_import(importing: Import) -> dict[str, str]:
     """The candidate or rater names given for all rows of the file."""
-    return names_of_whole_file(reading_option(importing))
+    return names_of_whole_file(importing.request.reading)
 
 
-def combine_reading(importing: Import, told: ReadOptions) -> ReadOptions:
-    """How the file was asked to be read, but for what its columns mean: that its model's name is one of them too."""
-    asked = reading_option(importing)
-    is_named = CANDIDATE_FIELD in mapped_fields(told)
-    return dataclasses.replace(
-        asked,
-        candidate="" if is_named else asked.candidate,
-        format=told.format,
-        mapping=told.mapping,
-        constants=told.constants,
-        choices=told.choices,
+def combine_reading(importing: Import, columns: ReadOptions) -> ReadOptions:
+    """The requested reading with this mapping, which may map the model's name as well."""
+    requested = importing.request.reading
+    return replace(
+        requested,
+        candidate="" if CANDIDATE_FIELD in mapped_fields(columns) else requested.candidate,
+        format=columns.format,
+        mapping=columns.mapping,
+        constants=columns.constants,
+        choices=columns.choices,
     )
 
 
-def preview_mapping(importing: Import, told: ReadOptions) -> MappingPreview:
+def preview_mapping(importing: Import, columns: ReadOptions) -> MappingPreview:
     """Read the first rows of the file by a mapping, without the database."""
-    reading, made = combine_reading(importing, told), MappingPreview()
+    reading, made = combine_reading(importing, columns), MappingPreview()
     try:
         with importing.file.open("rb") as file, SeenIndex() as counted:
-            entries = read_file_rows(cast(BinaryIO, file), importing.file_name, reading, counted).entries
+            entries = read_file_rows(
+                cast(BinaryIO, file), importing.file_name, reading, counted, limits=file_limits()
+            ).entries
             reasons: Counter[str] = Counter()
             for number, entry in enumerate(islice(entries, SAMPLED_ROWS)):
                 made.rows += 1
                 if isinstance(entry, BadRow):
                     made.bad_rows += 1
                     reasons[entry.reason] += 1
-                if number < SHOWN_ROWS:
-                    (made.bad if isinstance(entry, BadRow) else made.samples).append(
-                        entry if isinstance(entry, BadRow) else sample_entry(entry)  # type: ignore[arg-type]
-                    )
+                    made.bad += [entry] if number < SHOWN_ROWS else []
+                elif number < SHOWN_ROWS:
+                    made.samples.append(sample_entry(entry))
             made.reasons = reasons.most_common(3)
     except InputRefused as refused:
         made.refused = str(refused)
     return made
 
 
-def apply_mapping(importing: Import, told: ReadOptions, *, user: User | None) -> None:
+def apply_mapping(importing: Import, mapped: ReadOptions, *, user: User | None) -> None:
     """Read this and later files with these columns by the mapping. A long file is left to a worker to check."""
     refuse_archived_evaluation(importing.evaluation)
-    tried = preview_mapping(importing, told)
+    tried = preview_mapping(importing, mapped)
     if tried.refused:
         raise InputRefused(tried.refused)
     if not tried.rows:
@@ -117,21 +116,24 @@ def apply_mapping(importing: Import, told: ReadOptions, *, user: User | None) ->
         raise InputRefused(f"None of the first {tried.rows:,} rows can be stored like this: {tried.reasons[0][0]}.")
     with importing.file.open("rb") as file:
         columns = read_column_names(cast(BinaryIO, file), importing.file_name)
-        is_quick = is_quick_to_check(cast(BinaryIO, file), importing.file.size)
-    restart_with_mapping(importing, combine_reading(importing, told), user)
-    remember_mapping(importing.evaluation, columns, told, user)
+        is_quick = is_quick_to_check(cast(BinaryIO, file))
+    restart_with_mapping(importing, combine_reading(importing, mapped), user)
+    remember_mapping(importing.evaluation, columns, mapped, user)
     if is_quick:
-        check_kept_file(importing)
+        continue_import(importing)
 
 
 def restart_with_mapping(importing: Import, reading: ReadOptions, user: User | None) -> None:
-    told = {"format": reading.format, "mapping": dict(reading.mapping)}
-    said = {"constants": dict(reading.constants), "choices": dict(reading.choices), "remembered": False, "mapped": True}
+    options = importing.options
+    options = replace(options, request=replace(options.request, reading=reading), is_remembered=False, is_mapped=True)
     with transaction.atomic():
         begun = Import.objects.filter(pk=importing.pk, state__in=MAPPABLE_STATES).update(
             state=ImportState.CHECKING,
-            options={**importing.options, **said},
-            summary={},
+            format=reading.format,
+            brings="",
+            options_json=options.to_json(),
+            summary_json={},
+            **{f"new_{kind}": 0 for kind in COUNTED_ROWS},
             bad_rows=[],
             rows_read=0,
             rows_stored=0,
@@ -139,12 +141,17 @@ def restart_with_mapping(importing: Import, reading: ReadOptions, user: User | N
             rows_bad=0,
             rows_skipped=0,
             reason="",
-            **told,
         )
         if not begun:
             raise InputRefused(f"{importing.file_name} was stored or discarded already.")
         enqueue_job(IMPORT_JOB, importing.pk, evaluation=importing.evaluation)
-        record_event("mapped", importing, user=user, evaluation=importing.evaluation, after={**told, **said})
+        after = {
+            "format": reading.format,
+            "mapping": dict(reading.mapping),
+            "constants": dict(reading.constants),
+            "choices": dict(reading.choices),
+        }
+        record_event("mapped", importing, user=user, evaluation=importing.evaluation, after=after)
     importing.refresh_from_db()
 
 
@@ -152,4 +159,4 @@ def remember_import_mapping(importing: Import) -> None:
     """Remember the mapping of this import for files with the same columns."""
     with importing.file.open("rb") as file:
         columns = read_column_names(cast(BinaryIO, file), importing.file_name)
-    remember_mapping(importing.evaluation, columns, reading_option(importing), importing.user)
+    remember_mapping(importing.evaluation, columns, importing.request.reading, importing.user)

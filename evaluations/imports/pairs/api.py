@@ -5,13 +5,12 @@ from typing import BinaryIO, Final, cast
 from ninja import Field, Query, Schema
 
 from evaluations.access import Action, require_evaluation
-from evaluations.api.form_validation import clean_form, dump_sent_fields
 from evaluations.api.operations import BYTES_TYPE, FORM_TYPE, OperationRouter
 from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
 from evaluations.api.problems import FieldError, Problem
 from evaluations.api.schemas import NameText
-from evaluations.api.uploads import FILE_NAME_PARAMETER, FILE_SCHEMA, read_sent_file
-from evaluations.comparisons.pairing.selectors import CONFIRMED_ABOVE, parse_pairing
+from evaluations.api.uploads import describe_upload, read_sent_file
+from evaluations.comparisons.pairing.selectors import CONFIRMED_ABOVE
 from evaluations.domain.roles import Scope
 from evaluations.imports.duplicates.selectors import (
     GROUPS_PER_PAGE,
@@ -25,7 +24,6 @@ from evaluations.imports.duplicates.selectors import (
     find_repeated_responses,
 )
 from evaluations.imports.duplicates.services import merge_clusters
-from evaluations.imports.pairs.forms import PairsForm
 from evaluations.imports.pairs.schemas import (
     IdenticalResponsesOut,
     MergeClustersIn,
@@ -35,28 +33,17 @@ from evaluations.imports.pairs.schemas import (
     NearDuplicatesOut,
     PairCountOut,
     PairCountsOut,
-    PairingWay,
     PairsIn,
-    PairsPerQuery,
     QueryOverlapOut,
     RepeatsOut,
 )
-from evaluations.imports.pairs.services import count_pairing_options, start_pairing
-from evaluations.imports.schemas import ImportDetailOut
+from evaluations.imports.pairs.services import complete_pairing, count_pairing_options, start_pairing
+from evaluations.imports.schemas import ImportDetailOut, PairsPerQuery
 from evaluations.imports.serializers import serialize_import_detail
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["pairs"])
 MAX_GROUP: Final = 2**63 - 1
-TEST_SET_BODY: Final[dict[str, object]] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            FORM_TYPE: {"schema": {"type": "object", "required": ["file"], "properties": {"file": FILE_SCHEMA}}},
-            BYTES_TYPE: {"schema": FILE_SCHEMA},
-        },
-    },
-}
 
 
 class PairCountIn(Schema):
@@ -68,39 +55,32 @@ class PairCountIn(Schema):
 def count_new_pairs(request: AuthenticatedRequest, slug: str, asked: Query[PairCountIn]) -> PairCountsOut:
     """How many comparisons each way of pairing the responses that are here would make; none is made."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
-    form = PairsForm(evaluation, {"pair": "all", **asked.model_dump()})
-    clean_form(form, "query")
-    ways = count_pairing_options(evaluation, form.ways())
+    options = count_pairing_options(evaluation, asked.baseline, asked.pairs_each)
     return PairCountsOut(
-        items=[serialize_pair_count(way, as_told, ways.counted[way]) for way, as_told in ways.told.items()],
-        ranking=list(ways.ranking.names),
-        ranked_by=ways.ranking.by,
-        unranked_because=ways.unranked,
-        is_whole=ways.is_whole,
-        queries=ways.queries,
+        items=[
+            PairCountOut(
+                pair=pairing.way,
+                baseline=pairing.baseline or None,
+                pairs_each=pairing.number or None,
+                comparisons=number,
+            )
+            for pairing, number in options.counts.items()
+        ],
+        ranking=list(options.ranking.names),
+        ranked_by=options.ranking.by,
+        unranked_because=options.unranked,
+        is_whole=options.is_whole,
+        queries=options.queries,
         confirmed_above=CONFIRMED_ABOVE,
-    )
-
-
-def serialize_pair_count(way: str, as_told: str, comparisons: int) -> PairCountOut:
-    pairing = parse_pairing(as_told)
-    return PairCountOut(
-        pair=cast(PairingWay, way),
-        baseline=pairing.baseline or None,
-        pairs_each=pairing.number or None,
-        comparisons=comparisons,
     )
 
 
 @operations.make("/evaluations/{slug:slug}/pairs", Scope.WRITE, ImportDetailOut)
 def make_pairs(request: AuthenticatedRequest, slug: str, body: PairsIn) -> ImportDetailOut:
     """Make them in the background, those alone that are not here: as an import, all of them or none."""
-    user = request.user
-    evaluation = require_evaluation(user, slug, Action.MANAGE)
-    form = PairsForm(evaluation, dump_sent_fields(body) | {"pair": body.pair})
-    asked = clean_form(form)
-    importing = start_pairing(evaluation, form.ways()[asked["pair"]], confirmed=asked["confirmed"], user=user)
-    return serialize_import_detail(importing)
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
+    pairing = complete_pairing(evaluation, body.pair, body.baseline, body.pairs_each)
+    return serialize_import_detail(start_pairing(evaluation, pairing, confirmed=body.confirmed, user=request.user))
 
 
 # ---- more than once ------------------------------------------------------------------------------
@@ -149,7 +129,7 @@ def list_repeats(request: AuthenticatedRequest, slug: str) -> RepeatsOut:
     QueryOverlapOut,
     takes=f"{FORM_TYPE}, {BYTES_TYPE}",
     needs=Action.MANAGE,
-    extra={"parameters": [FILE_NAME_PARAMETER], **TEST_SET_BODY},
+    extra=describe_upload(),
 )
 def hold_file_against(request: AuthenticatedRequest, slug: str) -> QueryOverlapOut:
     """Count the queries that also occur in a file, such as a benchmark's test set. The file is not stored."""

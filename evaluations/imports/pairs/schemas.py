@@ -1,13 +1,12 @@
 """Shapes of the API for pairs, as well as for near-duplicates."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from ninja import Field, Schema
 
 from evaluations.api.schemas import NameText, StrictIn
-
-PairingWay = Literal["all", "baseline", "random", "adjacent"]
-PairsPerQuery = Annotated[int, Field(ge=1, le=999_999)]
+from evaluations.domain.pairing import PairingWay
+from evaluations.imports.schemas import PairsPerQuery
 
 
 class PairCountOut(Schema):
@@ -28,7 +27,7 @@ class PairCountsOut(Schema):
 
 
 class PairsIn(StrictIn):
-    pair: PairingWay = "all"
+    pair: PairingWay = PairingWay.ALL
     baseline: NameText = Field("", description="the candidate to hold the others against")
     pairs_each: PairsPerQuery | None = Field(None, description="how many pairs of each query are drawn at random")
     confirmed: bool = False

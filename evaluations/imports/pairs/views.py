@@ -7,10 +7,10 @@ from django.views.decorators.http import require_http_methods
 
 from evaluations.access import Action, require_evaluation
 from evaluations.comparisons.pairing.selectors import CONFIRMED_ABOVE
-from evaluations.domain.errors import InputRefused
 from evaluations.imports.pairs.forms import PairsForm
-from evaluations.imports.pairs.services import count_pairing_options, start_pairing
+from evaluations.imports.pairs.services import complete_pairing, count_pairing_options, start_pairing
 from evaluations.models.evaluations import Evaluation
+from evaluations.web.forms import submit_form
 from evaluations.web.requests import AuthenticatedRequest
 
 
@@ -21,27 +21,28 @@ def pair_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     form = PairsForm(evaluation, request.POST or None)
     wants = request.method == "POST" and request.POST.get("do") == "make"
     if wants and form.is_valid():
-        try:
-            way = form.ways()[form.cleaned_data["pair"]]
-            importing = start_pairing(evaluation, way, confirmed=form.cleaned_data["confirmed"], user=request.user)
-        except InputRefused as refused:
-            form.add_error(None, str(refused))
-        else:
+        asked = form.cleaned_data
+        pairing = complete_pairing(evaluation, asked["pair"], asked["baseline"], asked["pairs_each"])
+        importing = submit_form(
+            form, start_pairing, evaluation, pairing, confirmed=asked["confirmed"], user=request.user
+        )
+        if importing is not None:
             return redirect("import", slug, importing.pk)
     return render_pairs(request, evaluation, form, status=422 if wants else 200)
 
 
 def render_pairs(request: AuthenticatedRequest, evaluation: Evaluation, form: PairsForm, status: int) -> HttpResponse:
-    ways = count_pairing_options(evaluation, form.ways())
+    asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
+    options = count_pairing_options(evaluation, asked.get("baseline", ""), asked.get("pairs_each"))
     labels = dict(form.fields["pair"].choices)  # type: ignore[attr-defined]
     context = {
         "page": "imports",
         "evaluation": evaluation,
         "form": form,
-        "counts": [(labels[way], as_told, ways.counted[way]) for way, as_told in ways.told.items()],
-        "ways": ways,
-        "is_all_made": ways.is_whole and not any(ways.counted.values()),
-        "asks": not ways.is_whole or max(ways.counted.values(), default=0) > CONFIRMED_ABOVE,
+        "counts": [(labels[pairing.way], pairing, number) for pairing, number in options.counts.items()],
+        "options": options,
+        "is_all_made": options.is_whole and not any(options.counts.values()),
+        "asks": not options.is_whole or max(options.counts.values(), default=0) > CONFIRMED_ABOVE,
     }
     is_fragment = request.htmx and request.method == "POST"
     return render(request, "pairs/_counts.html" if is_fragment else "pairs/pairs.html", context, status=status)

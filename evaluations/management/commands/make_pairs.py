@@ -5,13 +5,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluations.comparisons.pairing.selectors import PAIR_ADJACENT, count_pairs, parse_pairing, rank_by_results
+from evaluations.comparisons.pairing.selectors import count_pairs, rank_by_results
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState
+from evaluations.domain.pairing import Pairing, PairingWay, parse_pairing
 from evaluations.imports.lifecycle import IMPORT_JOB
 from evaluations.imports.pairs.services import start_pairing
 from evaluations.jobs.runner import finish_job
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import describe_row_count
 
 
 class Command(BaseCommand):
@@ -28,26 +30,24 @@ class Command(BaseCommand):
         if evaluation is None:
             raise CommandError(f"There is no evaluation at “{options['slug']}”.")
         try:
+            pairing = parse_pairing(options["pair"])
             if options["dry_run"]:
-                self.stdout.write(f"{count_text(describe_pair_count(evaluation, options['pair']))} would be made.")
+                self.stdout.write(
+                    f"{describe_row_count('comparisons', count_new_pairs(evaluation, pairing))} would be made."
+                )
                 return
-            importing = start_pairing(evaluation, options["pair"], confirmed=options["yes"], user=None)
+            importing = start_pairing(evaluation, pairing, confirmed=options["yes"], user=None)
         except InputRefused as refused:
             raise CommandError(str(refused)) from refused
         finish_job(IMPORT_JOB, importing.pk)
         importing.refresh_from_db()
         if importing.state != ImportState.DONE:
             raise CommandError(importing.reason)
-        for note in importing.summary["notes"]:
+        for note in importing.summary.notes:
             self.stdout.write(note)
-        self.stdout.write(f"{count_text(importing.summary['new'].get('comparisons', 0))} made.")
+        self.stdout.write(f"{describe_row_count('comparisons', importing.new_comparisons)} made.")
 
 
-def count_text(number: int) -> str:
-    return f"{number:,} comparison{'' if number == 1 else 's'}"
-
-
-def describe_pair_count(evaluation: Evaluation, way: str) -> int:
-    pairing = parse_pairing(way)
-    ranking = rank_by_results(evaluation).names if pairing.way == PAIR_ADJACENT else ()
+def count_new_pairs(evaluation: Evaluation, pairing: Pairing) -> int:
+    ranking = rank_by_results(evaluation).names if pairing.way == PairingWay.ADJACENT else ()
     return count_pairs(evaluation, [pairing], ranking).numbers[str(pairing)]

@@ -43,5 +43,5 @@ class Command(BaseCommand):
             raise CommandError(f"{importing.file_name} is being undone by a worker.")
         if note := describe_later_duplicates(importing):
             self.stdout.write(note)
-        gone = ", ".join(f"{number:,} {what}" for number, what in importing.brought_in_words)
+        gone = importing.new_rows_in_words
         self.stdout.write(f"{importing.file_name} is undone{f': removed {gone}' if gone else ''}.")
