@@ -2,35 +2,36 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evaluations.domain.choices import Choice
 from evaluations.domain.files import (
-    ComparisonRow,
+    FileFormat,
     FileRow,
     Notice,
     NoticeKind,
     QueryPart,
     ReadOptions,
-    ResponseRow,
-    VerdictRow,
 )
 from evaluations.domain.judges import CallState
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.texts import Messages
-from evaluations.formats.candidate_names import candidate_of_record
 from evaluations.formats.chat_messages import parse_response
 from evaluations.formats.conversations import (
+    WITHOUT_NAMES,
     first_candidate_name,
     left_out_notices,
+    make_comparison,
     make_query,
+    make_response,
+    make_verdict,
     names_from_texts,
     remaining_metadata,
     user_turn,
 )
 from evaluations.formats.file_sample import FileSample, fits_mostly
-from evaluations.formats.native_rows import DEFAULT_ASPECT
+from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import NUMBER, RowRefused, optional_text, required_number, whole_number
 
@@ -57,18 +58,8 @@ def alpaca_query(values: Mapping[str, Any], options: ReadOptions) -> QueryPart:
 
 
 def alpaca_output_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
-    values = record.values
-    name, other = candidate_of_record(record, options, "generator")
-    return (
-        ResponseRow(
-            line=record.line,
-            query=alpaca_query(values, options),
-            candidate=name,
-            overruled=other,
-            response=parse_response(values, "output"),
-            metadata=remaining_metadata(values, KNOWN_OUTPUTS),
-        ),
-    )
+    query, response = alpaca_query(record.values, options), parse_response(record.values, "output")
+    return (make_response(record, options, query, "generator", response, KNOWN_OUTPUTS),)
 
 
 def has_alpaca_preferences(sample: FileSample) -> bool:
@@ -89,31 +80,14 @@ def alpaca_annotation_rows(record: Record, options: ReadOptions) -> tuple[FileRo
     first, second = parse_response(values, "output_1"), parse_response(values, "output_2")
     names = generator_names(values, first, second)
     rationale, has_more = annotator_completion(values)
-    comparison = ComparisonRow(
-        line=record.line,
-        query=alpaca_query(values, options),
-        candidate_a=names[0],
-        response_a=first,
-        candidate_b=names[1],
-        response_b=second,
-        metadata=remaining_metadata(values, KNOWN),
-    )
+    query = alpaca_query(values, options)
+    comparison = make_comparison(record, query, names, (first, second), remaining_metadata(values, KNOWN))
     rater, kind = alpaca_annotator(values, options)
     choice, strength = alpaca_choice(values)
     if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
         raise RowRefused("preference is empty, and a person has no failures")
-    verdict = VerdictRow(
-        line=record.line,
-        query_key=comparison.query.key,
-        candidate_a=names[0],
-        candidate_b=names[1],
-        rater=rater,
-        rater_kind=kind,
-        aspect=DEFAULT_ASPECT,
-        choice=choice,
-        rationale=rationale,
-        note=make_annotation_note(strength, names),
-    )
+    verdict = make_verdict(comparison, rater, kind, choice, rationale=rationale)
+    verdict = replace(verdict, note=make_annotation_note(strength, names))
     more = [Notice(record.line, NoticeKind.NOT_STORED, "raw_completion beyond its text")] if has_more else []
     return comparison, verdict, *more, *left_out_notices(values, NOT_KEPT, record.line)
 
@@ -196,3 +170,23 @@ def completion_texts(completion: object) -> Iterator[str]:
     elif isinstance(completion, list):
         for one in completion:
             yield from completion_texts(one)
+
+
+ALPACA_EVAL_FORMATS: Final = (
+    ImportFormat(
+        FileFormat.ALPACA_EVAL,
+        COMPARISONS,
+        ("instruction", "output_1", "output_2", "preference"),
+        alpaca_annotation_rows,
+        also_brings=(VERDICTS,),
+        note=WITHOUT_NAMES,
+        is_match=has_alpaca_preferences,
+    ),
+    ImportFormat(
+        FileFormat.ALPACA_EVAL,
+        COMPARISONS,
+        ("instruction", "output", "generator"),
+        alpaca_output_rows,
+        needs_pairing=True,
+    ),
+)

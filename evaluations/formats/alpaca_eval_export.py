@@ -8,7 +8,7 @@ an imported annotation gives a strength, and null where an annotator failed.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from evaluations.domain.choices import Choice, ShownOrder
 from evaluations.domain.judges import JudgeKind
@@ -165,9 +165,7 @@ def judge_rationale(judge: ExportedJudge, aspect: str) -> str:
 def write_alpaca_eval(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-    return alpaca_eval_lines(
-        cast("Iterable[ExportedRow]", rows), options.aspect, options.settings.get("baseline", ""), tally
-    )
+    return alpaca_eval_lines(rows, options.aspect, options.settings.get("baseline", ""), tally)
 
 
 ALPACA_EVAL_FORMAT: Final = ExportFormat(
@@ -175,7 +173,6 @@ ALPACA_EVAL_FORMAT: Final = ExportFormat(
     title="AlpacaEval annotations",
     purpose="one JSON array, a record for each rater's preference",
     ending="json",
-    content_type="application/json",
     write=write_alpaca_eval,
     needs=RowKind.EVERYTHING,
     wants_choice=True,

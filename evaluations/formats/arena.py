@@ -11,7 +11,7 @@ from types import NoneType
 from typing import Any, Final
 
 from evaluations.domain.choices import INCONSISTENT, ShownOrder
-from evaluations.domain.files import ComparisonRow, FileRow, ReadOptions, VerdictRow
+from evaluations.domain.files import ComparisonRow, FileFormat, FileRow, ReadOptions
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.texts import Messages
 from evaluations.formats.chat_messages import parse_response, text_of_content
@@ -21,16 +21,18 @@ from evaluations.formats.conversations import (
     first_candidate_name,
     first_question_length,
     left_out_notices,
+    make_comparison,
     make_query,
+    make_verdict,
     parse_turns,
     remaining_metadata,
     require_response,
     user_turn,
 )
 from evaluations.formats.file_sample import FileSample, fits_mostly
-from evaluations.formats.label_parser import note_with_strength, parse_label
+from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
+from evaluations.formats.label_parser import parse_label
 from evaluations.formats.mt_bench import MAX_TURNS, iso_timestamp, mt_bench_judge, mt_bench_turn
-from evaluations.formats.native_rows import DEFAULT_ASPECT
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import RowRefused, optional_text, parse_structured_value, required_name, required_text
 
@@ -156,15 +158,9 @@ def arena_comparison_rows(
     key = first_candidate_name(values, "query_id") or arena_question_key(
         own, mt_bench_turn(values)
     )  # the first of our own files
-    comparison = ComparisonRow(
-        line=record.line,
-        query=make_query(question, options, key=key, cluster=own),
-        candidate_a=required_name(values, "model_a"),
-        response_a=responses[0],
-        candidate_b=required_name(values, "model_b"),
-        response_b=responses[1],
-        metadata=remaining_metadata(values, KNOWN),
-    )
+    query = make_query(question, options, key=key, cluster=own)
+    names = required_name(values, "model_a"), required_name(values, "model_b")
+    comparison = make_comparison(record, query, names, responses, remaining_metadata(values, KNOWN))
     if comparison.candidate_a == comparison.candidate_b:
         raise RowRefused(f"both candidates are “{comparison.candidate_a}”: such a battle compares nothing")
     rater, kind = arena_voter(values, options)
@@ -172,17 +168,13 @@ def arena_comparison_rows(
     moments = {column: iso_timestamp(values, column) for column in TIMES if values.get(column) not in (None, "")}
     if choice == INCONSISTENT and kind != RaterKind.JUDGE:
         raise RowRefused("the winner “tie (inconsistent)” can be a judge's only")
-    verdict = VerdictRow(
-        line=record.line,
-        query_key=comparison.query.key,
-        candidate_a=comparison.candidate_a,
-        candidate_b=comparison.candidate_b,
-        rater=rater,
-        rater_kind=kind,
-        aspect=DEFAULT_ASPECT,
-        choice=choice,
+    verdict = make_verdict(
+        comparison,
+        rater,
+        kind,
+        choice,
+        strength=strength,
         shown=arena_order_shown(values, own, kind, choice),
-        note=note_with_strength("", strength),
         created_at=next(filter(None, moments.values()), None),
     )
     no_times = [column for column, found in moments.items() if found is None]
@@ -213,3 +205,31 @@ def arena_order_shown(values: Mapping[str, Any], question: str, kind: RaterKind,
     if "shown_swapped" in values:  # our own files: model_a was on the left if the order is known
         return ShownOrder.UNKNOWN if values["shown_swapped"] is None else ShownOrder.AS_STORED
     return ShownOrder.UNKNOWN if "turn" in values and question.isdecimal() else ShownOrder.AS_STORED
+
+
+ARENA_FORMATS: Final = (
+    ImportFormat(
+        FileFormat.ARENA,
+        COMPARISONS,
+        ("model_a", "model_b", "winner", "conversation_a", "conversation_b"),
+        arena_battle_rows,
+        also_brings=(VERDICTS,),
+    ),
+    ImportFormat(
+        FileFormat.ARENA,
+        COMPARISONS,
+        ("model_a", "model_b", "prompt", "response_a", "response_b", *(column for column, _ in WON)),
+        arena_text_rows,
+        also_brings=(VERDICTS,),
+        learn_reader=arena_table_reader,
+    ),
+    ImportFormat(
+        FileFormat.ARENA,
+        COMPARISONS,
+        ("model_a", "model_b", "prompt", "response_a", "response_b", "winner"),
+        arena_text_rows,
+        also_brings=(VERDICTS,),
+        learn_reader=arena_table_reader,
+        has_common_columns=True,
+    ),
+)

@@ -8,13 +8,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder
-from evaluations.domain.files import FileRow, Notice, NoticeKind, QueryRow, ReadOptions, ResponseRow, VerdictRow
+from evaluations.domain.files import (
+    FileFormat,
+    FileRow,
+    Notice,
+    NoticeKind,
+    QueryRow,
+    ReadOptions,
+    VerdictRow,
+)
 from evaluations.domain.judges import CallState
 from evaluations.domain.roles import RaterKind
-from evaluations.formats.candidate_names import candidate_of_record
 from evaluations.formats.chat_messages import parse_optional_messages
-from evaluations.formats.conversations import make_query, remaining_metadata, unread_column_notices, user_turn
+from evaluations.formats.conversations import make_query, make_response, unread_column_notices, user_turn
 from evaluations.formats.file_sample import FileSample
+from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
 from evaluations.formats.label_parser import note_with_strength, parse_label
 from evaluations.formats.mt_bench import iso_timestamp, mt_bench_judge
 from evaluations.formats.native_rows import DEFAULT_ASPECT, prefix_key
@@ -112,17 +120,8 @@ def arena_hard_answer_rows(record: Record, options: ReadOptions) -> tuple[FileRo
     place = max((number for number, one in enumerate(messages, 1) if one["role"] == "user"), default=0)
     if not 0 < place < len(messages):
         raise RowRefused("messages must hold a question and an answer")
-    name, other = candidate_of_record(record, options, "model")
-    return (
-        ResponseRow(
-            line=record.line,
-            query=make_query(messages[:place], options, key=required_text(values, "uid")),
-            candidate=name,
-            overruled=other,
-            response=messages[place:],
-            metadata=remaining_metadata(values, KNOWN_ANSWERS),
-        ),
-    )
+    query = make_query(messages[:place], options, key=required_text(values, "uid"))
+    return (make_response(record, options, query, "model", messages[place:], KNOWN_ANSWERS),)
 
 
 def answer_without_reasoning(turn: object) -> object:
@@ -130,3 +129,24 @@ def answer_without_reasoning(turn: object) -> object:
     content = turn.get("content") if isinstance(turn, dict) else None
     is_answer = isinstance(content, dict) and isinstance(content.get("answer"), str)
     return {**turn, "content": content["answer"]} if is_answer else turn  # type: ignore[dict-item,index]
+
+
+ARENA_HARD_FORMATS: Final = (
+    ImportFormat(FileFormat.ARENA_HARD, VERDICTS, ("question_id", "model", "judge", "games"), arena_hard_judgment_rows),
+    ImportFormat(FileFormat.ARENA_HARD, VERDICTS, ("uid", "model", "judge", "games"), arena_hard_judgment_rows),
+    ImportFormat(
+        FileFormat.ARENA_HARD,
+        COMPARISONS,
+        ("uid", "category", "prompt"),
+        arena_hard_question_rows,
+        is_match=has_only_question_columns,
+        has_common_columns=True,
+    ),
+    ImportFormat(
+        FileFormat.ARENA_HARD,
+        COMPARISONS,
+        ("uid", "ans_id", "model", "messages"),
+        arena_hard_answer_rows,
+        needs_pairing=True,
+    ),
+)

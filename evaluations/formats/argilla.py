@@ -11,10 +11,11 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from evaluations.domain.choices import Choice
-from evaluations.domain.files import FileRow, NoticeKind, ReadOptions
+from evaluations.domain.files import FileFormat, FileRow, NoticeKind, ReadOptions
 from evaluations.domain.roles import RaterKind
 from evaluations.formats.annotation_fields import AnnotatedPair, find_annotated_pair
 from evaluations.formats.conversations import first_candidate_name
+from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
 from evaluations.formats.label_parser import ParsedLabel, parse_label
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, parse_structured_value, value_as_text
@@ -200,3 +201,30 @@ def ranked_sides(value: object, pair: AnnotatedPair) -> Iterator[tuple[Choice, f
         side = parse_label(word, *pair.sides) if isinstance(word, str) else None
         if side is not None and isinstance(rank, (int, float)):
             yield side.choice, rank
+
+
+ARGILLA_FORMATS: Final = (
+    ImportFormat(
+        FileFormat.ARGILLA,
+        COMPARISONS,
+        ("fields", "responses"),
+        argilla_record_rows,
+        also_brings=(VERDICTS,),
+    ),
+    ImportFormat(
+        FileFormat.ARGILLA,
+        COMPARISONS,
+        ("*.responses", "*.responses.users"),
+        argilla_flat_rows,
+        also_brings=(VERDICTS,),
+        certainty=9,  # in addition to the fields, which have any names
+    ),
+    ImportFormat(
+        FileFormat.ARGILLA,
+        COMPARISONS,
+        ("*-suggestion", f"*{SUGGESTED}", "external_id"),
+        argilla_v1_flat_rows,
+        also_brings=(VERDICTS,),
+        certainty=9,
+    ),
+)

@@ -4,20 +4,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluations.domain.choices import Choice
-from evaluations.domain.files import ComparisonRow, FileRow, ReadOptions, ResponseRow, VerdictRow
+from evaluations.domain.files import ComparisonRow, FileFormat, FileRow, ReadOptions, VerdictRow
 from evaluations.domain.roles import RaterKind
-from evaluations.formats.candidate_names import candidate_of_record
 from evaluations.formats.chat_messages import parse_response
 from evaluations.formats.conversations import (
+    WITHOUT_NAMES,
     first_candidate_name,
+    make_comparison,
     make_query,
+    make_response,
+    make_verdict,
     names_from_texts,
     remaining_metadata,
     user_turn,
 )
 from evaluations.formats.file_sample import FileSample, fits_mostly
-from evaluations.formats.label_parser import ParsedLabel, note_with_strength, parse_label
-from evaluations.formats.native_rows import DEFAULT_ASPECT
+from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
+from evaluations.formats.label_parser import ParsedLabel, parse_label
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import RowRefused, parse_structured_value, required_text
 
@@ -47,18 +50,9 @@ def has_winners(given: object) -> bool:
 
 
 def auto_arena_response_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
-    values = record.values
-    name, other = candidate_of_record(record, options, "model")
-    return (
-        ResponseRow(
-            line=record.line,
-            query=make_query(user_turn(required_text(values, "prompt")), options),
-            candidate=name,
-            overruled=other,
-            response=parse_response(values, "response"),
-            metadata=remaining_metadata(values, KNOWN_RESPONSES),
-        ),
-    )
+    query = make_query(user_turn(required_text(record.values, "prompt")), options)
+    response = parse_response(record.values, "response")
+    return (make_response(record, options, query, "model", response, KNOWN_RESPONSES),)
 
 
 def auto_arena_head_to_head_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
@@ -67,15 +61,8 @@ def auto_arena_head_to_head_rows(record: Record, options: ReadOptions) -> tuple[
     names = first_candidate_name(values, "model_a"), first_candidate_name(values, "model_b")
     if not all(names) or names[0] == names[1]:
         names = names_from_texts(first, second)
-    comparison = ComparisonRow(
-        line=record.line,
-        query=make_query(user_turn(required_text(values, "prompt")), options),
-        candidate_a=names[0],
-        response_a=first,
-        candidate_b=names[1],
-        response_b=second,
-        metadata=remaining_metadata(values, KNOWN),
-    )
+    query = make_query(user_turn(required_text(values, "prompt")), options)
+    comparison = make_comparison(record, query, names, (first, second), remaining_metadata(values, KNOWN))
     return comparison, *auto_arena_verdicts(values, comparison, options)
 
 
@@ -95,14 +82,27 @@ def auto_arena_verdicts(
         name = first_candidate_name(one, "judge_name") or options.rater
         if not name:
             raise RowRefused("judge_name is missing: name a rater for the whole file")
-        yield VerdictRow(
-            line=comparison.line,
-            query_key=comparison.query.key,
-            candidate_a=comparison.candidate_a,
-            candidate_b=comparison.candidate_b,
-            rater=name,
-            rater_kind=RaterKind.HUMAN if name == HUMAN else options.rater_kind or RaterKind.JUDGE,
-            aspect=DEFAULT_ASPECT,
-            choice=label.choice,
-            note=note_with_strength("", label.strength),
-        )
+        kind = RaterKind.HUMAN if name == HUMAN else options.rater_kind or RaterKind.JUDGE
+        yield make_verdict(comparison, name, kind, label.choice, strength=label.strength)
+
+
+AUTO_ARENA_FORMATS: Final = (
+    ImportFormat(
+        FileFormat.AUTO_ARENA,
+        COMPARISONS,
+        ("prompt", "response"),
+        auto_arena_response_rows,
+        needs_pairing=True,
+        model="model",
+        is_match=has_only_response_columns,
+    ),
+    ImportFormat(
+        FileFormat.AUTO_ARENA,
+        COMPARISONS,
+        ("prompt", "response_a", "response_b", "history"),
+        auto_arena_head_to_head_rows,
+        also_brings=(VERDICTS,),
+        note=WITHOUT_NAMES,
+        is_match=has_histories,
+    ),
+)

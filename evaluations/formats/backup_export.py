@@ -1,8 +1,7 @@
 """An evaluation whole, as a backup that can be restored elsewhere."""
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Final, cast
+from collections.abc import Iterator
+from typing import Final
 
 from evaluations.domain.files import BACKUP_FORMAT_NAME
 from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind
@@ -13,7 +12,7 @@ from evaluations.formats.zip_stream import stream_zip
 def write_backup(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-    return stream_zip(cast("Iterable[tuple[str, Path | bytes]]", rows))
+    return stream_zip(rows)
 
 
 BACKUP_FORMAT: Final = ExportFormat(
@@ -21,7 +20,6 @@ BACKUP_FORMAT: Final = ExportFormat(
     title="Backup",
     purpose="everything that this evaluation holds, to restore it here or elsewhere",
     ending="zip",
-    content_type="application/zip",
     write=write_backup,
     needs=RowKind.TABLES,
 )

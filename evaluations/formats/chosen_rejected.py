@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any, Final
 
 from evaluations.domain.choices import Choice
-from evaluations.domain.files import ComparisonRow, FileRow, QueryPart, ReadOptions, VerdictRow
+from evaluations.domain.files import FileFormat, FileRow, QueryPart, ReadOptions
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.texts import Message, Messages
 from evaluations.formats.chat_messages import (
@@ -26,11 +26,14 @@ from evaluations.formats.chat_messages import (
 )
 from evaluations.formats.conversations import (
     UNNAMED,
+    WITHOUT_NAMES,
     assistant_turn,
     content_hash_key,
     first_candidate_name,
     left_out_notices,
+    make_comparison,
     make_query,
+    make_verdict,
     names_from_texts,
     remaining_metadata,
     require_response,
@@ -38,8 +41,7 @@ from evaluations.formats.conversations import (
     user_turn,
 )
 from evaluations.formats.file_sample import FileSample, fits_mostly
-from evaluations.formats.label_parser import note_with_strength
-from evaluations.formats.native_rows import DEFAULT_ASPECT
+from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_CATEGORY, RowRefused, optional_text, parse_structured_value, value_as_text
 
@@ -159,26 +161,16 @@ def preference_pair_rows(
     prompt, chosen, rejected = split_prompt_and_responses(values, *sides)
     names = preference_candidate_names(values, chosen, rejected)
     query = preference_query(values, options, prompt, chosen, rejected, unnamed=names[0] in UNNAMED)
-    comparison = ComparisonRow(
-        line=record.line,
-        query=query,
-        # By name, so that the order of the sides does not reveal the choice.
-        candidate_a=min(names),
-        response_a=chosen if names[0] < names[1] else rejected,
-        candidate_b=max(names),
-        response_b=rejected if names[0] < names[1] else chosen,
-        metadata=preference_metadata(values),
-    )
-    return comparison, VerdictRow(
-        line=record.line,
-        query_key=query.key,
-        candidate_a=comparison.candidate_a,
-        candidate_b=comparison.candidate_b,
-        rater=options.rater or GOLD,
-        rater_kind=options.rater_kind or RaterKind.GOLD,
-        aspect=DEFAULT_ASPECT,
-        choice=Choice.A if names[0] < names[1] else Choice.B,
-        note=note_with_strength("", preference_margin(values)),
+    # The sides are sorted by name, so that their order does not reveal the choice.
+    choice = Choice.A if names[0] < names[1] else Choice.B
+    responses = (chosen, rejected) if choice == Choice.A else (rejected, chosen)
+    comparison = make_comparison(record, query, (min(names), max(names)), responses, preference_metadata(values))
+    return comparison, make_verdict(
+        comparison,
+        options.rater or GOLD,
+        options.rater_kind or RaterKind.GOLD,
+        choice,
+        strength=preference_margin(values),
     )
 
 
@@ -383,3 +375,33 @@ def turns_of_text(text: str, role: str) -> Messages:
     if role == "user" and spoken[-1] == {"role": "assistant", "content": ""}:
         spoken.pop()  # a prompt that ends where the assistant is to go on
     return spoken
+
+
+PREFERENCE_FORMATS: Final = (
+    ImportFormat(
+        FileFormat.PREFERENCES,
+        COMPARISONS,
+        ("chosen", "rejected"),
+        preference_rows,
+        also_brings=(VERDICTS,),
+        note=WITHOUT_NAMES,
+        is_match=has_texts,
+        learn_reader=preference_rows_reader,
+    ),
+    ImportFormat(
+        FileFormat.PREFERENCES,
+        COMPARISONS,
+        RESPONSES,
+        chosen_response_rows,
+        also_brings=(VERDICTS,),
+        note=WITHOUT_NAMES,
+    ),
+    ImportFormat(
+        FileFormat.PREFERENCES,
+        COMPARISONS,
+        ("input", "preferred_output", "non_preferred_output"),
+        fine_tuning_rows,
+        also_brings=(VERDICTS,),
+        note=WITHOUT_NAMES,
+    ),
+)

@@ -1,13 +1,26 @@
 """Conversations in the files of other tools: turns, the question before the answer, ids."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evaluations.domain.files import Notice, NoticeKind, QueryPart, ReadOptions
+from evaluations.domain.choices import ShownOrder
+from evaluations.domain.files import (
+    ComparisonRow,
+    Notice,
+    NoticeKind,
+    QueryPart,
+    ReadOptions,
+    ResponseRow,
+    VerdictRow,
+)
+from evaluations.domain.roles import RaterKind
 from evaluations.domain.texts import Messages, content_sha256
+from evaluations.formats.candidate_names import candidate_of_record
 from evaluations.formats.chat_messages import parse_optional_messages, require_answer
-from evaluations.formats.native_rows import prefix_key
+from evaluations.formats.label_parser import note_with_strength
+from evaluations.formats.native_rows import DEFAULT_ASPECT, prefix_key
+from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, optional_text, parse_structured_value
 
 HASHED: Final = 24  # characters of a hash: among a billion texts, two share them with a chance of 1e-11
@@ -54,6 +67,60 @@ def make_query(
         category=category[:MAX_CATEGORY],
         metadata=metadata or {},
     )
+
+
+def make_comparison(
+    record: Record,
+    query: QueryPart,
+    names: tuple[str, str],
+    responses: Sequence[Messages],
+    metadata: Mapping[str, Any] | None = None,
+) -> ComparisonRow:
+    first, second = responses
+    return ComparisonRow(record.line, query, names[0], first, names[1], second, metadata or {})
+
+
+def make_verdict(
+    comparison: ComparisonRow,
+    rater: str,
+    rater_kind: RaterKind,
+    choice: str,
+    *,
+    aspect: str = DEFAULT_ASPECT,
+    strength: str = "",
+    shown: ShownOrder = ShownOrder.UNKNOWN,
+    rationale: str = "",
+    created_at: str | None = None,
+) -> VerdictRow:
+    """A verdict on the comparison of the same record."""
+    return VerdictRow(
+        line=comparison.line,
+        query_key=comparison.query.key,
+        candidate_a=comparison.candidate_a,
+        candidate_b=comparison.candidate_b,
+        rater=rater,
+        rater_kind=rater_kind,
+        aspect=aspect,
+        choice=choice,
+        shown=shown,
+        rationale=rationale,
+        note=note_with_strength("", strength),
+        created_at=created_at,
+    )
+
+
+def make_response(
+    record: Record,
+    options: ReadOptions,
+    query: QueryPart,
+    model_column: str,
+    response: Messages,
+    known: frozenset[str] | None = None,
+) -> ResponseRow:
+    """The response of the model that a column, the form or the file names. ``known``: columns that are not metadata."""
+    name, overruled = candidate_of_record(record, options, model_column)
+    metadata = {} if known is None else remaining_metadata(record.values, known)
+    return ResponseRow(record.line, query, name, response, metadata, overruled=overruled)
 
 
 def cluster_name(text: str) -> str:

@@ -238,7 +238,7 @@ def neutralise_row(flat: dict[str, str]) -> dict[str, str]:
 
 
 def write_csv(rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally) -> Iterator[bytes]:
-    yield from csv_export_lines(cast("Iterable[ExportedRow]", count_rows(rows, tally)), raters)
+    yield from csv_export_lines(count_rows(rows, tally), raters)
 
 
 CSV_FORMAT: Final = ExportFormat(
@@ -246,7 +246,6 @@ CSV_FORMAT: Final = ExportFormat(
     title="CSV",
     purpose="one row a comparison, for spreadsheets",
     ending="csv",
-    content_type="text/csv; charset=utf-8",
     write=write_csv,
     needs=RowKind.EVERYTHING,
 )

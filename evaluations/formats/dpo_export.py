@@ -6,7 +6,7 @@ about a row has other names.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from evaluations.domain.preferences import PreferenceRule
 from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally
@@ -76,9 +76,7 @@ def count_dpo_warnings(one: PreferredResponse, counts: ExportCounts) -> None:
 
 def write_dpo(rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally) -> Iterator[bytes]:
     layout = Layout(options.settings["layout"])
-    return dpo_lines(
-        cast("Iterable[LabelledRow]", rows), raters.aspects, options.preference_rule(raters), tally, layout
-    )
+    return dpo_lines(rows, raters.aspects, options.preference_rule(raters), tally, layout)
 
 
 DPO_FORMAT: Final = ExportFormat(
@@ -86,7 +84,6 @@ DPO_FORMAT: Final = ExportFormat(
     title="DPO preferences",
     purpose="prompt, chosen and rejected, a line each, for DPO and reward models (TRL)",
     ending="jsonl",
-    content_type="application/x-ndjson",
     write=write_dpo,
     wants_choice=True,
     settings=(LAYOUT_SETTING,),

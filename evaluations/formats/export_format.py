@@ -83,8 +83,17 @@ class ExportTally(ExportCounts):
     sources: Counter[str] = field(default_factory=Counter)
 
 
-ExportRows = Iterable[ExportRow]
+ExportRows = Iterable[Any]
 ExportWriter = Callable[[ExportRows, ExportedRaters, ExportOptions, ExportTally], Iterator[bytes]]
+
+
+CONTENT_TYPES: Final[Mapping[str, str]] = {
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+    "jsonl": "application/x-ndjson",
+    "parquet": "application/vnd.apache.parquet",
+    "zip": "application/zip",
+}
 
 
 @dataclass(frozen=True)
@@ -100,7 +109,6 @@ class ExportFormat:
     title: str
     purpose: str
     ending: str
-    content_type: str
     write: ExportWriter
     needs: RowKind = RowKind.LABELS
     wants_choice: bool = False
@@ -109,12 +117,16 @@ class ExportFormat:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def content_type(self) -> str:
+        return CONTENT_TYPES[self.ending]
+
+    @property
     def is_backup(self) -> bool:
         """Whether the format holds the whole evaluation, so that it has no options."""
         return self.needs == RowKind.TABLES
 
 
-def count_rows(rows: ExportRows, tally: ExportTally) -> Iterator[ExportRow]:
+def count_rows(rows: ExportRows, tally: ExportTally) -> Iterator[Any]:
     """The rows, each counted in the tally as it is written."""
     for row in rows:
         tally.rows += 1

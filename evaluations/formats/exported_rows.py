@@ -41,6 +41,9 @@ PACKED: Final = '[{"content": '  # how messages begin in a cell
 EXECUTED: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
+ResponseText = str | Sequence[Message]
+
+
 class ExportedLabel(TypedDict):
     """A label. ``choice`` is null where votes are split. ``by``: who resolved it, or the judges that chose it."""
 
@@ -265,12 +268,12 @@ def has_exported_labels(row: Mapping[str, Any]) -> bool:
 def unpack_metadata(row: dict[str, Any]) -> dict[str, Any]:
     """The row with its metadata as an object, where it is a text as in Parquet."""
     if isinstance(row.get("metadata"), str):
-        row["metadata"] = unpack_object(row["metadata"])
+        row["metadata"] = unpack_json(row["metadata"])
     return row
 
 
-def unpack_object(text: str) -> Any:
-    """The parsed JSON; a text that is not JSON is returned, and refused later with its line."""
+def unpack_json(text: str) -> Any:
+    """The parsed JSON; a text that is not JSON, as after an edit, is returned."""
     try:
         return json.loads(text)
     except ValueError:
@@ -293,13 +296,8 @@ def pack_response(response: str | Sequence[Message]) -> str:
 
 
 def unpack_cell(cell: Any) -> Any:
-    """The text or the messages of a cell. One that was edited into broken JSON stays a text."""
-    if not isinstance(cell, str) or not cell.startswith(PACKED):
-        return cell
-    try:
-        return json.loads(cell)
-    except ValueError:
-        return cell
+    """The text or the messages of a cell."""
+    return unpack_json(cell) if isinstance(cell, str) and cell.startswith(PACKED) else cell
 
 
 def pack_cell(value: Any) -> str:

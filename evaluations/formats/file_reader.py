@@ -14,8 +14,8 @@ from evaluations.formats.chat_messages import ignored_in_turns, refuse_media_col
 from evaluations.formats.column_mapping import mapped_sample, mapped_values, rows_with_labels
 from evaluations.formats.exported_rows import has_exported_labels, read_exported_material
 from evaluations.formats.file_sample import FileSample, fits_mostly, sample_file
+from evaluations.formats.import_format import ImportFormat
 from evaluations.formats.import_formats import (
-    ImportFormat,
     detect_format,
     list_columns,
     refuse_missing_columns,

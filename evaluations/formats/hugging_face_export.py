@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaluations.domain.files import FOLDER_FORMAT
 from evaluations.domain.preferences import NoPreference, PreferenceRule
-from evaluations.formats.arrow_arrays import open_parquet_writer
+from evaluations.formats.arrow_arrays import TEXT, TURNS, open_parquet_writer
 from evaluations.formats.dataset_card import CardConfig, CardFacts, dataset_card
 from evaluations.formats.dpo_export import count_dpo_warnings, dpo_record
 from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally
@@ -25,64 +25,39 @@ from evaluations.formats.preferences import (
     ExportCounts,
     decide_comparison,
     preferred_response,
-    split_of_row,
 )
 from evaluations.formats.prompt_layouts import Layout, prompt_messages, response_messages
 from evaluations.formats.zip_stream import stream_zip
 
 ROWS_A_GROUP: Final = 2_000
 SPLITS: Final = {"train": "train", "dev": "validation", "test": "test"}
-TURNS: Final = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
-
-SHARED: Final = [
-    ("query_id", pa.string()),
-    ("cluster", pa.string()),
-    ("category", pa.string()),
-    ("context", pa.string()),
-    ("reference", pa.string()),
-]
+SHARED: Final = ("query_id", "cluster", "category", "context", "reference")
 
 PREFERENCES: Final = pa.schema(
-    [
-        ("prompt", TURNS),
-        ("chosen", TURNS),
-        ("rejected", TURNS),
-        ("chosen_model", pa.string()),
-        ("rejected_model", pa.string()),
-        *SHARED,
-        ("label_by", pa.string()),
-        ("label_source", pa.string()),
-        ("votes", pa.int64()),
-        ("agreement", pa.float64()),
-        ("split", pa.string()),
-    ]
+    {
+        **dict.fromkeys(("prompt", "chosen", "rejected"), TURNS),
+        **dict.fromkeys(("chosen_model", "rejected_model", *SHARED, "label_by", "label_source"), TEXT),
+        "votes": pa.int64(),
+        "agreement": pa.float64(),
+        "split": TEXT,
+    }
 )
 
 LABELS: Final = pa.list_(
-    pa.struct(
-        [
-            ("aspect", pa.string()),
-            ("choice", pa.string()),
-            ("source", pa.string()),
-            ("n", pa.int64()),
-            ("by", pa.string()),
-        ]
-    )
+    pa.struct({**dict.fromkeys(("aspect", "choice", "source"), TEXT), "n": pa.int64(), "by": TEXT})
 )
 
 COMPARISONS: Final = pa.schema(
-    [
-        ("prompt", TURNS),
-        ("candidate_a", pa.string()),
-        ("response_a", TURNS),
-        ("candidate_b", pa.string()),
-        ("response_b", TURNS),
-        *SHARED,
-        ("metadata", pa.string()),
-        ("choice", pa.string()),
-        ("labels", LABELS),
-        ("split", pa.string()),
-    ]
+    {
+        "prompt": TURNS,
+        "candidate_a": TEXT,
+        "response_a": TURNS,
+        "candidate_b": TEXT,
+        "response_b": TURNS,
+        **dict.fromkeys((*SHARED, "metadata", "choice"), TEXT),
+        "labels": LABELS,
+        "split": TEXT,
+    }
 )
 
 ABOUT: Final = {
@@ -140,7 +115,7 @@ def add_to_dataset(
 ) -> None:
     one = decide_comparison(row, rule, aspects)
     choice = None if isinstance(one, NoPreference) else str(one.choice)
-    split = SPLITS.get(split_of_row(row) or "train", "train")
+    split = SPLITS.get(row.get("split") or "train", "train")
     written["comparisons"].add(split, comparison_record(row, choice))
     found = one if isinstance(one, NoPreference) else preferred_response(one)
     if isinstance(found, (NoPreference, ExclusionReason)):
@@ -162,11 +137,11 @@ def comparison_record(row: LabelledRow, choice: str | None) -> dict[str, Any]:
         "response_a": response_messages(row["response_a"]),
         "candidate_b": row["candidate_b"],
         "response_b": response_messages(row["response_b"]),
-        **{name: row[name] for name, _ in SHARED},  # type: ignore[literal-required]
+        **{name: row[name] for name in SHARED},
         "metadata": fast_encode(row["metadata"]),
         "choice": choice,
         "labels": [{"aspect": aspect, **label} for aspect, label in sorted(row["labels"].items())],
-        "split": split_of_row(row),
+        "split": row.get("split"),
     }
 
 
@@ -223,7 +198,7 @@ def write_hugging_face(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
     return dataset_folder_zip(
-        cast("Iterable[LabelledRow]", rows),
+        rows,
         raters.aspects,
         options.preference_rule(raters),
         tally,
@@ -237,7 +212,6 @@ HUGGING_FACE_FORMAT: Final = ExportFormat(
     title="Hugging Face data set",
     purpose="a folder with a card and Parquet files, as ZIP, to publish or to load",
     ending="zip",
-    content_type="application/zip",
     write=write_hugging_face,
     wants_choice=True,
     reasons=EXCLUSION_REASONS,

@@ -1,13 +1,13 @@
 """Exported comparisons as JSON Lines."""
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Final, cast
+from collections.abc import Iterator
+from typing import Final
 
 import orjson
 
 from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind, count_rows
-from evaluations.formats.exported_rows import ExportedRaters, ExportedRow
+from evaluations.formats.exported_rows import ExportedRaters
 
 fast_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":")).encode
 
@@ -20,16 +20,11 @@ def encode_line(row: object) -> bytes:
         return fast_encode(row).encode() + b"\n"
 
 
-def jsonl_export_lines(rows: Iterable[ExportedRow], raters: ExportedRaters) -> Iterator[bytes]:
-    """The rows as JSON Lines: the same bytes for the same rows, with every key in every line."""
-    for row in rows:
-        yield encode_line(row)
-
-
 def write_jsonl(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-    return jsonl_export_lines(cast("Iterable[ExportedRow]", count_rows(rows, tally)), raters)
+    """The rows as JSON Lines: the same bytes for the same rows, with every key in every line."""
+    return map(encode_line, count_rows(rows, tally))
 
 
 JSONL_FORMAT: Final = ExportFormat(
@@ -37,7 +32,6 @@ JSONL_FORMAT: Final = ExportFormat(
     title="JSONL",
     purpose="one object a line, everything in it, for scripts and for importing again",
     ending="jsonl",
-    content_type="application/x-ndjson",
     write=write_jsonl,
     needs=RowKind.EVERYTHING,
 )

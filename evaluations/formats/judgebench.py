@@ -5,13 +5,20 @@ from dataclasses import replace
 from typing import Any, Final
 
 from evaluations.domain.choices import FLIPPED_CHOICES, ShownOrder
-from evaluations.domain.files import ComparisonRow, FileRow, Notice, NoticeKind, ReadOptions, VerdictRow
+from evaluations.domain.files import FileFormat, FileRow, Notice, NoticeKind, ReadOptions, VerdictRow
 from evaluations.domain.judges import CallState
 from evaluations.domain.roles import RaterKind
 from evaluations.formats.chat_messages import parse_response
-from evaluations.formats.conversations import first_candidate_name, make_query, remaining_metadata, user_turn
+from evaluations.formats.conversations import (
+    first_candidate_name,
+    make_comparison,
+    make_query,
+    make_verdict,
+    remaining_metadata,
+    user_turn,
+)
+from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
 from evaluations.formats.label_parser import note_with_strength, parse_label
-from evaluations.formats.native_rows import DEFAULT_ASPECT
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, optional_text, required_text
 
@@ -27,35 +34,19 @@ def judgebench_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]
     """A comparison, its gold verdict, and the judge's decisions where the row has some."""
     values = record.values
     source, original = optional_text(values, "source", MAX_CATEGORY), optional_text(values, "original_id")
-    comparison = ComparisonRow(
-        line=record.line,
-        query=make_query(
-            user_turn(required_text(values, "question")),
-            options,
-            key=required_text(values, "pair_id"),
-            cluster=f"{source} {original}".strip() if original else "",
-            category=source,
-        ),
-        candidate_a=SIDES[0],
-        response_a=parse_response(values, SIDES[0]),
-        candidate_b=SIDES[1],
-        response_b=parse_response(values, SIDES[1]),
-        metadata=remaining_metadata(values, KNOWN),
+    query = make_query(
+        user_turn(required_text(values, "question")),
+        options,
+        key=required_text(values, "pair_id"),
+        cluster=f"{source} {original}".strip() if original else "",
+        category=source,
     )
+    responses = [parse_response(values, side) for side in SIDES]
+    comparison = make_comparison(record, query, SIDES, responses, remaining_metadata(values, KNOWN))
     label = parse_label(required_text(values, "label"))
     if label is None:
         raise RowRefused(f"label is “{str(values['label'])[:40]}” where A>B, B>A or A=B is expected")
-    gold = VerdictRow(
-        line=record.line,
-        query_key=comparison.query.key,
-        candidate_a=comparison.candidate_a,
-        candidate_b=comparison.candidate_b,
-        rater=GOLD,
-        rater_kind=RaterKind.GOLD,
-        aspect=DEFAULT_ASPECT,
-        choice=label.choice,
-        note=note_with_strength("", label.strength),
-    )
+    gold = make_verdict(comparison, GOLD, RaterKind.GOLD, label.choice, strength=label.strength)
     return comparison, gold, *judgebench_decisions(values, gold, options)
 
 
@@ -100,3 +91,14 @@ def judge_in(values: Mapping[str, Any], given: list[Any], options: ReadOptions) 
     if not name or len(name) > MAX_KEY:
         raise RowRefused("the judge has no name, or too long a one: give it one for the whole file")
     return name
+
+
+JUDGEBENCH_FORMATS: Final = (
+    ImportFormat(
+        FileFormat.JUDGEBENCH,
+        COMPARISONS,
+        ("pair_id", "question", "response_A", "response_B", "label"),
+        judgebench_rows,
+        also_brings=(VERDICTS,),
+    ),
+)

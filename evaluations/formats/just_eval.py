@@ -9,28 +9,28 @@ from typing import Any, Final
 
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.files import (
-    ComparisonRow,
+    FileFormat,
     FileRow,
     Notice,
     NoticeKind,
     QueryPart,
     ReadOptions,
-    ResponseRow,
     ScoreRow,
-    VerdictRow,
 )
 from evaluations.domain.judges import CallState
 from evaluations.domain.roles import RaterKind
-from evaluations.formats.candidate_names import candidate_of_record
 from evaluations.formats.chat_messages import parse_response
 from evaluations.formats.conversations import (
     first_candidate_name,
+    make_comparison,
     make_query,
-    remaining_metadata,
+    make_response,
+    make_verdict,
     unread_column_notices,
     user_turn,
 )
-from evaluations.formats.label_parser import note_with_strength, parse_label
+from evaluations.formats.import_format import COMPARISONS, SCORES, VERDICTS, ImportFormat
+from evaluations.formats.label_parser import parse_label
 from evaluations.formats.native_rows import DEFAULT_ASPECT
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import (
@@ -54,18 +54,8 @@ KNOWN_RESPONSES: Final = frozenset({"id", "instruction", "output", "generator"})
 
 
 def just_eval_response_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
-    values = record.values
-    name, other = candidate_of_record(record, options, "generator")
-    return (
-        ResponseRow(
-            line=record.line,
-            query=just_eval_query(values, "instruction", options),
-            candidate=name,
-            overruled=other,
-            response=parse_response(values, "output"),
-            metadata=remaining_metadata(values, KNOWN_RESPONSES),
-        ),
-    )
+    query, response = just_eval_query(record.values, "instruction", options), parse_response(record.values, "output")
+    return (make_response(record, options, query, "generator", response, KNOWN_RESPONSES),)
 
 
 def just_eval_query(values: Mapping[str, Any], field: str, options: ReadOptions) -> QueryPart:
@@ -76,30 +66,22 @@ def just_eval_query(values: Mapping[str, Any], field: str, options: ReadOptions)
 def just_eval_pair_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A comparison and what the judge chose on each aspect; A stood first in what it was shown."""
     values = record.values
-    comparison = ComparisonRow(
-        line=record.line,
-        query=just_eval_query(values, "input", options),
-        candidate_a=required_name(values, "generator_A"),
-        response_a=parse_response(values, "output_A"),
-        candidate_b=required_name(values, "generator_B"),
-        response_b=parse_response(values, "output_B"),
-    )
-    if comparison.candidate_a == comparison.candidate_b:
-        raise RowRefused(f"both generators are “{comparison.candidate_a}”: give the two sides different names")
+    names = required_name(values, "generator_A"), required_name(values, "generator_B")
+    if names[0] == names[1]:
+        raise RowRefused(f"both generators are “{names[0]}”: give the two sides different names")
+    responses = [parse_response(values, f"output_{side}") for side in "AB"]
+    comparison = make_comparison(record, just_eval_query(values, "input", options), names, responses)
     judge = just_eval_judge(values, options)
     verdicts = [
-        VerdictRow(
-            line=record.line,
-            query_key=comparison.query.key,
-            candidate_a=comparison.candidate_a,
-            candidate_b=comparison.candidate_b,
-            rater=judge,
-            rater_kind=options.rater_kind or RaterKind.JUDGE,
+        make_verdict(
+            comparison,
+            judge,
+            options.rater_kind or RaterKind.JUDGE,
+            choice,
             aspect=aspect,
-            choice=choice,
+            strength=strength,
             shown=ShownOrder.AS_STORED,
             rationale=rationale,
-            note=note_with_strength("", strength),
         )
         for aspect, choice, strength, rationale in just_eval_choices(values)
     ]
@@ -142,13 +124,12 @@ def just_eval_score_rows(record: Record, options: ReadOptions) -> tuple[FileRow,
     """A response, and the judge's number for each aspect. Where no reply could be read the judge has failed."""
     values = record.values
     query = just_eval_query(values, "input", options)
-    name, other = candidate_of_record(record, options, "generator_cand")
-    row = ResponseRow(record.line, query, name, parse_response(values, "output_cand"), overruled=other)
+    row = make_response(record, options, query, "generator_cand", parse_response(values, "output_cand"))
     judge = REWARD if prompt_mode(values) == REWARD and not options.rater else just_eval_judge(values, options)
     failure = ScoreRow(
         line=record.line,
         query_key=query.key,
-        candidate=name,
+        candidate=row.candidate,
         rater=judge,
         rater_kind=options.rater_kind or RaterKind.JUDGE,
         aspect=DEFAULT_ASPECT,
@@ -209,3 +190,28 @@ def just_eval_judge(values: Mapping[str, Any], options: ReadOptions) -> str:
     if not name:
         raise RowRefused("eval_config does not name the judge: give it a name for the whole file")
     return name
+
+
+JUST_EVAL_FORMATS: Final = (
+    ImportFormat(
+        FileFormat.JUST_EVAL,
+        VERDICTS,
+        ("input", "output_A", "output_B", "generator_A", "generator_B", "eval_config"),
+        just_eval_pair_rows,
+        also_brings=(COMPARISONS,),
+    ),
+    ImportFormat(
+        FileFormat.JUST_EVAL,
+        SCORES,
+        ("input", "output_cand", "generator_cand", "eval_config"),
+        just_eval_score_rows,
+        also_brings=(COMPARISONS,),
+    ),
+    ImportFormat(
+        FileFormat.JUST_EVAL,
+        COMPARISONS,
+        ("id", "instruction", "source_id", "output", "generator"),
+        just_eval_response_rows,
+        needs_pairing=True,
+    ),
+)

@@ -5,10 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from evaluations.domain.files import FileRow, ReadOptions, ResponseRow, ScoreRow
+from evaluations.domain.files import FileFormat, FileRow, ReadOptions, ScoreRow
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.texts import Messages
-from evaluations.formats.candidate_names import candidate_of_record
 from evaluations.formats.chat_messages import parse_optional_messages, parse_response
 from evaluations.formats.chosen_rejected import (
     GOLD,
@@ -28,10 +27,11 @@ from evaluations.formats.conversations import (
     first_candidate_name,
     left_out_notices,
     make_query,
-    remaining_metadata,
+    make_response,
     require_response,
 )
 from evaluations.formats.file_sample import FileSample, fits_mostly
+from evaluations.formats.import_format import COMPARISONS, SCORES, ImportFormat
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_CATEGORY, RowRefused, optional_text
 
@@ -81,15 +81,8 @@ def kto_rows(record: Record, options: ReadOptions, encoded: Set[str] = frozenset
         reference=optional_text(values, "reference"),
         category=optional_text(values, "category", MAX_CATEGORY),
     )
-    name, other = candidate_of_record(record, options, "model")
-    row = ResponseRow(
-        line=record.line,
-        query=replace(query, context=optional_text(values, "context") or None),
-        candidate=name,
-        overruled=other,
-        response=answer,
-        metadata=remaining_metadata(values, KNOWN | prompt_columns(values)),
-    )
+    query = replace(query, context=optional_text(values, "context") or None)
+    row = make_response(record, options, query, "model", answer, KNOWN | prompt_columns(values))
     score = ScoreRow(
         line=record.line,
         query_key=row.query.key,
@@ -117,3 +110,27 @@ def split_prompt_and_completion(values: Mapping[str, Any]) -> tuple[Messages, Me
     if not prompt or prompt[-1]["role"] != "user":
         raise RowRefused("prompt must end with a turn of the user")
     return prompt, answer
+
+
+KTO_FORMATS: Final = (
+    *(
+        ImportFormat(
+            FileFormat.KTO,
+            COMPARISONS,
+            (*columns, label),
+            kto_rows,
+            also_brings=(SCORES,),
+            needs_pairing=True,
+            model="model",
+            is_match=only,
+            has_common_columns=True,
+            learn_reader=kto_rows_reader,
+        )
+        for columns, label, only in (
+            (("prompt", "completion"), "label", has_boolean_labels),
+            (("instruction", "output"), "kto_tag", has_kto_tags),
+            (("conversations",), "kto_tag", has_kto_tags),
+            (("messages",), "kto_tag", has_kto_tags),
+        )
+    ),
+)

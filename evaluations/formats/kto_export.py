@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from evaluations.domain.choices import Choice
 from evaluations.domain.preferences import PreferenceRule
@@ -98,7 +98,7 @@ def sideless_choice(choice: Choice) -> str:
 
 def write_kto(rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally) -> Iterator[bytes]:
     layout, ties = Layout(options.settings["layout"]), options.settings["ties"] == "good"
-    labelled = cast("Iterable[LabelledRow]", rows)
+    labelled = rows
     return kto_lines(labelled, raters.aspects, options.preference_rule(raters), tally, layout, ties=ties)
 
 
@@ -107,7 +107,6 @@ KTO_FORMAT: Final = ExportFormat(
     title="KTO",
     purpose="single responses that are good or bad, a line each (TRL)",
     ending="jsonl",
-    content_type="application/x-ndjson",
     write=write_kto,
     wants_choice=True,
     settings=(LAYOUTS, TIES),

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evaluations.domain.choices import Choice, ShownOrder
-from evaluations.domain.files import FileRow, NoticeKind, ReadOptions, ScoreRow
+from evaluations.domain.files import FileFormat, FileRow, NoticeKind, ReadOptions, ScoreRow
 from evaluations.domain.roles import RaterKind
 from evaluations.formats.annotation_fields import QUESTIONS, AnnotatedPair, aspect_from_question, find_annotated_pair
 from evaluations.formats.conversations import first_candidate_name
+from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
 from evaluations.formats.label_parser import LONGEST, parse_label
 from evaluations.formats.native_rows import DEFAULT_ASPECT
 from evaluations.formats.record_streams import Record
@@ -222,3 +223,22 @@ def label_studio_min_rows(record: Record, options: ReadOptions) -> tuple[FileRow
                 created_at=iso_time(values, "created_at"),
             )
     return tuple(rows)
+
+
+LABEL_STUDIO_FORMATS: Final = (
+    ImportFormat(
+        FileFormat.LABEL_STUDIO,
+        COMPARISONS,
+        ("data", "annotations"),
+        label_studio_task_rows,
+        also_brings=(VERDICTS,),
+    ),
+    ImportFormat(
+        FileFormat.LABEL_STUDIO,
+        COMPARISONS,
+        ("annotation_id", "annotator", "lead_time"),
+        label_studio_min_rows,
+        also_brings=(VERDICTS,),
+        certainty=9,  # in addition to the columns of tasks, which have any names
+    ),
+)

@@ -7,18 +7,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluations.domain.choices import Choice, ShownOrder
-from evaluations.domain.files import ComparisonRow, FileRow, Notice, NoticeKind, ReadOptions, VerdictRow
+from evaluations.domain.files import ComparisonRow, FileFormat, FileRow, Notice, NoticeKind, ReadOptions
 from evaluations.domain.roles import RaterKind
 from evaluations.formats.chat_messages import parse_response
 from evaluations.formats.conversations import (
+    WITHOUT_NAMES,
     first_candidate_name,
+    make_comparison,
     make_query,
+    make_verdict,
     names_from_texts,
     unread_column_notices,
     user_turn,
 )
-from evaluations.formats.label_parser import note_with_strength
-from evaluations.formats.native_rows import DEFAULT_ASPECT
+from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, optional_text, required_number, required_text
 
@@ -41,20 +43,9 @@ def llm_comparator_rows(record: Record, options: ReadOptions) -> tuple[FileRow, 
     custom: Mapping[str, Any] = fields if isinstance(fields, dict) else {}
     first, second = parse_response(values, "output_text_a"), parse_response(values, "output_text_b")
     names = compared_models(record, custom) or names_from_texts(first, second)
-    comparison = ComparisonRow(
-        line=record.line,
-        query=make_query(
-            user_turn(required_text(values, "input_text")),
-            options,
-            key=first_candidate_name(custom, "query_id"),
-            category=category,
-        ),
-        candidate_a=names[0],
-        response_a=first,
-        candidate_b=names[1],
-        response_b=second,
-        metadata=foreign_metadata(custom),
-    )
+    key = first_candidate_name(custom, "query_id")
+    query = make_query(user_turn(required_text(values, "input_text")), options, key=key, category=category)
+    comparison = make_comparison(record, query, names, (first, second), foreign_metadata(custom))
     further = tags[1:] if isinstance(tags, list) else []
     notices = (Notice(record.line, NoticeKind.NOT_STORED, f"the further tag “{tag}”") for tag in further)
     return (
@@ -101,18 +92,14 @@ def llm_comparator_verdicts(
                 yield Notice(comparison.line, NoticeKind.NO_ANSWER, llm_comparator_rater(one, options))
             continue
         score = required_number(one, "score")
-        yield VerdictRow(
-            line=comparison.line,
-            query_key=comparison.query.key,
-            candidate_a=comparison.candidate_a,
-            candidate_b=comparison.candidate_b,
-            rater=llm_comparator_rater(one, options),
-            rater_kind=options.rater_kind or RaterKind.JUDGE,
-            aspect=DEFAULT_ASPECT,
-            choice=choice_of_comparator_score(score, one.get("rating_label")),
+        yield make_verdict(
+            comparison,
+            llm_comparator_rater(one, options),
+            options.rater_kind or RaterKind.JUDGE,
+            choice_of_comparator_score(score, one.get("rating_label")),
+            strength="" if abs(score) in PLAIN else f"{abs(score):g}",
             shown=SHOWN.get(one.get("is_flipped"), ShownOrder.UNKNOWN) if given else ShownOrder.FOLDED,
             rationale=optional_text(one, "rationale"),
-            note=note_with_strength("", "" if abs(score) in PLAIN else f"{abs(score):g}"),
         )
 
 
@@ -126,3 +113,15 @@ def llm_comparator_rater(rating: Mapping[str, Any], options: ReadOptions) -> str
     fields = rating.get("custom_fields")
     named = first_candidate_name(fields, "rater") if isinstance(fields, dict) else ""
     return options.rater or named or RATER
+
+
+LLM_COMPARATOR_FORMATS: Final = (
+    ImportFormat(
+        FileFormat.LLM_COMPARATOR,
+        COMPARISONS,
+        ("input_text", "output_text_a", "output_text_b"),
+        llm_comparator_rows,
+        also_brings=(VERDICTS,),
+        note=WITHOUT_NAMES,
+    ),
+)

@@ -5,7 +5,7 @@ The tool's scores go from 1.5 (A much better) to −1.5; a choice is written as 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from evaluations.domain.choices import Choice, ShownOrder
 from evaluations.domain.preferences import NoPreference, PreferenceRule
@@ -139,9 +139,7 @@ def write_llm_comparator(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
     rule = options.preference_rule(raters)
-    return llm_comparator_lines(
-        cast("Iterable[ExportedRow]", rows), raters.aspects, rule, tally, f"judgeweb: {rule.name}"
-    )
+    return llm_comparator_lines(rows, raters.aspects, rule, tally, f"judgeweb: {rule.name}")
 
 
 LLM_COMPARATOR_FORMAT: Final = ExportFormat(
@@ -149,7 +147,6 @@ LLM_COMPARATOR_FORMAT: Final = ExportFormat(
     title="LLM Comparator",
     purpose="one JSON document that the tool LLM Comparator opens",
     ending="json",
-    content_type="application/json",
     write=write_llm_comparator,
     needs=RowKind.EVERYTHING,
     wants_choice=True,

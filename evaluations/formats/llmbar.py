@@ -4,12 +4,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluations.domain.choices import Choice, ShownOrder
-from evaluations.domain.files import ComparisonRow, FileRow, Notice, NoticeKind, QueryPart, ReadOptions, VerdictRow
+from evaluations.domain.files import (
+    FileFormat,
+    FileRow,
+    Notice,
+    NoticeKind,
+    QueryPart,
+    ReadOptions,
+    VerdictRow,
+)
 from evaluations.domain.judges import CallState
 from evaluations.domain.roles import RaterKind
 from evaluations.formats.chat_messages import parse_response
-from evaluations.formats.conversations import unread_column_notices
+from evaluations.formats.conversations import make_comparison, make_verdict, unread_column_notices, user_turn
 from evaluations.formats.file_sample import FileSample, fits_mostly
+from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
 from evaluations.formats.native_rows import DEFAULT_ASPECT, prefix_key
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import RowRefused, required_text
@@ -32,29 +41,11 @@ def llmbar_dataset_rows(record: Record, options: ReadOptions) -> tuple[FileRow, 
     label = required_text(values, "label").strip()
     if label not in ("1", "2"):
         raise RowRefused(f"label is “{label[:40]}” where 1 or 2 is expected")
-    return (
-        ComparisonRow(
-            line=record.line,
-            query=QueryPart(
-                key=key, cluster=key, messages=[{"role": "user", "content": required_text(values, "input")}]
-            ),
-            candidate_a=CANDIDATES[0],
-            response_a=parse_response(values, "output_1"),
-            candidate_b=CANDIDATES[1],
-            response_b=parse_response(values, "output_2"),
-            metadata={column: value for column, value in values.items() if column not in KNOWN},
-        ),
-        VerdictRow(
-            line=record.line,
-            query_key=key,
-            candidate_a=CANDIDATES[0],
-            candidate_b=CANDIDATES[1],
-            rater=options.rater or "gold",
-            rater_kind=RaterKind.GOLD,
-            aspect=DEFAULT_ASPECT,
-            choice=WINNERS[label],
-        ),
-    )
+    query = QueryPart(key, cluster=key, messages=user_turn(required_text(values, "input")))
+    responses = [parse_response(values, side) for side in CANDIDATES]
+    metadata = {column: value for column, value in values.items() if column not in KNOWN}
+    comparison = make_comparison(record, query, CANDIDATES, responses, metadata)
+    return comparison, make_verdict(comparison, options.rater or "gold", RaterKind.GOLD, WINNERS[label])
 
 
 def llmbar_result_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
@@ -114,3 +105,22 @@ def llmbar_completion(answer: Mapping[str, Any]) -> str:
     """The judge's own words, kept as its rationale."""
     given = answer.get("completion")
     return given[0] if isinstance(given, list) and given and isinstance(given[0], str) else ""
+
+
+LLMBAR_FORMATS: Final = (
+    ImportFormat(
+        FileFormat.LLMBAR,
+        VERDICTS,
+        ("input", "output_1", "output_2", "results"),
+        llmbar_result_rows,
+        certainty=5,
+    ),
+    ImportFormat(
+        FileFormat.LLMBAR,
+        COMPARISONS,
+        ("input", "output_1", "output_2", "label"),
+        llmbar_dataset_rows,
+        also_brings=(VERDICTS,),
+        is_match=has_llmbar_labels,
+    ),
+)

@@ -1,7 +1,7 @@
 """The preferred conversations for supervised fine-tuning, as messages."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, cast
+from typing import Final
 
 from evaluations.domain.preferences import PreferenceRule
 from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally
@@ -33,9 +33,7 @@ def conversation_lines(
 def write_conversations(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-    return conversation_lines(
-        cast("Iterable[LabelledRow]", rows), raters.aspects, options.preference_rule(raters), tally
-    )
+    return conversation_lines(rows, raters.aspects, options.preference_rule(raters), tally)
 
 
 MESSAGES_FORMAT: Final = ExportFormat(
@@ -43,7 +41,6 @@ MESSAGES_FORMAT: Final = ExportFormat(
     title="Messages",
     purpose="the preferred conversation of each comparison, a line each, for fine-tuning",
     ending="jsonl",
-    content_type="application/x-ndjson",
     write=write_conversations,
     wants_choice=True,
     reasons={**EXCLUSION_REASONS, EMPTY: "the preferred response is empty"},

@@ -11,6 +11,7 @@ from typing import Any, Final
 from evaluations.domain.choices import Choice, ShownOrder
 from evaluations.domain.files import (
     FOLLOW_UPS_KEY,
+    FileFormat,
     FileRow,
     Notice,
     NoticeKind,
@@ -27,6 +28,7 @@ from evaluations.domain.texts import Message
 from evaluations.formats.candidate_names import candidate_of_record
 from evaluations.formats.chat_messages import text_of_content
 from evaluations.formats.conversations import assistant_turn, make_query, unread_column_notices, user_turn
+from evaluations.formats.import_format import COMPARISONS, SCORES, VERDICTS, ImportFormat
 from evaluations.formats.native_rows import DEFAULT_ASPECT, prefix_key
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import (
@@ -224,3 +226,22 @@ def iso_timestamp(values: Mapping[str, Any], field: str = "tstamp") -> str | Non
     seconds = float(given)
     seconds = seconds / 1_000 if seconds >= MILLISECONDS else seconds
     return datetime.fromtimestamp(seconds, UTC).isoformat() if 0 < seconds < MILLISECONDS else None
+
+
+MT_BENCH_FORMATS: Final = (
+    ImportFormat(FileFormat.MT_BENCH, COMPARISONS, ("question_id", "category", "turns"), mt_bench_question_rows),
+    ImportFormat(
+        FileFormat.MT_BENCH,
+        COMPARISONS,
+        ("question_id", "model_id", "choices"),
+        mt_bench_answer_rows,
+        needs_pairing=True,
+    ),
+    ImportFormat(
+        FileFormat.MT_BENCH,
+        VERDICTS,
+        ("question_id", "model_1", "model_2", "g1_winner", "g2_winner"),
+        mt_bench_pair_rows,
+    ),
+    ImportFormat(FileFormat.MT_BENCH, SCORES, ("question_id", "model", "score", "judgment"), mt_bench_score_rows),
+)

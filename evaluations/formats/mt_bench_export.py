@@ -6,7 +6,7 @@ human judgments. MT-bench has one verdict for a pair, so both files are about on
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from evaluations.domain.choices import Choice, ShownOrder
 from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind
@@ -142,13 +142,13 @@ def is_digits(text: str) -> bool:
 def write_mt_bench_judgments(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-    return mt_bench_judgment_lines(cast("Iterable[ExportedRow]", rows), options.aspect, tally)
+    return mt_bench_judgment_lines(rows, options.aspect, tally)
 
 
 def write_mt_bench_votes(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-    return mt_bench_vote_lines(cast("Iterable[ExportedRow]", rows), options.aspect, tally)
+    return mt_bench_vote_lines(rows, options.aspect, tally)
 
 
 MT_BENCH_FORMATS: Final = (
@@ -157,7 +157,6 @@ MT_BENCH_FORMATS: Final = (
         title="MT-bench judgments",
         purpose="a line for each judge's verdict in both orders, as FastChat has them",
         ending="jsonl",
-        content_type="application/x-ndjson",
         write=write_mt_bench_judgments,
         needs=RowKind.EVERYTHING,
         wants_choice=True,
@@ -174,7 +173,6 @@ MT_BENCH_FORMATS: Final = (
         title="MT-bench votes of people",
         purpose="a line for each person's vote, as the published human judgments have them",
         ending="jsonl",
-        content_type="application/x-ndjson",
         write=write_mt_bench_votes,
         needs=RowKind.EVERYTHING,
         wants_choice=True,

@@ -7,6 +7,7 @@ from evaluations.domain.choices import INCONSISTENT, Choice, ShownOrder
 from evaluations.domain.files import (
     SAMPLE_KEY,
     ComparisonRow,
+    FileFormat,
     FileRow,
     QueryPart,
     ReadOptions,
@@ -18,6 +19,7 @@ from evaluations.domain.judges import FAILURE_STATES
 from evaluations.domain.roles import RaterKind
 from evaluations.formats.candidate_names import candidate_of_record
 from evaluations.formats.chat_messages import parse_conversation, parse_response
+from evaluations.formats.import_format import COMPARISONS, SCORES, VERDICTS, ImportFormat
 from evaluations.formats.label_parser import is_other_name, note_with_strength, parse_label, side_with_name
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import (
@@ -258,3 +260,31 @@ def native_order_shown(values: Mapping[str, Any], choice: str) -> ShownOrder:
     if SHOWN[given] in (ShownOrder.AS_STORED, ShownOrder.SWAPPED):
         raise RowRefused("an inconsistent choice comes from both orders: leave shown_swapped out or say folded")
     return ShownOrder.FOLDED
+
+
+NATIVE_FORMATS: Final = (
+    ImportFormat(
+        FileFormat.COMPARISONS,
+        COMPARISONS,
+        ("query_id", "query", "candidate_a", "response_a", "candidate_b", "response_b"),
+        native_comparison_row,
+    ),
+    ImportFormat(  # of a Hugging Face dataset: see `exported_rows.read_exported_material`
+        FileFormat.COMPARISONS,
+        COMPARISONS,
+        ("query_id", "prompt", "candidate_a", "response_a", "candidate_b", "response_b", "choice", "labels", "split"),
+        native_comparison_row,
+    ),
+    ImportFormat(
+        FileFormat.RESPONSES,
+        COMPARISONS,
+        ("query_id", "query", "candidate", "response"),
+        native_response_row,
+        needs_pairing=True,
+        model="candidate",
+    ),
+    ImportFormat(
+        FileFormat.VERDICTS, VERDICTS, ("query_id", "candidate_a", "candidate_b", "choice"), native_verdict_row
+    ),
+    ImportFormat(FileFormat.SCORES, SCORES, ("query_id", "candidate", "value"), native_score_row),
+)

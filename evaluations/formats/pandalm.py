@@ -4,12 +4,19 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evaluations.domain.choices import Choice
-from evaluations.domain.files import ComparisonRow, FileRow, QueryPart, ReadOptions, VerdictRow
+from evaluations.domain.files import FileFormat, FileRow, QueryPart, ReadOptions, VerdictRow
 from evaluations.domain.judges import CallState
 from evaluations.domain.roles import RaterKind
 from evaluations.formats.chat_messages import parse_response
-from evaluations.formats.conversations import cluster_name, unread_column_notices
+from evaluations.formats.conversations import (
+    cluster_name,
+    make_comparison,
+    make_verdict,
+    unread_column_notices,
+    user_turn,
+)
 from evaluations.formats.file_sample import FileSample, fits_mostly
+from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
 from evaluations.formats.native_rows import DEFAULT_ASPECT, prefix_key
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_CATEGORY, RowRefused, optional_text, required_text
@@ -35,16 +42,15 @@ def pandalm_testset_rows(record: Record, options: ReadOptions) -> tuple[FileRow,
     first, _, second = required_text(values, "cmp_key").partition("_")
     if not first or not second:
         raise RowRefused("cmp_key must name two candidates joined by “_”")
-    comparison = ComparisonRow(
-        line=record.line,
-        query=pandalm_query(values, key),
-        candidate_a=first,
-        response_a=parse_response(values, "response1"),
-        candidate_b=second,
-        response_b=parse_response(values, "response2"),
-        metadata={column: value for column, value in values.items() if column not in KNOWN},
+    responses = [parse_response(values, field) for field in ("response1", "response2")]
+    metadata = {column: value for column, value in values.items() if column not in KNOWN}
+    comparison = make_comparison(record, pandalm_query(values, key), (first, second), responses, metadata)
+    verdicts = (
+        make_verdict(comparison, name, RaterKind.HUMAN, pandalm_human_choice(required_text(values, name), name))
+        for name in ANNOTATORS
+        if name in values
     )
-    return (comparison, *(pandalm_human_verdict(record, comparison, name) for name in ANNOTATORS if name in values))
+    return comparison, *verdicts
 
 
 def pandalm_query(values: Mapping[str, Any], key: str) -> QueryPart:
@@ -56,21 +62,8 @@ def pandalm_query(values: Mapping[str, Any], key: str) -> QueryPart:
     return QueryPart(
         key=key,
         cluster=cluster_name(f"{instruction}\n{given}"),
-        messages=[{"role": "user", "content": asked}],
+        messages=user_turn(asked),
         category=optional_text(values, "motivation_app", MAX_CATEGORY),
-    )
-
-
-def pandalm_human_verdict(record: Record, comparison: ComparisonRow, annotator: str) -> VerdictRow:
-    return VerdictRow(
-        line=record.line,
-        query_key=comparison.query.key,
-        candidate_a=comparison.candidate_a,
-        candidate_b=comparison.candidate_b,
-        rater=annotator,
-        rater_kind=RaterKind.HUMAN,
-        aspect=DEFAULT_ASPECT,
-        choice=pandalm_human_choice(required_text(record.values, annotator), annotator),
     )
 
 
@@ -117,3 +110,15 @@ def pandalm_result_column(values: Mapping[str, Any]) -> str:
         if column.endswith(RESULT_SUFFIX):
             return column
     raise RowRefused("has no column that ends in _result")
+
+
+PANDALM_FORMATS: Final = (
+    ImportFormat(
+        FileFormat.PANDALM,
+        COMPARISONS,
+        ("idx", "cmp_key", "instruction", "response1", "response2"),
+        pandalm_testset_rows,
+        also_brings=(VERDICTS,),
+    ),
+    ImportFormat(FileFormat.PANDALM, VERDICTS, ("idx", "*_result"), pandalm_result_rows, is_match=has_pandalm_results),
+)

@@ -6,7 +6,7 @@ would have different columns in every evaluation. ``metadata`` is JSON in a text
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.json as pj
@@ -252,7 +252,7 @@ def key_value_entries(mapping: Mapping[str, Any], key: str, value: str) -> list[
 def write_parquet(
     rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
 ) -> Iterator[bytes]:
-    return parquet_bytes(cast("Iterable[ExportedRow]", rows), tally)
+    return parquet_bytes(rows, tally)
 
 
 PARQUET_FORMAT: Final = ExportFormat(
@@ -260,7 +260,6 @@ PARQUET_FORMAT: Final = ExportFormat(
     title="Parquet",
     purpose="everything in typed columns, for pandas, polars and datasets",
     ending="parquet",
-    content_type="application/vnd.apache.parquet",
     write=write_parquet,
     needs=RowKind.EVERYTHING,
 )

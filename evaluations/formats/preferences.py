@@ -9,11 +9,14 @@ from typing import Any, Final
 from evaluations.domain.choices import Choice
 from evaluations.domain.preferences import NoPreference, PreferenceRule, decide_preference, list_deciding_aspects
 from evaluations.domain.reviews import SelectionMethod
-from evaluations.domain.texts import Message
 from evaluations.domain.vote_rules import CALIBRATION, LABEL_VOTES, ReviewFacts, find_vote_holder
-from evaluations.formats.exported_rows import ExportedLabel, ExportedPerson, ExportedPersonChoice, LabelledRow
-
-Words = str | Sequence[Message]
+from evaluations.formats.exported_rows import (
+    ExportedLabel,
+    ExportedPerson,
+    ExportedPersonChoice,
+    LabelledRow,
+    ResponseText,
+)
 
 
 class ExclusionReason(StrEnum):
@@ -108,8 +111,8 @@ class PreferredResponse:
     """A response that is preferred to another one. ``a_is_chosen``: whether it is that of side A."""
 
     comparison: DecidedComparison
-    chosen: Words
-    rejected: Words
+    chosen: ResponseText
+    rejected: ResponseText
     a_is_chosen: bool
 
     @property
@@ -157,18 +160,12 @@ def choice_columns(one: DecidedComparison) -> dict[str, Any]:
         "label_source": one.sources,
         "votes": one.votes,
         "agreement": one.agreement,
-        "split": split_of_row(row),
+        "split": row.get("split"),
     }
 
 
-def split_of_row(row: LabelledRow) -> str | None:
-    """The part of the evaluation it belongs to, where an export is split."""
-    return row.get("split")
-
-
-NO_PRACTICE: Final = (
-    SelectionMethod.RANDOM.value
-)  # any word but that of calibration: the rule of labels asks for no more
+# Any method but calibration: the rule of labels asks for no more.
+NOT_CALIBRATION: Final = SelectionMethod.RANDOM.value
 
 WITHOUT_VOTE: Final = {
     "person_said_nothing": "a person has not spoken of this aspect",
@@ -187,7 +184,7 @@ def find_counted_reviews(people: Sequence[ExportedPerson]) -> Mapping[str, Seque
     holders: dict[str, list[int]] = defaultdict(list)
     reviews: dict[str, list[ReviewFacts]] = defaultdict(list)
     for place, person in enumerate(people):
-        facts = ReviewFacts(place, person["state"], CALIBRATION if person["calibration"] else NO_PRACTICE)
+        facts = ReviewFacts(place, person["state"], CALIBRATION if person["calibration"] else NOT_CALIBRATION)
         if not LABEL_VOTES.admits(facts):
             continue
         if person["rubric"] is None:

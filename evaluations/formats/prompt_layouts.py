@@ -6,9 +6,7 @@ from typing import Final, NamedTuple
 
 from evaluations.domain.texts import Message
 from evaluations.formats.export_format import FormatSetting
-from evaluations.formats.exported_rows import ExportedMaterial
-
-Words = str | Sequence[Message]
+from evaluations.formats.exported_rows import ExportedMaterial, ResponseText
 
 
 class Layout(StrEnum):
@@ -38,23 +36,23 @@ NEXT: Final = "Assistant: "
 class LaidOutPrompt(NamedTuple):
     """A prompt with one or two continuations, in one of the layouts."""
 
-    prompt: Words
-    answers: tuple[Words, ...]
+    prompt: ResponseText
+    answers: tuple[ResponseText, ...]
 
 
 def prompt_messages(row: ExportedMaterial) -> Sequence[Message]:
     return row["messages"] or [{"role": "user", "content": row["query"] or ""}]
 
 
-def response_messages(response: Words) -> Sequence[Message]:
+def response_messages(response: ResponseText) -> Sequence[Message]:
     return [{"role": "assistant", "content": response}] if isinstance(response, str) else response
 
 
-def lay_out_as_chat(row: ExportedMaterial, *responses: Words) -> LaidOutPrompt:
+def lay_out_as_chat(row: ExportedMaterial, *responses: ResponseText) -> LaidOutPrompt:
     return LaidOutPrompt(prompt_messages(row), tuple(response_messages(response) for response in responses))
 
 
-def lay_out_as_plain(row: ExportedMaterial, *responses: Words) -> LaidOutPrompt:
+def lay_out_as_plain(row: ExportedMaterial, *responses: ResponseText) -> LaidOutPrompt:
     """Plain texts where nobody speaks twice, else a transcript of Human and Assistant.
 
     Prompt and answer put together are the whole transcript: the prompt ends where the assistant is to go on.
@@ -74,12 +72,12 @@ def transcript_to_continue(messages: Sequence[Message]) -> str:
     return transcript(messages).removeprefix(NEXT)
 
 
-def conversation_with_response(row: ExportedMaterial, response: Words) -> list[Message]:
+def conversation_with_response(row: ExportedMaterial, response: ResponseText) -> list[Message]:
     """The query with one response to it."""
     return [*prompt_messages(row), *response_messages(response)]
 
 
-def is_empty_response(response: Words) -> bool:
+def is_empty_response(response: ResponseText) -> bool:
     """Whether no message of the response has any text."""
     if isinstance(response, str):
         return not response.strip()

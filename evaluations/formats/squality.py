@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluations.domain.files import (
+    FileFormat,
     FileRow,
     Notice,
     NoticeKind,
@@ -15,6 +16,7 @@ from evaluations.domain.files import (
 )
 from evaluations.domain.roles import RaterKind
 from evaluations.formats.chat_messages import parse_response
+from evaluations.formats.import_format import COMPARISONS, SCORES, ImportFormat
 from evaluations.formats.native_rows import prefix_key
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_KEY, RowRefused, required_number, required_text
@@ -104,3 +106,15 @@ def object_entries(value: object, where: str) -> Iterator[tuple[str, Mapping[str
     if not isinstance(value, dict) or not value or not all(isinstance(one, dict) for one in value.values()):
         raise RowRefused(f"{where} must be an object of objects")
     yield from value.items()
+
+
+SQUALITY_FORMATS: Final = (
+    ImportFormat(
+        FileFormat.SQUALITY,
+        SCORES,
+        ("passage-id", "questions"),
+        squality_passage_rows,
+        also_brings=(COMPARISONS,),
+    ),
+    ImportFormat(FileFormat.SQUALITY, COMPARISONS, ("metadata", "document", "questions"), squality_question_rows),
+)

@@ -3,16 +3,15 @@
 Importing such a file as verdicts (or as scores) skips the columns that no verdict row has.
 """
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypedDict
 
+from evaluations.formats.csv_export import csv_line
 from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind, count_rows
 from evaluations.formats.exported_rows import EXECUTED, NEUTRALISED, ExportedRaters
-from evaluations.formats.jsonl_export import encode_line
+from evaluations.formats.jsonl_export import write_jsonl
 
 
 class ExportedRater(TypedDict):
@@ -82,30 +81,17 @@ SCORE_COLUMNS: Final = (
 
 def verdict_csv_lines(rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...]) -> Iterator[bytes]:
     """RFC 4180. A cell that a spreadsheet would execute gets an apostrophe; ``neutralised`` names such cells."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow((*columns, NEUTRALISED))
+    yield csv_line((*columns, NEUTRALISED))
     for row in rows:
-        yield drain_buffer(buffer)
-        writer.writerow(verdict_cells(row, columns))
-    yield drain_buffer(buffer)
-
-
-def drain_buffer(buffer: io.StringIO) -> bytes:
-    text = buffer.getvalue()
-    buffer.seek(0)
-    buffer.truncate()
-    return text.encode()
+        yield csv_line(verdict_cells(row, columns))
 
 
 def verdict_cells(row: Mapping[str, Any], columns: tuple[str, ...]) -> list[str]:
-    cells = [verdict_cell(row.get(column)) for column in columns]
-    marked = [column for column, cell in zip(columns, cells, strict=True) if cell.startswith(EXECUTED)]
-    if marked:
-        # Only texts are neutralised: a negative number is written as it is.
-        marked = [column for column in marked if isinstance(row[column], str)]
-        cells = ["'" + cell if column in marked else cell for column, cell in zip(columns, cells, strict=True)]
-    return [*cells, "\n".join(marked)]
+    # Only texts are neutralised: a negative number is written as it is.
+    marked = [column for column in columns if isinstance(row.get(column), str) and row[column].startswith(EXECUTED)]
+    cells = (verdict_cell(row.get(column)) for column in columns)
+    safe = ["'" + cell if column in marked else cell for column, cell in zip(columns, cells, strict=True)]
+    return [*safe, "\n".join(marked)]
 
 
 def verdict_cell(value: Any) -> str:
@@ -114,12 +100,6 @@ def verdict_cell(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else repr(value)
-
-
-def write_long_form_jsonl(
-    rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
-) -> Iterator[bytes]:
-    return map(encode_line, count_rows(rows, tally))
 
 
 def write_long_form_csv(
@@ -148,8 +128,7 @@ def make_jsonl_format(name: str, title: str, purpose: str, needs: RowKind) -> Ex
         title=title,
         purpose=purpose,
         ending="jsonl",
-        content_type="application/x-ndjson",
-        write=write_long_form_jsonl,
+        write=write_jsonl,
         needs=needs,
         reasons=REASONS,
     )
@@ -163,7 +142,6 @@ def make_csv_format(jsonl_format: ExportFormat, columns: tuple[str, ...]) -> Exp
         title=f"{jsonl_format.title} as CSV",
         purpose="the same as a table",
         ending="csv",
-        content_type="text/csv; charset=utf-8",
         write=partial(write_long_form_csv, columns=columns),
     )
 

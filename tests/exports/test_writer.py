@@ -35,7 +35,7 @@ from evaluations.exports.writer import stream_export
 from evaluations.formats.export_format import RowKind
 from evaluations.formats.export_formats import EXPORT_FORMATS
 from evaluations.formats.exported_rows import MATERIAL, ExportedRow
-from evaluations.formats.jsonl_export import jsonl_export_lines
+from evaluations.formats.jsonl_export import encode_line
 from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import start_storing
@@ -61,7 +61,7 @@ from tests.factories.verdicts import (
     make_scored_review,
     make_scoring_judge,
 )
-from tests.formats.exported_rows import RATERS, any_exported_row
+from tests.formats.exported_rows import any_exported_row
 
 pytestmark = pytest.mark.django_db
 
@@ -633,7 +633,7 @@ def test_any_text_is_exported_imported_and_exported_as_it_was(written_as: str) -
     @given(rows=st.lists(any_exported_row(), min_size=1, max_size=4, unique_by=lambda row: row["query_id"]))
     def check(rows: list[ExportedRow]) -> None:
         one, again = make_evaluation(), make_evaluation()
-        imported(one, "rows.jsonl", b"".join(jsonl_export_lines(rows, RATERS)))
+        imported(one, "rows.jsonl", b"".join(map(encode_line, rows)))
         imported(again, f"rows.{written_as}", exported(one, written_as)[1])
         assert len(material(one)) == len(rows)
         assert material(again) == material(one)

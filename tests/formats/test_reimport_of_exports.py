@@ -10,7 +10,7 @@ from evaluations.formats import exported_rows
 from evaluations.formats.csv_export import csv_export_lines
 from evaluations.formats.exported_rows import ExportedRaters, ExportedRow, read_exported_material
 from evaluations.formats.file_reader import FileEntry, read_file_rows
-from evaluations.formats.jsonl_export import jsonl_export_lines
+from evaluations.formats.jsonl_export import encode_line
 from evaluations.formats.seen_index import SeenIndex
 
 TURNS = [
@@ -50,7 +50,11 @@ def row(given: dict[str, Any]) -> ExportedRow:
     return {**others, "candidate_a": "alpha", "candidate_b": "beta", **given, **LABELS}  # type: ignore[typeddict-item]
 
 
-@pytest.mark.parametrize("write", [jsonl_export_lines, csv_export_lines])
+def jsonl_lines(rows: list[Any], raters: object) -> list[bytes]:
+    return list(map(encode_line, rows))
+
+
+@pytest.mark.parametrize("write", [jsonl_lines, csv_export_lines])
 def test_an_exported_file_is_read_as_the_comparisons_it_was_written_from(write: Any) -> None:
     file = io.BytesIO(b"".join(write([row(given) for given in MATERIAL], RATERS)))
     with SeenIndex() as seen:

@@ -21,7 +21,7 @@ from evaluations.formats.export_format import ExportTally
 from evaluations.formats.exported_rows import ExportedRow
 from evaluations.formats.file_reader import FileEntry, read_file_rows
 from evaluations.formats.hugging_face_export import dataset_folder_zip
-from evaluations.formats.jsonl_export import jsonl_export_lines
+from evaluations.formats.jsonl_export import encode_line
 from evaluations.formats.llm_comparator_export import llm_comparator_lines
 from evaluations.formats.mt_bench_export import mt_bench_judgment_lines, mt_bench_vote_lines
 from evaluations.formats.parquet_export import parquet_bytes
@@ -114,7 +114,7 @@ def as_csv(rows: list[ExportedRow]) -> Iterator[bytes]:
 
 
 def as_jsonl(rows: list[ExportedRow]) -> Iterator[bytes]:
-    return jsonl_export_lines(rows, RATERS)
+    return map(encode_line, rows)
 
 
 @pytest.mark.parametrize("written", [as_jsonl, as_csv, as_parquet])

@@ -16,7 +16,7 @@ from evaluations.exports.participants import load_participants
 from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export
 from evaluations.formats.csv_export import csv_export_lines
-from evaluations.formats.jsonl_export import jsonl_export_lines
+from evaluations.formats.jsonl_export import encode_line
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -180,7 +180,7 @@ def test_whoever_looks_at_imported_scores_has_seen_what_others_chose(evaluation:
 def exported(evaluation: Evaluation) -> list[Any]:
     every = Comparison.objects.filter(evaluation=evaluation)
     cast = load_participants(evaluation)
-    return [json.loads(line) for line in jsonl_export_lines(iterate_full_rows(every, cast), cast.names())]
+    return [json.loads(line) for line in map(encode_line, iterate_full_rows(every, cast))]
 
 
 def test_an_export_holds_the_scores_and_what_they_make(evaluation: Evaluation) -> None:

@@ -1,18 +1,16 @@
 """Column mappings in the API."""
 
-from dataclasses import asdict, replace
-from typing import Any, Final, cast
-
-from django.http import QueryDict
+from dataclasses import asdict
+from typing import Any, cast
 
 from evaluations.api.operations import OperationRouter
 from evaluations.api.problems import FieldError, Problem
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import FIELDS_BY_FORMAT, ID_FROM_ROW_NUMBER, ID_FROM_TEXT, ReadOptions
-from evaluations.domain.json_values import JsonMapping
+from evaluations.domain.files import FIELDS_BY_FORMAT, ReadOptions
 from evaluations.domain.roles import Scope
 from evaluations.imports.columns.column_memory import forget_mapping
 from evaluations.imports.columns.forms import ColumnMappingForm
+from evaluations.imports.columns.mapping_rules import ColumnFields, build_reading, find_faults
 from evaluations.imports.columns.schemas import BadRowOut, ColumnMappingIn, ColumnMappingOut, MappingPreviewOut, RowKind
 from evaluations.imports.columns.services import (
     MAPPABLE_STATES,
@@ -31,7 +29,6 @@ from evaluations.models.imports import Import
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["imports"])
-GENERATED_IDS: Final = (ID_FROM_TEXT, ID_FROM_ROW_NUMBER)
 
 
 @operations.get_one("/evaluations/{slug:slug}/imports/{int:pk}/columns", Scope.READ, ColumnMappingOut)
@@ -91,53 +88,14 @@ def get_mappable_import(request: AuthenticatedRequest, slug: str, pk: int) -> tu
     return importing, read_import_sheet(importing)
 
 
-def parse_mapping(said: ColumnMappingIn, sheet: Sheet) -> ReadOptions:
-    """As the form of the page would have it; every fault at its place."""
-    refuse_unknown_columns(said, sheet)
-    data = QueryDict(mutable=True)
-    data.update({"kind": said.format, "asked_about": said.format})
-    data.update({f"column_{name}": f"={column}" for name, column in said.columns.items()})
-    for name, value in said.values.items():
-        data[f"{'column' if value in GENERATED_IDS else 'whole'}_{name}"] = value
-    form = ColumnMappingForm(sheet, data)
-    if not form.is_valid():
-        refuse_form_errors(form.errors)
-    return replace(form.reading(), choices={word.strip().lower(): meant for word, meant in said.choices.items()})
-
-
-def refuse_unknown_columns(said: ColumnMappingIn, sheet: Sheet) -> None:
-    known = {one.name: one.whole_file or one.name == "query_id" for one in FIELDS_BY_FORMAT[said.format]}
-    faults = [
-        FieldError(f"body.columns.{name}", f"A row of {said.format} has no such field.")
-        for name in said.columns
-        if name not in known
-    ]
-    faults += [
-        FieldError(f"body.columns.{name}", f"The file has no column “{column}”.")
-        for name, column in said.columns.items()
-        if column not in sheet.columns
-    ]
-    faults += [
-        FieldError(f"body.values.{name}", f"No such field of {said.format} can be said for all rows.")
-        for name in said.values
-        if not known.get(name)
-    ]
-    faults += [
-        FieldError(f"body.values.{name}", "Say its column, or one value for all rows: not both.")
-        for name in said.values
-        if name in said.columns
-    ]
-    if faults:
+def parse_mapping(body: ColumnMappingIn, sheet: Sheet) -> ReadOptions:
+    mapped = ColumnFields(body.format, body.columns, body.values)
+    if faults := [
+        FieldError(f"body.{fault.part}.{fault.field}", fault.message) for fault in find_faults(mapped, sheet.columns)
+    ]:
         raise Problem("invalid", f"{faults[0].field}: {faults[0].message} Nothing was done.", faults=faults)
-
-
-def refuse_form_errors(errors: JsonMapping) -> None:
-    faults = []
-    for name, messages in errors.items():
-        kind, _, field = name.partition("_")
-        place = {"column": f"body.columns.{field}", "whole": f"body.values.{field}"}.get(kind, "body")
-        faults += [FieldError(place, str(said)) for said in messages]
-    raise Problem("invalid", f"{faults[0].field}: {faults[0].message} Nothing was done.", faults=faults)
+    choices = {word.strip().lower(): meaning for word, meaning in body.choices.items()}
+    return build_reading(mapped, sheet.columns, choices)
 
 
 def serialize_mapping(reading: ReadOptions) -> ColumnMappingIn:

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from django import forms
 from django.forms import BoundField
 from django.http import QueryDict
 
 from evaluations.domain.files import (
-    CANDIDATE_FIELD,
     FIELDS_BY_FORMAT,
     ID_FROM_ROW_NUMBER,
     ID_FROM_TEXT,
@@ -25,6 +24,7 @@ from evaluations.imports.columns.column_guess import (
     guess_row_kind,
     is_number_word,
 )
+from evaluations.imports.columns.mapping_rules import GENERATED_IDS, ColumnFields, build_reading, find_faults
 from evaluations.imports.source_files import Sheet
 from evaluations.web.forms import CleanedData
 
@@ -183,46 +183,37 @@ class ColumnMappingForm(forms.Form):
         return [self[f"word_{number}"] for number in range(len(self.words))]
 
     def clean(self) -> CleanedData:
-        cleaned: dict[str, Any] = super().clean() or {}
-        for field in FIELDS_BY_FORMAT[self.row_kind]:
-            column, whole = cleaned.get(f"column_{field.name}"), cleaned.get(f"whole_{field.name}")
-            if column and whole:
-                self.add_error(f"whole_{field.name}", "Choose a column, or say one value for all rows: not both.")
-            instead = field.name == "query" and cleaned.get("column_messages")
-            if field.needed and not (column or whole or instead):
-                told = "Choose its column, or say it for all rows." if field.whole_file else "Choose its column."
-                self.add_error(f"column_{field.name}", told)
+        cleaned: CleanedData = super().clean() or {}
+        for fault in find_faults(self.mapped(), self.sheet.columns):
+            name = f"{'whole' if fault.part == 'values' else 'column'}_{fault.field}"
+            if name not in self.errors:
+                self.add_error(name, fault.message)
         for number, word in enumerate(self.words if self.asked_words else ()):
             if not cleaned.get(f"word_{number}") and is_number_word(word):
                 self.add_error(f"word_{number}", "Choose what it means: a number says nothing by itself.")
         return cleaned
 
-    def reading(self) -> ReadOptions:
-        """As far as it is said yet."""
-        mapping: dict[str, list[str]] = {}
-        constants: dict[str, str] = {}
+    def mapped(self) -> ColumnFields:
+        """The mapping as far as it is entered."""
+        columns, values = {}, {}
         for field in FIELDS_BY_FORMAT[self.row_kind]:
             column, whole = self.value_of(f"column_{field.name}"), self.value_of(f"whole_{field.name}").strip()
             if column.startswith("=") and column[1:] in self.sheet.columns:
-                mapping.setdefault(column[1:], []).append(field.name)
-            elif column in (ID_FROM_TEXT, ID_FROM_ROW_NUMBER):
-                constants[field.name] = column
-            elif whole:
-                constants[field.name] = whole
-        unmeant = {field.name for field in FIELDS_BY_FORMAT[self.row_kind]} - ({CANDIDATE_FIELD} & constants.keys())
-        for column in self.sheet.columns:  # not meant, though it is called like a field
-            if column not in mapping and column in unmeant:
-                mapping[column] = [f"{column} of the file"]
-        return ReadOptions(
-            format=self.row_kind,
-            mapping={column: ",".join(names) for column, names in mapping.items()},
-            constants=constants,
-            choices=self.choices(),
-        )
+                columns[field.name] = column[1:]
+            if column in GENERATED_IDS or whole:
+                values[field.name] = column if column in GENERATED_IDS else whole
+        return ColumnFields(self.row_kind, columns, values)
+
+    def reading(self) -> ReadOptions:
+        return build_reading(self.mapped(), self.sheet.columns, self.choices())
 
     def choices(self) -> dict[str, str]:
-        told = {word.lower(): self.value_of(f"word_{number}") for number, word in enumerate(self.words)}
-        return {word: "" if meant == OMITTED else meant for word, meant in told.items() if meant not in ("", UNCHANGED)}
+        chosen = {word.lower(): self.value_of(f"word_{number}") for number, word in enumerate(self.words)}
+        return {
+            word: "" if meaning == OMITTED else meaning
+            for word, meaning in chosen.items()
+            if meaning not in ("", UNCHANGED)
+        }
 
 
 def default_meaning(word: str) -> str:
@@ -240,5 +231,5 @@ def guess_initial(sheet: Sheet, kind: str) -> dict[str, str]:
 def initial_from_reading(known: ReadOptions) -> dict[str, str]:
     told = {f"column_{name}": f"={column}" for column, names in known.mapping.items() for name in names.split(",")}
     for field, value in known.constants.items():
-        told[f"column_{field}" if value in (ID_FROM_TEXT, ID_FROM_ROW_NUMBER) else f"whole_{field}"] = value
+        told[f"column_{field}" if value in GENERATED_IDS else f"whole_{field}"] = value
     return told
