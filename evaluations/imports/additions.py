@@ -28,7 +28,7 @@ from evaluations.models.verdicts import Score, Verdict
 
 MAX_JUDGE_NAME: Final = 120
 NamedRow = TypeVar("NamedRow", Candidate, Rater, Aspect)
-# Of what something is said: its kind, and the names and sums that tell it from all else about its query.
+# The subject of a statement: its kind, with the names and hashes that identify it within its query.
 Subject = tuple[str, ...]
 
 
@@ -51,25 +51,25 @@ class EntryAddition:
 
     def put(self, table: dict[Any, Any], key: Any, value: object) -> None:
         table[key] = value
-        self.put_in.append((table, key))
+        self.insertions.append((table, key))
 
-    def said(
-        self, query: QuerySketch, subject: Subject, said: dict[StatementKey, Statement], key: StatementKey
+    def find_statement(
+        self, query: QuerySketch, subject: Subject, known: dict[StatementKey, Statement], key: StatementKey
     ) -> Statement | None:
-        """What stands already where something is to be said: stored, or in this file."""
-        if key in said:
-            return said[key]
-        return self.batch.before(query, (*subject, *key))
+        """The statement with this key that is stored, or in an earlier line of this file."""
+        if key in known:
+            return known[key]
+        return self.batch.find_earlier(query, (*subject, *key))
 
-    def say(
-        self, query: QuerySketch, subject: Subject, said: dict[StatementKey, Statement], key: StatementKey, word: str
+    def add_statement(
+        self, query: QuerySketch, subject: Subject, known: dict[StatementKey, Statement], key: StatementKey, value: str
     ) -> None:
-        self.put(said, key, (word, self.line))
-        self.remember(query, (*subject, *key), word)
+        self.put(known, key, (value, self.line))
+        self.remember(query, (*subject, *key), value)
 
-    def remember(self, query: QuerySketch, key: tuple[Any, ...], word: str = "") -> None:
+    def remember(self, query: QuerySketch, key: tuple[Any, ...], value: str = "") -> None:
         if self.batch.seen:
-            self.remembered.append((query, key, word))
+            self.remembered.append((query, key, value))
 
     def name(self, table: dict[Any, Any], name: Any, row: NamedRow) -> NamedRow:
         """A candidate, rater or aspect that this entry brings; the same one when it is named again."""
@@ -77,7 +77,7 @@ class EntryAddition:
         self.named.append(row)
         return row
 
-    def keep(self) -> Sequence[RowSketch]:
+    def accept(self) -> Sequence[RowSketch]:
         batch = self.batch
         batch.named += self.named
         batch.context.imported_aspects.update(self.imported_aspects)
@@ -89,12 +89,12 @@ class EntryAddition:
             for sketch in self.new:
                 if type(sketch) is QuerySketch:
                     sketch.owner = batch.seen.name(sketch.key, encode_query(sketch), self.line)
-            for query, key, word in self.remembered:
-                batch.seen.remember(query.owner, key, word, self.line)
+            for query, key, value in self.remembered:
+                batch.seen.remember(query.owner, key, value, self.line)
         return self.new
 
-    def take_out(self) -> None:
-        for table, key in reversed(self.put_in):
+    def withdraw(self) -> None:
+        for table, key in reversed(self.insertions):
             del table[key]
 
 
@@ -148,10 +148,10 @@ def refuse_verdicts_and_scores(
     if not (rater.pk and aspect.pk):
         return
     context = added.batch.context
-    if (rater.pk, aspect.pk) not in context.spoken:
+    if (rater.pk, aspect.pk) not in context.rated_otherwise:
         given = other.all_rows.filter(context.visible, rater=rater, aspect=aspect, source_import__isnull=False)
-        context.spoken[rater.pk, aspect.pk] = given.exists()
-    if context.spoken[rater.pk, aspect.pk]:
+        context.rated_otherwise[rater.pk, aspect.pk] = given.exists()
+    if context.rated_otherwise[rater.pk, aspect.pk]:
         there, here = ("verdicts", "scores") if other is Verdict else ("scores", "verdicts")
         raise RowRefused(
             f"{there} of “{rater.name}” on {aspect.key} are here already, and would count beside these {here}: "

@@ -148,18 +148,18 @@ def update_scores_rubric(
     refuse_conflicting_scales(evaluation, scales, margin)
     before = {one.aspect.key: one for one in list_imported_score_aspects(evaluation)}
     names = dict(Aspect.objects.filter(evaluation=evaluation, key__in=scales).values_list("key", "name"))
-    said = {key: one.spec() for key, one in before.items()}
-    now = said | {
+    old_specs = {key: one.spec() for key, one in before.items()}
+    new_specs = old_specs | {
         key: build_aspect_spec(key, name, merge_scale(before.get(key), scales[key], margin))
         for key, name in names.items()
     }
-    if now == said:
+    if new_specs == old_specs:
         return []
     spec = RubricSpec(
         kind=RubricKind.POINTWISE,
         instructions="These scores came in files; how they were asked for is not known here.",
-        aspects=tuple(now.values()),
-        output_order=tuple(now),
+        aspects=tuple(new_specs.values()),
+        output_order=tuple(new_specs),
     )
     rubric = find_scores_rubric(evaluation)
     if rubric:

@@ -1,4 +1,4 @@
-"""The stored rows that a batch of a file speaks of, looked up at once."""
+"""The stored rows that a batch of a file refers to, looked up at once."""
 
 import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
@@ -58,7 +58,8 @@ class ImportContext:
     scales: dict[str, ScoreScale] = field(default_factory=dict)  # by aspect key, of the scores that rows bring
     candidates_by_id: dict[int, Candidate] = field(default_factory=dict)
     new_response: NewResponse = NewResponse.REFUSE
-    spoken: dict[tuple[int, int], bool] = field(default_factory=dict)  # see `naming.refuse_second_way`
+    # By rater and aspect: see `additions.refuse_verdicts_and_scores`.
+    rated_otherwise: dict[tuple[int, int], bool] = field(default_factory=dict)
 
     @property
     def visible(self) -> Q:
@@ -67,7 +68,7 @@ class ImportContext:
         return finished_imports() | own
 
     def candidate(self, pk: int) -> Candidate:
-        """The candidate of this name, including one created since the lookup."""
+        """A candidate by id, also one that was created since these were loaded."""
         if pk not in self.candidates_by_id:
             for row in Candidate.objects.filter(evaluation=self.evaluation):
                 self.candidates_by_id[row.pk] = self.candidates.setdefault(row.name, row)
@@ -105,8 +106,7 @@ def load_offered_choices(evaluation: Evaluation) -> dict[str, set[str]]:
 class EntryBatch:
     """The stored rows that a batch of entries refers to, with the outcome of each entry.
 
-    ``seen`` stands for the rows of this file that are not in the database: those before this
-    batch while a file is checked, none while it is stored.
+    ``seen``: while a file is checked, the rows of earlier batches, which are not in the database; else None.
     """
 
     context: ImportContext
@@ -115,28 +115,28 @@ class EntryBatch:
     outcomes: list[EntryOutcome] = field(default_factory=list)
     named: list[models.Model] = field(default_factory=list)  # new candidates, raters and aspects
     turned: int = 0
-    used: set[int] | None = None  # see `second_responses.used_in_batch`
+    used_responses: set[int] | None = None  # see `response_conflicts.find_used_in_batch`
 
-    def before(self, query: QuerySketch, key: Hashable) -> tuple[str, int] | None:
-        """The outcome and line of the same query in an earlier batch of this file."""
-        if self.seen is None or query.fresh:
+    def find_earlier(self, query: QuerySketch, key: Hashable) -> tuple[str, int] | None:
+        """The value and the line of an entry about that query in an earlier batch of this file."""
+        if self.seen is None or query.is_unseen:
             return None
         return self.seen.find(query.owner, key)
 
     def break_cycles(self) -> None:
-        """Queries and what belongs to them point at each other: the collector of garbage need not find that out."""
+        """Clear the references between queries and their rows, so that no garbage collection is needed."""
         for query in self.queries.values():
             query.responses.clear()
             query.comparisons.clear()
 
     @property
     def new_queries(self) -> list[QueryPart]:
-        """Those that an entry brings which is not bad: what a bad one brought was taken out."""
+        """The new queries of good entries."""
         return [query.part for query in self.queries.values() if query.part]
 
     @property
     def new(self) -> Iterator[RowSketch]:
-        """All that its entries bring."""
+        """The new rows of all entries."""
         return chain.from_iterable(list_good_outcomes(self.outcomes))
 
     @property
@@ -177,7 +177,14 @@ def load_queries(batch: EntryBatch, keys: Collection[str], rows: Sequence[FileRo
     columns = ("key", "cluster", "category", "sha256", "pk", *(["text"] if texts else []))
     for key, cluster, category, sha256, pk, *text in found.values_list(*columns):
         batch.queries[key] = QuerySketch(
-            key, cluster, category, sha256, pk=pk, stored_text="".join(text), owner=pk, fresh=is_unseen_query(batch, pk)
+            key,
+            cluster,
+            category,
+            sha256,
+            pk=pk,
+            stored_text="".join(text),
+            owner=pk,
+            is_unseen=is_unseen_query(batch, pk),
         )
 
 
@@ -226,8 +233,8 @@ def load_comparisons(
 def find_stored_raters(
     context: ImportContext, rows: Sequence[FileRow], kind: type[VerdictRow] | type[ScoreRow]
 ) -> dict[int, Rater]:
-    told = {(row.rater_kind, row.rater) for row in rows if isinstance(row, kind)}
-    return {rater.pk: rater for name in told if (rater := context.raters.get(name)) and rater.pk}
+    names = {(row.rater_kind, row.rater) for row in rows if isinstance(row, kind)}
+    return {rater.pk: rater for name in names if (rater := context.raters.get(name)) and rater.pk}
 
 
 def load_verdicts(context: ImportContext, comparisons: Mapping[int, ComparisonSketch], rows: Sequence[FileRow]) -> None:
@@ -242,13 +249,13 @@ def load_verdicts(context: ImportContext, comparisons: Mapping[int, ComparisonSk
         *("comparison_id", "rater_id", "aspect__key", "shown", "sample", "choice", "inconsistent")
     ):
         key = verdict_key(raters[rater], aspect, shown, sample)
-        comparisons[on].said[key] = (INCONSISTENT if inconsistent else choice, None)
+        comparisons[on].statements[key] = (INCONSISTENT if inconsistent else choice, None)
     judges = {rater.judge_id: rater for rater in raters.values() if rater.judge_id}
     failed = Call.all_rows.filter(context.visible, judge__in=list(judges), comparison__in=list(comparisons)).order_by()
     for on_id, judge, shown, sample, state in failed.values_list(
         "comparison_id", "judge_id", "shown", "sample", "state"
     ):
-        comparisons[on_id or 0].said[failure_key(judges[judge], shown, sample)] = (state, None)
+        comparisons[on_id or 0].statements[failure_key(judges[judge], shown, sample)] = (state, None)
 
 
 def load_scores(context: ImportContext, responses: Mapping[int, ResponseSketch], rows: Sequence[FileRow]) -> None:
@@ -261,11 +268,11 @@ def load_scores(context: ImportContext, responses: Mapping[int, ResponseSketch],
     for on, rater, aspect, sample, value in given.values_list(
         "response_id", "rater_id", "aspect__key", "sample", "value"
     ):
-        responses[on].said[score_key(raters[rater], aspect, sample)] = (encode_score(value), None)
+        responses[on].statements[score_key(raters[rater], aspect, sample)] = (encode_score(value), None)
     judges = {rater.judge_id: rater for rater in raters.values() if rater.judge_id}
     failed = Call.all_rows.filter(context.visible, judge__in=list(judges), response__in=list(responses)).order_by()
     for on_id, judge, shown, sample, state in failed.values_list("response_id", "judge_id", "shown", "sample", "state"):
-        responses[on_id or 0].said[failure_key(judges[judge], shown, sample)] = (state, None)
+        responses[on_id or 0].statements[failure_key(judges[judge], shown, sample)] = (state, None)
 
 
 # ---- keys: the same for a row of the database and a line of the file -------------------------

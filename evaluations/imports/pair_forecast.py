@@ -63,8 +63,8 @@ class PairForecast:
 
     def counts(self, evaluation: Evaluation, pairing: Pairing, ranking: Sequence[str]) -> Iterator[int]:
         """How many comparisons will be made, of a few hundred queries at a time."""
-        told = self._database.execute("SELECT * FROM brought ORDER BY query")
-        queries = (QueryForecast(key, [row[1:] for row in rows]) for key, rows in groupby(told, key=itemgetter(0)))
+        rows = self._database.execute("SELECT * FROM brought ORDER BY query")
+        queries = (QueryForecast(key, [row[1:] for row in group]) for key, group in groupby(rows, key=itemgetter(0)))
         asked = (one for one in queries if one.is_asked)
         while some := list(islice(asked, QUERIES_AT_ONCE)):
             stored = load_stored_responses(evaluation, [one.key for one in some])

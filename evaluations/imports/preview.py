@@ -106,8 +106,8 @@ class CheckResult:
         for item, outcome in zip(items, batch.outcomes, strict=True):
             if isinstance(item, FileEntry) and not isinstance(outcome, BadRow):
                 self.notices.count(item.rows, item.notices)
-                said = (row for row in item.rows if isinstance(row, VerdictRow | ScoreRow))
-                self.judges.update(row.rater for row in said if row.rater_kind == RaterKind.JUDGE)
+                rated = (row for row in item.rows if isinstance(row, VerdictRow | ScoreRow))
+                self.judges.update(row.rater for row in rated if row.rater_kind == RaterKind.JUDGE)
         counted = count_outcomes(batch.outcomes)
         self.stored += counted.stored
         self.unchanged += counted.unchanged
@@ -202,8 +202,8 @@ def save_import_with_file(importing: Import, file: BinaryIO) -> None:
             importing.save()
             if importing.state == ImportState.CHECKING:
                 enqueue_job(IMPORT_JOB, importing.pk, evaluation=importing.evaluation)
-            told = {"file": importing.file_name, "sha256": importing.sha256}
-            record_event("received", importing, user=importing.user, evaluation=importing.evaluation, after=told)
+            after = {"file": importing.file_name, "sha256": importing.sha256}
+            record_event("received", importing, user=importing.user, evaluation=importing.evaluation, after=after)
     except BaseException:
         importing.file.delete(save=False)
         raise

@@ -22,18 +22,18 @@ class RowSkipped(Exception):
     """The row is left out because a person chose to skip such rows."""
 
 
-# ---- what earlier lines of the file said --------------------------------------------------------
+# ---- earlier lines of the file --------------------------------------------------------------------
 # The first response of each candidate is kept under its name alone; another one under its text or its sample too.
 
 
 def is_new_response(added: EntryAddition, response: ResponseSketch) -> bool:
     """Whether to store the response. Raises RowRefused or RowSkipped for a second one that must not be stored."""
     query, name = response.query, response.candidate.name
-    first = added.batch.before(query, ("response", name))
+    first = added.batch.find_earlier(query, ("response", name))
     if first is None and not any(other == name for other, _ in query.responses):
         return True
     if first and (
-        first[0][:SHA256_LENGTH] == response.sha256 or added.batch.before(query, ("response", *response.key))
+        first[0][:SHA256_LENGTH] == response.sha256 or added.batch.find_earlier(query, ("response", *response.key))
     ):
         return False
     apply_new_response_option(added, response)
@@ -92,8 +92,8 @@ def find_conflict_in_file(added: EntryAddition, response: ResponseSketch) -> str
         if one.candidate.name == name and one.line is not None and may_be_same_sample(one.sample, sample):
             return f"in line {one.line:,} (“{excerpt_messages(one.messages)}”)"
     key = ("response", name) if sample is None else ("sample", name, sample)
-    before = added.batch.before(query, key)
-    first = added.batch.before(query, ("response", name))
+    before = added.batch.find_earlier(query, key)
+    first = added.batch.find_earlier(query, ("response", name))
     if before is None and first and first[0][SHA256_LENGTH] == UNNUMBERED:
         before = first
     if before and before[0][:SHA256_LENGTH] != response.sha256:
@@ -141,10 +141,10 @@ def mark_replacement(added: EntryAddition, response: ResponseSketch, stored: Seq
 def find_used_in_batch(added: EntryAddition) -> set[int]:
     """The used responses of a batch, looked up once, and only if something is to be replaced."""
     batch = added.batch
-    if batch.used is None:
+    if batch.used_responses is None:
         stored = (one.pk for query in batch.queries.values() for one in query.responses.values())
-        batch.used = find_used_responses({pk for pk in stored if pk is not None})
-    return batch.used
+        batch.used_responses = find_used_responses({pk for pk in stored if pk is not None})
+    return batch.used_responses
 
 
 def excerpt_messages(messages: Sequence[Message]) -> str:

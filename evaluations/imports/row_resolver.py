@@ -77,9 +77,9 @@ def add_score_failure(added: EntryAddition, row: ScoreRow, response: ResponseSke
 def is_new_score(added: EntryAddition, response: ResponseSketch, key: StatementKey, word: str) -> bool:
     """Whether this score is new. Another value in its place is refused."""
     subject = ("score", *response.key)
-    found = added.said(response.query, subject, response.said, key)
+    found = added.find_statement(response.query, subject, response.statements, key)
     if found is None:
-        added.say(response.query, subject, response.said, key, word)
+        added.add_statement(response.query, subject, response.statements, key, word)
     elif found[0] != word:
         raise RowRefused(f"the same score stands {describe_line(found[1])} with the value {found[0]}, not {word}")
     return found is None
@@ -138,13 +138,13 @@ def resolve_batch(
             for row in item.rows:
                 add_row(added, row)
         except RowRefused as refused:
-            added.take_out()
+            added.withdraw()
             batch.outcomes.append(BadRow(item.line, str(refused)))
         except RowSkipped:
-            added.take_out()
+            added.withdraw()
             batch.outcomes.append(SkippedEntry(item.line))
         else:
-            batch.outcomes.append(added.keep())
+            batch.outcomes.append(added.accept())
     if seen:
         seen.flush()
     return batch
@@ -178,7 +178,7 @@ def add_query(added: EntryAddition, part: QueryPart) -> QuerySketch:
         raise RowRefused(
             f"there is no query “{part.key}” in this evaluation: its words are in another file, import that one first"
         )
-    query = QuerySketch(part.key, part.cluster, part.category, sha256, line=added.line, part=part, fresh=True)
+    query = QuerySketch(part.key, part.cluster, part.category, sha256, line=added.line, part=part, is_unseen=True)
     added.put(added.batch.queries, part.key, query)
     added.new.append(query)
     return query
@@ -213,8 +213,8 @@ def find_full_query(known: QuerySketch) -> QueryPart | Query | None:
 
 def insert_follow_ups(query: QuerySketch, response: Messages) -> Messages:
     """Insert the user's later turns, which a file of responses does not hold, into a response."""
-    told = find_full_query(query)
-    follow_ups = iter(told.metadata.get(FOLLOW_UPS_KEY, ()) if told else ())
+    stored = find_full_query(query)
+    follow_ups = iter(stored.metadata.get(FOLLOW_UPS_KEY, ()) if stored else ())
     turns = [{**turn, "content": next(follow_ups, None)} if turn["role"] == "user" else turn for turn in response]
     if any(turn["content"] is None for turn in turns):
         raise RowRefused(f"query “{query.key}” is here without its later turns: import the file of the questions first")
@@ -236,7 +236,7 @@ def add_response(
     key = (name, messages_sha256(messages))
     known = query.responses.get(key)
     if known is not None:
-        added.answered.append(known)
+        added.responses.append(known)
         return known
     response = ResponseSketch(
         query, candidate, key[1], line=added.line, sample=sample, messages=messages, metadata=metadata
@@ -246,7 +246,7 @@ def add_response(
     if is_to_be_stored:
         added.new.append(response)
         remember_response(added, response)
-    added.answered.append(response)
+    added.responses.append(response)
     return response
 
 
@@ -260,48 +260,48 @@ def add_comparison_row(added: EntryAddition, row: ComparisonRow) -> None:
     a, b = (second, first) if turned else (first, second)
     key = (*a.key, *b.key)
     if key in query.comparisons:
-        added.brought.append(query.comparisons[key])
+        added.comparisons.append(query.comparisons[key])
         return
     comparison = ComparisonSketch(query, a, b, turned, metadata=row.metadata)
     added.put(query.comparisons, key, comparison)
-    added.brought.append(comparison)
+    added.comparisons.append(comparison)
     remembered = ("comparison", *key)
-    if added.batch.before(query, remembered) is None:
+    if added.batch.find_earlier(query, remembered) is None:
         added.new.append(comparison)
         added.remember(query, remembered)
 
 
 def add_verdict(added: EntryAddition, row: VerdictRow) -> None:
     comparison = resolve_comparison(added, row)
-    told = orient_as_stored(row, comparison)
-    added.turned = added.turned or (told is not row and row.candidate_a not in UNNAMED)
-    rater = resolve_rater(added, told)
-    if told.choice in FAILURE_WORDS:
-        add_verdict_failure(added, told, comparison, rater)
+    oriented = orient_as_stored(row, comparison)
+    added.turned = added.turned or (oriented is not row and row.candidate_a not in UNNAMED)
+    rater = resolve_rater(added, oriented)
+    if oriented.choice in FAILURE_WORDS:
+        add_verdict_failure(added, oriented, comparison, rater)
     else:
-        add_choice(added, told, comparison, rater)
+        add_choice(added, oriented, comparison, rater)
 
 
-def add_choice(added: EntryAddition, told: VerdictRow, comparison: ComparisonSketch, rater: Rater) -> None:
-    aspect = resolve_verdict_aspect(added, told)
+def add_choice(added: EntryAddition, row: VerdictRow, comparison: ComparisonSketch, rater: Rater) -> None:
+    aspect = resolve_verdict_aspect(added, row)
     refuse_verdicts_and_scores(added, rater, aspect, Score)
-    if is_new_verdict(added, comparison, verdict_key(rater, aspect.key, told.shown, told.sample or 0), told.choice):
-        added.new.append(VerdictSketch(rater, comparison, aspect, told))
+    if is_new_verdict(added, comparison, verdict_key(rater, aspect.key, row.shown, row.sample or 0), row.choice):
+        added.new.append(VerdictSketch(rater, comparison, aspect, row))
 
 
-def add_verdict_failure(added: EntryAddition, told: VerdictRow, comparison: ComparisonSketch, rater: Rater) -> None:
+def add_verdict_failure(added: EntryAddition, row: VerdictRow, comparison: ComparisonSketch, rater: Rater) -> None:
     """Add a judge's failure as a call without an answer, one for all aspects."""
-    resolve_verdict_aspect(added, told)
-    if is_new_verdict(added, comparison, failure_key(rater, told.shown, told.sample or 0), told.choice):
-        added.new.append(FailureSketch(rater, comparison, told.shown, told.sample or 0, told.choice, told.rationale))
+    resolve_verdict_aspect(added, row)
+    if is_new_verdict(added, comparison, failure_key(rater, row.shown, row.sample or 0), row.choice):
+        added.new.append(FailureSketch(rater, comparison, row.shown, row.sample or 0, row.choice, row.rationale))
 
 
 def is_new_verdict(added: EntryAddition, comparison: ComparisonSketch, key: StatementKey, word: str) -> bool:
     """Whether this verdict is new. Another choice in its place is refused."""
     subject = ("verdict", *comparison.key)
-    found = added.said(comparison.query, subject, comparison.said, key)
+    found = added.find_statement(comparison.query, subject, comparison.statements, key)
     if found is None:
-        added.say(comparison.query, subject, comparison.said, key, word)
+        added.add_statement(comparison.query, subject, comparison.statements, key, word)
     elif found[0] != word:
         raise RowRefused(f"the same verdict stands {describe_line(found[1])} with the choice {found[0]}, not {word}")
     return found is None

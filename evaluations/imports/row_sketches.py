@@ -13,10 +13,10 @@ from evaluations.models.comparisons import Candidate
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
 
-# What a rater says, by which it is told apart from all else that is said of the same thing.
+# The key of a verdict, score or failure among those on the same subject.
 StatementKey = tuple[str | int, ...]
 
-# The word that was said, and the line it was said in; None where it is stored.
+# Its value, and its line in the file; None where it is stored.
 Statement = tuple[str, int | None]
 
 ResponseKey = tuple[str, str]
@@ -26,7 +26,7 @@ ComparisonKey = tuple[str, str, str, str]
 
 @dataclass(slots=True, eq=False)
 class QuerySketch:
-    """``line``: where in this file it stands; None where it is stored. ``part``: its words, if it is new."""
+    """``line``: its line in this file; None where it is stored. ``part``: its content, if it is new."""
 
     key: str
     cluster: str
@@ -36,8 +36,8 @@ class QuerySketch:
     line: int | None = None
     part: QueryPart | None = None
     stored_text: str = ""
-    owner: int = 0  # under which `Seen` keeps what this file says of it
-    fresh: bool = False  # this file said nothing of it before
+    owner: int = 0  # its number in the SeenIndex
+    is_unseen: bool = False  # no earlier batch of this file is about it
     responses: "dict[ResponseKey, ResponseSketch]" = field(default_factory=dict)
     comparisons: "dict[ComparisonKey, ComparisonSketch]" = field(default_factory=dict)
 
@@ -56,12 +56,12 @@ class ResponseSketch:
     candidate: Candidate
     sha256: str
     pk: int | None = None
-    line: int | None = None  # where in this file it stands; None where it is stored
+    line: int | None = None  # in this file; None where it is stored
     sample: int | None = None
-    replaces: ResponseKey | None = None  # the one whose place it takes
+    replaces: ResponseKey | None = None
     messages: Messages = ()
     metadata: JsonMapping = field(default_factory=dict)
-    said: dict[StatementKey, Statement] = field(default_factory=dict)
+    statements: dict[StatementKey, Statement] = field(default_factory=dict)
 
     @property
     def key(self) -> ResponseKey:
@@ -76,7 +76,7 @@ class ComparisonSketch:
     turned: bool
     pk: int | None = None
     metadata: JsonMapping = field(default_factory=dict)
-    said: dict[StatementKey, Statement] = field(default_factory=dict)
+    statements: dict[StatementKey, Statement] = field(default_factory=dict)
 
     @property
     def key(self) -> ComparisonKey:
@@ -85,12 +85,12 @@ class ComparisonSketch:
 
 @dataclass(slots=True, eq=False)
 class VerdictSketch:
-    """``told``: the row in terms of the comparison's A and B."""
+    """``row``: in terms of the comparison's A and B."""
 
     rater: Rater
     comparison: ComparisonSketch
     aspect: Aspect
-    told: VerdictRow
+    row: VerdictRow
 
 
 @dataclass(slots=True, eq=False)
@@ -110,7 +110,7 @@ class ScoreSketch:
     rater: Rater
     response: ResponseSketch
     aspect: Aspect
-    told: ScoreRow
+    row: ScoreRow
     value: float
 
 
@@ -128,7 +128,7 @@ class SkippedEntry:
     line: int
 
 
-# What an entry came to: the reason why it is bad, or what it brings; nothing where all of it is here already.
+# The outcome of an entry: why it is bad or skipped, or its new rows; none where all of it is stored already.
 EntryOutcome = BadRow | SkippedEntry | Sequence[RowSketch]
 
 SKETCH_NAMES: Final[Mapping[type, str]] = {

@@ -61,7 +61,7 @@ ColumnValues = tuple[Any, ...]
 
 @dataclass
 class PreparedRows:
-    """New rows with all but the numbers of what they point at. To make them takes longest, and no database."""
+    """New rows without the ids that they refer to: the slow part, which needs no database."""
 
     now: Any
     queries: list[tuple[QuerySketch, ColumnValues]] = field(default_factory=list)
@@ -123,8 +123,8 @@ def prepare_responses(responses: Sequence[ResponseSketch]) -> list[tuple[Respons
     ready = []
     for response, flagged in zip(responses, flags, strict=True):
         text = messages_to_text(response.messages)
-        told = (messages_to_json(response.messages), response.sha256, len(text), int(detect_markup(text)))
-        ready.append((response, (*told, to_json_text(response.metadata), flagged)))
+        columns = (messages_to_json(response.messages), response.sha256, len(text), int(detect_markup(text)))
+        ready.append((response, (*columns, to_json_text(response.metadata), flagged)))
     return ready
 
 
@@ -163,8 +163,8 @@ def write_comparisons(importing: Import, ready: PreparedRows) -> None:
     rows = []
     for pk, (one, columns) in zip(reserve_row_ids(Comparison, len(ready.comparisons)), ready.comparisons, strict=True):
         one.pk = pk
-        said_again = (one.a.candidate.pk, one.b.candidate.pk, one.query.category)
-        rows.append((pk, *about, one.query.pk, one.a.pk, one.b.pk, *said_again, *columns))
+        copied = (one.a.candidate.pk, one.b.candidate.pk, one.query.category)
+        rows.append((pk, *about, one.query.pk, one.a.pk, one.b.pk, *copied, *columns))
     insert_prepared(Comparison, COMPARISON_COLUMNS, rows)
 
 
@@ -187,15 +187,15 @@ def write_failures(importing: Import, failures: Sequence[FailureSketch]) -> None
 def write_verdict_rows(importing: Import, verdicts: Sequence[VerdictSketch], now: datetime) -> None:
     rows, kept, now_ready = [], [], prepare_time(now)
     for one in verdicts:
-        told, at = one.told, parse_verdict_time(one.told.created_at) or now
+        row, at = one.row, parse_verdict_time(one.row.created_at) or now
         at_ready = now_ready if at is now else prepare_time(at)
-        inconsistent = told.choice == INCONSISTENT
-        choice, shown = Choice.TIE.value if inconsistent else str(told.choice), str(told.shown)
-        on, sample = one.comparison.pk or 0, told.sample or 0
+        inconsistent = row.choice == INCONSISTENT
+        choice, shown = Choice.TIE.value if inconsistent else str(row.choice), str(row.shown)
+        on, sample = one.comparison.pk or 0, row.sample or 0
         rows.append(
             (
                 *(at_ready, one.rater.pk, on, one.aspect.pk, sample, Stage.FIRST.value, shown, choice, inconsistent),
-                *(importing.pk, told.rationale, told.note, ""),
+                *(importing.pk, row.rationale, row.note, ""),
             )
         )
         kept.append(ImportedVerdict(one.rater.pk, on, one.aspect.pk, shown, sample, choice, inconsistent, at))
@@ -207,8 +207,8 @@ def write_score_rows(importing: Import, scores: Sequence[ScoreSketch], now: date
     at = prepare_time(now)
     rows = [
         (
-            *(at, one.rater.pk, one.response.pk, one.aspect.pk, one.value, one.told.sample or 0),
-            *(Stage.FIRST.value, importing.pk, one.told.rationale, "", ""),
+            *(at, one.rater.pk, one.response.pk, one.aspect.pk, one.value, one.row.sample or 0),
+            *(Stage.FIRST.value, importing.pk, one.row.rationale, "", ""),
         )
         for one in scores
     ]
@@ -222,5 +222,5 @@ def list_message_texts(messages: Sequence[Any]) -> list[str]:
 def parse_verdict_time(text: str | None) -> datetime | None:
     if not text:
         return None
-    told = datetime.fromisoformat(text)
-    return told if told.tzinfo else told.replace(tzinfo=UTC)
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -252,8 +252,8 @@ def restore_if_used(importing: Import) -> bool:
             enqueue_follow_ups(importing)
             reset_queue_fill(importing.evaluation)
             mark_material_changed(importing)
-            told = {"reason": str(refused)}
-            record_event("stored again", importing, user=None, evaluation=importing.evaluation, after=told)
+            after = {"reason": str(refused)}
+            record_event("stored again", importing, user=None, evaluation=importing.evaluation, after=after)
             return True
         importing.is_removing = True
         renew_import_claim(importing, ImportState.UNDOING, is_removing=True)

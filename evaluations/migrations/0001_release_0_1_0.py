@@ -867,7 +867,7 @@ class Migration(migrations.Migration):
                 ("mapping", models.JSONField(default=dict)),
                 ("constants", models.JSONField(default=dict)),
                 ("choices", models.JSONField(default=dict)),
-                ("said_at", models.DateTimeField()),
+                ("mapped_at", models.DateTimeField()),
                 (
                     "user",
                     models.ForeignKey(

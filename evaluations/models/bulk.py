@@ -99,7 +99,7 @@ def is_unique_violation(error: IntegrityError) -> bool:
 
 
 def prepare_time(moment: datetime) -> datetime | str:
-    """For `insert_ready`."""
+    """For `insert_prepared`."""
     return time_for_sqlite(moment) if connection.vendor == "sqlite" else moment
 
 

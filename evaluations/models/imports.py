@@ -211,7 +211,7 @@ class ColumnMapping(Row):
     mapping = models.JSONField(default=dict)
     constants = models.JSONField(default=dict)
     choices = models.JSONField(default=dict)
-    said_at = models.DateTimeField()
+    mapped_at = models.DateTimeField()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["evaluation", "signature"], name="column_mapping_once")]

@@ -75,7 +75,7 @@ def make_full_evaluation(number: int) -> FullEvaluation:
         signature="s",
         columns=["prompt"],
         format="comparisons",
-        said_at=timezone.now(),
+        mapped_at=timezone.now(),
     )
     SavedFilter.objects.create(pk=number, evaluation=evaluation, name=f"filter-{number}", filter={"tag": [tag.name]})
     evaluation.refresh_from_db()

@@ -129,7 +129,7 @@ def marked() -> FullEvaluation:
 
 def test_the_walk_has_a_row_of_every_kind(marked: FullEvaluation) -> None:
     empty = {model.__name__ for model, rows in every_row() if not any(row["id"] == NUMBER for row in rows)}
-    assert empty == {"User"}, "make one in tests/everything.py"
+    assert empty == {"User"}, "make one in tests/factories/full_evaluation.py"
 
 
 def test_every_address_of_the_site_is_said_to_be_for_somebody() -> None:

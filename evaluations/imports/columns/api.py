@@ -83,7 +83,7 @@ def get_mappable_import(request: AuthenticatedRequest, slug: str, pk: int) -> tu
     importing = get_import_of_request(request, slug, pk)
     if importing.state not in MAPPABLE_STATES:
         raise InputRefused(
-            f"{importing.file_name} is {importing.state}: its columns can be told only while it waits to be stored."
+            f"{importing.file_name} is {importing.state}: its columns can be mapped only while it waits to be stored."
         )
     return importing, read_import_sheet(importing)
 
@@ -101,10 +101,10 @@ def parse_mapping(body: ColumnMappingIn, sheet: Sheet) -> ReadOptions:
 def serialize_mapping(reading: ReadOptions) -> ColumnMappingIn:
     """A reading as it would have been sent."""
     known = {one.name for one in FIELDS_BY_FORMAT[reading.format]}
-    told = {name: column for column, names in reading.mapping.items() for name in names.split(",") if name in known}
+    columns = {name: column for column, names in reading.mapping.items() for name in names.split(",") if name in known}
     return ColumnMappingIn(
         format=cast(RowKind, str(reading.format)),
-        columns=told,
-        values={name: value for name, value in reading.constants.items() if name in known and name not in told},
+        columns=columns,
+        values={name: value for name, value in reading.constants.items() if name in known and name not in columns},
         choices=cast(Any, dict(reading.choices)),
     )

@@ -72,12 +72,13 @@ def guess_columns(sheet: Sheet, kind: str) -> ColumnGuess:
             found[name] = column
     if "messages" in found and "query" in found:
         del found["messages"]
-    told = {}
+    constants = {}
     if "choice" in wanted and "choice" not in found and (column := find_choice_column(sheet, found.values())):
         found["choice"] = column
-        told["aspect"] = aspect_from_question(column)
+        constants["aspect"] = aspect_from_question(column)
     return ColumnGuess(
-        found, {**guess_constants(found, wanted), **{field: told[field] for field in told if field not in found}}
+        found,
+        {**guess_constants(found, wanted), **{field: constants[field] for field in constants if field not in found}},
     )
 
 
@@ -155,23 +156,23 @@ def list_side_names(names: Sequence[str]) -> list[tuple[str, str]]:
 def find_choice_column(sheet: Sheet, taken: Collection[str]) -> str | None:
     """The first column that holds nothing but words for choices."""
     for column, words in sheet.words.items():
-        told = [word for word in words if word]
-        if column not in taken and told and all(map(parse_label, told)):
+        labels = [word for word in words if word]
+        if column not in taken and labels and all(map(parse_label, labels)):
             return column
     return None
 
 
 def guess_constants(found: Mapping[str, str], wanted: Sequence[str]) -> dict[str, str]:
     """Values for all rows where no column holds the field."""
-    told = {}
+    constants = {}
     if "query_id" not in found and ("query" in found or "messages" in found):
-        told["query_id"] = ID_FROM_TEXT
+        constants["query_id"] = ID_FROM_TEXT
     for side in ("a", "b"):
         if f"candidate_{side}" in wanted and f"candidate_{side}" not in found and f"response_{side}" in found:
-            told[f"candidate_{side}"] = candidate_in_column_name(found[f"response_{side}"])
+            constants[f"candidate_{side}"] = candidate_in_column_name(found[f"response_{side}"])
     if ("choice" in found or "value" in found) and "rater_kind" not in found:
-        told["rater_kind"] = "human"
-    return told
+        constants["rater_kind"] = "human"
+    return constants
 
 
 def is_number_word(word: str) -> bool:

@@ -49,15 +49,17 @@ def apply_remembered_mapping(evaluation: Evaluation, file: BinaryIO, name: str, 
     if known is None:
         return reading
     refuse_missing_names(known, reading, name)
-    said = reading_of_mapping(known)
-    constants = {**said.constants, **reading.constants}
-    return replace(reading, format=said.format, mapping=said.mapping, choices=said.choices, constants=constants)
+    remembered = reading_of_mapping(known)
+    constants = {**remembered.constants, **reading.constants}
+    return replace(
+        reading, format=remembered.format, mapping=remembered.mapping, choices=remembered.choices, constants=constants
+    )
 
 
 def refuse_missing_names(known: ColumnMapping, reading: ReadOptions, name: str) -> None:
     """What had one value for all rows of the earlier file needs one of this file's own; a model has the file's name."""
-    told = {**names_of_whole_file(reading), "candidate": reading.candidate or name}
-    lacks = [field for field in SINGLE_FILE_FIELDS if field in known.constants and not told.get(field)]
+    names = {**names_of_whole_file(reading), "candidate": reading.candidate or name}
+    lacks = [field for field in SINGLE_FILE_FIELDS if field in known.constants and not names.get(field)]
     if lacks:
         raise NamesMissing(
             f"The columns of {name} are known, but names are not remembered from one file to the next. "
@@ -67,9 +69,9 @@ def refuse_missing_names(known: ColumnMapping, reading: ReadOptions, name: str) 
 
 def names_of_whole_file(reading: ReadOptions) -> dict[str, str]:
     """The model, rater and kind of rater that were given for all rows of the file."""
-    said = {"candidate": reading.candidate, "rater": reading.rater, "rater_kind": str(reading.rater_kind or "")}
-    told = {**said, **{field: value for field, value in reading.constants.items() if field in SINGLE_FILE_FIELDS}}
-    return {field: value for field, value in told.items() if value}
+    names = {"candidate": reading.candidate, "rater": reading.rater, "rater_kind": str(reading.rater_kind or "")}
+    names |= {field: value for field, value in reading.constants.items() if field in SINGLE_FILE_FIELDS}
+    return {field: value for field, value in names.items() if value}
 
 
 def remember_mapping(evaluation: Evaluation, columns: Sequence[str], reading: ReadOptions, user: User | None) -> None:
@@ -77,7 +79,7 @@ def remember_mapping(evaluation: Evaluation, columns: Sequence[str], reading: Re
 
     Of a name for all rows only that there was one is kept: it would be the wrong one for the next file.
     """
-    told = {
+    columns_of_row = {
         "columns": list(columns),
         "format": str(reading.format),
         "mapping": dict(reading.mapping),
@@ -87,19 +89,19 @@ def remember_mapping(evaluation: Evaluation, columns: Sequence[str], reading: Re
         "choices": dict(reading.choices),
     }
     before = find_remembered_mapping(evaluation, columns)
-    if before is not None and all(getattr(before, name) == value for name, value in told.items()):
+    if before is not None and all(getattr(before, name) == value for name, value in columns_of_row.items()):
         return
     with transaction.atomic():
         kept, _ = ColumnMapping.objects.update_or_create(
             evaluation=evaluation,
             signature=columns_signature(columns),
-            defaults={**told, "user": user, "said_at": timezone.now()},
+            defaults={**columns_of_row, "user": user, "mapped_at": timezone.now()},
         )
-        record_event("mapped columns", kept, user=user, evaluation=evaluation, after=told)
+        record_event("mapped columns", kept, user=user, evaluation=evaluation, after=columns_of_row)
 
 
 def forget_mapping(mapping: ColumnMapping, *, user: User | None) -> None:
     with transaction.atomic():
-        told = {"columns": mapping.columns, "format": mapping.format}
-        record_event("forgot columns", mapping, user=user, evaluation=mapping.evaluation, before=told)
+        before = {"columns": mapping.columns, "format": mapping.format}
+        record_event("forgot columns", mapping, user=user, evaluation=mapping.evaluation, before=before)
         mapping.delete()

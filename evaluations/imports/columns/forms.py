@@ -96,7 +96,7 @@ class MappingLine:
 
 
 class ColumnMappingForm(forms.Form):
-    """Its fields are those of one kind of row; what is not sent is guessed, or as it was said before."""
+    """Its fields are those of one kind of row; what is not sent is guessed, or taken from the earlier mapping."""
 
     kind = forms.ChoiceField(choices=ROW_KIND_CHOICES, label="What a row is", widget=forms.RadioSelect)
 
@@ -108,7 +108,7 @@ class ColumnMappingForm(forms.Form):
         known: ReadOptions | None = None,
         names: Mapping[str, str] | None = None,
     ) -> None:
-        """``names``: whose all rows of the file are, where that was said before its columns."""
+        """``names``: the model and the rater that were given for the whole file."""
         self.sheet = sheet
         kind = (data.get("kind") if data is not None else None) or (known.format if known else guess_row_kind(sheet))
         self.row_kind = kind if kind in FIELDS_BY_FORMAT else FileFormat.COMPARISONS.value
@@ -138,11 +138,11 @@ class ColumnMappingForm(forms.Form):
             required=False, choices=[("", "–"), *made, *columns], label=f"{label}: column"
         )
         if field.whole_file:
-            name, told = f"whole_{field.name}", f"{label}: for all rows"
+            name, whole_label = f"whole_{field.name}", f"{label}: for all rows"
             self.fields[name] = (
-                forms.ChoiceField(required=False, choices=FIXED_CHOICES[field.name], label=told)
+                forms.ChoiceField(required=False, choices=FIXED_CHOICES[field.name], label=whole_label)
                 if field.name in FIXED_CHOICES
-                else forms.CharField(required=False, max_length=200, label=told)
+                else forms.CharField(required=False, max_length=200, label=whole_label)
             )
 
     def add_words(self, known: ReadOptions | None, sent: QueryDict | None) -> None:
@@ -153,8 +153,8 @@ class ColumnMappingForm(forms.Form):
         likely = guess_choice_meanings(self.words)
         self.asked_words = kept = sent is not None and sent.get("words_of") == self.word_column
         for number, word in enumerate(self.words):
-            told = known.choices.get(word.lower()) if known else None
-            first = (told or OMITTED) if told is not None else likely.get(word) or default_meaning(word)
+            meaning = known.choices.get(word.lower()) if known else None
+            first = (meaning or OMITTED) if meaning is not None else likely.get(word) or default_meaning(word)
             options = [
                 UNSET_CHOICE,
                 *MEANING_CHOICES,
@@ -229,7 +229,7 @@ def guess_initial(sheet: Sheet, kind: str) -> dict[str, str]:
 
 
 def initial_from_reading(known: ReadOptions) -> dict[str, str]:
-    told = {f"column_{name}": f"={column}" for column, names in known.mapping.items() for name in names.split(",")}
+    initial = {f"column_{name}": f"={column}" for column, names in known.mapping.items() for name in names.split(",")}
     for field, value in known.constants.items():
-        told[f"column_{field}" if value in GENERATED_IDS else f"whole_{field}"] = value
-    return told
+        initial[f"column_{field}" if value in GENERATED_IDS else f"whole_{field}"] = value
+    return initial

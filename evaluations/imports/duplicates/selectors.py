@@ -61,8 +61,8 @@ def find_near_duplicates(evaluation: Evaluation, after: int = 0) -> list[NearDup
     Their numbers first: an index alone says these, of as many queries as there are.
     """
     here = Query.objects.filter(evaluation=evaluation)
-    told = here.filter(likeness__gt=after).values("likeness").order_by("likeness").annotate(number=Count("pk"))
-    numbers = [group["likeness"] for group in told.filter(number__gt=1)[:GROUPS_PER_PAGE]]
+    groups = here.filter(likeness__gt=after).values("likeness").order_by("likeness").annotate(number=Count("pk"))
+    numbers = [group["likeness"] for group in groups.filter(number__gt=1)[:GROUPS_PER_PAGE]]
     members = here.filter(likeness__in=numbers)
     counted = (
         members.values("likeness")
@@ -136,8 +136,8 @@ def find_overlap_with_file(evaluation: Evaluation, file: BinaryIO, name: str) ->
         raise InputRefused(f"{name} has no column that looks like a query: call it query or prompt.")
     records = (one for one in open_source(file, name, file_limits()).records if isinstance(one, Record))
     found: dict[int, str] = {}
-    told = (text_of_cell(one.values.get(column)) for one in islice(records, MAX_CHECKED_ROWS))
-    while some := {near_duplicate_key(text): text for text in islice(told, LIKENESSES_PER_LOOKUP)}:
+    texts = (text_of_cell(one.values.get(column)) for one in islice(records, MAX_CHECKED_ROWS))
+    while some := {near_duplicate_key(text): text for text in islice(texts, LIKENESSES_PER_LOOKUP)}:
         found.update({number: some[number] for number in find_known_likenesses(evaluation, some)})
     return QueryOverlap(name, len(found), [text[:300] for text in islice(found.values(), SHOWN_EXAMPLES)])
 
@@ -151,15 +151,15 @@ def text_of_cell(value: object) -> str:
 def find_overlap_with_examples(evaluation: Evaluation) -> list[QueryOverlap]:
     """Rubric versions whose worked examples are queries of this evaluation."""
     versions = RubricVersion.objects.filter(rubric__evaluation=evaluation).select_related("rubric").exclude(few_shot=[])
-    told = {
+    by_version = {
         version: {
             near_duplicate_key(text): text for example in version.few_shot for text in list_example_texts(example)
         }
         for version in versions
     }
-    here = find_known_likenesses(evaluation, set().union(*told.values()))
+    here = find_known_likenesses(evaluation, set().union(*by_version.values()))
     found = []
-    for version, texts in told.items():
+    for version, texts in by_version.items():
         if shared := [text for number, text in texts.items() if number in here]:
             found.append(QueryOverlap(str(version), len(shared), shared[:SHOWN_EXAMPLES]))
     return found

@@ -65,9 +65,9 @@ def duplicate_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 def duplicates_merge(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    told = request.POST.get("likeness", "")
+    sent = request.POST.get("likeness", "")
     try:
-        number = int(told) if told.isascii() and told.isdecimal() and len(told) < 20 else 0
+        number = int(sent) if sent.isascii() and sent.isdecimal() and len(sent) < 20 else 0
         name = merge_clusters(evaluation, number, user=user)
     except InputRefused as refused:
         messages.warning(request, str(refused))
