@@ -52,7 +52,7 @@ from tests.helpers.job_work import hold_by_dead_worker, work_all
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("consistent_packed_votes")]
 
 # What tells that something happened, and when; not what is there.
-CHRONICLE = {"event", "import", "queue", "job"}
+CHRONICLE = {"event", "import", "defaultqueue", "job"}
 MOMENTS = {"verdicts_changed_at", "comparisons_changed_at"}
 
 
