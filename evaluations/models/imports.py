@@ -44,13 +44,12 @@ MODEL_NAME_SOURCES: Final = {
 }
 
 
-def describe_row_counts(summary: Mapping[str, object]) -> str:
-    counts = [(kind, summary[kind]) for kind in COUNTED_ROWS if kind in summary]
-    return ", ".join(f"{number:,} {SINGULAR_NAMES[kind] if number == 1 else kind}" for kind, number in counts)
+def describe_row_count(kind: str, number: int) -> str:
+    return f"{number:,} {SINGULAR_NAMES[kind] if number == 1 else kind}"
 
 
 class LeaseHolder(Protocol):
-    """A worker that holds a row and has to send heartbeats."""
+    """Whoever works on a row, and must say so while the work goes on."""
 
     def heartbeat(self, position: int | None = None) -> None: ...
 
@@ -164,25 +163,9 @@ class Import(Row):
         summary = self.summary
         if not summary.models:
             return ""
-        names = [f"{one['name']} ({describe_row_counts(one)})" for one in listed[:MAX_MODELS_LISTED]]
-        more = [f"{number - len(names):,} more"] if number > len(names) else []
-        by = MODEL_NAME_SOURCES.get(self.summary.get("named_by", ""), "")
-        return f"{'Model' if number == 1 else 'Models'}{by}: {', '.join([*names, *more])}."
-
-    @property
-    def brought(self) -> dict[str, int]:
-        """How much of each is new, in the order in which pages list it: not every database keeps that of JSON."""
-        new = self.summary.get("new", {})
-        return {
-            word: new[word]
-            for word in sorted(new, key=lambda word: (COUNTED_ROWS.index(word) if word in COUNTED_ROWS else 99, word))
-        }
-
-    @property
-    def brought_in_words(self) -> list[tuple[int, str]]:
-        """How many, and what those are called: one is called otherwise."""
-        return [
-            (number, SINGULAR_NAMES.get(word, word) if number == 1 else word) for word, number in self.brought.items()
+        names = [
+            f"{model.name} ({', '.join(describe_row_count(kind, number) for kind, number in model.rows.items())})"
+            for model in summary.models[:MAX_MODELS_LISTED]
         ]
         if summary.models_number > len(names):
             names.append(f"{summary.models_number - len(names):,} more")
