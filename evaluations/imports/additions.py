@@ -39,10 +39,10 @@ class EntryAddition:
     batch: EntryBatch
     line: int
     new: list[RowSketch] = field(default_factory=list)
-    brought: list[ComparisonSketch] = field(default_factory=list)  # the comparisons in the file, new or known
-    answered: list[ResponseSketch] = field(default_factory=list)  # the responses in the file, new or known
-    put_in: list[tuple[dict[Any, Any], Any]] = field(default_factory=list)
-    # What `Seen` is to remember: under which query, the key and the word.
+    comparisons: list[ComparisonSketch] = field(default_factory=list)  # of the entry, new or known
+    responses: list[ResponseSketch] = field(default_factory=list)  # of the entry, new or known
+    insertions: list[tuple[dict[Any, Any], Any]] = field(default_factory=list)
+    # For the SeenIndex: the query, the key and the value.
     remembered: list[tuple[QuerySketch, tuple[Any, ...], str]] = field(default_factory=list)
     named: list[models.Model] = field(default_factory=list)
     imported_aspects: list[str] = field(default_factory=list)

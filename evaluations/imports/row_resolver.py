@@ -90,7 +90,7 @@ def resolve_response(added: EntryAddition, row: ScoreRow) -> ResponseSketch:
     known = query.responses.values() if query else ()
     matching = [one for one in known if one.candidate.name == row.candidate]
     if len(matching) > 1:  # the response given with the score, if any
-        matching = [one for one in matching if one in added.answered] or matching
+        matching = [one for one in matching if one in added.responses] or matching
     if len(matching) == 1:
         return matching[0]
     if matching:
@@ -314,7 +314,7 @@ def resolve_comparison(added: EntryAddition, row: VerdictRow) -> ComparisonSketc
     query = added.batch.queries.get(row.query_key)
     matching = [one for one in query.comparisons.values() if is_comparison_of_row(one, row)] if query else []
     if len(matching) > 1:  # the response given with the verdict, if any
-        matching = [one for one in matching if one in added.brought] or matching
+        matching = [one for one in matching if one in added.comparisons] or matching
     if len(matching) == 1:
         refuse_other_texts(matching[0], row)
         return matching[0]
