@@ -15,14 +15,6 @@ class InputRefused(Exception):
         self.field = field
 
 
-class FieldRefused(InputRefused):
-    """The value of one field cannot be accepted."""
-
-    def __init__(self, field: str, sentence: str) -> None:
-        super().__init__(sentence)
-        self.field = field
-
-
 class ColumnsUnknown(InputRefused):
     """The file is readable, but its columns match no known format: a user can map them."""
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from evaluations.domain.errors import FieldRefused, InputRefused
+from evaluations.domain.errors import InputRefused
 
 MAX_PAIRS_PER_QUERY: Final = 999_999
 
@@ -18,7 +18,7 @@ class PairingWay(StrEnum):
 
 @dataclass(frozen=True)
 class Pairing:
-    """A way of pairing, with the baseline or the number of pairs per query that it needs. Raises FieldRefused."""
+    """A way of pairing, with the baseline or the number of pairs per query that it needs. Raises InputRefused."""
 
     way: PairingWay = PairingWay.ALL
     baseline: str = ""
@@ -26,9 +26,9 @@ class Pairing:
 
     def __post_init__(self) -> None:
         if self.way == PairingWay.BASELINE and not self.baseline:
-            raise FieldRefused("baseline", "Name the candidate.")
+            raise InputRefused("Name the candidate.", field="baseline")
         if self.way == PairingWay.RANDOM and not 0 < self.number <= MAX_PAIRS_PER_QUERY:
-            raise FieldRefused("pairs_each", "Say how many.")
+            raise InputRefused("Say how many.", field="pairs_each")
 
     def __str__(self) -> str:
         return ":".join(part for part in (self.way, self.baseline, str(self.number or "")) if part)
@@ -50,6 +50,6 @@ def parse_pairing(text: str) -> Pairing:
     if way in tuple(PairingWay) and bool(colon) == (way in (PairingWay.BASELINE, PairingWay.RANDOM)):
         try:
             return make_pairing(way, baseline=rest, pairs_each=number)
-        except FieldRefused:
+        except InputRefused:
             pass
     raise InputRefused(f"Pairs cannot be made by “{text}”: say all, baseline:NAME, random:N or adjacent.")

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from evaluations.domain.errors import FieldRefused
+from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import FileFormat, NewResponse, ReadOptions
 from evaluations.domain.imports import ImportRequest
 from evaluations.domain.pairing import MAX_PAIRS_PER_QUERY, PairingWay, make_pairing
@@ -117,7 +117,7 @@ class ImportForm(forms.Form):
         if not self.errors:
             try:
                 self.import_request = self.build_request(cleaned)
-            except FieldRefused as refused:
+            except InputRefused as refused:
                 add_refusal(self, refused)
         return cleaned
 

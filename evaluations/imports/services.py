@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from evaluations.audit.events import record_event
-from evaluations.domain.errors import ColumnsUnknown, FieldRefused, InputRefused
+from evaluations.domain.errors import ColumnsUnknown, InputRefused
 from evaluations.domain.files import ImportState
 from evaluations.domain.imports import ImportRequest
 from evaluations.imports.lifecycle import (
@@ -83,10 +83,10 @@ def receive_upload(
     A file with unknown columns is kept until somebody maps them. Raises InputRefused.
     """
     if file.seek(0, SEEK_END) > settings.MAX_UPLOAD_BYTES:
-        raise FieldRefused(
-            "file",
+        raise InputRefused(
             f"The file is larger than {settings.MAX_UPLOAD_BYTES // 1024 // 1024:,} MB, the most that this server "
             "takes. Split it, or import it on the server itself with  manage.py import_comparisons",
+            field="file",
         )
     try:
         if is_quick_to_check(file):

@@ -12,7 +12,7 @@ from typing import BinaryIO, Final, cast
 from django.conf import settings
 from django.core.files.uploadedfile import TemporaryUploadedFile
 
-from evaluations.domain.errors import FieldRefused, InputRefused
+from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import FileLimits
 from evaluations.formats.archives import pack_folder
 from evaluations.formats.file_reader import FileContents, read_file_rows
@@ -30,12 +30,12 @@ def file_limits() -> FileLimits:
 
 
 def parse_column_fields(text: str) -> dict[str, str]:
-    """A mapping of columns to fields, one a line. Raises FieldRefused."""
+    """A mapping of columns to fields, one a line. Raises InputRefused."""
     mapping = {}
     for line in filter(str.strip, text.split("\n")):
         column, _, field = (part.strip() for part in line.partition("="))
         if not (column and field):
-            raise FieldRefused("mapping", f"“{line.strip()}” is not of the form column=field.")
+            raise InputRefused(f"“{line.strip()}” is not of the form column=field.", field="mapping")
         mapping[column] = field
     return mapping
 

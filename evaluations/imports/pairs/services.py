@@ -13,7 +13,7 @@ from evaluations.comparisons.pairing.selectors import (
     rank_by_results,
     refuse_too_many_pairs,
 )
-from evaluations.domain.errors import FieldRefused, InputRefused
+from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import PAIRS_WITHOUT_FILE, ImportState
 from evaluations.domain.imports import ImportOptions, ImportRequest, ImportSummary
 from evaluations.domain.pairing import Pairing, PairingWay, make_pairing
@@ -54,7 +54,7 @@ def complete_pairing(evaluation: Evaluation, way: str, baseline: str, pairs_each
 
 def refuse_unknown_baseline(evaluation: Evaluation, baseline: str) -> None:
     if baseline and not evaluation.candidates.filter(name=baseline).exists():
-        raise FieldRefused("baseline", f"There is no candidate “{baseline}” here to pair the others with.")
+        raise InputRefused(f"There is no candidate “{baseline}” here to pair the others with.", field="baseline")
 
 
 def count_pairing_options(evaluation: Evaluation, baseline: str = "", pairs_each: int | None = None) -> PairingOptions:
