@@ -48,9 +48,6 @@ Everything that a page can do. Send a token with every request (`Authorization: 
 their account page. What a person may not see, their tokens may not see either.
 """
 
-# What functions call the whole of a body or a query.
-BODY_ARGUMENTS = ("body", "paging", "asked")
-
 STALE_VERSION_ERRORS = (ReviewChangedElsewhere, ResolvedElsewhere, DraftChangedElsewhere)
 
 api = NinjaAPI(

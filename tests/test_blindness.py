@@ -59,7 +59,7 @@ NUMBERED: Final[Mapping[str, type[Model]]] = {
     "rounds": Queue,
     "rubrics": Rubric,
     "runs": Run,
-    "saved_filters": SavedFilter,
+    "slices": SavedFilter,
     "spans": Span,
     "tags": Tag,
     "tokens": ApiToken,

@@ -53,7 +53,7 @@ AUTH_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="judgeweb"'}
 
 
 class BearerAuth(HttpBearer):
-    """For the document, and so that no operation is open by mistake: `admit` has looked at the token by now."""
+    """Document the bearer token, and refuse operations that `authenticate_request` has not checked."""
 
     def authenticate(self, request: HttpRequest, token: str) -> Any:
         return getattr(request, "auth", None)

@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 
 from evaluations.api.problems import FieldError, Problem
-from evaluations.models.users import ApiToken, KeptAnswer
+from evaluations.models.users import ApiToken, IdempotencyRecord
 
 KEEP_ANSWERS_FOR: Final = timedelta(days=1)
 
@@ -35,13 +35,13 @@ class RequestUnderWay(Exception):
     """The first request under this key has not been answered: it is at work still, or its process died at it."""
 
 
-def begin_request(token: ApiToken, key: str, request_sha256: str) -> KeptAnswer | StoredAnswer:
+def begin_request(token: ApiToken, key: str, request_sha256: str) -> IdempotencyRecord | StoredAnswer:
     """The row in which the answer will be stored, or the answer that is stored already."""
     try:
         with transaction.atomic():
-            return KeptAnswer.objects.create(token=token, key=key, request_sha256=request_sha256)
+            return IdempotencyRecord.objects.create(token=token, key=key, request_sha256=request_sha256)
     except IntegrityError:
-        kept = KeptAnswer.objects.filter(token=token, key=key).first()
+        kept = IdempotencyRecord.objects.filter(token=token, key=key).first()
     if kept is None:  # what was first there has been refused meanwhile
         raise RequestUnderWay
     if kept.created_at < timezone.now() - KEEP_ANSWERS_FOR:
@@ -54,21 +54,21 @@ def begin_request(token: ApiToken, key: str, request_sha256: str) -> KeptAnswer 
     return StoredAnswer(kept.status, kept.content_type, kept.location, kept.body)
 
 
-def store_answer(place: KeptAnswer, answer: StoredAnswer) -> None:
-    KeptAnswer.objects.filter(pk=place.pk).update(
+def store_answer(place: IdempotencyRecord, answer: StoredAnswer) -> None:
+    IdempotencyRecord.objects.filter(pk=place.pk).update(
         status=answer.status, content_type=answer.content_type, location=answer.location, body=answer.body
     )
 
 
-def forget_request(place: KeptAnswer) -> None:
+def forget_request(place: IdempotencyRecord) -> None:
     """Nothing was done: the same may be asked again under this key."""
-    KeptAnswer.objects.filter(pk=place.pk).delete()
+    IdempotencyRecord.objects.filter(pk=place.pk).delete()
 
 
 def drop_old_answers() -> None:
     """Answers of more than a day ago, a few hundred at a time; the next sweep goes on."""
-    old = KeptAnswer.objects.filter(created_at__lt=timezone.now() - KEEP_ANSWERS_FOR).order_by("created_at")
-    KeptAnswer.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:DROPPED_AT_ONCE])).delete()
+    old = IdempotencyRecord.objects.filter(created_at__lt=timezone.now() - KEEP_ANSWERS_FOR).order_by("created_at")
+    IdempotencyRecord.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:DROPPED_AT_ONCE])).delete()
 
 
 KEY_HEADER: Final = "Idempotency-Key"
@@ -99,10 +99,10 @@ def run_once(request: HttpRequest, token: ApiToken, answer: Callable[[], HttpRes
         raise Problem("under_way", detail, headers={"Retry-After": "1"}) from None
     if isinstance(place, StoredAnswer):
         return replay_answer(place)
-    return run_and_keep(place, answer)
+    return run_and_store_answer(place, answer)
 
 
-def run_and_keep(place: KeptAnswer, answer: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+def run_and_store_answer(place: IdempotencyRecord, answer: Callable[[], HttpResponseBase]) -> HttpResponseBase:
     """Store only successful responses: a refused request may be corrected and sent again."""
     done = False
     try:

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 
 from django.db import models
 
-from evaluations.audit.outbox import announce_event
+from evaluations.audit.outbox import write_to_outbox
 from evaluations.domain.json_values import JsonMapping
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.users import ApiToken, User
@@ -34,8 +34,8 @@ def record_event(
     before: JsonMapping | None = None,
     after: JsonMapping | None = None,
 ) -> Event:
-    """Write one Event in the transaction of the change, with its announcement to webhooks."""
-    announce_event(verb, about, evaluation)
+    """Write one Event in the transaction of the change, with its outbox entries for webhooks."""
+    write_to_outbox(verb, about, evaluation)
     return Event.objects.create(
         verb=verb,
         object_type=about._meta.model_name or "",

@@ -1,4 +1,4 @@
-"""The outbox of webhooks: announcements written in the transaction of the change itself."""
+"""The outbox of webhooks: entries written in the transaction of the change itself."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,14 +10,14 @@ from evaluations.domain.events import WebhookKind
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.queues import QueueSlot
 from evaluations.models.verdicts import Review
-from evaluations.models.webhooks import Announcement, Webhook
+from evaluations.models.webhooks import OutboxEntry, Webhook
 
 logger = logging.getLogger(__name__)
 
-AnnouncedSubjects = Iterator[tuple[WebhookKind, int]]
+WebhookSubjects = Iterator[tuple[WebhookKind, int]]
 
 
-def iterate_review_subjects(review: models.Model) -> AnnouncedSubjects:
+def iterate_review_subjects(review: models.Model) -> WebhookSubjects:
     assert isinstance(review, Review)
     yield WebhookKind.DISAGREEMENT_OPENED, review.comparison_id
     # A review that came another way counts in a queue that holds the comparison all the same.
@@ -26,12 +26,12 @@ def iterate_review_subjects(review: models.Model) -> AnnouncedSubjects:
         yield WebhookKind.ROUND_REVIEWED, pk
 
 
-def build_run_subjects(kind: WebhookKind) -> Callable[[models.Model], AnnouncedSubjects]:
+def build_run_subjects(kind: WebhookKind) -> Callable[[models.Model], WebhookSubjects]:
     return lambda run: iter([(kind, run.pk)])
 
 
 # By the type of what an Event is about, and its verb.
-SUBJECTS_BY_EVENT: Final[Mapping[tuple[str, str], Callable[[models.Model], AnnouncedSubjects]]] = {
+SUBJECTS_BY_EVENT: Final[Mapping[tuple[str, str], Callable[[models.Model], WebhookSubjects]]] = {
     ("run", "finished"): build_run_subjects(WebhookKind.RUN_FINISHED),
     ("run", "stopped"): build_run_subjects(WebhookKind.RUN_STOPPED),
     ("review", "saved first choices"): iterate_review_subjects,
@@ -39,8 +39,8 @@ SUBJECTS_BY_EVENT: Final[Mapping[tuple[str, str], Callable[[models.Model], Annou
 }
 
 
-def announce_event(verb: str, about: models.Model, evaluation: Evaluation | None) -> None:
-    """Store an announcement for every webhook of the evaluation that subscribes to this kind of event."""
+def write_to_outbox(verb: str, about: models.Model, evaluation: Evaluation | None) -> None:
+    """Store an outbox entry for every webhook of the evaluation that subscribes to this kind of event."""
     subjects = SUBJECTS_BY_EVENT.get((about._meta.model_name or "", verb))
     if subjects is None or evaluation is None:
         return
@@ -49,15 +49,15 @@ def announce_event(verb: str, about: models.Model, evaluation: Evaluation | None
         return
     try:
         with transaction.atomic():
-            save_announcements(listening, subjects(about))
+            save_outbox_entries(listening, subjects(about))
     except Exception:
         logger.exception("webhooks of %s: “%s” of %s %s was not noted", evaluation.slug, verb, about._meta, about.pk)
 
 
-def save_announcements(listening: Sequence[Webhook], subjects: AnnouncedSubjects) -> None:
+def save_outbox_entries(listening: Sequence[Webhook], subjects: WebhookSubjects) -> None:
     noted = list(subjects)
-    Announcement.objects.bulk_create(
-        Announcement(webhook=webhook, kind=kind, subject=subject)
+    OutboxEntry.objects.bulk_create(
+        OutboxEntry(webhook=webhook, kind=kind, subject=subject)
         for webhook in listening
         for kind, subject in noted
         if kind in webhook.wanted

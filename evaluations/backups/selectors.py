@@ -32,7 +32,7 @@ from evaluations.models.comparisons import (
     TagChange,
     Tagging,
 )
-from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event, Look
+from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event, JudgeComparisonLook
 from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.jobs import Job, Lease, Worker
@@ -40,9 +40,9 @@ from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServe
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
-from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
+from evaluations.models.users import ApiToken, IdempotencyRecord, Membership, SignInLink, User
 from evaluations.models.verdicts import Adjudication, Comment, Label, Mention, PackedVotes, Review, Score, Span, Verdict
-from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
+from evaluations.models.webhooks import Delivery, DeliveryAttempt, OutboxEntry, Webhook
 
 
 @dataclass(frozen=True)
@@ -140,13 +140,13 @@ BACKUP_TABLES: Final = (
     BackupTable(Export, "evaluation", (("file", ""),)),
     BackupTable(ReviewerPseudonym, "evaluation"),
     BackupTable(EarlierGuidelines, "evaluation"),
-    BackupTable(Look, "evaluation"),
+    BackupTable(JudgeComparisonLook, "evaluation"),
     BackupTable(Event, "evaluation"),
 )
 
 # Tables of the site, derived tables that are rebuilt, and secrets that must not leave the site.
 EXCLUDED_MODELS: Final = (
-    *(SignInLink, ApiToken, KeptAnswer, Webhook, Announcement, Delivery, DeliveryTry),
+    *(SignInLink, ApiToken, IdempotencyRecord, Webhook, OutboxEntry, Delivery, DeliveryAttempt),
     *(LocalServer, EndpointCheck, Worker, Job, Lease, Rendering, TagChange),
 )
 
@@ -168,8 +168,6 @@ BACKUP_KIND: Final = "judgeweb backup"
 BACKUP_VERSION: Final = 2  # 1 was made before release 0.1.0, of other tables
 
 BACKUP_BATCH_ROWS: Final = 2_000
-
-EVALUATION_REFERS_TO: Final = ("review_rubric_id", "shown_judge_id")
 
 RowsRead = Callable[[str, int], None]
 

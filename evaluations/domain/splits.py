@@ -55,7 +55,7 @@ class Split:
         return before * SPLIT_MODULUS // ALL_PERCENT, (before + self.shares[part]) * SPLIT_MODULUS // ALL_PERCENT
 
     def place_of(self, number: int) -> int:
-        """Where a cluster of this number stands between 0 and FOLD. `reporting.splitting` says the same in SQL."""
+        """The place of a cluster, from 0 to SPLIT_MODULUS - 1. `filter_by_split_part` computes the same in SQL."""
         return (number % SPLIT_MODULUS * self.multiplier + self.offset) % SPLIT_MODULUS
 
     def part_of(self, cluster: str) -> SplitPart:

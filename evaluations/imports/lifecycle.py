@@ -79,7 +79,7 @@ def work_here(importing: Import, kind: str, *, seconds: float | None = None) -> 
 
 
 def renew_import_claim(importing: Import, expected: ImportState, **columns: object) -> None:
-    """Renew the claim, or raise ImportStopped where the import is no longer wanted."""
+    """Renew the claim, or raise LeaseLost where the import is no longer wanted."""
     if importing.lease:
         importing.lease.heartbeat()
     if columns and not Import.objects.filter(pk=importing.pk, state=expected).update(**columns):

@@ -289,7 +289,7 @@ def check_file(importing: Import, file: BinaryIO) -> CheckResult:
 
 
 def record_check_progress(importing: Import, checked: CheckResult) -> None:
-    """Record how many rows were checked. Raises ImportStopped or CheckInterrupted where checking must end."""
+    """Record how many rows were checked. Raises LeaseLost or CheckInterrupted where checking must end."""
     if importing.pk:
         renew_import_claim(importing, ImportState.CHECKING, rows_read=checked.read)
         if PROCESS_STOPPING.is_set():

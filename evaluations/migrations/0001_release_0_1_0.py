@@ -616,7 +616,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Look",
+            name="JudgeComparisonLook",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -627,15 +627,15 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="looks",
+                        related_name="judge_comparison_looks",
                         to="evaluations.evaluation",
                     ),
                 ),
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(fields=("evaluation", "number"), name="look_number"),
-                    models.UniqueConstraint(fields=("evaluation", "results_sha256"), name="look_once"),
+                    models.UniqueConstraint(fields=("evaluation", "number"), name="judge_comparison_look_number"),
+                    models.UniqueConstraint(fields=("evaluation", "results_sha256"), name="judge_comparison_look_once"),
                 ],
             },
         ),
@@ -939,7 +939,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="KeptAnswer",
+            name="IdempotencyRecord",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -954,14 +954,14 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="kept_answers",
+                        related_name="idempotency_records",
                         to="evaluations.apitoken",
                     ),
                 ),
             ],
             options={
-                "indexes": [models.Index(fields=["created_at"], name="kept_answer_age")],
-                "constraints": [models.UniqueConstraint(fields=("token", "key"), name="kept_answer_once")],
+                "indexes": [models.Index(fields=["created_at"], name="idempotency_record_age")],
+                "constraints": [models.UniqueConstraint(fields=("token", "key"), name="idempotency_record_once")],
             },
         ),
         migrations.CreateModel(
@@ -1145,7 +1145,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Announcement",
+            name="OutboxEntry",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -1167,7 +1167,7 @@ class Migration(migrations.Migration):
                     "webhook",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="announcements",
+                        related_name="outbox_entries",
                         to="evaluations.webhook",
                     ),
                 ),
@@ -1181,7 +1181,7 @@ class Migration(migrations.Migration):
                                 ["run.finished", "run.stopped", "round.reviewed", "disagreement.opened", "test"],
                             )
                         ),
-                        name="announcement_kind",
+                        name="outbox_entry_kind",
                     )
                 ],
             },
@@ -1501,7 +1501,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="DeliveryTry",
+            name="DeliveryAttempt",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -1515,14 +1515,14 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="tries",
+                        related_name="attempts",
                         to="evaluations.delivery",
                     ),
                 ),
             ],
             options={
-                "verbose_name_plural": "delivery tries",
-                "constraints": [models.UniqueConstraint(fields=("delivery", "number"), name="delivery_try_once")],
+                "verbose_name_plural": "delivery attempts",
+                "constraints": [models.UniqueConstraint(fields=("delivery", "number"), name="delivery_attempt_once")],
             },
         ),
         migrations.CreateModel(

@@ -11,7 +11,7 @@ from evaluations.models.comparisons import (
     TagChange,
     Tagging,
 )
-from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event, Look
+from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event, JudgeComparisonLook
 from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import, finished_imports
 from evaluations.models.jobs import Job, Lease, Worker
@@ -19,13 +19,12 @@ from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServe
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run, test_call_condition
-from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
+from evaluations.models.users import ApiToken, IdempotencyRecord, Membership, SignInLink, User
 from evaluations.models.verdicts import Adjudication, Comment, Label, Mention, PackedVotes, Review, Score, Span, Verdict
-from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
+from evaluations.models.webhooks import Delivery, DeliveryAttempt, OutboxEntry, Webhook
 
 __all__ = [
     "Adjudication",
-    "Announcement",
     "ApiToken",
     "Aspect",
     "Assignment",
@@ -38,23 +37,24 @@ __all__ = [
     "Comparison",
     "DefaultQueue",
     "Delivery",
-    "DeliveryTry",
+    "DeliveryAttempt",
     "EarlierGuidelines",
     "Endpoint",
     "EndpointCheck",
     "Evaluation",
     "Event",
     "Export",
+    "IdempotencyRecord",
     "Import",
     "Job",
     "Judge",
-    "KeptAnswer",
+    "JudgeComparisonLook",
     "Label",
     "Lease",
     "LocalServer",
-    "Look",
     "Membership",
     "Mention",
+    "OutboxEntry",
     "PackedVotes",
     "Price",
     "Query",

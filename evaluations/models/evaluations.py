@@ -106,17 +106,19 @@ class EarlierGuidelines(Row):
         return f"guidelines of {self.evaluation_id} until {self.created_at}"
 
 
-class Look(Row):
+class JudgeComparisonLook(Row):
     """A look at how judges compare on the test part: one for every result that was shown, counted from 1."""
 
-    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="looks", db_index=False)
+    evaluation = models.ForeignKey(
+        Evaluation, on_delete=models.PROTECT, related_name="judge_comparison_looks", db_index=False
+    )
     number = models.PositiveSmallIntegerField()
     results_sha256 = models.CharField(max_length=64)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["evaluation", "number"], name="look_number"),
-            models.UniqueConstraint(fields=["evaluation", "results_sha256"], name="look_once"),
+            models.UniqueConstraint(fields=["evaluation", "number"], name="judge_comparison_look_number"),
+            models.UniqueConstraint(fields=["evaluation", "results_sha256"], name="judge_comparison_look_once"),
         ]
 
     def __str__(self) -> str:

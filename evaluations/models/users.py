@@ -76,10 +76,10 @@ class ApiToken(Row):
         return scope in self.scopes.split(",")
 
 
-class KeptAnswer(Row):
+class IdempotencyRecord(Row):
     """The response of a write by its idempotency key; ``status`` is None while the write is running."""
 
-    token = models.ForeignKey(ApiToken, on_delete=models.PROTECT, related_name="kept_answers", db_index=False)
+    token = models.ForeignKey(ApiToken, on_delete=models.PROTECT, related_name="idempotency_records", db_index=False)
     key = models.CharField(max_length=200)
     request_sha256 = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField(null=True)
@@ -88,8 +88,8 @@ class KeptAnswer(Row):
     body = models.TextField(blank=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["token", "key"], name="kept_answer_once")]
-        indexes = [models.Index(fields=["created_at"], name="kept_answer_age")]
+        constraints = [models.UniqueConstraint(fields=["token", "key"], name="idempotency_record_once")]
+        indexes = [models.Index(fields=["created_at"], name="idempotency_record_age")]
 
     def __str__(self) -> str:
         return f"answer to {self.key}"

@@ -1,4 +1,4 @@
-"""Webhooks with their deliveries and tries."""
+"""Webhooks with their outbox, deliveries and attempts."""
 
 import uuid
 
@@ -39,22 +39,22 @@ class Webhook(Row):
         return tuple(WebhookKind(kind) for kind in self.kinds.split(",") if kind)
 
 
-class Announcement(Row):
+class OutboxEntry(Row):
     """An outbox row, written with the change, from which deliveries are made in the background."""
 
-    webhook = models.ForeignKey(Webhook, on_delete=models.PROTECT, related_name="announcements")
+    webhook = models.ForeignKey(Webhook, on_delete=models.PROTECT, related_name="outbox_entries")
     kind = models.CharField(max_length=20, choices=enum_choices(WebhookKind))
     subject = models.BigIntegerField()
 
     class Meta:
-        constraints = [enum_constraint("kind", WebhookKind, "announcement_kind")]
+        constraints = [enum_constraint("kind", WebhookKind, "outbox_entry_kind")]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject}"
 
 
 class Delivery(Row):
-    """One message to one webhook. ``key`` stays the same over all its tries: by it a receiver knows a repetition."""
+    """One message to one webhook. All attempts have the same ``key``, so a receiver can recognize repeats."""
 
     webhook = models.ForeignKey(Webhook, on_delete=models.PROTECT, related_name="deliveries", db_index=False)
     kind = models.CharField(max_length=20, choices=enum_choices(WebhookKind))
@@ -88,14 +88,14 @@ class Delivery(Row):
         return f"{self.kind} to {self.webhook_id}"
 
     @property
-    def last_try(self) -> "DeliveryTry | None":
-        return max(self.tries.all(), key=lambda one: one.number, default=None)
+    def last_attempt(self) -> "DeliveryAttempt | None":
+        return max(self.attempts.all(), key=lambda one: one.number, default=None)
 
 
-class DeliveryTry(Row):
+class DeliveryAttempt(Row):
     """One request with a message: the status that came back, or why none did."""
 
-    delivery = models.ForeignKey(Delivery, on_delete=models.PROTECT, related_name="tries", db_index=False)
+    delivery = models.ForeignKey(Delivery, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     number = models.PositiveSmallIntegerField()
     http_status = models.PositiveSmallIntegerField(null=True)
     answer = models.TextField(blank=True)
@@ -103,8 +103,8 @@ class DeliveryTry(Row):
     milliseconds = models.PositiveIntegerField()
 
     class Meta:
-        verbose_name_plural = "delivery tries"
-        constraints = [models.UniqueConstraint(fields=["delivery", "number"], name="delivery_try_once")]
+        verbose_name_plural = "delivery attempts"
+        constraints = [models.UniqueConstraint(fields=["delivery", "number"], name="delivery_attempt_once")]
 
     def __str__(self) -> str:
-        return f"try {self.number} of {self.delivery_id}"
+        return f"attempt {self.number} of {self.delivery_id}"

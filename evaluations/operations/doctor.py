@@ -27,7 +27,7 @@ from evaluations.models.jobs import Job, Worker
 from evaluations.models.judges import Endpoint
 from evaluations.models.migration_history import refusal_of_other_version
 from evaluations.models.runs import Call
-from evaluations.models.webhooks import Announcement
+from evaluations.models.webhooks import OutboxEntry
 
 GIGABYTE: Final = 1024**3
 LITTLE_SPACE: Final = 5 * GIGABYTE
@@ -211,7 +211,7 @@ def find_overdue_work() -> Iterator[str]:
         yield f"{calls} calls"
     if jobs := Job.objects.filter(state=JobState.RUNNING, lease_until__lt=before).count():
         yield f"{jobs} jobs"
-    if told := Announcement.objects.filter(created_at__lt=before).count():
+    if told := OutboxEntry.objects.filter(created_at__lt=before).count():
         yield f"{told} notes for webhooks"
 
 

@@ -16,7 +16,7 @@ from evaluations.domain.reports import ReportPart, ReportRules
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.splits import SplitPart
 from evaluations.models.comparisons import Comparison, Response
-from evaluations.models.evaluations import Evaluation, Look
+from evaluations.models.evaluations import Evaluation, JudgeComparisonLook
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import Run
@@ -52,11 +52,11 @@ def get_or_record_look(evaluation: Evaluation, results: str) -> HeldOutLook:
     """The look at the test part with these results, recorded if they are new."""
     sha256 = hashlib.sha256(results.encode()).hexdigest()
     Evaluation.objects.select_for_update().get(pk=evaluation.pk)
-    looks = Look.objects.filter(evaluation=evaluation)
+    looks = JudgeComparisonLook.objects.filter(evaluation=evaluation)
     seen = looks.filter(results_sha256=sha256).first()
     if seen is None:
         last = looks.aggregate(last=Max("number"))["last"] or 0
-        seen = Look.objects.create(evaluation=evaluation, results_sha256=sha256, number=last + 1)
+        seen = JudgeComparisonLook.objects.create(evaluation=evaluation, results_sha256=sha256, number=last + 1)
     return HeldOutLook(seen.number)
 
 

@@ -13,7 +13,7 @@ from evaluations.api.serializers import serialize_optional_person
 from evaluations.domain.events import DeliveryState, WebhookKind
 from evaluations.domain.json_values import JsonDict
 from evaluations.domain.roles import Scope
-from evaluations.models.webhooks import Delivery, DeliveryTry, Webhook
+from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
 from evaluations.web.requests import AuthenticatedRequest
 from evaluations.webhooks.forms import WebhookForm, WebhookKindsForm
 from evaluations.webhooks.schemas import (
@@ -37,7 +37,7 @@ from evaluations.webhooks.services import (
 )
 
 operations = OperationRouter(tags=["webhooks"])
-ATTEMPTS_PREFETCH = Prefetch("tries", DeliveryTry.objects.order_by("number"))
+ATTEMPTS_PREFETCH = Prefetch("attempts", DeliveryAttempt.objects.order_by("number"))
 
 
 @operations.get_one("/evaluations/{slug:slug}/webhooks", Scope.READ, WebhookPage)
@@ -168,6 +168,6 @@ def build_delivery_out(row: Delivery) -> DeliveryOut:
                 error=one.error,
                 milliseconds=one.milliseconds,
             )
-            for one in row.tries.all()
+            for one in row.attempts.all()
         ],
     )

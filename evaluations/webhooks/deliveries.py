@@ -14,7 +14,7 @@ from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.queue import enqueue_jobs
 from evaluations.models.jobs import Job
 from evaluations.models.transactions import is_time_up
-from evaluations.models.webhooks import Delivery, DeliveryTry, Webhook
+from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
 from evaluations.net.webhook_client import WebhookAnswer, WebhookMessage, send_webhook_message
 from evaluations.webhooks.services import stop_deliveries
 
@@ -73,8 +73,8 @@ def send_delivery(delivery: Delivery) -> None:
 @transaction.atomic
 def record_delivery_attempt(delivery: Delivery, answer: WebhookAnswer) -> None:
     """Write down what came of one try, and when the next one is."""
-    number = DeliveryTry.objects.filter(delivery=delivery).count() + 1
-    DeliveryTry.objects.create(
+    number = DeliveryAttempt.objects.filter(delivery=delivery).count() + 1
+    DeliveryAttempt.objects.create(
         delivery=delivery,
         number=number,
         http_status=answer.http_status,
@@ -114,5 +114,5 @@ def delete_old_deliveries() -> None:
     ids = list(ended.values_list("pk", flat=True)[:DELETE_BATCH])
     if ids:
         with transaction.atomic():
-            DeliveryTry.objects.filter(delivery__in=ids).delete()
+            DeliveryAttempt.objects.filter(delivery__in=ids).delete()
             Delivery.objects.filter(pk__in=ids).delete()

@@ -1,4 +1,4 @@
-"""Messages to webhooks, made of the announcements in the outbox."""
+"""Messages to webhooks, made from the entries of the outbox."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.queues import Queue
 from evaluations.models.runs import Run
-from evaluations.models.webhooks import Announcement, Delivery, Webhook
+from evaluations.models.webhooks import Delivery, OutboxEntry, Webhook
 from evaluations.reviews.queues.selectors import get_queue_statuses
 
 Payload = dict[str, object]
@@ -28,15 +28,15 @@ Subject = tuple[int, str, int]  # webhook, kind, and what it is about
 
 logger = logging.getLogger(__name__)
 
-ANNOUNCEMENT_BATCH: Final = 500
+OUTBOX_BATCH_ROWS: Final = 500
 SENT_ONCE: Final = (WebhookKind.ROUND_REVIEWED, WebhookKind.DISAGREEMENT_OPENED)
 
 
 def create_due_messages() -> int:
-    """Create messages from the announcements so far. Returns how many."""
+    """Create messages from the current outbox entries. Returns how many."""
     noted: dict[Subject, list[int]] = defaultdict(list)
-    rows = Announcement.objects.order_by("pk").values_list("pk", "webhook_id", "kind", "subject")
-    for pk, webhook, kind, subject in rows[:ANNOUNCEMENT_BATCH]:
+    rows = OutboxEntry.objects.order_by("pk").values_list("pk", "webhook_id", "kind", "subject")
+    for pk, webhook, kind, subject in rows[:OUTBOX_BATCH_ROWS]:
         noted[webhook, kind, subject].append(pk)
     if not noted:
         return 0
@@ -45,14 +45,14 @@ def create_due_messages() -> int:
 
 
 def create_message_or_drop(webhook: Webhook, subject: Subject, ids: list[int]) -> bool:
-    """Create a message; an announcement that fails is logged and dropped, or kept if the database failed."""
+    """Create a message; an entry that fails is logged and dropped, or kept if the database failed."""
     try:
         return create_message(webhook, subject, ids)
     except DatabaseError:
         logger.exception("webhook %s: %s of %s is not told yet", *subject)
     except Exception:
         logger.exception("webhook %s: %s of %s cannot be told", *subject)
-        Announcement.objects.filter(pk__in=ids).delete()
+        OutboxEntry.objects.filter(pk__in=ids).delete()
     return False
 
 
@@ -68,7 +68,7 @@ def create_message(webhook: Webhook, subject: Subject, ids: list[int]) -> bool:
     with transaction.atomic():
         # One at a time for each webhook, so that two workers do not tell the same of two reviews.
         Webhook.objects.select_for_update().get(pk=webhook.pk)
-        taken, _ = Announcement.objects.filter(pk__in=ids).delete()
+        taken, _ = OutboxEntry.objects.filter(pk__in=ids).delete()
         if not (taken and data) or (kind in SENT_ONCE and was_sent(webhook, kind, about)):
             return False
         Delivery.objects.create(webhook=webhook, kind=kind, subject=about, body=body, not_before=Now())

@@ -11,7 +11,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.events import SELECTABLE_WEBHOOK_KINDS, DeliveryState, WebhookKind
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
-from evaluations.models.webhooks import Announcement, Delivery, Webhook
+from evaluations.models.webhooks import Delivery, OutboxEntry, Webhook
 from evaluations.net.addresses import check_webhook_url, url_without_path
 from evaluations.net.webhook_client import create_webhook_secret
 
@@ -68,7 +68,7 @@ def stop_deliveries(webhook: Webhook, *, user: User | None, reason: str = "") ->
     if stopped.update(stopped_at=Now(), stop_reason=reason):
         waiting = Delivery.objects.filter(webhook=webhook, state=DeliveryState.WAITING)
         waiting.update(state=DeliveryState.FAILED, not_before=None, finished_at=Now())
-        Announcement.objects.filter(webhook=webhook).delete()
+        OutboxEntry.objects.filter(webhook=webhook).delete()
         record_event("stopped", webhook, user=user, evaluation=webhook.evaluation, after={"reason": reason})
     webhook.refresh_from_db()
 
@@ -94,7 +94,7 @@ def send_test_message(webhook: Webhook, *, user: User | None) -> None:
     """Send a message that only shows that messages arrive."""
     refuse_stopped_webhook(webhook)
     with transaction.atomic():
-        Announcement.objects.create(webhook=webhook, kind=WebhookKind.TEST, subject=webhook.pk)
+        OutboxEntry.objects.create(webhook=webhook, kind=WebhookKind.TEST, subject=webhook.pk)
         record_event("tested", webhook, user=user, evaluation=webhook.evaluation)
 
 

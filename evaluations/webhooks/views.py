@@ -14,7 +14,7 @@ from evaluations.access import Action, require_evaluation
 from evaluations.domain.errors import InputRefused
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
-from evaluations.models.webhooks import Delivery, DeliveryTry, Webhook
+from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
 from evaluations.webhooks.forms import WebhookForm, WebhookKindsForm
@@ -51,8 +51,8 @@ def webhook(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
 def render_webhook(
     request: AuthenticatedRequest, found: Webhook, form: WebhookKindsForm, status: int = 200
 ) -> HttpResponse:
-    tries = Prefetch("tries", DeliveryTry.objects.order_by("number"))
-    log = paginate(request, found.deliveries.prefetch_related(tries), newest_first=True)
+    attempts = Prefetch("attempts", DeliveryAttempt.objects.order_by("number"))
+    log = paginate(request, found.deliveries.prefetch_related(attempts), newest_first=True)
     secret_of, secret = request.session.pop(SECRET_SESSION_KEY, (None, ""))
     context = {
         "page": "evaluation_settings",

@@ -1,6 +1,6 @@
 """Every operation of the document, walked: who gets in, and what stays hidden from those who do.
 
-The pages are walked by tests/web/test_doors.py, with the same rows and the same marked words.
+The pages are walked by tests/web/test_access.py, with the same rows and the same marked words.
 """
 
 import json

@@ -8,7 +8,7 @@ from django.utils import timezone
 from evaluations.api.idempotency import RequestUnderWay, begin_request, drop_old_answers, forget_request
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.users import ApiToken, KeptAnswer
+from evaluations.models.users import ApiToken, IdempotencyRecord
 from tests.helpers.api_client import ApiClient
 
 pytestmark = pytest.mark.django_db
@@ -56,19 +56,19 @@ def test_of_two_at_once_the_second_waits(asking: ApiClient) -> None:
     place = begin_request(token, "one", "sum")
     with pytest.raises(RequestUnderWay):
         begin_request(token, "one", "sum")
-    assert isinstance(place, KeptAnswer)
+    assert isinstance(place, IdempotencyRecord)
     forget_request(place)
-    assert isinstance(begin_request(token, "one", "sum"), KeptAnswer)
+    assert isinstance(begin_request(token, "one", "sum"), IdempotencyRecord)
 
 
 def test_an_answer_is_kept_for_a_day(asking: ApiClient) -> None:
     token = ApiToken.objects.get()
     begin_request(token, "one", "sum")
-    KeptAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25), status=200)
-    assert isinstance(begin_request(token, "one", "other sum"), KeptAnswer)
-    KeptAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25))
+    IdempotencyRecord.objects.update(created_at=timezone.now() - timedelta(hours=25), status=200)
+    assert isinstance(begin_request(token, "one", "other sum"), IdempotencyRecord)
+    IdempotencyRecord.objects.update(created_at=timezone.now() - timedelta(hours=25))
     drop_old_answers()
-    assert not KeptAnswer.objects.exists()
+    assert not IdempotencyRecord.objects.exists()
 
 
 def test_a_key_that_no_header_can_hold_is_refused(asking: ApiClient) -> None:

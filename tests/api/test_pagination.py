@@ -22,7 +22,7 @@ from evaluations.models.rubrics import Rubric, RubricVersion
 from evaluations.models.runs import Call, Run
 from evaluations.models.users import User
 from evaluations.models.verdicts import Comment, Mention, Verdict
-from evaluations.models.webhooks import Delivery, DeliveryTry, Webhook
+from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
 from evaluations.verdicts.label_counts import update_labels
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.factories.full_evaluation import FullEvaluation, make_full_evaluation
@@ -91,7 +91,7 @@ def more_mentions(marked: FullEvaluation, number: int) -> None:
 
 
 def more_deliveries(marked: FullEvaluation, number: int) -> None:
-    another(DeliveryTry, delivery=another(Delivery, key=uuid.uuid4()))
+    another(DeliveryAttempt, delivery=another(Delivery, key=uuid.uuid4()))
 
 
 def more_slots(marked: FullEvaluation, number: int) -> None:

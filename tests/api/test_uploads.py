@@ -10,7 +10,7 @@ from evaluations.api import operations
 from evaluations.domain.roles import Role
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
-from evaluations.models.users import KeptAnswer
+from evaluations.models.users import IdempotencyRecord
 from tests.factories.evaluations import make_member, make_user
 from tests.helpers.api_client import API_ROOT, ApiClient, token_for
 
@@ -50,7 +50,7 @@ def test_a_file_that_is_too_long_leaves_nothing_and_its_key_free(
     settings.MAX_UPLOAD_BYTES = 100
     assert sent(asking, BytesIO(b"x" * 101), 101, key="one") == 413
     assert not Import.objects.exists()
-    assert not KeptAnswer.objects.exists()
+    assert not IdempotencyRecord.objects.exists()
     row = b'{"query_id":"1","query":"q","candidate_a":"a","response_a":"x","candidate_b":"b","response_b":"y"}'
     assert len(row) <= 100
     assert sent(asking, BytesIO(row), len(row), key="one") == 201

@@ -25,7 +25,7 @@ from evaluations.models.comparisons import (
     TagChange,
     Tagging,
 )
-from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event, Look
+from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event
 from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.jobs import Job, Lease, Worker
@@ -33,9 +33,9 @@ from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServe
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
-from evaluations.models.users import ApiToken, KeptAnswer, Membership, SignInLink, User
+from evaluations.models.users import ApiToken, IdempotencyRecord, Membership, SignInLink, User
 from evaluations.models.verdicts import Adjudication, Comment, Label, Mention, PackedVotes, Review, Score, Span, Verdict
-from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
+from evaluations.models.webhooks import Delivery, DeliveryAttempt, OutboxEntry, Webhook
 
 
 @dataclass(frozen=True)
@@ -272,14 +272,14 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
         kinds="run.finished",
         secret="whsec_AAAA",
     )
-    Announcement.objects.create(pk=number, webhook=hook, kind="test", subject=number)
+    OutboxEntry.objects.create(pk=number, webhook=hook, kind="test", subject=number)
     delivery = Delivery.objects.create(
         pk=number, webhook=hook, kind="test", subject=number, body=f"delivery-{number}", not_before=timezone.now()
     )
-    DeliveryTry.objects.create(pk=number, delivery=delivery, number=1, error=f"try-{number}", milliseconds=1)
+    DeliveryAttempt.objects.create(pk=number, delivery=delivery, number=1, error=f"try-{number}", milliseconds=1)
     ReviewerPseudonym.objects.create(pk=number, evaluation=evaluation, user=owner, number=1)
     EarlierGuidelines.objects.create(pk=number, evaluation=evaluation, user=owner, text=f"guidelines-{number}")
-    Look.objects.create(pk=number, evaluation=evaluation, number=1, results_sha256=str(number))
+    JudgeComparisonLook.objects.create(pk=number, evaluation=evaluation, number=1, results_sha256=str(number))
     Export.objects.create(
         pk=number,
         evaluation=evaluation,
@@ -301,7 +301,7 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
         scopes="read",
         expires_at=timezone.now(),
     )
-    KeptAnswer.objects.create(pk=number, token=token, key="key", request_sha256=f"{number:064}", body="kept")
+    IdempotencyRecord.objects.create(pk=number, token=token, key="key", request_sha256=f"{number:064}", body="kept")
     now = timezone.now()
     Worker.objects.create(
         pk=number, name=f"worker-{number}", host="here", pid=1, version="1", started_at=now, seen_at=now

@@ -12,7 +12,7 @@ from evaluations.imports.services import receive_upload
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
-from evaluations.models.webhooks import Delivery, DeliveryTry, Webhook
+from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
 from evaluations.overview.services import create_evaluation
 from evaluations.webhooks.services import create_webhook
 from tests.factories.imports import comparison_row, import_rows
@@ -59,7 +59,7 @@ def make_webhook_with_log(evaluation: Evaluation, owner: User) -> int:
         )
         said = {"answer": "a" * 300} if status else {"error": "e" * 200}
         for number in (1, 2):
-            DeliveryTry.objects.create(delivery=sent, number=number, http_status=status, milliseconds=12, **said)
+            DeliveryAttempt.objects.create(delivery=sent, number=number, http_status=status, milliseconds=12, **said)
     return hook.pk
 
 

@@ -1,4 +1,4 @@
-"""The Batch API of `tests/llm_server.py`: files and batches, answered by the server's own script.
+"""The Batch API of `tests/helpers/llm_server.py`: files and batches, answered by the server's own script.
 
     with llm_server(good) as server:
         …

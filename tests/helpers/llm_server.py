@@ -4,7 +4,7 @@
         endpoint = server.base_url
 
 A script is a function from what was asked to what is answered. `first` and `by_prompt` join
-scripts. Standing alone for benchmarks: ``python -m tests.llm_server --port 8139 --latency 0.2``.
+scripts. Standing alone for benchmarks: ``python -m tests.helpers.llm_server --port 8139 --latency 0.2``.
 """
 
 import argparse

@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 
 from evaluations.models.jobs import Worker
 from evaluations.models.judges import Endpoint
-from evaluations.models.webhooks import Announcement
+from evaluations.models.webhooks import OutboxEntry
 from evaluations.operations.doctor import GIGABYTE, Finding, Health, run_checks
 from evaluations.webhooks.services import create_webhook
 from tests.factories.evaluations import make_evaluation
@@ -76,9 +76,9 @@ def test_a_worker_of_another_version_is_named(worker: Worker) -> None:
 
 def test_what_no_sweep_has_put_right_is_a_problem(worker: Worker) -> None:
     webhook = create_webhook(make_evaluation(), url="https://example.org", kinds=["run.finished"], user=None)
-    Announcement.objects.create(webhook=webhook, kind="test", subject=1)
+    OutboxEntry.objects.create(webhook=webhook, kind="test", subject=1)
     assert found(Health.PROBLEM) == []
-    Announcement.objects.update(created_at=timezone.now() - timedelta(minutes=3))
+    OutboxEntry.objects.update(created_at=timezone.now() - timedelta(minutes=3))
     assert the_only(Health.PROBLEM).says.startswith("1 notes for webhooks should have been swept minutes ago")
 
 

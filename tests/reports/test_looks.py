@@ -4,7 +4,7 @@ import pytest
 
 from evaluations.domain.reports import FailedRule, ReportPart, ReportRules
 from evaluations.domain.splits import SplitPart
-from evaluations.models.evaluations import Evaluation, Look
+from evaluations.models.evaluations import Evaluation, JudgeComparisonLook
 from evaluations.models.selection import build_part_lookup, get_default_split
 from evaluations.reports.selectors import get_full_report
 from evaluations.stats.judge_comparison import ComparedJudges
@@ -44,7 +44,7 @@ def test_a_judge_that_is_better_on_the_test_part_is_called_better_there_and_nowh
     for rules in (ReportRules(), ReportRules(part=SplitPart.TRAIN)):
         assert compared(evaluation, rules).exploratory
         assert compared(evaluation, rules).aspects["overall"].better is None
-    assert Look.objects.count() == 1
+    assert JudgeComparisonLook.objects.count() == 1
 
 
 def test_the_same_result_is_the_same_look(evaluation: Evaluation) -> None:
@@ -53,12 +53,12 @@ def test_the_same_result_is_the_same_look(evaluation: Evaluation) -> None:
 
 def test_rules_that_someone_chose_are_no_look(evaluation: Evaluation) -> None:
     assert compared(evaluation, ReportRules(part=SplitPart.TEST, failed=FailedRule.TIE)).exploratory
-    assert not Look.objects.exists()
+    assert not JudgeComparisonLook.objects.exists()
 
 
 def test_after_three_looks_nobody_is_called_better(evaluation: Evaluation) -> None:
     for number in range(1, 4):
-        Look.objects.create(evaluation=evaluation, number=number, results_sha256=str(number))
+        JudgeComparisonLook.objects.create(evaluation=evaluation, number=number, results_sha256=str(number))
     import_rows(evaluation, *[verdict_row(f"q{number}", rater="zoe") for number in range(400)])
     found = compared(evaluation, ON_TEST)
     assert (found.exploratory, found.look) == (True, 4)
@@ -70,4 +70,4 @@ def test_where_nothing_can_be_tested_no_look_is_used(evaluation: Evaluation) -> 
     import_rows(other, *[comparison_row("q1")])
     import_rows(other, *[verdict_row("q1", rater=name, rater_kind="judge") for name in ("one", "two")])
     get_full_report(other, ON_TEST, parts=(ReportPart.JUDGES,))
-    assert not Look.objects.exists()
+    assert not JudgeComparisonLook.objects.exists()

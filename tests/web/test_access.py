@@ -88,7 +88,7 @@ class Door:
 def doors(resolver: URLResolver) -> Iterator[Door]:
     for pattern in resolver.url_patterns:
         if isinstance(pattern, URLResolver):
-            # Of the API's own doors no session opens any: tests/api/test_doors.py walks them.
+            # Of the API's own doors no session opens any: tests/api/test_access.py walks them.
             yield from () if pattern.namespace else doors(pattern)
         elif isinstance(pattern, URLPattern):
             assert pattern.name, f"{pattern.pattern} has no name"

@@ -6,7 +6,7 @@ import pytest
 
 from evaluations.domain.roles import Role
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.webhooks import Delivery, DeliveryTry, Webhook
+from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
 from evaluations.webhooks.messages import create_due_messages
 from tests.factories.evaluations import make_member
 from tests.helpers.api_client import ApiClient, token_for
@@ -58,7 +58,7 @@ def test_its_messages_are_listed_with_their_tries_and_sent_again(asking: ApiClie
     asking.post(f"{at}/test")
     create_due_messages()
     delivery = Delivery.objects.get()
-    DeliveryTry.objects.create(delivery=delivery, number=1, http_status=500, answer="No.", milliseconds=12)
+    DeliveryAttempt.objects.create(delivery=delivery, number=1, http_status=500, answer="No.", milliseconds=12)
     Delivery.objects.update(state="failed", not_before=None, finished_at=delivery.created_at)
     (told,) = asking.get(f"{at}/deliveries").json()["items"]
     assert (told["key"], told["kind"], told["state"], told["body"]) == (

@@ -25,7 +25,7 @@ from evaluations.models.jobs import Job
 from evaluations.models.queues import Queue
 from evaluations.models.runs import Run
 from evaluations.models.verdicts import Review
-from evaluations.models.webhooks import Announcement, Delivery, DeliveryTry, Webhook
+from evaluations.models.webhooks import Delivery, DeliveryAttempt, OutboxEntry, Webhook
 from evaluations.net.webhook_client import WebhookAnswer, WebhookMessage
 from evaluations.reviews.services import save_first_choices
 from evaluations.webhooks import deliveries, messages
@@ -126,9 +126,9 @@ def test_only_what_was_chosen_is_told_and_only_of_its_own_evaluation(evaluation:
     create_webhook(evaluation, url="https://example.org/a", kinds=["run.stopped"], user=None)
     other = create_webhook(make_evaluation(), url="https://example.org/b", kinds=EVERYTHING, user=None)
     finish_run(running(evaluation))
-    assert Announcement.objects.count() == 0
+    assert OutboxEntry.objects.count() == 0
     finish_run(running(other.evaluation))
-    assert [one.webhook for one in Announcement.objects.all()] == [other]
+    assert [one.webhook for one in OutboxEntry.objects.all()] == [other]
 
 
 def test_a_disagreement_is_told_once_and_says_nobodys_choice(evaluation: Evaluation, webhook: Webhook) -> None:
@@ -144,7 +144,7 @@ def test_a_disagreement_is_told_once_and_says_nobodys_choice(evaluation: Evaluat
     assert told["data"]["comparison"] == comparison.pk
     assert told["data"]["aspects"]["factuality"] == ["people"]
     assert not {"A", "B", "tie"} & set(re.findall(r'"([^"]*)"', json.dumps(told)))
-    assert Announcement.objects.count() == 0
+    assert OutboxEntry.objects.count() == 0
 
 
 def test_two_workers_tell_the_same_disagreement_once(
@@ -154,7 +154,7 @@ def test_two_workers_tell_the_same_disagreement_once(
     comparison = make_comparison(evaluation)
     for choices in (ALL_TIE, ALL_A):
         save_first_choices(make_member(evaluation, Role.REVIEWER), comparison, choices=choices, version=0)
-    two = list(Announcement.objects.values_list("pk", flat=True))
+    two = list(OutboxEntry.objects.values_list("pk", flat=True))
     save_first_choices(make_member(evaluation, Role.REVIEWER), comparison, choices=ALL_A, version=0)
     looked_into = get_disagreements
 
@@ -166,7 +166,7 @@ def test_two_workers_tell_the_same_disagreement_once(
 
     monkeypatch.setattr("evaluations.webhooks.messages.get_disagreements", meanwhile)
     assert create_due_messages() == 0
-    assert (Delivery.objects.count(), Announcement.objects.count()) == (1, 0)
+    assert (Delivery.objects.count(), OutboxEntry.objects.count()) == (1, 0)
 
 
 def test_a_queue_is_told_when_its_last_review_is_saved(evaluation: Evaluation, webhook: Webhook) -> None:
@@ -191,27 +191,27 @@ def test_a_note_that_fails_does_not_fail_what_it_is_of(
     evaluation: Evaluation, webhook: Webhook, monkeypatch: pytest.MonkeyPatch, fault: Exception
 ) -> None:
     def failing(*args: Any) -> None:
-        Announcement.objects.create(webhook=webhook, kind="run.finished", subject=1)
+        OutboxEntry.objects.create(webhook=webhook, kind="run.finished", subject=1)
         raise fault
 
-    monkeypatch.setattr(outbox, "save_announcements", failing)
+    monkeypatch.setattr(outbox, "save_outbox_entries", failing)
     ann, comparison = make_member(evaluation, Role.REVIEWER, "ann"), make_comparison(evaluation)
     review = save_first_choices(ann, comparison, choices=ALL_A, version=0)
     assert Review.objects.get(pk=review.pk).state in SAVED_REVIEW_STATES
     assert Event.objects.filter(object_type="review", object_id=review.pk).exists()
-    assert not Announcement.objects.exists()  # not half a note either
+    assert not OutboxEntry.objects.exists()  # not half a note either
 
 
 def test_what_cannot_be_told_holds_up_nothing_else(
     evaluation: Evaluation, webhook: Webhook, caplog: pytest.LogCaptureFixture
 ) -> None:
-    Announcement.objects.create(webhook=webhook, kind="run.finished", subject=999_999)
-    Announcement.objects.create(webhook=webhook, kind="disagreement.opened", subject=999_999)
+    OutboxEntry.objects.create(webhook=webhook, kind="run.finished", subject=999_999)
+    OutboxEntry.objects.create(webhook=webhook, kind="disagreement.opened", subject=999_999)
     send_test_message(webhook, user=None)
     assert create_due_messages() == 1
     assert [one["type"] for one in bodies()] == ["test"]
     assert "run.finished of 999999 cannot be told" in caplog.text
-    assert not Announcement.objects.exists()
+    assert not OutboxEntry.objects.exists()
 
 
 def test_what_the_database_would_not_tell_is_told_later(webhook: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +230,7 @@ def test_a_change_that_is_taken_back_is_not_told(evaluation: Evaluation, webhook
     with transaction.atomic():
         finish_run(run)
         transaction.set_rollback(True)
-    assert Announcement.objects.count() == 0
+    assert OutboxEntry.objects.count() == 0
 
 
 # ---- on their way ----------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def test_a_message_that_is_taken_is_delivered_and_logged(webhook: Webhook, recei
     assert not Delivery.objects.filter(build_due_condition()).exists()
     delivery.refresh_from_db()
     assert (delivery.state, delivery.not_before) == ("delivered", None)
-    [one] = DeliveryTry.objects.all()
+    [one] = DeliveryAttempt.objects.all()
     assert (one.number, one.http_status, one.milliseconds) == (1, 204, 3)
     assert receiver.messages[0].secret == webhook.secret
     assert receiver.messages[0].key == str(delivery.key)
@@ -261,8 +261,8 @@ def test_what_did_not_come_through_is_tried_again_with_the_same_id(webhook: Webh
     webhook.refresh_from_db()
     assert delivery.state == "delivered"
     assert len({message.key for message in receiver.messages}) == 1
-    tries = delivery.tries.order_by("number").values_list("number", "http_status", "error")
-    assert list(tries) == [(1, None, "It did not answer within 10 seconds."), (2, 500, ""), (3, 204, "")]
+    attempts = delivery.attempts.order_by("number").values_list("number", "http_status", "error")
+    assert list(attempts) == [(1, None, "It did not answer within 10 seconds."), (2, 500, ""), (3, 204, "")]
     assert webhook.failures == 0
 
 
@@ -333,7 +333,7 @@ def test_a_receiver_that_is_gone_is_told_nothing_more(webhook: Webhook, receiver
     assert webhook.stopped_at is not None
     assert webhook.stop_reason == "The receiver answered 410 Gone: it wants no more messages."
     finish_run(running(webhook.evaluation))
-    assert Announcement.objects.count() == 0
+    assert OutboxEntry.objects.count() == 0
 
 
 def test_stopping_gives_up_what_waits_and_sending_again_takes_it_up(webhook: Webhook, receiver: Receiver) -> None:
@@ -359,7 +359,7 @@ def test_the_log_is_kept_for_a_month(webhook: Webhook, receiver: Receiver) -> No
     Delivery.objects.filter(pk=old.pk).update(finished_at=timezone.now() - timedelta(days=31))
     delete_old_deliveries()
     assert [one.pk for one in Delivery.objects.all()] == [new.pk]
-    assert DeliveryTry.objects.count() == 1
+    assert DeliveryAttempt.objects.count() == 1
 
 
 # ---- who is told -----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from django.test import Client
 
 from evaluations.domain.roles import Role
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.webhooks import Announcement, Delivery, Webhook
+from evaluations.models.webhooks import Delivery, OutboxEntry, Webhook
 from evaluations.webhooks.messages import create_due_messages
 from evaluations.webhooks.services import create_webhook
 from tests.factories.evaluations import make_evaluation, make_member
@@ -62,7 +62,7 @@ def test_a_test_message_and_its_repetition_stand_in_the_log(evaluation: Evaluati
     webhook = create_webhook(evaluation, url="https://example.org", kinds=["run.finished"], user=None)
     page = f"{pages(evaluation)}/{webhook.pk}"
     manager_signed_in.post(f"{page}/test")
-    assert Announcement.objects.count() == 1
+    assert OutboxEntry.objects.count() == 1
     create_due_messages()
     delivery = Delivery.objects.get()
     shown = manager_signed_in.get(page).content.decode()
