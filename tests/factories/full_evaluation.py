@@ -25,7 +25,7 @@ from evaluations.models.comparisons import (
     TagChange,
     Tagging,
 )
-from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event
+from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event, JudgeComparisonLook
 from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.jobs import Job, Lease, Worker
