@@ -251,7 +251,7 @@ def put_tag_on_all(request: AuthenticatedRequest, slug: str, body: TagJobIn) -> 
     evaluation = require_evaluation(user, slug, Action.TAG)
     wanted = parse_filter_json(body.filter)
     change = start_tag_job(evaluation, [wanted] if wanted else [], body.name, removes=body.takes_away, user=user)
-    return TagJobOut(id=change.pk, name=change.tag.name)
+    return TagJobOut(id=change.pk, name=change.name)
 
 
 @operations.change("/evaluations/{slug:slug}/tags/{int:pk}", Scope.WRITE, TagOut)
@@ -273,7 +273,7 @@ def get_tag_for_program(request: AuthenticatedRequest, slug: str, pk: int) -> Ta
 
 
 def serialize_tag_change(change: TagChange) -> TagStepOut:
-    return TagStepOut(step=change.pk, name=change.tag.name, changed=change.changed)
+    return TagStepOut(step=change.pk, name=change.name, changed=change.changed)
 
 
 # ---- saved filters --------------------------------------------------------------------------------

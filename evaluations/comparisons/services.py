@@ -218,13 +218,13 @@ def untag_comparisons(
 
 def undo_tagging(evaluation: Evaluation, pk: int, *, user: User | None) -> TagChange:
     """Undo one change, for exactly the comparisons that it changed."""
-    change = TagChange.objects.select_related("tag").filter(tag__evaluation=evaluation, pk=pk).first()
+    change = TagChange.objects.select_related("tag").filter(evaluation=evaluation, pk=pk).first()
     if change is None or not change.comparisons:
         raise InputRefused("There is no such step to undo.")
     if change.undone_at is not None:
         raise InputRefused("This step was undone already.")
     undo = tag_comparisons if change.removes else untag_comparisons
-    reverse_change = undo(evaluation, change.comparisons, change.tag.name, user=user)
+    reverse_change = undo(evaluation, change.comparisons, change.name, user=user)
     TagChange.objects.filter(pk=pk).update(undone_at=Now())  # last: an undo that was interrupted can be repeated
     return reverse_change
 
@@ -234,7 +234,12 @@ def record_tagging(verb: str, tag: Tag, changed: Sequence[int], user: User | Non
     after = {"name": tag.name, "number": len(changed), "comparisons": list(changed)}
     record_event(verb, tag, user=user, evaluation=tag.evaluation, after=after)
     return TagChange.objects.create(
-        tag=tag, user=user, removes=verb == UNTAGGED, changed=len(changed), comparisons=list(changed)
+        evaluation=tag.evaluation,
+        tag=tag,
+        user=user,
+        removes=verb == UNTAGGED,
+        changed=len(changed),
+        comparisons=list(changed),
     )
 
 
@@ -296,7 +301,7 @@ def delete_unused_tag(one: Tag, *, user: User | None) -> None:
         raise InputRefused(f"Comparisons have the tag “{one.name}”: take it from them first.")
     record_event("deleted", one, user=user, evaluation=one.evaluation, before={"name": one.name})
     forget_job(TAG_JOB, one.changes.values_list("pk", flat=True))
-    one.changes.all().delete()
+    one.changes.update(tag=None, tag_name=one.name)
     one.delete()
 
 
@@ -311,7 +316,7 @@ def start_tag_job(
     last = Comparison.all_rows.filter(evaluation=evaluation).aggregate(last=Max("pk"))["last"] or 0
     filters = [each.as_json() for each in wanted]
     with transaction.atomic():
-        change = TagChange.objects.create(tag=one, user=user, filters=filters, removes=removes)
+        change = TagChange.objects.create(evaluation=evaluation, tag=one, user=user, filters=filters, removes=removes)
         verb = "began untagging" if removes else "began tagging"
         record_event(verb, one, user=user, evaluation=evaluation, after={"name": one.name, "filters": filters})
         enqueue_job(TAG_JOB, change.pk, evaluation=evaluation, total=last)
@@ -323,35 +328,38 @@ def tag_for_a_while(claim: JobClaim) -> bool:
 
     The job's position is the last comparison that was looked at.
     """
-    change = TagChange.objects.select_related("tag__evaluation", "user").get(pk=claim.job.subject)
+    change = TagChange.objects.select_related("evaluation", "tag", "user").get(pk=claim.job.subject)
+    tag = change.tag
+    if tag is None:  # deleted meanwhile, and the job with it
+        return True
     while claim.job.position < (claim.job.total or 0):
-        if not tag_next_block(claim, change):
+        if not tag_next_block(claim, change, tag):
             return True
         if is_time_up(claim.until):
             return False
-    finish_tag_job(claim, change)
+    finish_tag_job(claim, change, tag)
     return True
 
 
-def tag_next_block(claim: JobClaim, change: TagChange) -> bool:
+def tag_next_block(claim: JobClaim, change: TagChange, tag: Tag) -> bool:
     """Tag one block. Of two workers on a block, the one that records its progress does it."""
     last = find_tag_block_end(claim.job, change)
     try:
         ids = list(select_tag_block(claim.job, change, last)[:TAGGED_PER_TRANSACTION])
     except InputRefused as refused:  # what it was filtered by is gone
-        finish_tag_job(claim, change, str(refused))
+        finish_tag_job(claim, change, tag, str(refused))
         return False
     reached = ids[-1] if len(ids) == TAGGED_PER_TRANSACTION else last
     with pause_after_transaction(), transaction.atomic():
         claim.heartbeat(reached)
-        there = Tagging.objects.filter(tag=change.tag, comparison__in=ids)
+        there = Tagging.objects.filter(tag=tag, comparison__in=ids)
         known = set(there.values_list("comparison_id", flat=True))
         number = len(known) if change.removes else len(ids) - len(known)
         TagChange.objects.filter(pk=change.pk).update(changed=change.changed + number)
         if change.removes:
             there.delete()
         else:
-            insert_taggings(change.tag, [pk for pk in ids if pk not in known], change.user)
+            insert_taggings(tag, [pk for pk in ids if pk not in known], change.user)
     change.changed += number
     return True
 
@@ -359,14 +367,14 @@ def tag_next_block(claim: JobClaim, change: TagChange) -> bool:
 def find_tag_block_end(job: Job, change: TagChange) -> int:
     """The id of the last comparison of the next block."""
     up_to = job.total or 0
-    left = Comparison.all_rows.filter(evaluation=change.tag.evaluation, pk__gt=job.position, pk__lte=up_to)
+    left = Comparison.all_rows.filter(evaluation=change.evaluation, pk__gt=job.position, pk__lte=up_to)
     last: int | None = left.order_by("pk").values_list("pk", flat=True)[TAG_BLOCK - 1 : TAG_BLOCK].first()
     return up_to if last is None else last
 
 
 def select_tag_block(job: Job, change: TagChange, last: int) -> "QuerySet[Comparison, int]":
     """The comparisons of the next block that match all filters, in order."""
-    evaluation, among = change.tag.evaluation, ComparisonRange(job.position, last)
+    evaluation, among = change.evaluation, ComparisonRange(job.position, last)
     rows = Comparison.objects.filter(among.where("pk"), evaluation=evaluation)
     for one in change.filters:
         for condition in filter_conditions(evaluation, parse_filter(one)):
@@ -375,12 +383,12 @@ def select_tag_block(job: Job, change: TagChange, last: int) -> "QuerySet[Compar
 
 
 @transaction.atomic
-def finish_tag_job(claim: JobClaim, change: TagChange, reason: str = "") -> None:
+def finish_tag_job(claim: JobClaim, change: TagChange, tag: Tag, reason: str = "") -> None:
     claim.heartbeat()
     end_claim(claim, JobState.FAILED if reason else JobState.DONE, reason)
-    after = {"name": change.tag.name, "number": change.changed, "filters": change.filters}
+    after = {"name": tag.name, "number": change.changed, "filters": change.filters}
     verb = UNTAGGED if change.removes else TAGGED
-    record_event(verb, change.tag, user=change.user, evaluation=change.tag.evaluation, after=after)
+    record_event(verb, tag, user=change.user, evaluation=change.evaluation, after=after)
 
 
 register_job_kind(JobKind(TAG_JOB, tag_for_a_while))
@@ -394,7 +402,7 @@ def list_tag_jobs(evaluation: Evaluation, limit: int) -> list[tuple[TagChange, J
 
 
 def list_undoable_tag_changes(evaluation: Evaluation, limit: int) -> list[TagChange]:
-    changes = TagChange.objects.filter(tag__evaluation=evaluation, undone_at__isnull=True).exclude(comparisons=[])
+    changes = TagChange.objects.filter(evaluation=evaluation, undone_at__isnull=True).exclude(comparisons=[])
     return list(changes.select_related("tag").order_by("-pk")[:limit])
 
 

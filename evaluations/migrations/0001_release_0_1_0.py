@@ -1048,10 +1048,22 @@ class Migration(migrations.Migration):
                 ("changed", models.PositiveIntegerField(default=0)),
                 ("comparisons", models.JSONField(default=list)),
                 ("undone_at", models.DateTimeField(null=True)),
+                ("tag_name", models.CharField(blank=True, max_length=60)),
+                (
+                    "evaluation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="tag_changes",
+                        to="evaluations.evaluation",
+                    ),
+                ),
                 (
                     "tag",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="changes", to="evaluations.tag"
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="changes",
+                        to="evaluations.tag",
                     ),
                 ),
                 (

@@ -278,9 +278,12 @@ class TagChange(Row):
     """A tag added to, or removed from, comparisons: chosen ones at once, or by a job all that match the filters.
 
     ``changed``: how many got or lost the tag. ``comparisons``: their ids, for undo; empty where a job changed them.
+    ``tag`` is null once the tag is deleted; undo then creates it again as ``tag_name``.
     """
 
-    tag = models.ForeignKey(Tag, on_delete=models.PROTECT, related_name="changes")
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="tag_changes")
+    tag = models.ForeignKey(Tag, on_delete=models.PROTECT, null=True, related_name="changes")
+    tag_name = models.CharField(max_length=60, blank=True)
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="tag_changes")
     filters = models.JSONField(default=list)
     removes = models.BooleanField(default=False)
@@ -289,7 +292,11 @@ class TagChange(Row):
     undone_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
-        return f"{'without' if self.removes else 'with'} tag {self.tag_id}"
+        return f"{'without' if self.removes else 'with'} tag {self.name}"
+
+    @property
+    def name(self) -> str:
+        return self.tag.name if self.tag else self.tag_name
 
 
 class Rendering(Row):

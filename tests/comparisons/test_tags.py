@@ -55,6 +55,17 @@ def test_taking_a_tag_away_can_be_undone_too(evaluation: Evaluation, three: list
     assert tagged() == three
 
 
+def test_a_step_can_be_undone_after_its_tag_was_renamed_and_after_it_was_deleted(
+    evaluation: Evaluation, three: list[int]
+) -> None:
+    tag_comparisons(evaluation, three, "hard", user=None)
+    change_tag_name(Tag.objects.get(), "difficult", user=None)
+    step = untag_comparisons(evaluation, three, "difficult", user=None)
+    delete_unused_tag(Tag.objects.get(), user=None)
+    undo_tagging(evaluation, step.pk, user=None)
+    assert tagged("difficult") == three
+
+
 def test_comparisons_of_another_evaluation_are_left_alone(evaluation: Evaluation, three: list[int]) -> None:
     other = make_comparison(make_evaluation())
     assert tag_comparisons(evaluation, [other.pk], "hard", user=None).changed == 0

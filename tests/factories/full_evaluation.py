@@ -68,7 +68,7 @@ def make_full_evaluation(number: int) -> FullEvaluation:
     make_discussion(comparison, aspect, owner)
     tag = Tag.objects.create(pk=number, evaluation=evaluation, name=f"tag-{number}")
     Tagging.objects.create(pk=number, tag=tag, comparison=comparison)
-    TagChange.objects.create(pk=number, tag=tag)
+    TagChange.objects.create(pk=number, evaluation=evaluation, tag=tag)
     ColumnMapping.objects.create(
         pk=number,
         evaluation=evaluation,

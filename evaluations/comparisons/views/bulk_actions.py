@@ -141,7 +141,7 @@ def apply_tag(request: AuthenticatedRequest, step: BulkStep) -> None:
 
 
 def add_undo_message(request: AuthenticatedRequest, evaluation: Evaluation, change: TagChange) -> None:
-    number, name = change.changed, change.tag.name
+    number, name = change.changed, change.name
     comparisons = f"{number:,} comparison{'' if number == 1 else 's'}"
     has = "was taken from" if change.removes else "was put to"
     if not number:

@@ -104,7 +104,7 @@ def tag_delete(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespons
 def tag_undo(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
-    get_object_or_404(TagChange, tag__evaluation=evaluation, pk=pk)
+    get_object_or_404(TagChange, evaluation=evaluation, pk=pk)
     with show_refusal(request):
         change = undo_tagging(evaluation, pk, user=user)
         messages.success(request, f"Undone: {change.changed:,} are as they were.")
