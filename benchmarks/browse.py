@@ -43,11 +43,11 @@ from django.utils import timezone
 
 from benchmarks.large_study import SLUG, make_large_study
 from benchmarks.row_writer import insert_rows
-from evaluations.comparisons.search import services as search_services
-from evaluations.comparisons.search.services import continue_indexing, schedule_indexing
+from evaluations.comparisons.search.services import INDEX_EVALUATION, schedule_indexing
 from evaluations.domain.roles import Role
+from evaluations.jobs.runner import work_to_the_end
 from evaluations.members.services import set_role
-from evaluations.models import transactions
+from evaluations.models import batch_sizes, transactions
 from evaluations.models.bulk import refresh_statistics
 from evaluations.models.comparisons import Comparison, Query, Response, Tag, Tagging
 from evaluations.models.rubrics import Aspect
@@ -128,7 +128,7 @@ def make_study(comparisons: int, *, of_query: int, with_texts: bool) -> dict[str
     began = time.perf_counter()
     schedule_indexing(evaluation)
     with without_word_index():
-        continue_indexing()
+        work_to_the_end(INDEX_EVALUATION, evaluation.pk)
     used = time.process_time() - used
     return {
         "made_seconds": round(made, 1),
@@ -139,7 +139,8 @@ def make_study(comparisons: int, *, of_query: int, with_texts: bool) -> dict[str
 
 def hurry() -> None:
     """Nobody waits beside it, and what a loss of power takes is made again."""
-    search_services.COMPARISONS_PER_BLOCK.update(dict.fromkeys(search_services.COMPARISONS_PER_BLOCK, INDEXED_AT_ONCE))
+    sizes = batch_sizes.COMPARISONS_INDEXED_AT_ONCE
+    sizes.update(dict.fromkeys(sizes, INDEXED_AT_ONCE))
     if connection.vendor == "sqlite":
         transactions.write_pause_seconds = lambda seconds: 0.0
         with connection.cursor() as cursor:

@@ -2,12 +2,11 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 from django.utils.safestring import SafeString, mark_safe
 
@@ -21,6 +20,7 @@ from evaluations.models.transactions import (
     SHORT_TRANSACTION_ROWS,
     SQLITE_WRITE_LOCK,
     is_time_up,
+    limit_write_wait,
     pause_after_transaction,
 )
 from evaluations.rendering.markdown import RENDERER, render_markdown
@@ -151,28 +151,12 @@ def store_renderings_if_possible(new: Mapping[str, str]) -> None:
     if not SQLITE_WRITE_LOCK.acquire(timeout=MAX_WRITE_WAIT_MS / 1000):
         return
     try:
-        with limit_sqlite_wait(), transaction.atomic():
+        with limit_write_wait(MAX_WRITE_WAIT_MS), transaction.atomic():
             store_renderings(new)
     except DatabaseError as fault:
         log.warning("%d rendered texts were not kept: %s", len(new), fault)
     finally:
         SQLITE_WRITE_LOCK.release()
-
-
-@contextmanager
-def limit_sqlite_wait() -> Iterator[None]:
-    """On SQLite, wait for other writers no longer than a reader would notice."""
-    if connection.vendor != "sqlite":
-        yield
-        return
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA busy_timeout")
-        (usual,) = cursor.fetchone()
-        cursor.execute(f"PRAGMA busy_timeout = {MAX_WRITE_WAIT_MS}")
-        try:
-            yield
-        finally:
-            cursor.execute(f"PRAGMA busy_timeout = {usual:d}")
 
 
 RenderedTexts = Mapping[str, SafeString]  # what typesetting made of each text

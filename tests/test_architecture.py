@@ -1,6 +1,7 @@
 """Imports go down the layers and along the written arrows: read from the source of every file."""
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -203,3 +204,35 @@ def test_no_module_imports_itself_through_others() -> None:
     while free := {module for module, imported in graph.items() if not imported}:
         graph = {module: imported - free for module, imported in graph.items() if module not in free}
     assert not graph, f"a cycle among {sorted(graph)}"
+
+
+# Where SQL may be written besides the tables and a slice's sql.py: each has a temporary SQLite file of its own.
+OWN_DATABASES: Final = ("evaluations.formats.seen_index", "evaluations.imports.pair_forecast")
+SQL_STATEMENT: Final = re.compile(
+    r"\s*(SELECT\s.+\sFROM\s|INSERT\s+(OR\s+\w+\s+)?INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s|WITH\s+\w+\s+AS\s*\(|"
+    r"CREATE\s+(TABLE|INDEX|VIRTUAL)\s|PRAGMA\s|VACUUM|ANALYZE\b)",
+    re.DOTALL,
+)
+
+
+def database_dependence(path: Path) -> Iterator[str]:
+    """Each SQL text and each question for the kind of database in a module."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and node.attr == "vendor":
+            yield f"line {node.lineno}: .vendor"
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL_STATEMENT.match(node.value):
+            yield f"line {node.lineno}: {node.value[:40]!r}"
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        module
+        for module in MODULES
+        if package_of(module) not in ("models", "migrations")
+        and not module.endswith(".sql")
+        and module not in OWN_DATABASES
+    ],
+)
+def test_sql_and_differences_between_databases_are_in_models_and_sql_modules(module: str) -> None:
+    assert list(database_dependence(MODULES[module])) == []

@@ -6,15 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from time import monotonic
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
-from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
-from evaluations.models.jobs import HEARTBEAT, Job
-
-if TYPE_CHECKING:
-    pass
+from evaluations.models.jobs import Job, extend_lease
 
 LEASE: Final = timedelta(seconds=60)
 
@@ -46,17 +42,7 @@ class JobClaim:
         Inside the transaction of a change it makes sure that nobody else makes the same change.
         """
         job = self.job
-        claim = job.claim.hex if job.claim and connection.vendor == "sqlite" else job.claim
-        seconds = int(kind_of(job).lease.total_seconds())
-        values = (seconds, position, total, job.pk, claim)
-        if cursor is not None:
-            cursor.execute(HEARTBEAT[connection.vendor], values)
-            is_ours = bool(cursor.rowcount)
-        else:
-            with connection.cursor() as own:
-                own.execute(HEARTBEAT[connection.vendor], values)
-                is_ours = bool(own.rowcount)
-        if not is_ours:
+        if not extend_lease(job, int(kind_of(job).lease.total_seconds()), position, total, cursor):
             raise LeaseLost(f"{job} is no longer ours.")
         job.position = job.position if position is None else position
         job.total = job.total if total is None else total

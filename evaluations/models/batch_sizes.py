@@ -12,6 +12,8 @@ MAX_BULK_ROWS: Final = 4_096
 # For how many rows it is looked up at once what is there. On SQLite the next ones are read during the pauses.
 ROWS_PER_LOOKUP: Final = {"sqlite": 512, "postgresql": 4_096}
 
+COMPARISONS_INDEXED_AT_ONCE: Final = {"sqlite": 128, "postgresql": 500}
+
 
 def rows_per_transaction() -> int:
     """How many rows one transaction writes through the ORM."""
@@ -25,6 +27,11 @@ def min_bulk_rows() -> int:
 
 def rows_per_lookup() -> int:
     return ROWS_PER_LOOKUP[connection.vendor]
+
+
+def comparisons_indexed_at_once() -> int:
+    """How many comparisons one transaction makes searchable."""
+    return COMPARISONS_INDEXED_AT_ONCE[connection.vendor]
 
 
 def next_bulk_rows(rows: int, seconds: float) -> int:

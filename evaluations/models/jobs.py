@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Final
 
 from django.db import connection, models
+from django.db.backends.utils import CursorWrapper
 from django.db.models import Q
 from django.db.models.functions import Now
 
@@ -56,6 +58,16 @@ HEARTBEAT: Final = {
         "WHERE id = %s AND claim = %s AND state = 'running'"
     ),
 }
+
+
+def extend_lease(
+    job: Job, seconds: int, position: int | None, total: int | None, cursor: CursorWrapper | None = None
+) -> bool:
+    """Extend the lease of a claimed job and store its progress; whether the claim still holds."""
+    claim = job.claim.hex if job.claim and connection.vendor == "sqlite" else job.claim
+    with connection.cursor() if cursor is None else nullcontext(cursor) as used:
+        used.execute(HEARTBEAT[connection.vendor], (seconds, position, total, job.pk, claim))
+        return bool(used.rowcount)
 
 
 class JobQuerySet(models.QuerySet["Job"]):

@@ -46,6 +46,22 @@ def transaction_in_turn() -> Iterator[None]:
 
 
 @contextmanager
+def limit_write_wait(milliseconds: int) -> Iterator[None]:
+    """On SQLite, wait no longer than this for another writer, then raise DatabaseError."""
+    if connection.vendor != "sqlite":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout")
+        (usual,) = cursor.fetchone()
+        cursor.execute(f"PRAGMA busy_timeout = {milliseconds:d}")
+        try:
+            yield
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {usual:d}")
+
+
+@contextmanager
 def pause_after_transaction() -> Iterator[None]:
     """Pause, on SQLite, as long after the block as its transaction took."""
     began = time.monotonic()

@@ -28,6 +28,7 @@ from evaluations.models.judges import Endpoint
 from evaluations.models.migration_history import refusal_of_other_version
 from evaluations.models.runs import Call
 from evaluations.models.webhooks import OutboxEntry
+from evaluations.operations.sql import read_durability_setting, read_server_time, read_server_version
 
 GIGABYTE: Final = 1024**3
 LITTLE_SPACE: Final = 5 * GIGABYTE
@@ -149,14 +150,10 @@ def check_broker(reach_broker: Callable[[], None]) -> Findings:
 
 
 def check_database() -> Findings:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT sqlite_version()" if settings.USES_SQLITE else "SHOW server_version")
-        version = cursor.fetchone()[0]
-        cursor.execute("PRAGMA journal_mode" if settings.USES_SQLITE else "SHOW server_encoding")
-        way = cursor.fetchone()[0]
+    version, mode = read_server_version(), read_durability_setting()
     name = "SQLite" if settings.USES_SQLITE else "PostgreSQL"
-    if way.lower() not in ("wal", "utf8"):
-        what = f"journal is {way}, not WAL" if settings.USES_SQLITE else f"encoding is {way}, not UTF8"
+    if mode.lower() not in ("wal", "utf8"):
+        what = f"journal is {mode}, not WAL" if settings.USES_SQLITE else f"encoding is {mode}, not UTF8"
         yield warning_finding(
             "database", f"Its {what}.", "Keep SQLite on a local disk; make a PostgreSQL database as UTF8."
         )
@@ -174,10 +171,7 @@ def check_database() -> Findings:
 
 def check_clocks() -> Findings:
     """Leases go by the database's clock, what is shown to people by this machine's."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT strftime('%s')" if settings.USES_SQLITE else "SELECT extract(epoch FROM now())")
-        there = float(cursor.fetchone()[0])
-    apart = abs(timezone.now().timestamp() - there)
+    apart = abs(timezone.now().timestamp() - read_server_time())
     if apart > MAX_CLOCK_DIFFERENCE_SECONDS:
         yield warning_finding("database", f"Its clock is {apart:.0f} seconds off this machine's.", "Set both by NTP.")
 

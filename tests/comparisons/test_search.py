@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from evaluations.comparisons.search import services as search_services
 from evaluations.comparisons.search.services import (
     build_documents,
-    continue_indexing,
-    index_later,
     is_index_behind,
     schedule_indexing,
 )
@@ -18,6 +16,8 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState
 from evaluations.domain.filters import ComparisonFilter
 from evaluations.domain.search import make_search_excerpt, parse_search_text, split_words
+from evaluations.jobs.queue import enqueue_job
+from evaluations.models import batch_sizes
 from evaluations.models.comparison_filter import filter_evaluation
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
@@ -25,7 +25,7 @@ from evaluations.models.imports import Import
 from evaluations.models.search_index import search_first_ids
 from tests.factories.evaluations import make_comparison
 from tests.factories.verdicts import make_import
-from tests.helpers.job_work import job_about, kill_worker_at, work_once
+from tests.helpers.job_work import job_about, kill_worker_at, work_all, work_once
 from tests.helpers.postgres_statistics import empty, expected_rows
 
 pytestmark = pytest.mark.django_db
@@ -138,9 +138,9 @@ def test_an_import_is_read_after_it_is_done_and_an_unfinished_one_never(
     Comparison.all_rows.filter(pk=late.pk).update(source_import=brought)
     assert not is_index_behind(evaluation)
     Import.objects.filter(pk=brought.pk).update(state="done")
-    index_later(brought)
+    enqueue_job("index_import", brought.pk, evaluation=evaluation)
     assert is_index_behind(evaluation)
-    assert not continue_indexing()
+    work_all("index_import")
     assert not is_index_behind(evaluation)
     assert job_about("index_import", brought.pk).position == late.pk
     assert Event.objects.filter(verb="made searchable").count() == 1
@@ -150,7 +150,7 @@ def test_an_import_is_read_after_it_is_done_and_an_unfinished_one_never(
 def test_reading_goes_on_where_a_killed_worker_stood(
     evaluation: Evaluation, cat: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_services, "COMPARISONS_PER_BLOCK", {connection.vendor: 1})
+    monkeypatch.setitem(batch_sizes.COMPARISONS_INDEXED_AT_ONCE, connection.vendor, 1)
     schedule_indexing(evaluation)
     assert work_once("index_evaluation", evaluation.pk, seconds=0)
     kill_worker_at("index_evaluation", evaluation.pk)
@@ -164,7 +164,7 @@ def test_reading_goes_on_where_a_killed_worker_stood(
 def test_what_came_past_every_service_is_read_when_that_is_asked_for(evaluation: Evaluation, cat: Comparison) -> None:
     schedule_indexing(evaluation)
     assert is_index_behind(evaluation)
-    continue_indexing(evaluation)
+    work_all("index_evaluation")
     assert found(evaluation, "translate") == [cat]
 
 
@@ -177,8 +177,9 @@ def test_the_database_looks_anew_how_common_words_are_after_a_large_import(
     brought = make_import(evaluation)
     Import.objects.filter(pk=brought.pk).update(rows_stored=stored, state=ImportState.DONE)
     make_comparison(evaluation, source_import=brought)
-    index_later(brought)
-    assert not continue_indexing(evaluation)
+    enqueue_job("index_import", brought.pk, evaluation=evaluation)
+    work_all("index_import")
+    assert not is_index_behind(evaluation)
     assert len(asked) == looks
 
 
@@ -194,5 +195,6 @@ def test_words_go_with_all_else_where_the_database_is_emptied(cat: Comparison) -
 def test_postgresql_knows_how_many_documents_there_are(evaluation: Evaluation, cat: Comparison) -> None:
     empty("evaluations_words")
     schedule_indexing(evaluation)
-    assert not continue_indexing(evaluation)
+    work_all("index_evaluation")
+    assert not is_index_behind(evaluation)
     assert expected_rows("evaluations_words") == Comparison.objects.count() == 2

@@ -9,7 +9,6 @@ from typing import Any, Final
 import pytest
 from django.db import connection
 
-from evaluations.comparisons.search.services import continue_indexing
 from evaluations.comparisons.services import create_saved_filter, tag_comparisons
 from evaluations.domain.choices import Choice, ShownOrder
 from evaluations.domain.files import ExportState
@@ -47,6 +46,7 @@ from tests.factories.verdicts import (
     make_scoring_judge,
     repack_votes_of,
 )
+from tests.helpers.job_work import work_all
 
 SAVED: Final = "saved"  # the one comparison that the reviewer has saved: stored alike in both
 CALIBRATED: Final = "calibrated"  # saved too, in a calibration that is not finished: nothing of it is open
@@ -93,7 +93,7 @@ def make_mirrored_evaluation(monkeypatch: pytest.MonkeyPatch, *, exchanged: bool
     people = {name: make_member(evaluation, Role.REVIEWER, name) for name in ("reviewer", "colleague")}
     for place, (key, texts) in enumerate(TEXTS.items()):
         import_rows(evaluation, build_import_row(key, texts, exchanged and key != SAVED, turned=not place % 2))
-    continue_indexing(evaluation)
+    work_all("index_import")
     by_key = {one.query.key: one for one in Comparison.objects.filter(evaluation=evaluation).order_by("pk")}
     for one in by_key.values():
         Comparison.objects.filter(pk=one.pk).update(shuffle=one.pk)

@@ -11,7 +11,6 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluations.comparisons.search.services import continue_indexing
 from evaluations.comparisons.services import ManualComparison, add_comparison, tag_comparisons
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState, NewResponse
@@ -98,12 +97,12 @@ def counted(importing: Import) -> Import:
 
 def test_all_that_an_import_brought_goes_with_all_that_hangs_on_it(evaluation: Evaluation) -> None:
     kept = import_rows(evaluation, comparison_row("old"))
-    continue_indexing(evaluation)
+    work_all("index_import")
     before = everything()
     rows = [comparison_row(f"q{n}", candidate_b="gamma", category="new") for n in range(20)]
     importing = import_rows(evaluation, *rows)
     fill_default_queue(evaluation)
-    continue_indexing(evaluation)
+    work_all("index_import")
     tag_comparisons(evaluation, [Comparison.objects.latest("pk").pk], "hard", user=None)
     assert (Tagging.objects.count(), QueueItem.objects.count()) == (1, 21)
     undo(importing)
@@ -111,7 +110,9 @@ def test_all_that_an_import_brought_goes_with_all_that_hangs_on_it(evaluation: E
     QueueItem.objects.all().delete()
     after = everything()
     assert [row["name"] for row in after.pop("Tag")] == ["hard"]
+    assert [row["removes"] for row in after.pop("TagChange")] == [False]  # history, like its event
     before.pop("Tag")
+    before.pop("TagChange")
     assert after == before
     assert not importing.file
     assert Import.objects.get(pk=kept.pk).state == ImportState.DONE
@@ -194,7 +195,7 @@ def test_the_words_of_its_texts_are_found_no_more(evaluation: Evaluation) -> Non
 
     kept = import_rows(evaluation, comparison_row("old"))
     importing = import_rows(evaluation, *(comparison_row(f"q{n}") for n in range(5)))
-    continue_indexing(evaluation)
+    work_all("index_import")
     assert len(found()) == 6
     undo(importing)
     assert found() == list(Comparison.objects.filter(source_import=kept).values_list("pk", flat=True))

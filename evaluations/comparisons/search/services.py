@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, cast
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max, Q, QuerySet
 
 from evaluations.audit.events import record_event
@@ -14,7 +14,7 @@ from evaluations.domain.texts import Message, messages_to_text
 from evaluations.jobs.claims import end_claim
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.queue import enqueue_job
-from evaluations.jobs.runner import work_to_the_end
+from evaluations.models.batch_sizes import comparisons_indexed_at_once
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -22,7 +22,6 @@ from evaluations.models.jobs import Job
 from evaluations.models.search_index import find_indexed_ids, index_words, refresh_search_statistics, unindex_words
 from evaluations.models.transactions import is_time_up, pause_after_transaction
 
-COMPARISONS_PER_BLOCK: Final = {"sqlite": 128, "postgresql": 500}
 INDEX_EVALUATION: Final = "index_evaluation"
 REFRESH_AFTER_ROWS: Final = 1_000  # rows of an import, after which it is worth to look anew how common words are
 # A word between texts that nobody can type, so that no phrase reaches from one into the next.
@@ -67,11 +66,6 @@ def list_search_words(text: str) -> list[str]:
 # ---- catching up ---------------------------------------------------------------------------
 
 
-def index_later(importing: Import) -> None:
-    """Have the texts that an import brought read. Called inside the transaction that shows them."""
-    enqueue_job(INDEX_IMPORT, importing.pk, evaluation=importing.evaluation)
-
-
 def schedule_indexing(evaluation: Evaluation) -> None:
     """Schedule the indexing of comparisons that no import brought, such as those of a backup."""
     last = Comparison.all_rows.filter(evaluation=evaluation).aggregate(last=Max("pk"))["last"]
@@ -82,16 +76,6 @@ def schedule_indexing(evaluation: Evaluation) -> None:
 def is_index_behind(evaluation: Evaluation) -> bool:
     """Whether a search may miss stored comparisons."""
     return Job.objects.unfinished().filter(kind__in=INDEX_JOBS, evaluation=evaluation).exists()
-
-
-def continue_indexing(evaluation: Evaluation | None = None) -> bool:
-    """Index for at most this many seconds. Returns whether comparisons are left."""
-    jobs = Job.objects.open().filter(kind__in=INDEX_JOBS)
-    if evaluation is not None:
-        jobs = jobs.filter(evaluation=evaluation)
-    for kind, subject in jobs.order_by("pk").values_list("kind", "subject"):
-        work_to_the_end(kind, subject)
-    return jobs.exists()
 
 
 def index_import(claim: JobClaim) -> bool:
@@ -123,7 +107,7 @@ def read_texts(claim: JobClaim, comparisons: "QuerySet[Comparison]") -> bool:
 def index_next_block(claim: JobClaim, comparisons: "QuerySet[Comparison]") -> bool:
     """One block; False after the last."""
     left = comparisons.filter(pk__gt=claim.job.position).order_by("pk")
-    ids = list(left.values_list("pk", flat=True)[: COMPARISONS_PER_BLOCK[connection.vendor]])
+    ids = list(left.values_list("pk", flat=True)[: comparisons_indexed_at_once()])
     documents = build_documents(Comparison.all_rows.filter(pk__in=ids))
     with pause_after_transaction(), transaction.atomic():
         claim.heartbeat(ids[-1] if ids else None)

@@ -16,6 +16,7 @@ from django.urls import reverse
 from evaluations.members.services import create_account, create_sign_in_link, make_administrator
 from evaluations.models.migration_history import refusal_of_other_version
 from evaluations.models.users import User
+from evaluations.operations.sql import copy_sqlite_database
 
 KEPT_COPIES = 3
 FIRST_USERNAME = "owner"
@@ -64,8 +65,7 @@ def copy_database(name: str, folder: Path) -> Path:
     """A whole and consistent copy, made while others may write; the last three are kept."""
     folder.mkdir(mode=0o700, exist_ok=True)
     copy = folder / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.sqlite3"
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM INTO %s", [str(copy)])
+    copy_sqlite_database(copy)
     for old in sorted(folder.glob(f"{name}-*.sqlite3"))[:-KEPT_COPIES]:
         old.unlink()
     return copy

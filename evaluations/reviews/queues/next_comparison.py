@@ -14,7 +14,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.queues import Assignment, Queue
 from evaluations.models.rubrics import RubricAspect
-from evaluations.models.transactions import transaction_in_turn
+from evaluations.models.transactions import has_single_writer, transaction_in_turn
 from evaluations.models.verdicts import Review
 from evaluations.reviews.queues.items import ensure_queue_is_filled
 from evaluations.reviews.queues.reservations import (
@@ -87,7 +87,7 @@ def take_first_offer(
     Before there is nothing, those are waited for that others had a hand on: they may leave a place.
     """
     came_to: int | None = None
-    for may_wait in (False, True) if connection.vendor == "postgresql" else (True,):
+    for may_wait in (True,) if has_single_writer() else (False, True):
         start = reached
         while found := select_offers(request, statement, among, start):
             came_to = found[0].position if came_to is None else came_to
