@@ -94,7 +94,9 @@ def site_lease(name: str, seconds: float, *, rest: float = 0) -> Iterator[bool]:
         yield is_ours
     finally:
         if is_ours:
-            Lease.objects.filter(name=name, holder=me).update(until=Now() + timedelta(seconds=rest))
+            # A sum has microseconds on SQLite, so that it is later than the millisecond that it is made in.
+            until = Now() + timedelta(seconds=rest) if rest else Now()
+            Lease.objects.filter(name=name, holder=me).update(until=until)
 
 
 def is_new_lease(name: str, holder: str, length: timedelta) -> bool:
