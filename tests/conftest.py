@@ -48,9 +48,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     return FilesTogether(config, log) if config.getoption("dist") in ("loadfile", "loadgroup") else None
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m looks at marks
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what differs by database, before -m looks at marks."""
+    if asks_servers(item) and "any_database" not in item.keywords:
+        item.add_marker(pytest.mark.database)
+
+
+@pytest.hookimpl(trylast=True)  # after pytest-django, which puts tests without a database last
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what differs by database, and let what takes longest begin.
+    """Let what takes longest begin.
 
     First come tests that ask the running product, then those that wait for real workers, then the files with most
     tests, so that none of them is left for one process at the end.
@@ -58,9 +64,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     workers = {item.path for item in items if "worker" in item.keywords}
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: (not asks_product(item), item.path not in workers, -tests[item.path], str(item.path)))
-    for item in items:
-        if asks_servers(item) and "any_database" not in item.keywords:
-            item.add_marker(pytest.mark.database)
 
 
 def asks_product(item: pytest.Item) -> bool:
