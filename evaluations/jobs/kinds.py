@@ -42,7 +42,9 @@ class JobClaim:
         Inside the transaction of a change it makes sure that nobody else makes the same change.
         """
         job = self.job
-        if not extend_lease(job, int(kind_of(job).lease.total_seconds()), position, total, cursor):
+        kind = kind_of(job)
+        seconds = int(kind.lease.total_seconds())
+        if not extend_lease(job, seconds, position, total, resumes=not kind.starts_over, cursor=cursor):
             raise LeaseLost(f"{job} is no longer ours.")
         job.position = job.position if position is None else position
         job.total = job.total if total is None else total

@@ -48,12 +48,14 @@ HEARTBEAT: Final = {
     "sqlite": (
         "UPDATE evaluations_job SET heartbeat_at = STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW'), "
         "lease_until = STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', '+' || %s || ' seconds'), "
+        "attempts = CASE WHEN %s AND COALESCE(%s, position) > position THEN 1 ELSE attempts END, "
         "position = COALESCE(%s, position), total = COALESCE(%s, total) "
         "WHERE id = %s AND claim = %s AND state = 'running'"
     ),
     "postgresql": (
         "UPDATE evaluations_job SET heartbeat_at = STATEMENT_TIMESTAMP(), "
         "lease_until = STATEMENT_TIMESTAMP() + %s * INTERVAL '1 second', "
+        "attempts = CASE WHEN %s AND COALESCE(%s, position) > position THEN 1 ELSE attempts END, "
         "position = COALESCE(%s, position), total = COALESCE(%s, total) "
         "WHERE id = %s AND claim = %s AND state = 'running'"
     ),
@@ -61,12 +63,21 @@ HEARTBEAT: Final = {
 
 
 def extend_lease(
-    job: Job, seconds: int, position: int | None, total: int | None, cursor: CursorWrapper | None = None
+    job: Job,
+    seconds: int,
+    position: int | None,
+    total: int | None,
+    *,
+    resumes: bool,
+    cursor: CursorWrapper | None = None,
 ) -> bool:
-    """Extend the lease of a claimed job and store its progress; whether the claim still holds."""
+    """Extend the lease of a claimed job and store its progress; whether the claim still holds.
+
+    ``resumes``: the next claim continues at the position, so that progress forgives the deaths of workers before it.
+    """
     claim = job.claim.hex if job.claim and connection.vendor == "sqlite" else job.claim
     with connection.cursor() if cursor is None else nullcontext(cursor) as used:
-        used.execute(HEARTBEAT[connection.vendor], (seconds, position, total, job.pk, claim))
+        used.execute(HEARTBEAT[connection.vendor], (seconds, resumes, position, position, total, job.pk, claim))
         return bool(used.rowcount)
 
 
@@ -99,7 +110,7 @@ class Job(Row):
     """One piece of background work: ``subject`` is the id of the row that it is about, as its kind reads it.
 
     ``claim`` is the key of whoever works on it, until ``lease_until``. ``attempts`` counts claims that did not come
-    back. ``position`` of ``total`` says how far the work is, ``begun_at`` since when.
+    back since it last progressed. ``position`` of ``total`` says how far the work is, ``begun_at`` since when.
     """
 
     kind = models.CharField(max_length=40)

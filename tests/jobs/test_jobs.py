@@ -151,6 +151,20 @@ def test_a_worker_that_died_without_a_word_is_not_waited_for(steps: list[Step]) 
         assert job_about("count", 7).state == state
 
 
+def test_deaths_before_the_last_progress_do_not_count_where_work_resumes(steps: list[Step]) -> None:
+    job = enqueue()
+    for position in (1, 2, 3):
+        claim = claim_job(job.pk)
+        assert claim is not None
+        claim.heartbeat(position)
+        assert job_about("count", 7).attempts == 1
+        Job.objects.update(claimed_by="elsewhere:1", lease_until=Now() - timedelta(hours=1))
+        put_back_lost_jobs()
+        assert job_about("count", 7).state == JobState.WAITING
+    kill_worker_at("count", 7)
+    assert job_about("count", 7).state == JobState.SET_ASIDE
+
+
 def test_a_job_is_set_aside_after_two_deaths_and_named_by_the_doctor_until_it_is_retried(steps: list[Step]) -> None:
     enqueue()
     kill_worker_at("count", 7)

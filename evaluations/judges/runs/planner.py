@@ -36,12 +36,14 @@ from evaluations.verdicts.packed_votes import pack_call_verdicts
 TRANSFERABLE_STATES: Final = (*OPEN_CALL_STATES, CallState.CANCELLED, CallState.FAILED)
 
 
-def plan_run_calls(run_id: int, *, until: float) -> None:
+def plan_run_calls(run_id: int, *, until: float, claim: JobClaim | None = None) -> None:
     """Create or take over the run's calls in short transactions, continuing where a killed worker stopped."""
     while not is_time_up(until):
-        with pause_after_transaction():
+        with pause_after_transaction(), transaction.atomic():
             if not plan_next_calls(run_id):
                 return
+            if claim is not None:
+                claim.heartbeat(claim.job.position + 1)
 
 
 @transaction.atomic
@@ -187,7 +189,7 @@ def cancel_waiting_calls(*, seconds: float | None = None) -> None:
 def plan_for_a_while(claim: JobClaim) -> bool:
     """Plan the run that the job is about; whether all of it is planned."""
     run_id, until = claim.job.subject, claim.until
-    plan_run_calls(run_id, until=float("inf") if until is None else until)
+    plan_run_calls(run_id, until=float("inf") if until is None else until, claim=claim)
     return not Run.objects.filter(pk=run_id, state=RunState.PLANNING).exists()
 
 
