@@ -100,7 +100,7 @@ class SampleResponse:
 
 @dataclass(frozen=True)
 class SampleVerdict:
-    """``chosen``: the candidate that A or B stands for; None for any other choice."""
+    """``chosen``: the candidate on side A or B; None for any other choice."""
 
     key: str
     candidates: tuple[str, ...]

@@ -14,7 +14,7 @@ from evaluations.imports.source_files import parse_column_fields
 from evaluations.web.forms import CleanedData, add_refusal
 
 FORMAT_CHOICES = [
-    (FileFormat.AUTO, "found out from the columns"),
+    (FileFormat.AUTO, "detected from the columns"),
     (FileFormat.COMPARISONS, "comparisons – a query and two responses in each row"),
     (FileFormat.RESPONSES, "responses – a query and one response in each row; pairs are made afterwards"),
     (FileFormat.VERDICTS, "verdicts – choices of people or judges on comparisons that are here already"),

@@ -19,11 +19,11 @@ PairsPerQuery = Annotated[int, Field(ge=1, le=MAX_PAIRS_PER_QUERY)]
 class ImportIn(StrictIn):
     """The fields of an upload."""
 
-    format: FileFormat = Field(FileFormat.AUTO, description="what is in it; `auto`: found out from the columns")
+    format: FileFormat = Field(FileFormat.AUTO, description="what is in it; `auto`: detected from the columns")
     id_prefix: str = Field("", max_length=100)
     candidate: NameText = Field(
         "",
-        description="the model of every response, whatever the file's column says; without it the column names the "
+        description="the model of every response, overriding the file's column; without it the column names the "
         "model, else the file's name does",
     )
     rater: NameText = ""

@@ -66,7 +66,7 @@ def refuse_missing_aspects(spec: RubricSpec) -> None:
     keys = [aspect.key for aspect in spec.aspects]
     repeated = next((key for key in keys if keys.count(key) > 1), None)
     if repeated is not None:
-        raise InputRefused(f"“{repeated}” stands here twice: an aspect is asked once.")
+        raise InputRefused(f"“{repeated}” is listed twice. List each aspect once.")
     if sorted(spec.output_order) != sorted(keys):
         raise InputRefused("The order of the reply must name every aspect of the rubric once.")
 

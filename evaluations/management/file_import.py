@@ -78,7 +78,7 @@ def add_candidate_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--candidate",
         metavar="NAME",
-        help="the model of every response, whatever the file's column says; without it the column names the model, "
+        help="the model of every response, overriding the file's column; without it the column names the model, "
         "else the file's name does",
     )
 

@@ -26,7 +26,7 @@ class Endpoint(Row):
     paused_until = models.DateTimeField(null=True, blank=True)
     # The reason in a sentence; empty for a short rate limit.
     pause_reason = models.CharField(max_length=500, blank=True)
-    # Empty: by its address, or as its latest check detected it.
+    # If empty, it follows from the address or from the latest check.
     dialect = models.CharField(max_length=20, blank=True, choices=enum_choices(Dialect))
     # Empty: long for servers on this machine or network, else the site's setting.
     timeout_seconds = models.PositiveIntegerField(null=True, blank=True)

@@ -175,4 +175,4 @@ def split_pair(text: str) -> tuple[str, str]:
 def refuse_repeated_names(given: list[str]) -> None:
     for one in given:
         if given.count(one) > 1:
-            raise forms.ValidationError(f"“{one}” stands here twice: say once what it is.")
+            raise forms.ValidationError(f"“{one}” is listed twice. List it once.")

@@ -101,7 +101,7 @@ def test_an_example_of_several_aspects_names_each(client: Client, address: str) 
         ("pairwise", {"form-0-key": "depth", "form-0-name": "Deep"}, "is called “Depth” in this evaluation"),
         ("pointwise", {"form-0-scale_min": ""}, "This field is required"),
         ("pointwise", {"form-0-scale_labels": "5"}, "not of the form"),
-        ("pointwise", {"form-0-scale_labels": "5 = a\n5 = b"}, "stands here twice"),
+        ("pointwise", {"form-0-scale_labels": "5 = a\n5 = b"}, "is listed twice"),
         ("pointwise", {"form-0-tie_margin": "-1"}, "greater than or equal to 0"),
     ],
 )
@@ -122,7 +122,7 @@ def test_what_cannot_be_taken_comes_back_with_the_reason(
         ("tone = inf", "“inf” is no number"),
         ("6", "Example 1"),
         ("tone = 3", "Example 1"),
-        ("overall = 3\noverall = 4", "stands here twice"),
+        ("overall = 3\noverall = 4", "is listed twice"),
         ("", "This field is required"),
     ],
 )

@@ -207,7 +207,7 @@ def test_an_answer_in_plain_text_with_its_pattern(client: Client, address: str, 
     [
         ({"instructions": ""}, "This field is required"),
         ({"form-0-name": ""}, "This field is required"),
-        ({"form-1-key": "helpfulness"}, "stands here twice"),
+        ({"form-1-key": "helpfulness"}, "is listed twice"),
         ({"form-0-name": "Usefulness"}, "is called “Helpfulness” in this evaluation"),
         ({"form-0-key": "no good"}, "slug"),
         ({"form-0-name": "事実", "form-0-key": ""}, "No key can be made from this name"),

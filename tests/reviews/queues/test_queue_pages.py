@@ -157,12 +157,12 @@ def test_people_by_name_share_a_queue_or_each_do_all_of_it(client: Client, fille
     shared = make(client, who="split", people=chosen, reviews_wanted=1, size=6)
     each = make(client, name="All of it", who="each", people=chosen, size=6)
 
-    def given(made: Queue) -> list[int]:
+    def count_assigned(made: Queue) -> list[int]:
         named = Assignment.objects.filter(slot__queue=made, state=AssignmentState.ASSIGNED)
         return [named.filter(rater__user=person).count() for person in people]
 
-    assert given(shared) == [3, 3]
-    assert sum(given(each)) >= 6
+    assert count_assigned(shared) == [3, 3]
+    assert sum(count_assigned(each)) >= 6
     assert shared.assigned_only
 
 
