@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from django.conf import settings
+from django.conf import LazySettings, settings
 from django.core.management import call_command
 
 from evaluations.management.commands.make_ready import copy_database
@@ -16,6 +16,12 @@ from tests.factories.evaluations import make_user
 from tests.helpers.running_product import environment_for, manage, own_database
 
 needs_sqlite = pytest.mark.skipif(not settings.USES_SQLITE, reason="copies are made of SQLite databases only")
+
+
+@pytest.fixture(autouse=True)
+def own_static_files(settings: LazySettings, tmp_path: Path) -> None:
+    """All processes of the suite share one folder for collected files, and other tests expect it to be empty."""
+    settings.STATIC_ROOT = tmp_path / "static"
 
 
 @pytest.fixture
