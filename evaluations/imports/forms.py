@@ -110,7 +110,7 @@ class ImportForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["file"].widget.attrs["data-most"] = settings.MAX_UPLOAD_BYTES
+        self.fields["file"].widget.attrs["data-max-bytes"] = settings.MAX_UPLOAD_BYTES
 
     def clean(self) -> CleanedData:
         cleaned: CleanedData = super().clean() or {}

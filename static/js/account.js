@@ -1,12 +1,12 @@
-// Signing out, and the browser's own time zone where another one is chosen.
-import { forgetAll, unsent } from "./review/storage.js";
+// Clears stored work on sign-out, and offers the browser's time zone.
+import { clearAll, unsentCount } from "./review/storage.js";
 
-// What a person entered leaves this browser with them, sent or not.
+// Signing out removes a user's input from this browser, sent or not.
 document.querySelector("form[action$='sign-out']").addEventListener("submit", (event) => {
-  const left = unsent();
-  const asks = left && `${left} of your changes on the review page did not reach the server yet. Sign out and lose them?`;
-  if (asks && !confirm(asks)) event.preventDefault();
-  else forgetAll();
+  const count = unsentCount();
+  const question = `${count} of your changes on the review page did not reach the server yet. Sign out and lose them?`;
+  if (count && !confirm(question)) event.preventDefault();
+  else clearAll();
 });
 
 const offer = document.querySelector("[data-zone-for]");
@@ -14,7 +14,7 @@ const select = document.getElementById(offer.dataset.zoneFor);
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const known = [...select.options].some((option) => option.value === zone);
 
-function show() {
+function showOffer() {
   offer.hidden = !known || select.value === zone;
 }
 
@@ -22,7 +22,7 @@ offer.querySelector("strong").textContent = zone.replaceAll("_", " ");
 offer.querySelector("button").addEventListener("click", () => {
   select.value = zone;
   select.focus();
-  show();
+  showOffer();
 });
-select.addEventListener("change", show);
-show();
+select.addEventListener("change", showOffer);
+showOffer();

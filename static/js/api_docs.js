@@ -1,9 +1,9 @@
-// Lays out the OpenAPI document, to be read and tried. Tokens that are entered here are kept in no storage.
-const place = document.getElementById("swagger");
+// Shows the OpenAPI document. Tokens entered here are not stored.
+const container = document.getElementById("swagger");
 
 window.SwaggerUIBundle({
-  url: place.dataset.document,
-  domNode: place,
+  url: container.dataset.document,
+  domNode: container,
   deepLinking: true,
   docExpansion: "none",
   defaultModelsExpandDepth: 0,

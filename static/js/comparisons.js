@@ -1,49 +1,49 @@
-// Keys of the list of comparisons: / to search, j and k to move, x to choose, Enter to open.
+// Shortcuts of the comparison list: / searches, j and k move, x selects, Enter opens.
 
 const rows = () => [...document.querySelectorAll("#list tbody tr")];
 const link = (row) => row?.querySelector(".snippet a");
 const isTyping = (target) => target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
-const areSingle = () => document.querySelector("[data-single-keys]")?.dataset.singleKeys !== "off";
+const areSingleKeysOn = () => document.querySelector("[data-single-keys]")?.dataset.singleKeys !== "off";
 
-const current = () => rows().findIndex((row) => row.contains(document.activeElement));
+const currentIndex = () => rows().findIndex((row) => row.contains(document.activeElement));
 
 const move = (by) => {
   const all = rows();
-  const place = current();
-  const next = place < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(place + by, 0), all.length - 1);
+  const index = currentIndex();
+  const next = index < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(index + by, 0), all.length - 1);
   link(all[next])?.focus();
 };
 
-const choose = () => {
-  const box = rows()[current()]?.querySelector("input[type=checkbox]");
+const toggleRow = () => {
+  const box = rows()[currentIndex()]?.querySelector("input[type=checkbox]");
   box?.click();
 };
 
-// How many are chosen stands where it is said what to do with them; a box above the column chooses a whole page.
+// The number of selected rows is shown in the bulk actions; a box above the column selects the page.
 const boxes = () => [...document.querySelectorAll("#list tbody input[name=comparison]")];
-const ofPage = () => document.querySelector("#list [data-choose-page]");
+const pageBox = () => document.querySelector("#list [data-select-page]");
 
-const tell = () => {
+const showSelected = () => {
   const all = boxes();
-  const chosen = all.filter((box) => box.checked).length;
-  const whole = ofPage();
-  if (!whole) return;
-  whole.hidden = false;
-  whole.checked = chosen === all.length;
-  whole.indeterminate = chosen > 0 && chosen < all.length;
-  document.querySelector("[data-chosen]")?.replaceChildren(chosen ? `: ${chosen}` : ": none yet");
-  document.querySelector("[data-number-chosen]").replaceChildren(chosen ? ` · ${chosen} chosen` : "");
-  document.querySelector("#act").classList.toggle("held", chosen > 0);
+  const selected = all.filter(({ checked }) => checked).length;
+  const box = pageBox();
+  if (!box) return;
+  box.hidden = false;
+  box.checked = selected === all.length;
+  box.indeterminate = selected > 0 && selected < all.length;
+  document.querySelector("[data-selected-count]")?.replaceChildren(selected ? `: ${selected}` : ": none yet");
+  document.querySelector("[data-selected-label]").replaceChildren(selected ? ` · ${selected} chosen` : "");
+  document.querySelector("#act").classList.toggle("has-selection", selected > 0);
 };
 
 document.addEventListener("change", (event) => {
-  if (event.target === ofPage()) for (const box of boxes()) box.checked = event.target.checked;
-  if (event.target.closest("#list")) tell();
+  if (event.target === pageBox()) for (const box of boxes()) box.checked = event.target.checked;
+  if (event.target.closest("#list")) showSelected();
 });
-document.addEventListener("htmx:afterSwap", tell);
-window.addEventListener("pageshow", tell); // the browser keeps what was ticked when one comes back
+document.addEventListener("htmx:afterSwap", showSelected);
+window.addEventListener("pageshow", showSelected); // browsers restore ticked boxes on the way back
 
-// An address says what is asked, not what is left open.
+// Leave empty filters out of the address.
 document.addEventListener("htmx:configRequest", ({ detail }) => {
   if (!detail.elt.matches?.(".filters")) return;
   for (const [name, value] of [...detail.formData.entries()]) if (value === "") detail.formData.delete(name);
@@ -51,16 +51,16 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
 
 const search = () => document.querySelector(".filters input[type=search]")?.focus();
 
-const KEYS = { "/": search, j: () => move(1), k: () => move(-1), x: choose };
+const KEYS = { "/": search, j: () => move(1), k: () => move(-1), x: toggleRow };
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.isComposing || event.altKey === areSingle()) return;
+  if (event.ctrlKey || event.metaKey || event.isComposing || event.altKey === areSingleKeysOn()) return;
   if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
-  const act = KEYS[event.key];
-  if (!act) return;
+  const action = KEYS[event.key];
+  if (!action) return;
   event.preventDefault();
-  act();
+  action();
 });
 
-// What was typed is searched for while it is typed; leaving the field asks nothing new, and so keeps what was ticked.
+// Typing already searches; leaving the field must not search again, which would clear the selection.
 document.querySelector(".filters input[type=search]")?.addEventListener("change", (event) => event.stopPropagation());

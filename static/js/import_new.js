@@ -1,8 +1,9 @@
-// Says before the upload, not after it, that a file is larger than the server takes.
-const file = document.querySelector("input[type=file][data-most]");
+// Rejects a file that is too large before it is uploaded.
+const file = document.querySelector("input[type=file][data-max-bytes]");
 file.addEventListener("change", () => {
-  const most = Number(file.dataset.most);
-  const tooLarge = file.files[0]?.size > most;
-  file.setCustomValidity(tooLarge ? `The file is larger than ${Math.floor(most / 1024 / 1024)} MB, the most that this server takes.` : "");
+  const maxBytes = Number(file.dataset.maxBytes);
+  const isTooLarge = file.files[0]?.size > maxBytes;
+  const maxMegabytes = Math.floor(maxBytes / 1024 / 1024);
+  file.setCustomValidity(isTooLarge ? `The file is larger than ${maxMegabytes} MB, the most that this server takes.` : "");
   file.reportValidity();
 });

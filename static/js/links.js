@@ -1,4 +1,4 @@
-// Links in responses: the first click wakes one and says where it leads, the second opens it.
+// Links in responses: the first click activates one and shows its address, the second opens it.
 
 const prepare = (root) => {
   for (const link of root.querySelectorAll(".rendered a.link")) {
@@ -8,21 +8,21 @@ const prepare = (root) => {
   }
 };
 
-const wake = (link) => {
+const activate = (link) => {
   if (!/^https?:\/\//i.test(link.dataset.address)) return;
   link.href = link.dataset.address;
   link.target = "_blank";
   link.rel = "noopener nofollow noreferrer";
 };
 
-const asked = (event) => {
+const handleActivation = (event) => {
   const link = event.target.closest?.(".rendered a.link:not([href])");
   if (!link || (event.type === "keydown" && event.key !== "Enter")) return;
   event.preventDefault();
-  wake(link);
+  activate(link);
 };
 
-document.addEventListener("click", asked);
-document.addEventListener("keydown", asked);
+document.addEventListener("click", handleActivation);
+document.addEventListener("keydown", handleActivation);
 document.addEventListener("htmx:load", (event) => prepare(event.detail.elt));
 prepare(document);

@@ -1,51 +1,51 @@
-// Draws the plots of a page, one after the other, each as wide as its place. Without it their tables and files are there.
+// Draws the charts of a page one by one, each as wide as its container. Without it, tables and downloads remain.
 
 const narrow = matchMedia("(max-width: 40rem)");
-const views = new WeakMap(); // of each place its drawing: undefined until asked for, null while it is drawn
-const HOW = { ast: true, actions: false, defaultStyle: false, renderer: "svg", tooltip: { disableDefaultStyle: true } };
+const views = new WeakMap(); // container → Vega view; null while it is drawn
+const OPTIONS = { ast: true, actions: false, defaultStyle: false, renderer: "svg", tooltip: { disableDefaultStyle: true } };
 
-let turn = Promise.resolve();
+let queue = Promise.resolve();
 
-const specification = (place) => {
-  const spec = JSON.parse(place.closest("figure").querySelector("script[type='application/json']").textContent);
+const specification = (container) => {
+  const spec = JSON.parse(container.closest("figure").querySelector("script[type='application/json']").textContent);
   spec.params.find((param) => param.name === "narrow").value = narrow.matches;
-  return { ...spec, width: place.clientWidth };
+  return { ...spec, width: container.clientWidth };
 };
 
-const draw = async (place) => {
+const draw = async (container) => {
   const { vegaEmbed } = await import("../made/vega.js");
-  views.get(place)?.finalize();
-  views.set(place, await vegaEmbed(place.querySelector(".plot-canvas"), specification(place), HOW));
+  views.get(container)?.finalize();
+  views.set(container, await vegaEmbed(container.querySelector(".plot-canvas"), specification(container), OPTIONS));
 };
 
-const giveUp = (place) => {
-  place.hidden = true;
-  place.closest("figure").querySelector("details").open = true;
+const showTable = (container) => {
+  container.hidden = true;
+  container.closest("figure").querySelector("details").open = true;
 };
 
-const ask = (place) => {
-  views.set(place, views.get(place) ?? null);
-  turn = turn.then(() => draw(place)).catch((error) => {
-    giveUp(place);
+const scheduleDraw = (container) => {
+  views.set(container, views.get(container) ?? null);
+  queue = queue.then(() => draw(container)).catch((error) => {
+    showTable(container);
     console.error(error);
   });
 };
 
-// A place in a closed part of the page has no width, and is drawn when it is opened.
+// A container in a collapsed part of the page has no width, and is drawn when the part opens.
 const sizes = new ResizeObserver((entries) => {
-  for (const { target: place } of entries) {
-    if (place.clientWidth === 0) continue;
-    if (views.get(place) === undefined) ask(place);
-    else views.get(place)?.view.width(place.clientWidth).runAsync();
+  for (const { target: container } of entries) {
+    if (container.clientWidth === 0) continue;
+    if (views.get(container) === undefined) scheduleDraw(container);
+    else views.get(container)?.view.width(container.clientWidth).runAsync();
   }
 });
 
 const prepare = (root) => {
-  for (const place of root.querySelectorAll(".plot-drawing")) sizes.observe(place);
+  for (const container of root.querySelectorAll(".plot-drawing")) sizes.observe(container);
 };
 
 narrow.addEventListener("change", () => {
-  for (const place of document.querySelectorAll(".plot-drawing")) if (views.get(place)) ask(place);
+  for (const container of document.querySelectorAll(".plot-drawing")) if (views.get(container)) scheduleDraw(container);
 });
 document.addEventListener("htmx:load", (event) => prepare(event.detail.elt));
 prepare(document);

@@ -1,44 +1,44 @@
-// The review page with a browser's help. Without this file it works as links and forms.
+// Enhances the review page, which works as links and forms without this file.
 
-import * as ahead from "./review/ahead.js";
-import * as choosing from "./review/choosing.js";
+import * as prefetch from "./review/prefetch.js";
+import * as choices from "./review/choices.js";
 import * as drafts from "./review/drafts.js";
 import * as keys from "./review/keys.js";
 import * as notice from "./review/notice.js";
 import * as outbox from "./review/outbox.js";
-import { one, show } from "./review/page.js";
+import { find, scrollIntoView } from "./review/page.js";
 import * as reveal from "./review/reveal.js";
 import * as steps from "./review/steps.js";
-import * as time from "./review/time.js";
+import * as timer from "./review/time_on_task.js";
 
-// A comparison was put before the person, or its panel changed.
-const begin = () => {
-  drafts.begin();
-  time.begin();
-  reveal.begin();
-  choosing.begin();
-  ahead.prepare();
+// Runs when a comparison is shown or its panel changes.
+const prepare = () => {
+  drafts.restoreUnsent();
+  timer.restore();
+  reveal.update();
+  choices.focusFirst();
+  prefetch.schedule();
 };
 
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (["workbench", "panel"].includes(event.target.id)) begin();
+  if (["workbench", "panel"].includes(event.target.id)) prepare();
 });
 document.addEventListener("htmx:historyRestore", () => {
-  ahead.forget();
+  prefetch.discard();
   notice.draw();
-  begin();
+  prepare();
 });
 document.addEventListener("htmx:afterRequest", (event) => {
-  if (event.detail.successful || event.detail.xhr.status === 422 || !one("#lost")) return;
-  one("#lost").hidden = false;
-  show(one("#lost"));
+  if (event.detail.successful || event.detail.xhr.status === 422 || !find("#lost")) return;
+  find("#lost").hidden = false;
+  scrollIntoView(find("#lost"));
 });
 
-time.start();
+timer.start();
 drafts.start();
 reveal.start();
 steps.start();
 keys.start();
 notice.start();
 outbox.start();
-begin();
+prepare();

@@ -103,7 +103,7 @@ def expect_revealed(page: Page) -> None:
 
 def expect_next_is_here(page: Page) -> None:
     """The next comparison lies in the page already."""
-    expect(page.locator("#desk[data-next-is-here]")).to_be_attached()
+    expect(page.locator("#review-page[data-has-next]")).to_be_attached()
 
 
 def wait_until(page: Page, expression: str) -> None:

@@ -27,7 +27,7 @@ def test_what_is_ticked_after_a_search_stays_ticked(owner_page: Page) -> None:
     owner_page.on("request", lambda request: asked.append(f"{request.resource_type} {request.url}"))
     owner_page.get_by_label(re.compile(r"Choose comparison \d+")).first.click()
     owner_page.get_by_text("Do something with the chosen ones").click()
-    expect(owner_page.locator("[data-chosen]")).to_have_text(": 1")
+    expect(owner_page.locator("[data-selected-count]")).to_have_text(": 1")
     assert [one for one in asked if not one.startswith("other ")] == []  # the browser's own: the sign on its tab
 
 
@@ -48,8 +48,8 @@ def test_one_box_chooses_the_page_and_shows_when_it_is_not_whole(owner_page: Pag
     assert whole.evaluate("box => box.indeterminate")
     expect(owner_page.locator("#act")).to_be_in_viewport()
     owner_page.get_by_text("Do something with the chosen ones").click()
-    expect(owner_page.locator("[data-chosen]")).to_have_text(f": {boxes.count() - 1}")
-    expect(owner_page.locator("[data-number-chosen]")).to_have_text(f" · {boxes.count() - 1} chosen")
+    expect(owner_page.locator("[data-selected-count]")).to_have_text(f": {boxes.count() - 1}")
+    expect(owner_page.locator("[data-selected-label]")).to_have_text(f" · {boxes.count() - 1} chosen")
 
 
 def test_a_file_with_a_long_name_makes_no_page_wider_than_its_window(owner_page: Page) -> None:

@@ -1,47 +1,47 @@
-// The words in which the responses differ: fetched once for a comparison, and only when they are to be seen.
+// Fetches the word diff once per comparison, when it is first shown.
 
 const workbench = () => document.querySelector("#workbench");
-let asked = ""; // the address of the diff that is on its way, or was refused
+let requestedAddress = ""; // of the diff being loaded or already shown
 
 const sides = () => [...document.querySelectorAll("#workbench .side")];
 
-const put = (side, part) => {
+const insert = (side, part) => {
   side.querySelector(".side-body .diffed")?.remove();
   side.querySelector(".as-written").after(part);
 };
 
-const said = (words) => {
+const noticePart = (message) => {
   const part = document.createElement("div");
   part.className = "diffed";
-  part.append(Object.assign(document.createElement("p"), { className: "notice", textContent: words }));
+  part.append(Object.assign(document.createElement("p"), { className: "notice", textContent: message }));
   return part;
 };
 
-const fetched = async (address) => {
-  const answer = await fetch(address, { headers: { "HX-Request": "true" } });
-  if (!answer.ok) throw new Error(`status ${answer.status}`);
-  return new DOMParser().parseFromString(await answer.text(), "text/html");
+const fetchDiff = async (address) => {
+  const response = await fetch(address, { headers: { "HX-Request": "true" } });
+  if (!response.ok) throw new Error(`status ${response.status}`);
+  return new DOMParser().parseFromString(await response.text(), "text/html");
 };
 
-// Resolves when the diff stands in its place, or the reason why it does not.
-export const bringDiff = async () => {
+// Resolves when the diff or an error message is shown.
+export const loadDiff = async () => {
   const address = document.querySelector("[data-toggle=diff]")?.dataset.address;
-  if (!address || asked === address || workbench().querySelector(".diffed")) return;
-  asked = address;
+  if (!address || requestedAddress === address || workbench().querySelector(".diffed")) return;
+  requestedAddress = address;
   try {
-    const parts = await fetched(address);
+    const parts = await fetchDiff(address);
     for (const side of sides()) {
       const part = parts.querySelector(`[data-diffed=${side.dataset.side}]`);
-      if (part && document.querySelector("[data-toggle=diff]")?.dataset.address === address) put(side, document.adoptNode(part));
+      if (part && document.querySelector("[data-toggle=diff]")?.dataset.address === address) insert(side, document.adoptNode(part));
     }
   } catch {
-    for (const side of sides()) put(side, said("The differences could not be fetched. Press the button twice to try again."));
-    asked = "";
+    for (const side of sides()) insert(side, noticePart("The differences could not be fetched. Press the button twice to try again."));
+    requestedAddress = "";
   }
 };
 
-// What could not be fetched is asked for again the next time.
-export const forgetFailure = () => {
-  if (asked) return;
+// Lets the next toggle fetch the diff again after a failure.
+export const clearFailure = () => {
+  if (requestedAddress) return;
   for (const part of document.querySelectorAll("#workbench .diffed")) part.remove();
 };

@@ -1,158 +1,159 @@
-// What is entered is kept on the server as it is entered, and in this browser until it is there.
+// Saves input as a draft on the server while it is entered, and in this browser until the server has it.
 
-import { DONE, LOST, REFUSED, SIGNED_OUT, wordsOf } from "./asking.js";
-import { comparison, one, rubric, tab, version } from "./page.js";
+import { DONE, LOST, REFUSED, SIGNED_OUT, errorMessage } from "./requests.js";
+import { comparison, find, rubric, tab, version } from "./page.js";
 import * as outbox from "./outbox.js";
-import { spent } from "./time.js";
+import { activeMilliseconds } from "./time_on_task.js";
 
-const PAUSE = 400; // milliseconds without a change
-const OWN = new Set(["csrfmiddlewaretoken", "version", "rubric", "tab", "active_ms", "then"]);
+const SAVE_DELAY_MS = 400; // after the last change
+const HIDDEN_FIELDS = new Set(["csrfmiddlewaretoken", "version", "rubric", "tab", "active_ms", "then"]);
 
 let timer = 0;
-let adopted = tab; // the page that entered the draft which this page began with
-const touched = new WeakSet(); // forms in which something was entered
+let draftTab = tab; // the tab that entered the draft shown at first
+const editedForms = new WeakSet(); // forms with input
 
-const form = () => one("#choices");
-const note = () => one("#draft");
+const form = () => find("#choices");
+const draftStatus = () => find("#draft");
 
-export const fields = () => [...new FormData(form())].filter(([name, value]) => !OWN.has(name) && value !== "");
+export const fields = () => [...new FormData(form())].filter(([name, value]) => !HIDDEN_FIELDS.has(name) && value !== "");
 
-// ---- into the fields, and into words
+// ---- fields and their description
 
-export const fill = (given) => {
+export const fill = (values) => {
   for (const control of form().elements) {
-    if (!control.name || OWN.has(control.name) || control.type === "hidden") continue;
-    const value = given[control.name] ?? "";
+    if (!control.name || HIDDEN_FIELDS.has(control.name) || control.type === "hidden") continue;
+    const value = values[control.name] ?? "";
     if (control.type === "radio") control.checked = control.value === value;
     else if (control.type !== "submit") control.value = value;
   }
-  if (given.note && one("#note")) one("#note").open = true;
+  if (values.note && find("#note")) find("#note").open = true;
 };
 
-const labelled = (name, value) => {
-  const control = [...(form()?.elements ?? [])].find((one) => one.name === name && (one.type !== "radio" || one.value === value));
+const describeField = (name, value) => {
+  const isMatch = (field) => field.name === name && (field.type !== "radio" || field.value === value);
+  const control = [...(form()?.elements ?? [])].find(isMatch);
   const aspect = control?.closest(".aspect")?.dataset.name;
   const side = { left: " of A", right: " of B" }[control?.dataset.side] ?? "";
-  const words = control?.type === "radio"
+  const label = control?.type === "radio"
     ? control.nextElementSibling?.textContent.trim()
     : [...(control?.options ?? [])].find((option) => option.value === value)?.text;
-  const isWritten = !words && isNaN(value);
-  return `${aspect ?? "Note"}${aspect && isWritten ? " (note)" : ""}${side} ${isWritten ? `“${value}”` : words || value}`;
+  const isWritten = !label && isNaN(value);
+  return `${aspect ?? "Note"}${aspect && isWritten ? " (note)" : ""}${side} ${isWritten ? `“${value}”` : label || value}`;
 };
 
-export const inWords = (given) => given.map(([name, value]) => labelled(name, value)).join(", ") || "nothing";
+export const describe = (values) => values.map(([name, value]) => describeField(name, value)).join(", ") || "nothing";
 
-// ---- keeping
+// ---- saving
 
 export const send = () => {
   clearTimeout(timer);
   timer = 0;
-  if (!note()) return;
+  if (!draftStatus()) return;
   const item = {
     kind: outbox.DRAFT,
     comparison: comparison(),
-    address: note().dataset.address,
-    panel: note().dataset.address,
-    words: inWords(fields()),
-    number: note().dataset.number,
-    fields: [...fields(), ["version", version()], ["rubric", rubric()], ["active_ms", spent()]],
+    address: draftStatus().dataset.address,
+    panel: draftStatus().dataset.address,
+    words: describe(fields()),
+    number: draftStatus().dataset.number,
+    fields: [...fields(), ["version", version()], ["rubric", rubric()], ["active_ms", activeMilliseconds()]],
   };
-  outbox.put(item).then((answer) => receive(item, answer));
+  outbox.put(item).then((response) => receive(item, response));
 };
 
-// Saving holds all that a draft could say.
-export const forget = () => {
+// A save contains everything a draft would.
+export const cancel = () => {
   clearTimeout(timer);
   timer = 0;
 };
 
-// Before a step that does not.
+// Call before a step that does not save the choices.
 export const sendNow = () => timer && send();
 
-// Another page of this browser may have entered it, and this one sent it.
-export const isFromHere = (item) => [undefined, tab, adopted].includes(item.tab);
+// Another tab may have entered the draft and this one sent it.
+export const isFromThisTab = (item) => [undefined, tab, draftTab].includes(item.tab);
 
 const isShown = (item) =>
-  note()
-  && isFromHere(item)
+  draftStatus()
+  && isFromThisTab(item)
   && comparison() === item.comparison
   && item.fields.some(([name, value]) => name === "version" && value === version());
 
-// Who says that a draft was refused whose comparison is not shown any more.
-let gone = () => {};
-export const whenGone = (taker) => { gone = taker; };
+// Called when a draft is refused after its comparison left the page.
+let hiddenRefusal = () => {};
+export const onHiddenRefusal = (handler) => { hiddenRefusal = handler; };
 
-export const receive = (item, answer) => {
-  if (!isShown(item)) return answer.kind === REFUSED && !outbox.isSaving(item.comparison) && gone(item, answer);
-  if (answer.kind === DONE) take(JSON.parse(answer.text));
-  else if (answer.kind === LOST || answer.kind === SIGNED_OUT) note().textContent = "Draft, kept in this browser for now";
-  else if (answer.kind === REFUSED) refuse(answer);
+export const receive = (item, response) => {
+  if (!isShown(item)) return response.kind === REFUSED && !outbox.isSaving(item.comparison) && hiddenRefusal(item, response);
+  if (response.kind === DONE) showSaved(JSON.parse(response.text));
+  else if (response.kind === LOST || response.kind === SIGNED_OUT) draftStatus().textContent = "Draft, kept in this browser for now";
+  else if (response.kind === REFUSED) refuse(response);
   return undefined;
 };
 
-const take = (kept) => {
-  note().dataset.number = kept.number;
-  note().textContent = `Draft, saved ${kept.at}`;
+const showSaved = (draft) => {
+  draftStatus().dataset.number = draft.number;
+  draftStatus().textContent = `Draft, saved ${draft.at}`;
 };
 
-const refuse = (answer) => {
-  if (answer.status === 409) return disagree(JSON.parse(answer.text));
-  note().textContent = wordsOf(answer);
+const refuse = (response) => {
+  if (response.status === 409) return showConflict(JSON.parse(response.text));
+  draftStatus().textContent = errorMessage(response);
 };
 
-// ---- another page kept something else
+// ---- another tab saved a different draft
 
-const disagree = (theirs) => {
-  one("#conflict")?.remove();
-  const box = one("#conflict-words").content.firstElementChild.cloneNode(true);
+const showConflict = (serverDraft) => {
+  find("#conflict")?.remove();
+  const box = find("#conflict-words").content.firstElementChild.cloneNode(true);
   box.id = "conflict";
-  one("[data-message]", box).textContent = `${theirs.message} It was kept at ${theirs.at}.`;
-  one("[data-theirs]", box).textContent = inWords(Object.entries(theirs.fields));
-  one("[data-mine]", box).textContent = inWords(fields());
-  one("[data-use]", box).addEventListener("click", () => {
-    fill(theirs.fields);
-    settle(theirs, box);
-    take(theirs);
+  find("[data-message]", box).textContent = `${serverDraft.message} It was kept at ${serverDraft.at}.`;
+  find("[data-theirs]", box).textContent = describe(Object.entries(serverDraft.fields));
+  find("[data-mine]", box).textContent = describe(fields());
+  find("[data-use]", box).addEventListener("click", () => {
+    fill(serverDraft.fields);
+    closeConflict(serverDraft, box);
+    showSaved(serverDraft);
   });
-  one("[data-keep]", box).addEventListener("click", () => {
-    settle(theirs, box);
+  find("[data-keep]", box).addEventListener("click", () => {
+    closeConflict(serverDraft, box);
     send();
   });
   form().querySelector(".choosing").prepend(box);
 };
 
-const settle = (theirs, box) => {
-  note().dataset.number = theirs.number;
+const closeConflict = (serverDraft, box) => {
+  draftStatus().dataset.number = serverDraft.number;
   box.remove();
 };
 
-// ---- what begins it
+// ---- events
 
-const entered = (event) => {
-  const isField = event.target.form === form() && event.target.name && !OWN.has(event.target.name);
+const handleInput = (event) => {
+  const isField = event.target.form === form() && event.target.name && !HIDDEN_FIELDS.has(event.target.name);
   if (!isField) return;
-  touched.add(form());
-  if (!note()) return;
+  editedForms.add(form());
+  if (!draftStatus()) return;
   clearTimeout(timer);
-  timer = setTimeout(send, PAUSE);
+  timer = setTimeout(send, SAVE_DELAY_MS);
 };
 
-export const isEntered = () => touched.has(form());
+export const isEdited = () => editedForms.has(form());
 
-// What a page before this one entered and could not send stands in its fields again, its time among them.
-export const begin = () => {
-  const unsent = note() && outbox.draftFor(comparison());
-  adopted = unsent ? unsent.tab : tab;
+// Fills in the input and the time of an earlier page that could not send them.
+export const restoreUnsent = () => {
+  const unsent = draftStatus() && outbox.draftFor(comparison());
+  draftTab = unsent ? unsent.tab : tab;
   if (!unsent) return;
-  const given = Object.fromEntries(unsent.fields);
-  fill(given);
-  const time = one("#choices [name=active_ms]");
-  time.value = Math.max(time.value, given.active_ms);
-  note().textContent = "Draft, kept in this browser for now";
+  const values = Object.fromEntries(unsent.fields);
+  fill(values);
+  const time = find("#choices [name=active_ms]");
+  time.value = Math.max(time.value, values.active_ms);
+  draftStatus().textContent = "Draft, kept in this browser for now";
 };
 
 export const start = () => {
-  document.addEventListener("input", entered);
-  document.addEventListener("change", entered);
+  document.addEventListener("input", handleInput);
+  document.addEventListener("change", handleInput);
   addEventListener("pagehide", sendNow);
 };

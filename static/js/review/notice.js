@@ -1,26 +1,26 @@
-// What waits here and what was not taken: said calmly, until it is settled.
+// Shows unsent changes and refused ones until they are sent or dismissed.
 
-import { LOST, SIGNED_OUT, SOMEONE_ELSE } from "./asking.js";
-import { counted, desk, one, show, tab } from "./page.js";
+import { LOST, SIGNED_OUT, SOMEONE_ELSE } from "./requests.js";
+import { find, pageData, pluralize, scrollIntoView, tab } from "./page.js";
 import * as outbox from "./outbox.js";
-import { add, nameOf, read, remove } from "./storage.js";
+import { add, keyPrefix, read, remove } from "./storage.js";
 
-const ALL_SENT_FOR = 8000;
+const ALL_SENT_MS = 8000;
 
-let waited = 0;
+let unsentCount = 0;
 let timer = 0;
 let count = 0;
 
-const box = () => one("#unsent");
-const say = (words) => {
-  const line = one("#unsent-words");
-  if (line.textContent !== words) line.textContent = words;
+const box = () => find("#unsent");
+const setMessage = (message) => {
+  const line = find("#unsent-words");
+  if (line.textContent !== message) line.textContent = message;
 };
 
-const waitingInWords = () => {
+const describeWaiting = () => {
   const steps = outbox.steps().length;
   const drafts = outbox.items().length - steps;
-  return [steps && counted(steps, "step"), drafts && counted(drafts, "draft")].filter(Boolean).join(" and ");
+  return [steps && pluralize(steps, "step"), drafts && pluralize(drafts, "draft")].filter(Boolean).join(" and ");
 };
 
 const REASONS = {
@@ -29,34 +29,34 @@ const REASONS = {
   [SOMEONE_ELSE]: (what) => `Somebody else is signed in here now: ${what} of yours not sent.`,
 };
 
-const allSent = () => {
-  say(`The connection is back: ${counted(waited, "change")} sent.`);
-  waited = 0;
+const showAllSent = () => {
+  setMessage(`The connection is back: ${pluralize(unsentCount, "change")} sent.`);
+  unsentCount = 0;
   clearTimeout(timer);
-  timer = setTimeout(() => { box().hidden = !refusals().length; say(""); }, ALL_SENT_FOR);
+  timer = setTimeout(() => { box().hidden = !refusals().length; setMessage(""); }, ALL_SENT_MS);
 };
 
 export const draw = () => {
-  const trouble = outbox.items().length ? outbox.troubled() : "";
-  if (trouble) {
+  const problem = outbox.items().length ? outbox.problem() : "";
+  if (problem) {
     clearTimeout(timer);
-    waited = Math.max(waited, outbox.items().length);
+    unsentCount = Math.max(unsentCount, outbox.items().length);
     box().hidden = false;
-    say(REASONS[trouble](waitingInWords()));
-  } else if (waited && !outbox.items().length) {
-    allSent();
+    setMessage(REASONS[problem](describeWaiting()));
+  } else if (unsentCount && !outbox.items().length) {
+    showAllSent();
   }
-  box().dataset.trouble = trouble;
-  one("#unsent-again").hidden = trouble !== LOST;
-  one("#unsent-sign-in").hidden = trouble !== SIGNED_OUT;
+  box().dataset.problem = problem;
+  find("#unsent-again").hidden = problem !== LOST;
+  find("#unsent-sign-in").hidden = problem !== SIGNED_OUT;
   drawRefusals();
 };
 
-// ---- what the server did not take, though the person had gone on
+// ---- steps and drafts refused after the reviewer moved on
 
-const name = () => nameOf("refused", desk().person, desk().evaluation);
+const prefix = () => keyPrefix("refused", pageData().person, pageData().evaluation);
 
-// One notice for a comparison is enough: a newer draft or a save holds all that a draft of the same page could say.
+// One notice per comparison is enough: a newer draft or a save contains all of an older draft from the same tab.
 const isReplacedBy = (refusal) => (other) =>
   other.kind === outbox.DRAFT
   && other.id !== refusal.id
@@ -64,44 +64,44 @@ const isReplacedBy = (refusal) => (other) =>
   && other.tab === refusal.tab
   && (refusal.saves || (refusal.kind === outbox.DRAFT && refusal.at > other.at));
 
-// Pages see each other's storage late: a page may refuse a save before it sees that another refused its draft.
+// Tabs see each other's storage late: one may report a refused save before it sees that another reported its draft.
 const refusals = () => {
-  const all = read(name());
+  const all = read(prefix());
   return all.filter((refusal) => !all.some((other) => isReplacedBy(other)(refusal)));
 };
 
 export const refuse = (refusal) => {
-  add(name(), `${tab} ${(count += 1)}`, refusal);
+  add(prefix(), `${tab} ${(count += 1)}`, refusal);
   draw();
-  show(box());
+  scrollIntoView(box());
 };
 
 const dismiss = (refusal) => {
-  for (const one of [refusal, ...read(name()).filter(isReplacedBy(refusal))]) remove(name(), one.id);
+  for (const replaced of [refusal, ...read(prefix()).filter(isReplacedBy(refusal))]) remove(prefix(), replaced.id);
   draw();
-  if (!refusals().length && !outbox.troubled()) box().hidden = true;
+  if (!refusals().length && !outbox.problem()) box().hidden = true;
 };
 
-const line = (refusal) => {
-  const entry = one("#refused-words").content.firstElementChild.cloneNode(true);
-  one("[data-message]", entry).textContent = refusal.message;
-  one("[data-mine]", entry).textContent = refusal.mine;
-  one("[data-stored]", entry).textContent = refusal.stored;
-  one("[data-stored-line]", entry).hidden = !refusal.stored;
-  one("[data-open]", entry).href = refusal.page;
-  one("[data-open]", entry).hidden = !refusal.page;
-  one("[data-dismiss]", entry).addEventListener("click", () => dismiss(refusal));
+const refusalItem = (refusal) => {
+  const entry = find("#refused-words").content.firstElementChild.cloneNode(true);
+  find("[data-message]", entry).textContent = refusal.message;
+  find("[data-mine]", entry).textContent = refusal.mine;
+  find("[data-stored]", entry).textContent = refusal.stored;
+  find("[data-stored-line]", entry).hidden = !refusal.stored;
+  find("[data-open]", entry).href = refusal.page;
+  find("[data-open]", entry).hidden = !refusal.page;
+  find("[data-dismiss]", entry).addEventListener("click", () => dismiss(refusal));
   return entry;
 };
 
 const drawRefusals = () => {
-  const list = one("#refused");
-  list.replaceChildren(...refusals().map(line));
+  const list = find("#refused");
+  list.replaceChildren(...refusals().map(refusalItem));
   if (refusals().length) box().hidden = false;
 };
 
 export const start = () => {
   document.addEventListener("outbox", draw);
-  document.addEventListener("click", (event) => { if (event.target.closest("#unsent-again")) outbox.again(); });
+  document.addEventListener("click", (event) => { if (event.target.closest("#unsent-again")) outbox.retry(); });
   draw();
 };

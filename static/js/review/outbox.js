@@ -1,49 +1,49 @@
-// Steps and drafts on their way: each is kept in this browser until the server has answered, and they go out in order.
+// A queue of steps and drafts, stored in this browser until the server responds, and sent in order.
 
-import { DONE, LOST, REFUSED, postAnew } from "./asking.js";
-import { comparison, desk, one, tab } from "./page.js";
-import { add, keepOnlyOf, nameOf, read, remove } from "./storage.js";
+import { DONE, LOST, REFUSED, postWithFreshToken } from "./requests.js";
+import { comparison, find, pageData, tab } from "./page.js";
+import { add, keyPrefix, read, remove, removeOthers } from "./storage.js";
 
 export const STEP = "step";
 export const DRAFT = "draft";
-const REPLACED = "replaced"; // by a newer one, before it was sent
-export const ELSEWHERE = "elsewhere"; // another page of this browser sent it
+const REPLACED = "replaced"; // by a newer item, before it was sent
+export const ELSEWHERE = "elsewhere"; // another tab sent it
 
-const LONGEST_WAIT = 60_000;
+const MAX_RETRY_DELAY_MS = 60_000;
 
-const name = () => nameOf("outbox", desk().person, desk().evaluation);
-const waiting = new Map(); // id → who waits for its answer
+const prefix = () => keyPrefix("outbox", pageData().person, pageData().evaluation);
+const waiting = new Map(); // id → resolve function of the promise for its response
 let count = 0;
 let sending = null;
 let running = false;
 let failures = 0;
 let timer = 0;
-let trouble = ""; // why the first one could not be sent
-let late = () => {};
+let problemKind = ""; // why the first item could not be sent
+let lateResponse = () => {};
 
-export const items = () => read(name());
+export const items = () => read(prefix());
 export const steps = () => items().filter((item) => item.kind === STEP);
-export const troubled = () => trouble;
+export const problem = () => problemKind;
 
-// Who takes the answers that came when nobody waited for them any more.
-export const whenLate = (taker) => { late = taker; };
+// Called with responses that no promise waits for.
+export const onLateResponse = (handler) => { lateResponse = handler; };
 
-const announce = () => document.dispatchEvent(new CustomEvent("outbox"));
+const notifyChange = () => document.dispatchEvent(new CustomEvent("outbox"));
 
-const takeOut = (id) => {
-  remove(name(), id);
-  announce();
+const removeItem = (id) => {
+  remove(prefix(), id);
+  notifyChange();
 };
 
-const tell = (id, answer) => {
+const resolveWaiter = (id, response) => {
   const waiter = waiting.get(id);
   waiting.delete(id);
-  waiter?.(answer);
+  waiter?.(response);
   return Boolean(waiter);
 };
 
-// A newer draft replaces the previous one of the same page, and so does a step that saves. What another page entered
-// is sent, so that the server can refuse it and the person reads why.
+// A newer draft, or a step that saves, replaces the previous draft of the same tab. Input from another tab is sent,
+// so that the server can refuse it and the reviewer reads why.
 const isReplacedBy = (item) => (other) =>
   other.tab === tab
   && other.id !== sending
@@ -54,89 +54,88 @@ export const put = (item) => new Promise((resolve) => {
   const id = `${tab} ${(count += 1)}`;
   const replaced = items().filter(isReplacedBy(item));
   waiting.set(id, resolve);
-  add(name(), id, { ...item, tab });
-  for (const gone of replaced) {
-    remove(name(), gone.id);
-    tell(gone.id, { kind: REPLACED });
+  add(prefix(), id, { ...item, tab });
+  for (const old of replaced) {
+    remove(prefix(), old.id);
+    resolveWaiter(old.id, { kind: REPLACED });
   }
-  announce();
+  notifyChange();
   flush();
 });
 
 export const draftFor = (pk) => items().findLast((item) => item.kind === DRAFT && item.comparison === pk);
 
-// Whether a save of this comparison is on its way, which holds all that a draft could say.
+// Whether a save of this comparison is queued, which contains everything a draft would.
 export const isSaving = (pk) => items().some((item) => item.saves && item.comparison === pk);
 
-// The number of a draft of this page is the one that it has seen by now: the drafts before it were answered meanwhile.
+// A draft of this tab takes the latest number shown: earlier drafts were answered in the meantime.
 const fieldsOf = (item) => {
   const fields = [...item.fields, ["tab", item.tab]];
   if (item.kind !== DRAFT) return fields;
-  const seen = item.tab === tab && comparison() === item.comparison && one("#draft")?.dataset.number;
+  const seen = item.tab === tab && comparison() === item.comparison && find("#draft")?.dataset.number;
   return [...fields, ["number", seen || item.number]];
 };
 
 const send = async (item) => {
   sending = item.id;
-  const answer = await postAnew(item.address, fieldsOf(item), item.panel);
+  const response = await postWithFreshToken(item.address, fieldsOf(item), item.panel);
   sending = null;
-  if (answer.kind !== DONE && answer.kind !== REFUSED) return hold(item, answer);
-  trouble = "";
+  if (response.kind !== DONE && response.kind !== REFUSED) return keepForRetry(item, response);
+  problemKind = "";
   failures = 0;
-  takeOut(item.id);
-  if (!tell(item.id, answer)) late(item, answer);
+  removeItem(item.id);
+  if (!resolveWaiter(item.id, response)) lateResponse(item, response);
   return true;
 };
 
-// It stays, and everything after it; who waits is told, so that the person can go on.
-const hold = (item, answer) => {
-  trouble = answer.kind;
+// Keeps the item and all later ones, and resolves their promises so that the reviewer can go on.
+const keepForRetry = (item, response) => {
+  problemKind = response.kind;
   failures += 1;
-  if (answer.kind === LOST) timer = setTimeout(flush, Math.min(LONGEST_WAIT, 1000 * 2 ** (failures - 1)));
-  announce();
-  for (const id of [...waiting.keys()]) tell(id, answer);
+  if (response.kind === LOST) timer = setTimeout(flush, Math.min(MAX_RETRY_DELAY_MS, 1000 * 2 ** (failures - 1)));
+  notifyChange();
+  for (const id of [...waiting.keys()]) resolveWaiter(id, response);
   return false;
 };
 
 const sendAll = async () => {
   for (let item = items()[0]; item; item = items()[0]) if (!(await send(item))) return;
-  for (const id of [...waiting.keys()]) tell(id, { kind: ELSEWHERE });
+  for (const id of [...waiting.keys()]) resolveWaiter(id, { kind: ELSEWHERE });
 };
 
-// One page of this browser sends at a time, so that order holds; without HTTPS there are no locks, and the server
-// recognises what comes twice.
-const alone = (work) => (navigator.locks ? navigator.locks.request(name(), work) : work());
+// One tab sends at a time, to keep the order. Without HTTPS there are no locks, and the server recognizes duplicates.
+const withLock = (task) => (navigator.locks ? navigator.locks.request(prefix(), task) : task());
 
 const flush = async () => {
   if (running || !items().length) return;
   clearTimeout(timer);
   running = true;
   try {
-    await alone(sendAll);
+    await withLock(sendAll);
   } finally {
     running = false;
   }
-  if (!trouble && items().length) flush();
+  if (!problemKind && items().length) flush();
 };
 
-export const again = () => {
+export const retry = () => {
   failures = 0;
   flush();
 };
 
-// Another page of this browser sent something, or has something to send.
-const changedElsewhere = () => {
-  if (!items().length) trouble = "";
-  announce();
+// Another tab added or sent an item.
+const handleStorageChange = () => {
+  if (!items().length) problemKind = "";
+  notifyChange();
 };
 
 export const start = () => {
-  keepOnlyOf(desk().person);
-  addEventListener("online", again);
-  addEventListener("focus", () => trouble && again());
-  addEventListener("storage", changedElsewhere);
+  removeOthers(pageData().person);
+  addEventListener("online", retry);
+  addEventListener("focus", () => problemKind && retry());
+  addEventListener("storage", handleStorageChange);
   addEventListener("beforeunload", (event) => {
-    if (trouble && items().length) event.preventDefault();
+    if (problemKind && items().length) event.preventDefault();
   });
-  again();
+  retry();
 };

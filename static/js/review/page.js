@@ -1,34 +1,34 @@
-// What the page says of itself: whose it is, which comparison it shows, and in which state.
+// The state of the page, and small helpers for its elements.
 
-export const one = (selector, root = document) => root.querySelector(selector);
+export const find = (selector, root = document) => root.querySelector(selector);
 
-// Things of the page that stay while comparisons change: data-person, data-evaluation, data-ahead, …
-export const desk = () => one("#desk").dataset;
-export const comparison = () => one("#workbench")?.dataset.comparison;
-export const panel = () => one("#panel");
+// Data that stays while comparisons change: data-person, data-evaluation, data-next-url, …
+export const pageData = () => find("#review-page").dataset;
+export const comparison = () => find("#workbench")?.dataset.comparison;
+export const panel = () => find("#panel");
 export const stage = () => panel()?.dataset.stage;
-export const rubric = (root = document) => one("#choices [name=rubric]", root)?.value;
-export const version = () => one("#choices [name=version]")?.value;
+export const rubric = (root = document) => find("#choices [name=rubric]", root)?.value;
+export const version = () => find("#choices [name=version]")?.value;
 
-export const WIDE = matchMedia("(min-width: 62rem)"); // the parts of the page scroll, not the window
+export const WIDE_SCREEN = matchMedia("(min-width: 62rem)"); // here the panes scroll, not the window
 
-export const say = (words) => {
-  const status = one("#status");
-  if (status) status.textContent = words;
+export const announce = (message) => {
+  const status = find("#status");
+  if (status) status.textContent = message;
 };
 
-export const show = (part) => part?.scrollIntoView({ block: "nearest" });
+export const scrollIntoView = (part) => part?.scrollIntoView({ block: "nearest" });
 
-// This page among all that are open. No secret; crypto.randomUUID is not there without HTTPS.
+// Identifies this tab; not a secret. crypto.randomUUID needs HTTPS.
 export const tab = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
-// The token against forged requests stands where htmx takes it from too.
+// The CSRF token, where htmx reads it too.
 export const token = () => JSON.parse(document.body.getAttribute("hx-headers"))["X-CSRFToken"];
-export const takeToken = (fresh) => {
+export const replaceToken = (fresh) => {
   document.body.setAttribute("hx-headers", JSON.stringify({ "X-CSRFToken": fresh }));
   for (const field of document.querySelectorAll("[name=csrfmiddlewaretoken]")) field.value = fresh;
 };
 
-export const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
+export const parseHtml = (html) => new DOMParser().parseFromString(html, "text/html");
 
-export const counted = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
+export const pluralize = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;

@@ -1,25 +1,25 @@
-// What has only just been revealed is not confirmed unseen: a second click or a second Enter, meant for Save, does nothing.
+// Ignores a second click or Enter right after Save, so that revealed choices are not confirmed unseen.
 
-import { comparison, one, stage } from "./page.js";
+import { comparison, find, stage } from "./page.js";
 
-const LOOK = 600; // milliseconds
+const HOLD_MS = 600;
 
 let before = {};
 let revealed = false;
 
-// Whether the judge's choices have just come into the panel of the comparison that is shown.
+// Whether the judge's choices were just revealed on the comparison shown.
 export const isReveal = () => revealed;
 
-export const begin = () => {
-  const leadsFromSave = before.stage === "choose" && stage() === "confirm";
-  revealed = leadsFromSave && before.comparison === comparison();
+export const update = () => {
+  const followsSave = before.stage === "choose" && stage() === "confirm";
+  revealed = followsSave && before.comparison === comparison();
   before = { stage: stage(), comparison: comparison() };
-  if (leadsFromSave) hold(one("#panel [data-primary]"));
+  if (followsSave) disableBriefly(find("#panel [data-primary]"));
 };
 
-const hold = (button) => {
+const disableBriefly = (button) => {
   button.setAttribute("aria-disabled", "true");
-  setTimeout(() => button.removeAttribute("aria-disabled"), LOOK);
+  setTimeout(() => button.removeAttribute("aria-disabled"), HOLD_MS);
 };
 
 export const start = () => {

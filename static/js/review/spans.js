@@ -1,36 +1,36 @@
-// Passages of a response: marked by selecting them, shown where they stand, listed below with their comments.
+// Annotations of a response: created from a selection, highlighted in the text, listed below with their comments.
 
-import { drawNumbers } from "./margin.js";
-import { placeOf, rangeOver, textOf, wordsIn } from "./offsets.js";
-import { wordsOf } from "./asking.js";
-import { parsed } from "./page.js";
-import { lastSide } from "./scrolling.js";
+import { drawNumbers } from "./margin_numbers.js";
+import { offsetsOf, rangeFromOffsets, textNodesIn, textOf } from "./text_offsets.js";
+import { errorMessage } from "./requests.js";
+import { parseHtml } from "./page.js";
+import { lastSide } from "./scroll_sync.js";
 
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 const HIGHLIGHT = "annotation";
 
-// ---- shown where they stand
+// ---- highlights
 
 const turnOf = (side, number) => side.querySelector(`.as-written [data-turn="${number}"]`);
 
-// The passage as a range. Where the words moved, they are looked for nearest to where they stood.
-const found = (item) => {
+// The passage as a range. If its text moved, the nearest occurrence counts.
+const rangeOf = (item) => {
   const turn = turnOf(item.closest(".side"), item.dataset.turn);
   if (!turn) return null;
   const quote = item.querySelector(".quote").textContent;
   const [start, end] = [Number(item.dataset.start), Number(item.dataset.end)];
-  const range = rangeOver(turn, start, end);
+  const range = rangeFromOffsets(turn, start, end);
   if (range?.toString() === quote || !textOf(turn).includes(quote)) return range;
   const text = textOf(turn);
   const places = [];
   for (let at = text.indexOf(quote); at >= 0; at = text.indexOf(quote, at + 1)) places.push([...text.slice(0, at)].length);
-  const nearest = places.reduce((one, other) => (Math.abs(other - start) < Math.abs(one - start) ? other : one));
-  return rangeOver(turn, nearest, nearest + [...quote].length);
+  const nearest = places.reduce((best, other) => (Math.abs(other - start) < Math.abs(best - start) ? other : best));
+  return rangeFromOffsets(turn, nearest, nearest + [...quote].length);
 };
 
 const wrap = (range) => {
   const turn = range.startContainer.parentElement.closest("[data-turn]");
-  for (const node of wordsIn(turn).filter((one) => range.intersectsNode(one))) {
+  for (const node of textNodesIn(turn).filter((node) => range.intersectsNode(node))) {
     const part = document.createRange();
     part.selectNodeContents(node);
     if (node === range.startContainer) part.setStart(node, range.startOffset);
@@ -50,7 +50,7 @@ const unwrap = () => {
 const numberOf = (item) => [...item.parentElement.children].indexOf(item) + 1;
 
 const passages = () => {
-  const each = all(".spans li[data-span]").map((item) => ({ item, number: numberOf(item), range: found(item) }));
+  const each = all(".spans li[data-span]").map((item) => ({ item, number: numberOf(item), range: rangeOf(item) }));
   return each.filter(({ range }) => range);
 };
 
@@ -61,13 +61,13 @@ const showSpans = () => {
     if (ranges.length) CSS.highlights.set(HIGHLIGHT, new Highlight(...ranges));
   } else {
     unwrap();
-    for (const { item } of passages()) wrap(found(item));
+    for (const { item } of passages()) wrap(rangeOf(item));
   }
-  drawNumbers(passages(), goToItem);
+  drawNumbers(passages(), focusItem);
 };
 
-const goToPassage = (item) => {
-  const range = found(item);
+const scrollToPassage = (item) => {
+  const range = rangeOf(item);
   if (!range) return;
   item.closest(".side").querySelector(".side-body").classList.add("whole");
   const node = range.startContainer.parentElement;
@@ -76,33 +76,33 @@ const goToPassage = (item) => {
   getSelection().addRange(range);
 };
 
-// A click into a marked passage leads to what was said of it.
+// A click on a highlight leads to its annotation.
 const itemAt = (event) => {
   const at = document.caretPositionFromPoint?.(event.clientX, event.clientY);
   if (!at || !getSelection().isCollapsed) return null;
   const items = all("li[data-span]", event.target.closest(".side"));
-  return items.find((item) => found(item)?.isPointInRange(at.offsetNode, at.offset)) ?? null;
+  return items.find((item) => rangeOf(item)?.isPointInRange(at.offsetNode, at.offset)) ?? null;
 };
 
-const goToItem = (item) => {
+const focusItem = (item) => {
   item.tabIndex = -1;
   item.focus({ preventScroll: true });
   item.scrollIntoView({ block: "nearest" });
 };
 
-// ---- marking
+// ---- new annotations
 
 const formOf = (side) => side.querySelector(".annotate");
 
-const selected = () => {
+const selectedOffsets = () => {
   const selection = getSelection();
-  return selection.rangeCount && !selection.isCollapsed ? placeOf(selection.getRangeAt(0)) : null;
+  return selection.rangeCount && !selection.isCollapsed ? offsetsOf(selection.getRangeAt(0)) : null;
 };
 
-const offer = Object.assign(document.createElement("button"), { type: "button", className: "button offer-annotate", hidden: true });
-offer.innerHTML = "Annotate <kbd>m</kbd>";
+const offerButton = Object.assign(document.createElement("button"), { type: "button", className: "button offer-annotate", hidden: true });
+offerButton.innerHTML = "Annotate <kbd>m</kbd>";
 
-const placeAt = (box, element) => {
+const positionAt = (box, element) => {
   const width = element.offsetWidth;
   const left = Math.min(Math.max(box.left, 8), Math.max(innerWidth - width - 8, 8));
   const below = box.bottom + 6;
@@ -111,35 +111,35 @@ const placeAt = (box, element) => {
   element.style.top = `${top}px`;
 };
 
-const offerToAnnotate = () => {
-  const place = selected();
-  offer.hidden = !place;
-  if (!place) return;
+const updateOffer = () => {
+  const offsets = selectedOffsets();
+  offerButton.hidden = !offsets;
+  if (!offsets) return;
   const boxes = getSelection().getRangeAt(0).getClientRects();
-  if (!offer.isConnected) document.body.append(offer);
-  placeAt(boxes[boxes.length - 1] ?? getSelection().getRangeAt(0).getBoundingClientRect(), offer);
+  if (!offerButton.isConnected) document.body.append(offerButton);
+  positionAt(boxes[boxes.length - 1] ?? getSelection().getRangeAt(0).getBoundingClientRect(), offerButton);
 };
 
-const fill = (form, place) => {
-  form.elements.turn.value = place ? place.turn.dataset.turn : "";
-  form.elements.start.value = place ? place.start : "";
-  form.elements.end.value = place ? place.end : "";
-  if (place) form.elements.quote.value = place.quote;
+const fillForm = (form, offsets) => {
+  form.elements.turn.value = offsets ? offsets.turn.dataset.turn : "";
+  form.elements.start.value = offsets ? offsets.start : "";
+  form.elements.end.value = offsets ? offsets.end : "";
+  if (offsets) form.elements.quote.value = offsets.quote;
 };
 
 const annotate = () => {
-  const place = selected();
-  const side = place ? place.turn.closest(".side") : lastSide();
+  const offsets = selectedOffsets();
+  const side = offsets ? offsets.turn.closest(".side") : lastSide();
   const details = formOf(side);
   const form = details.querySelector("form");
-  const box = place && getSelection().getRangeAt(0).getBoundingClientRect();
-  fill(form, place);
-  details.classList.toggle("floating", Boolean(place));
+  const box = offsets && getSelection().getRangeAt(0).getBoundingClientRect();
+  fillForm(form, offsets);
+  details.classList.toggle("floating", Boolean(offsets));
   details.open = true;
-  if (place) placeAt(box, form);
+  if (offsets) positionAt(box, form);
   else form.scrollIntoView({ block: "nearest" });
-  form.elements[place ? "comment" : "quote"].focus({ preventScroll: Boolean(place) });
-  offer.hidden = true;
+  form.elements[offsets ? "comment" : "quote"].focus({ preventScroll: Boolean(offsets) });
+  offerButton.hidden = true;
 };
 
 const close = (details) => {
@@ -148,29 +148,29 @@ const close = (details) => {
   details.closest(".side").focus({ preventScroll: true });
 };
 
-// ---- what is stored comes back as the list of that response
+// ---- forms: the server responds with the new list
 
-const send = async (form) => {
+const submitForm = async (form) => {
   const list = form.closest(".spans");
   const side = list.closest(".side");
-  const answer = await fetch(form.action, { method: "POST", body: new FormData(form), headers: { "HX-Request": "true" } });
-  if (answer.status >= 500) throw new Error(`status ${answer.status}`);
-  const { status, headers } = answer;
-  const text = await answer.text();
-  const fresh = parsed(text).querySelector(".spans");
-  if (!fresh) return refuse(form, wordsOf({ status, headers, text }));
+  const response = await fetch(form.action, { method: "POST", body: new FormData(form), headers: { "HX-Request": "true" } });
+  if (response.status >= 500) throw new Error(`status ${response.status}`);
+  const { status, headers } = response;
+  const text = await response.text();
+  const fresh = parseHtml(text).querySelector(".spans");
+  if (!fresh) return showError(form, errorMessage({ status, headers, text }));
   list.replaceWith(document.adoptNode(fresh));
   showSpans();
-  if (answer.status === 422) fresh.querySelector(".annotate textarea")?.focus();
+  if (response.status === 422) fresh.querySelector(".annotate textarea")?.focus();
   else side.focus({ preventScroll: true });
   return undefined;
 };
 
-const refuse = (form, words) => {
+const showError = (form, message) => {
   const notice = form.querySelector(".notice") ?? document.createElement("p");
   notice.className = "notice error";
   notice.setAttribute("role", "alert");
-  notice.textContent = words;
+  notice.textContent = message;
   form.prepend(notice);
 };
 
@@ -181,9 +181,9 @@ document.addEventListener("submit", async (event) => {
   const button = event.submitter;
   if (button) button.disabled = true;
   try {
-    await send(form);
+    await submitForm(form);
   } catch {
-    refuse(form, "The server could not be reached. Nothing was stored: try again.");
+    showError(form, "The server could not be reached. Nothing was stored: try again.");
   }
   if (button) button.disabled = false;
 });
@@ -192,12 +192,12 @@ document.addEventListener("click", (event) => {
   const target = event.target;
   if (target.closest("[data-annotate]") || target.closest(".offer-annotate")) annotate();
   if (target.closest("[data-close]")) close(target.closest("details"));
-  if (target.closest("[data-to-passage]")) goToPassage(target.closest("li"));
+  if (target.closest("[data-to-passage]")) scrollToPassage(target.closest("li"));
   const item = target.closest(".as-written") && !target.closest("a, button") && itemAt(event);
-  if (item) goToItem(item);
+  if (item) focusItem(item);
 });
 
-// A click on a button must not take the selection away before it is read.
+// A click on the button must not clear the selection before it is read.
 document.addEventListener("mousedown", (event) => {
   if (event.target.closest(".offer-annotate, [data-annotate]")) event.preventDefault();
 });
@@ -207,20 +207,20 @@ document.addEventListener("keydown", (event) => {
   if (details) close(details);
 });
 
-let waiting = 0;
+let selectionTimer = 0;
 document.addEventListener("selectionchange", () => {
-  clearTimeout(waiting);
-  waiting = setTimeout(offerToAnnotate, 150);
+  clearTimeout(selectionTimer);
+  selectionTimer = setTimeout(updateOffer, 150);
 });
-document.addEventListener("scroll", () => { offer.hidden = true; }, { capture: true, passive: true });
+document.addEventListener("scroll", () => { offerButton.hidden = true; }, { capture: true, passive: true });
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id === "workbench") showSpans();
 });
-// A block of code that was moved into its frame has left the ranges over its words behind.
-let again = 0;
+// Ranges do not follow a code block that is moved into its frame.
+let frameRequest = 0;
 document.addEventListener("framed", () => {
-  again ||= requestAnimationFrame(() => {
-    again = 0;
+  frameRequest ||= requestAnimationFrame(() => {
+    frameRequest = 0;
     showSpans();
   });
 });

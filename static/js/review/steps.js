@@ -1,216 +1,217 @@
-// Save, confirm, skip, undo: each goes through the outbox, and the next comparison need not wait for it.
+// Save, confirm, skip and undo go through the outbox, so that the next comparison need not wait for them.
 
-import { DONE, LOST, REFUSED, get, wordsOf } from "./asking.js";
-import * as ahead from "./ahead.js";
+import { DONE, LOST, REFUSED, errorMessage, get } from "./requests.js";
+import * as prefetch from "./prefetch.js";
 import * as drafts from "./drafts.js";
 import * as notice from "./notice.js";
-import { comparison, one, panel, parsed, rubric, say, stage, tab } from "./page.js";
+import { announce, comparison, find, panel, parseHtml, rubric, stage, tab } from "./page.js";
 import * as outbox from "./outbox.js";
-import { spent } from "./time.js";
+import { activeMilliseconds } from "./time_on_task.js";
 
-const LEFT_OUT = new Set(["csrfmiddlewaretoken", "tab", "active_ms", "then"]);
-const NOT_YET = "Your last step is not sent yet: it can be undone when it is.";
+const EXCLUDED_FIELDS = new Set(["csrfmiddlewaretoken", "tab", "active_ms", "then"]);
+const NOT_SENT_MESSAGE = "Your last step is not sent yet: it can be undone when it is.";
 
 let busy = false;
-let catchingUp = Promise.resolve(); // until the last step is stored, and the page knows it
-let behind = 0;
+let lastSync = Promise.resolve(); // resolves when the last step is stored and the panel shows it
+let pendingSyncs = 0;
 export const isBusy = () => busy;
 
-// ---- on its way
+// ---- sending
 
-const saves = (form) => form.matches("#choices, #apply");
+const savesReview = (form) => form.matches("#choices, #apply");
 const kindOf = (form) => form.id || "skip";
 const isStep = (form) => form.matches("#choices, #skip form, #undo, #again, #apply");
 
 const itemOf = (form, then) => ({
   kind: outbox.STEP,
-  saves: saves(form),
+  saves: savesReview(form),
   comparison: comparison(),
   page: location.pathname,
   address: form.getAttribute("action"),
-  panel: one("#panel").dataset.draft,
-  words: form.id === "choices" ? drafts.inWords(drafts.fields()) : kindOf(form),
+  panel: find("#panel").dataset.draft,
+  words: form.id === "choices" ? drafts.describe(drafts.fields()) : kindOf(form),
   fields: [
-    ...[...new FormData(form)].filter(([name]) => !LEFT_OUT.has(name)),
-    ["active_ms", spent()],
+    ...[...new FormData(form)].filter(([name]) => !EXCLUDED_FIELDS.has(name)),
+    ["active_ms", activeMilliseconds()],
     ...(then ? [["then", then]] : []),
   ],
 });
 
-const leadsOn = (form) => kindOf(form) === "skip" || form.id === "choices";
-// Nothing is revealed to the person by this step: they need not see what the server answers.
-const isSure = (form) => kindOf(form) === "skip" || panel().dataset.afterSave === "next";
+const opensNext = (form) => kindOf(form) === "skip" || form.id === "choices";
+// The reviewer need not see the response to a step that reveals nothing.
+const revealsNothing = (form) => kindOf(form) === "skip" || panel().dataset.afterSave === "next";
 
-const submitted = (event) => {
+const handleSubmit = (event) => {
   const form = event.target;
   if (!isStep(form)) return;
   event.preventDefault();
   event.stopImmediatePropagation();
   if (busy) return;
-  if (form.id === "undo" && behind) onceCaughtUp(() => one("#undo")?.requestSubmit());
-  else if (form.id === "undo" && outbox.steps().length) say(NOT_YET);
-  else take(form, event.submitter?.value || (form.id === "choices" ? "next" : ""));
+  if (form.id === "undo" && pendingSyncs) afterSync(() => find("#undo")?.requestSubmit());
+  else if (form.id === "undo" && outbox.steps().length) announce(NOT_SENT_MESSAGE);
+  else submitStep(form, event.submitter?.value || (form.id === "choices" ? "next" : ""));
 };
 
-const take = async (form, then) => {
-  const next = leadsOn(form) ? ahead.ready() : null;
+const submitStep = async (form, then) => {
+  const next = opensNext(form) ? prefetch.ready() : null;
   const item = itemOf(form, next ? "ahead" : then);
-  if (saves(form)) drafts.forget();
+  if (savesReview(form)) drafts.cancel();
   else drafts.sendNow();
-  if (next && isSure(form)) {
-    const asked = outbox.put(item);
-    ahead.open(next);
-    return catchUp(asked.then((answer) => afterwards(item, answer)));
+  if (next && revealsNothing(form)) {
+    const sent = outbox.put(item);
+    prefetch.open(next);
+    return trackSync(sent.then((response) => handleLateResponse(item, response)));
   }
   busy = true;
-  const answer = await outbox.put(item);
+  const response = await outbox.put(item);
   busy = false;
-  return comparison() === item.comparison ? answered(item, answer, next) : afterwards(item, answer);
+  return comparison() === item.comparison ? handleResponse(item, response, next) : handleLateResponse(item, response);
 };
 
-// ---- the answer, where the person waited for it
+// ---- the response while its comparison is shown
 
-const answered = (item, answer, next) => {
-  if (answer.kind === DONE || answer.kind === REFUSED) return takeIn(item, answer, next);
-  if (answer.kind === outbox.ELSEWHERE) return location.reload();
-  if (answer.kind === LOST && next) return ahead.open(next);
-  return say("Kept in this browser for now.");
+const handleResponse = (item, response, next) => {
+  if (response.kind === DONE || response.kind === REFUSED) return applyResponse(item, response, next);
+  if (response.kind === outbox.ELSEWHERE) return location.reload();
+  if (response.kind === LOST && next) return prefetch.open(next);
+  return announce("Kept in this browser for now.");
 };
 
-const catchUp = (stored) => {
-  behind += 1;
-  catchingUp = stored.finally(() => {
-    behind -= 1;
+const trackSync = (stored) => {
+  pendingSyncs += 1;
+  lastSync = stored.finally(() => {
+    pendingSyncs -= 1;
   });
-  return catchingUp;
+  return lastSync;
 };
 
-// Undo and the way back speak of the last step, also where they are pressed before it is stored.
-export const onceCaughtUp = async (act) => {
-  const shown = comparison();
-  if (behind && document.activeElement?.closest(".others")) document.activeElement.blur(); // else they stay as they were
-  await catchingUp;
-  if (outbox.steps().length) say(NOT_YET);
-  else if (comparison() === shown && !busy) act();
+// Undo and Previous refer to the last step, even if it is not stored yet.
+export const afterSync = async (action) => {
+  const current = comparison();
+  // Focus among these links would keep replacePart from updating them.
+  if (pendingSyncs && document.activeElement?.closest(".others")) document.activeElement.blur();
+  await lastSync;
+  if (outbox.steps().length) announce(NOT_SENT_MESSAGE);
+  else if (comparison() === current && !busy) action();
 };
 
-const takeIn = (item, answer, next) => {
-  if (answer.status === 204 && next) {
-    ahead.open(next);
-    return catchUp(refresh());
+const applyResponse = (item, response, next) => {
+  if (response.status === 204 && next) {
+    prefetch.open(next);
+    return trackSync(refreshPanel());
   }
-  if (answer.leads) return location.assign(answer.leads);
-  if (answer.status === 204) return location.assign(item.page);
-  if (answer.kind === REFUSED && !answer.headers.get("HX-Retarget")) return refuse(item, answer);
-  return putIn(answer, answer.headers.get("HX-Retarget") ?? (parsed(answer.text).querySelector("#workbench") ? "#workbench" : "#panel"));
+  if (response.redirect) return location.assign(response.redirect);
+  if (response.status === 204) return location.assign(item.page);
+  if (response.kind === REFUSED && !response.headers.get("HX-Retarget")) return reportRefusal(item, response);
+  return swapIn(response, response.headers.get("HX-Retarget") ?? (parseHtml(response.text).querySelector("#workbench") ? "#workbench" : "#panel"));
 };
 
-const putIn = (answer, target) => {
-  const address = answer.headers.get("HX-Push-Url");
+const swapIn = (response, target) => {
+  const address = response.headers.get("HX-Push-Url");
   if (address && address !== location.pathname) {
     history.replaceState({ htmx: true }, "", location.href);
     history.pushState({ htmx: true }, "", address);
   }
-  htmx.swap(target, answer.text, { swapStyle: "outerHTML" });
+  htmx.swap(target, response.text, { swapStyle: "outerHTML" });
   if (target === "#workbench") scrollTo(0, 0);
 };
 
-// ---- the answer, where the person has gone on
+// ---- the response after another comparison is shown
 
-const afterwards = (item, answer) => {
-  if (item.kind === outbox.DRAFT) return drafts.receive(item, answer);
-  if (answer.kind === REFUSED) {
-    refuse(item, answer);
-    return refresh();
+const handleLateResponse = (item, response) => {
+  if (item.kind === outbox.DRAFT) return drafts.receive(item, response);
+  if (response.kind === REFUSED) {
+    reportRefusal(item, response);
+    return refreshPanel();
   }
-  if (answer.kind !== DONE) return undefined;
-  if (answer.leads) return location.assign(answer.leads);
-  // The person has come back to it, or it was sent for another page. What was entered here since then stays.
-  const isOutdated = comparison() === item.comparison && (drafts.isFromHere(item) || !drafts.isEntered());
-  if (isOutdated) return takeIn(item, answer, null);
-  return refresh();
+  if (response.kind !== DONE) return undefined;
+  if (response.redirect) return location.assign(response.redirect);
+  // The comparison is shown again, or another tab sent the step. Input entered since then stays.
+  const isOutdated = comparison() === item.comparison && (drafts.isFromThisTab(item) || !drafts.isEdited());
+  if (isOutdated) return applyResponse(item, response, null);
+  return refreshPanel();
 };
 
-const refuse = (item, answer) => {
-  const mayReturn = ![403, 404].includes(answer.status);
+const reportRefusal = (item, response) => {
+  const mayReturn = ![403, 404].includes(response.status);
   notice.refuse({
     kind: item.kind,
     saves: item.saves,
     comparison: item.comparison,
     tab: item.tab ?? tab,
-    message: wordsOf(answer),
-    stored: storedIn(answer),
+    message: errorMessage(response),
+    stored: describeStored(response),
     mine: item.words,
     page: mayReturn ? item.page ?? item.panel.replace(/\/draft$/, "") : "",
   });
 };
 
-const storedIn = (answer) => {
-  if (answer.headers.get("Content-Type")?.includes("json")) {
-    const { fields } = JSON.parse(answer.text);
-    return fields ? drafts.inWords(Object.entries(fields)) : "";
+const describeStored = (response) => {
+  if (response.headers.get("Content-Type")?.includes("json")) {
+    const { fields } = JSON.parse(response.text);
+    return fields ? drafts.describe(Object.entries(fields)) : "";
   }
-  const rows = [...parsed(answer.text).querySelectorAll("#versions tbody tr")];
+  const rows = [...parseHtml(response.text).querySelectorAll("#versions tbody tr")];
   return rows.map((row) => `${row.cells[0].textContent} ${row.cells[1].textContent}`).join(", ");
 };
 
-// The next comparison was made before the last step was stored: its progress, its undo and its way back are behind.
-const refresh = async () => {
-  if (outbox.steps().length || !panel()) return ahead.prepare();
-  const shown = comparison();
-  const answer = await get(panel().dataset.draft);
-  ahead.prepare();
-  if (answer.kind !== DONE || comparison() !== shown) return undefined;
-  const fresh = parsed(answer.text);
-  if (rubric() && rubric(fresh) && rubric(fresh) !== rubric()) return askAnew(answer);
-  for (const part of [".progressing", ".others"]) replace(part, fresh);
+// A prefetched page was rendered before the last step was stored, so its progress and its links are out of date.
+const refreshPanel = async () => {
+  if (outbox.steps().length || !panel()) return prefetch.schedule();
+  const current = comparison();
+  const response = await get(panel().dataset.draft);
+  prefetch.schedule();
+  if (response.kind !== DONE || comparison() !== current) return undefined;
+  const fresh = parseHtml(response.text);
+  if (rubric() && rubric(fresh) && rubric(fresh) !== rubric()) return showNewRubric(response);
+  for (const part of [".progressing", ".others"]) replacePart(part, fresh);
   return undefined;
 };
 
-// The rubric was changed while this page was open: its new questions, with what was entered so far.
-const askAnew = (answer) => {
-  const given = Object.fromEntries(drafts.fields());
-  ahead.forget();
-  putIn(answer, "#panel");
-  drafts.fill(given);
+// The rubric changed while this page was open: show its new aspects with the input so far.
+const showNewRubric = (response) => {
+  const values = Object.fromEntries(drafts.fields());
+  prefetch.discard();
+  swapIn(response, "#panel");
+  drafts.fill(values);
 };
 
-const replace = (part, fresh) => {
-  const [old, now] = [one(part, panel()), one(`#panel ${part}`, fresh)];
-  const isInUse = !old || !now || old.contains(document.activeElement) || one("details[open]", old);
+const replacePart = (part, fresh) => {
+  const [old, updated] = [find(part, panel()), find(`#panel ${part}`, fresh)];
+  const isInUse = !old || !updated || old.contains(document.activeElement) || find("details[open]", old);
   if (isInUse || fresh.querySelector("#panel").dataset.stage !== stage()) return;
-  old.replaceWith(document.adoptNode(now));
-  htmx.process(one(part, panel()));
+  old.replaceWith(document.adoptNode(updated));
+  htmx.process(find(part, panel()));
 };
 
-// Going back asks for a page that is to know of the last step: not before that is stored.
-const wentBack = (event) => {
-  if (!behind) return;
+// Back in history must load a page that has the last step, so it waits until that is stored.
+const delayHistoryRequest = (event) => {
+  if (!pendingSyncs) return;
   event.preventDefault();
   const { path, xhr } = event.detail;
-  catchingUp.then(() => location.pathname + location.search === path && xhr.send());
+  lastSync.then(() => location.pathname + location.search === path && xhr.send());
 };
 
-// ---- what begins them
+// ---- events
 
-const opened = (event) => {
-  if (behind && event.target.closest("#earlier")) {
+const handleClick = (event) => {
+  if (pendingSyncs && event.target.closest("#earlier")) {
     event.preventDefault();
-    onceCaughtUp(() => one("#earlier")?.click());
+    afterSync(() => find("#earlier")?.click());
     return;
   }
   const link = event.target.closest("#next");
-  const next = link && ahead.ready();
+  const next = link && prefetch.ready();
   if (!next || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   event.stopImmediatePropagation();
-  ahead.open(next);
+  prefetch.open(next);
 };
 
 export const start = () => {
-  document.addEventListener("submit", submitted, true);
-  document.addEventListener("click", opened, true);
-  document.addEventListener("htmx:historyCacheMiss", wentBack);
-  outbox.whenLate(afterwards);
-  drafts.whenGone(refuse);
+  document.addEventListener("submit", handleSubmit, true);
+  document.addEventListener("click", handleClick, true);
+  document.addEventListener("htmx:historyCacheMiss", delayHistoryRequest);
+  outbox.onLateResponse(handleLateResponse);
+  drafts.onHiddenRefusal(reportRefusal);
 };

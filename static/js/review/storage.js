@@ -1,23 +1,22 @@
-// What this browser keeps of a person's work, under a name that says whose it is.
+// Unsent work in this browser, under keys that contain the user.
 
 const PREFIX = "judgeweb";
-const memory = new Map(); // entry → item, where the browser keeps nothing, or has no room left
+const memory = new Map(); // entry → item, if storage is off or full
 
-const names = () => {
+const storedKeys = () => {
   try {
-    return Object.keys(localStorage).filter((name) => name.startsWith(`${PREFIX} `));
+    return Object.keys(localStorage).filter((key) => key.startsWith(`${PREFIX} `));
   } catch {
     return [];
   }
 };
 
-export const nameOf = (what, person, evaluation) => [PREFIX, what, person, evaluation].join(" ");
+export const keyPrefix = (kind, person, evaluation) => [PREFIX, kind, person, evaluation].join(" ");
 
-// Each item has an entry of its own, so that no page writes over what another has just put there: pages see each
-// other's writing late. They are told apart by when they were put.
-const entriesOf = (name) => [...new Set([...names(), ...memory.keys()])].filter((entry) => entry.startsWith(`${name} `));
+// Each item has its own entry, so that tabs, which see each other's writes late, do not overwrite each other.
+const entriesOf = (key) => [...new Set([...storedKeys(), ...memory.keys()])].filter((entry) => entry.startsWith(`${key} `));
 
-const kept = (entry) => {
+const readEntry = (entry) => {
   if (memory.has(entry)) return memory.get(entry);
   try {
     return JSON.parse(localStorage.getItem(entry));
@@ -26,37 +25,37 @@ const kept = (entry) => {
   }
 };
 
-// One that another page has taken out meanwhile is not there any more.
-export const read = (name) => entriesOf(name).map(kept).filter(Boolean)
-  .sort((one, other) => one.at - other.at || (one.id < other.id ? -1 : 1));
+// Another tab may have removed an entry in the meantime.
+export const read = (key) => entriesOf(key).map(readEntry).filter(Boolean)
+  .sort((first, second) => first.at - second.at || (first.id < second.id ? -1 : 1));
 
-let last = 0;
+let lastTime = 0;
 
-export const add = (name, id, item) => {
-  last = Math.max(Date.now(), last + 1);
-  const entry = `${name} ${id}`;
-  const timed = { ...item, id, at: last };
+export const add = (key, id, item) => {
+  lastTime = Math.max(Date.now(), lastTime + 1);
+  const entry = `${key} ${id}`;
+  const stamped = { ...item, id, at: lastTime };
   try {
-    localStorage.setItem(entry, JSON.stringify(timed));
+    localStorage.setItem(entry, JSON.stringify(stamped));
   } catch {
-    memory.set(entry, timed);
+    memory.set(entry, stamped);
   }
 };
 
-export const remove = (name, id) => {
-  memory.delete(`${name} ${id}`);
+export const remove = (key, id) => {
+  memory.delete(`${key} ${id}`);
   try {
-    localStorage.removeItem(`${name} ${id}`);
+    localStorage.removeItem(`${key} ${id}`);
   } catch {
-    // it was in memory alone
+    // it was only in memory
   }
 };
 
-// One person's work is never sent as another's, nor left for them to read.
-export const keepOnlyOf = (person) => {
-  for (const name of names()) if (name.split(" ")[2] !== person) localStorage.removeItem(name);
+// One user's work is never sent as another's, nor left for them to read.
+export const removeOthers = (person) => {
+  for (const key of storedKeys()) if (key.split(" ")[2] !== person) localStorage.removeItem(key);
 };
 
-export const forgetAll = () => names().forEach((name) => localStorage.removeItem(name));
+export const clearAll = () => storedKeys().forEach((key) => localStorage.removeItem(key));
 
-export const unsent = () => entriesOf(`${PREFIX} outbox`).length;
+export const unsentCount = () => entriesOf(`${PREFIX} outbox`).length;

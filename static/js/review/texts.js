@@ -1,42 +1,42 @@
-// The reading side of the review page: the toggles over the texts, and what each of them does.
+// The texts of the review page: view toggles and collapsible parts.
 
-import { bringDiff, forgetFailure } from "./diff.js";
-import { look, remember } from "./looks.js";
-import { scrollAgain } from "./scrolling.js";
+import { clearFailure, loadDiff } from "./diff.js";
+import { preference, setPreference } from "./preferences.js";
+import { resync } from "./scroll_sync.js";
 import "./spans.js";
 
 const root = document.documentElement;
 const all = (selector) => [...document.querySelectorAll(selector)];
 
-// ---- toggles: a button says whether it is on, the page takes its look from the root element
+// ---- toggles: state is in aria-pressed and in an attribute of the root element
 
-const show = (name) => {
-  const on = look(name);
+const applyToggle = (name) => {
+  const on = preference(name);
   root.toggleAttribute(`data-${name}`, on);
   for (const button of all(`[data-toggle="${name}"]`)) button.setAttribute("aria-pressed", on);
 };
 
 const toggle = (name) => {
-  remember(name, !look(name));
-  show(name);
-  if (name === "diff") look(name) ? bringDiff().then(scrollAgain) : forgetFailure();
+  setPreference(name, !preference(name));
+  applyToggle(name);
+  if (name === "diff") preference(name) ? loadDiff().then(resync) : clearFailure();
   for (const body of all(".side-body.whole")) body.classList.remove("whole");
-  scrollAgain();
+  resync();
 };
 
-// ---- parts that open and close
+// ---- collapsible parts
 
 const PARTS = ["query", "reference", "guidelines"];
 
 const openParts = () => {
   for (const name of PARTS) {
     const part = document.getElementById(name);
-    if (part) part.open = look(name);
+    if (part) part.open = preference(name);
   }
 };
 
 document.addEventListener("toggle", (event) => {
-  if (PARTS.includes(event.target.id) && event.target.isConnected) remember(event.target.id, event.target.open);
+  if (PARTS.includes(event.target.id) && event.target.isConnected) setPreference(event.target.id, event.target.open);
 }, true);
 
 document.addEventListener("keydown", (event) => {
@@ -49,29 +49,29 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-toggle]");
   if (button) toggle(button.dataset.toggle);
-  const rest = event.target.closest("[data-unclamp]");
-  if (rest) {
-    const side = rest.closest(".side");
-    rest.closest(".side-body").classList.add("whole");
+  const showAll = event.target.closest("[data-unclamp]");
+  if (showAll) {
+    const side = showAll.closest(".side");
+    showAll.closest(".side-body").classList.add("whole");
     side.focus({ preventScroll: true });
   }
 });
 
-// Of a conversation the last question is in sight; what was said before it stands above.
+// Scrolls a conversation to its last question.
 const showQuestion = () => {
   const body = document.querySelector("#query .query-body");
-  const asked = body?.querySelector(".earlier[open] ~ .asked");
-  if (asked) body.scrollTop += asked.getBoundingClientRect().top - body.getBoundingClientRect().top;
+  const question = body?.querySelector(".earlier[open] ~ .asked");
+  if (question) body.scrollTop += question.getBoundingClientRect().top - body.getBoundingClientRect().top;
 };
 
-const begin = () => {
-  for (const name of ["sync", "expanded", "diff"]) show(name);
+const prepare = () => {
+  for (const name of ["sync", "expanded", "diff"]) applyToggle(name);
   openParts();
   showQuestion();
-  if (look("diff")) bringDiff();
+  if (preference("diff")) loadDiff();
 };
 
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (event.target.id === "workbench") begin();
+  if (event.target.id === "workbench") prepare();
 });
-begin();
+prepare();

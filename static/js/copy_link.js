@@ -1,4 +1,4 @@
-// Copies a sign-in link; without a clipboard (plain http) it is selected, ready to be copied by hand.
+// Copies a sign-in link, or selects it where there is no clipboard (plain HTTP).
 const button = document.querySelector("[data-copy]");
 const link = document.getElementById(button.dataset.copy);
 button.hidden = false;

@@ -1,4 +1,4 @@
-// A “Copy” button in the corner of each block of code, which says what it did. Room for it is kept by the stylesheet.
+// Adds a “Copy” button to each code block; the stylesheet reserves its space.
 
 const region = document.createElement("div");
 region.className = "visually-hidden";
@@ -11,8 +11,8 @@ const select = (block) => {
   selection.selectAllChildren(block);
 };
 
-// The clipboard is closed to pages without HTTPS: there the code is selected, for the reader's own keys.
-const copied = async (block) => {
+// Without HTTPS there is no clipboard: the code is selected, so that the reader can copy it by key.
+const copy = async (block) => {
   try {
     await navigator.clipboard.writeText(block.textContent);
     return true;
@@ -22,18 +22,18 @@ const copied = async (block) => {
   }
 };
 
-const tell = (button, words) => {
+const showResult = (button, result) => {
   const before = button.textContent;
   if (before !== "Copy") return;
-  button.textContent = words;
-  region.textContent = words === "Copied" ? "The code was copied." : "The code is selected: copy it by key.";
+  button.textContent = result;
+  region.textContent = result === "Copied" ? "The code was copied." : "The code is selected: copy it by key.";
   setTimeout(() => {
     button.textContent = before;
     region.textContent = "";
   }, 3000);
 };
 
-const frame = (block) => {
+const addButton = (block) => {
   const box = document.createElement("div");
   const button = document.createElement("button");
   const { language } = block.dataset;
@@ -42,37 +42,37 @@ const frame = (block) => {
   button.className = "copy";
   button.textContent = "Copy";
   button.title = language ? `Copy this code (${language})` : "Copy this block";
-  button.addEventListener("click", async () => tell(button, (await copied(block)) ? "Copied" : "Selected"));
+  button.addEventListener("click", async () => showResult(button, (await copy(block)) ? "Copied" : "Selected"));
   block.replaceWith(box);
   box.append(block, button);
   box.dispatchEvent(new Event("framed", { bubbles: true }));
 };
 
-// What scrolls sideways is reached by Tab, so that arrow keys can move it.
-const reach = (wide) => {
-  if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
+// Tab reaches what scrolls sideways, so that arrow keys can scroll it.
+const makeFocusable = (block) => {
+  if (block.scrollWidth > block.clientWidth) block.tabIndex = 0;
 };
 
-const tend = (block) => {
-  if (block.matches("pre") && !block.parentElement.matches(".code-box")) frame(block);
-  reach(block);
+const prepareBlock = (block) => {
+  if (block.matches("pre") && !block.parentElement.matches(".code-box")) addButton(block);
+  makeFocusable(block);
 };
 
-// Looked at when it comes near: measuring what is out of sight would lay out all of a long text.
-const near = new IntersectionObserver((entries) => {
+// Blocks are measured when near the viewport: measuring all of them would lay out a long text at once.
+const observer = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) {
     if (!isIntersecting) continue;
-    near.unobserve(target);
-    tend(target);
+    observer.unobserve(target);
+    prepareBlock(target);
   }
 }, { rootMargin: "400px" });
 
-const AT_ONCE = 100;
+const MAX_IMMEDIATE = 100;
 
 const prepare = (root) => {
   const blocks = [...root.querySelectorAll(".rendered pre:not(.code-box > pre)")];
-  if (blocks.length <= AT_ONCE) blocks.forEach(frame);
-  for (const block of root.querySelectorAll(".rendered :is(pre, table, p.formula)")) near.observe(block);
+  if (blocks.length <= MAX_IMMEDIATE) blocks.forEach(addButton);
+  for (const block of root.querySelectorAll(".rendered :is(pre, table, p.formula)")) observer.observe(block);
 };
 
 document.addEventListener("htmx:load", (event) => prepare(event.detail.elt));

@@ -1,0 +1,111 @@
+// The current aspect and the choices made on it by key.
+
+import { WIDE_SCREEN, announce, find, panel, scrollIntoView, stage } from "./page.js";
+import { isReveal } from "./reveal.js";
+
+export const aspects = () => [...document.querySelectorAll("#choices .aspect")];
+export const current = () => find("#choices .aspect[data-current]") ?? aspects()[0];
+
+const markCurrent = (aspect) => {
+  for (const other of aspects()) other.toggleAttribute("data-current", other === aspect);
+};
+
+export const focusAspect = (aspect, focus = true) => {
+  if (!aspect) return;
+  markCurrent(aspect);
+  if (focus) aspect.focus({ preventScroll: true });
+};
+
+export const moveBy = (by) => {
+  const all = aspects();
+  focusAspect(all[Math.min(Math.max(all.indexOf(current()) + by, 0), all.length - 1)]);
+  scrollIntoView(current());
+};
+
+export const focusAspectNumber = (number) => {
+  focusAspect(aspects()[number - 1]);
+  scrollIntoView(current());
+};
+
+const announceChoice = (control) => {
+  const { name } = control.closest(".aspect").dataset;
+  announce(`${name}${control.dataset.side ? `, ${sideLetter(control.dataset.side)}` : ""}: ${labelOf(control)}`);
+};
+
+const labelOf = (control) => control.nextElementSibling?.textContent.trim() || control.value;
+const sideLetter = (side) => (side === "left" ? "A" : "B");
+
+const check = (radio) => {
+  radio.checked = true;
+  radio.dispatchEvent(new Event("change", { bubbles: true }));
+  announceChoice(radio);
+};
+
+export const choose = (value) => {
+  const radio = current()?.querySelector(`input[value="${value}"]:not([data-side])`);
+  if (!radio) return;
+  check(radio);
+  moveBy(1);
+};
+
+// ---- scales: one for each side
+
+export const hasScales = () => Boolean(find("#choices [data-side]"));
+
+let side = "left";
+
+const markSide = () => panel()?.setAttribute("data-current-side", side);
+
+export const selectSide = (chosenSide) => {
+  side = chosenSide;
+  markSide();
+  announce(`${current()?.dataset.name}, ${sideLetter(side)}`);
+};
+
+const controlsOfSide = (aspect, which) => [...aspect.querySelectorAll(`[data-side="${which}"]`)];
+
+// A digit scores A, then B, then the next aspect.
+export const score = (digit) => {
+  const controls = controlsOfSide(current(), side);
+  const radio = controls.find((control) => control.type === "radio" && Number(control.value) === digit);
+  if (!radio) return enterScore(controls.find((control) => control.type !== "radio"), digit);
+  check(radio);
+  if (side === "left") selectSide("right");
+  else {
+    side = "left";
+    moveBy(1);
+    markSide();
+  }
+};
+
+// A scale with too many values is a number field, and the digit is its first character.
+const enterScore = (field, digit) => {
+  if (!field) return;
+  field.focus();
+  field.value = digit;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+};
+
+// ---- unanswered aspects
+
+export const isAnswered = (aspect) => {
+  const names = new Set([...aspect.querySelectorAll("input[required]")].map((control) => control.name));
+  return [...names].every((name) => {
+    const controls = [...aspect.querySelectorAll(`input[name="${CSS.escape(name)}"]`)];
+    return controls.some((control) => (control.type === "radio" ? control.checked : control.value !== ""));
+  });
+};
+
+// Focuses the first aspect that needs attention. The window does not scroll, except to the top of a reveal.
+export const focusFirst = () => {
+  const first = find("#choices .aspect.differs") ?? aspects().find((aspect) => !isAnswered(aspect)) ?? aspects()[0];
+  side = "left";
+  if (hasScales()) markSide();
+  if (first) focusAspect(first);
+  else (find("#next") ?? panel())?.focus({ preventScroll: true });
+  if (find("#refusal")) scrollIntoView(find("#refusal"));
+  else if (first && WIDE_SCREEN.matches) scrollIntoView(first);
+  else if (isReveal()) panel().scrollIntoView({ block: "start" });
+  const progress = stage() === "choose" ? find("#progress") : find("#agreement") ?? find("#progress");
+  announce(progress?.textContent.replace(/\s+/g, " ").trim() ?? "");
+};
