@@ -26,8 +26,7 @@ from evaluations.imports.preview import preview_file
 from evaluations.imports.services import discard_import, start_storing
 from evaluations.imports.source_files import Sheet, open_import_path, read_sheet
 from evaluations.jobs.runner import finish_job
-from evaluations.management.key_values import CommandOptions, accept_negative_keys
-from evaluations.models.evaluations import Evaluation
+from evaluations.management.product_command import CommandOptions, accept_negative_keys, find_evaluation
 from evaluations.models.imports import Import
 from evaluations.verdicts.label_updates import count_votes_left
 
@@ -138,9 +137,7 @@ def parse_choices(told: list[str]) -> dict[str, str]:
 
 def import_file(options: CommandOptions, out: TextIO, *, brings: str, pair: str = "all") -> None:
     """Check a file, store it here and now, and tell in one line what came of it."""
-    evaluation = Evaluation.objects.filter(slug=options["slug"]).first()
-    if evaluation is None:
-        raise CommandError(f"There is no evaluation at “{options['slug']}”.")
+    evaluation = find_evaluation(options["slug"])
     try:
         with open_import_path(options["file"]) as (file, name):
             reading, pairing = parse_read_options(options), parse_pairing(pair)
@@ -148,18 +145,18 @@ def import_file(options: CommandOptions, out: TextIO, *, brings: str, pair: str 
             importing = preview_file(evaluation, file, name, request, user=None)
         if options["remember"]:
             remember_import_mapping(importing)
+        print_left_out(importing, out)
         if options["dry_run"]:
-            print_and_discard(importing, out)
+            print_summary(importing, out, "would be stored")
+            discard_previewed_import(importing)
         else:
             store_or_discard(importing, out, skip_bad=options["skip_bad"])
-    except NamesMissing as missing:
-        raise CommandError(str(missing)) from missing
+    except NamesMissing:
+        raise
     except ColumnsUnknown as unknown:
         raise CommandError(f"{unknown}{suggest_options(options)}") from unknown
     except OSError as error:
         raise CommandError(f"{options['file']} cannot be read: {error.strerror}.") from error
-    except InputRefused as refused:
-        raise CommandError(str(refused)) from refused
 
 
 def suggest_options(options: CommandOptions) -> str:
@@ -191,16 +188,7 @@ def suggest_choices(sheet: Sheet, column: str | None) -> Iterator[str]:
         yield f"with {', '.join(map(str, Choice))} for each CHOICE, as “{column}” means it."
 
 
-def print_and_discard(importing: Import, out: TextIO) -> None:
-    print_models(importing, out)
-    print_left_out(importing, out)
-    print_summary(importing, out, "would be stored")
-    discard_previewed_import(importing)
-
-
 def store_or_discard(importing: Import, out: TextIO, *, skip_bad: bool) -> None:
-    print_models(importing, out)
-    print_left_out(importing, out)
     try:
         start_storing(importing, skip_bad=skip_bad, user=None)
     except InputRefused:
@@ -219,13 +207,10 @@ def discard_previewed_import(importing: Import) -> None:
     clean_up_import(importing)
 
 
-def print_models(importing: Import, out: TextIO) -> None:
+def print_left_out(importing: Import, out: TextIO) -> None:
+    """Print the models of the file, then bad rows and notices, before anything is stored."""
     if importing.models_in_words:
         out.write(f"{importing.models_in_words}\n")
-
-
-def print_left_out(importing: Import, out: TextIO) -> None:
-    """Bad rows, and what else the file holds that is not stored as it was; said before anything is stored."""
     for bad in importing.bad_rows:
         out.write(f"line {bad['line']}: {bad['reason']}\n")
     if importing.rows_bad > len(importing.bad_rows):

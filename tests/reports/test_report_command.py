@@ -172,7 +172,7 @@ def test_an_evaluation_without_verdicts_says_what_to_do(capsys: pytest.CaptureFi
 
 
 def test_bad_input_is_one_clear_line(evaluation: Evaluation) -> None:
-    assert refused("nowhere") == "There is no evaluation “nowhere”."
+    assert refused("nowhere") == "There is no evaluation at “nowhere”."
     assert refused("study", "--where", "math").startswith("--where math: write it as key=value")
     assert refused("study", "--where", "category=chess").startswith("No comparison has category=chess.")
     assert refused("study", "--raters", "zoe") == "No rater's name matches “zoe”."

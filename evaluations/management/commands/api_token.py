@@ -3,18 +3,16 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import SCOPE_TEXTS, Scope
-from evaluations.management.key_values import CommandOptions
+from evaluations.management.product_command import CommandOptions, ProductCommand
 from evaluations.members.selectors import find_account, list_active_tokens
 from evaluations.members.services import create_token, revoke_token
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = "Make a token with which a program speaks to the API in USER's name, and print it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -29,17 +27,13 @@ class Command(BaseCommand):
         one.add_argument("--revoke", metavar="PREFIX", help="revoke those that begin with this")
 
     def handle(self, *args: object, username: str, **options: Any) -> None:
-        try:
-            user = require_account(username)
-            if options["list"]:
-                said = list_token_lines(user)
-            else:
-                said = (
-                    revoke_by_prefix(user, options["revoke"]) if options["revoke"] else create_token_line(user, options)
-                )
-        except InputRefused as refused:
-            raise CommandError(str(refused)) from refused
-        self.stdout.write(said)
+        user = require_account(username)
+        if options["list"]:
+            self.stdout.write(list_token_lines(user))
+        elif options["revoke"]:
+            self.stdout.write(revoke_by_prefix(user, options["revoke"]))
+        else:
+            self.stdout.write(create_token_line(user, options))
 
 
 def require_account(username: str) -> User:

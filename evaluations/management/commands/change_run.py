@@ -3,20 +3,19 @@
 import json
 from argparse import ArgumentParser
 
-from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.money import parse_budget_usd
 from evaluations.judges.runs.services import cancel_run, change_budget, pause_run, resume_run
-from evaluations.management.key_values import CommandOptions
+from evaluations.management.product_command import CommandOptions, ProductCommand
 from evaluations.management.run_summary import summarize_run
 from evaluations.models.runs import Run
 
 NO_BUDGET = "none"
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = "Pause, resume or cancel a run, or change its budget; prints how it stands then as JSON."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -28,11 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--budget", metavar="USD", help=f"spend no more than this; “{NO_BUDGET}”: no bound")
 
     def handle(self, *args: object, **options: object) -> None:
-        try:
-            run = change_run(options)
-        except InputRefused as refused:
-            raise CommandError(str(refused)) from refused
-        self.stdout.write(json.dumps(summarize_run(run)))
+        self.stdout.write(json.dumps(summarize_run(change_run(options))))
 
 
 @transaction.atomic

@@ -5,16 +5,16 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from evaluations.domain.errors import InputRefused
 from evaluations.judges.endpoints.selectors import usual_model
+from evaluations.management.product_command import ProductCommand
 
 if TYPE_CHECKING:
     from evaluations.judges.endpoints.checks import CheckFinding
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = "Test an endpoint with one tiny request: what it takes for a model, and what to do where it fails."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -33,11 +33,8 @@ class Command(BaseCommand):
             store_check,
         )
 
-        try:
-            endpoint = find_endpoint_by_name(options["name"]) if options["name"] else None
-            server = server_for_check(endpoint, options["base_url"], options["key_env"])
-        except InputRefused as refused:
-            raise CommandError(str(refused)) from refused
+        endpoint = find_endpoint_by_name(options["name"]) if options["name"] else None
+        server = server_for_check(endpoint, options["base_url"], options["key_env"])
         model = options["model"] or (usual_model(endpoint) if endpoint else "")
         result = perform_check(server, model, long=True if options["long"] else None)
         if endpoint and result.model:

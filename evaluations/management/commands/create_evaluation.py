@@ -2,17 +2,16 @@
 
 from argparse import ArgumentParser
 
-from django.core.management.base import BaseCommand, CommandError
-
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.rubrics import RubricKind
+from evaluations.management.product_command import ProductCommand
 from evaluations.members.selectors import find_account
 from evaluations.models.users import User
 from evaluations.overview.services import create_evaluation
 from evaluations.rubrics.selectors import list_builtin_rubrics
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = "Make an evaluation with a built-in rubric."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -27,12 +26,7 @@ class Command(BaseCommand):
         parser.add_argument("--owner", metavar="USER", help="the account that owns it")
 
     def handle(self, *args: object, slug: str, name: str, rubric: str, owner: str | None, **options: object) -> None:
-        try:
-            create_evaluation(
-                slug=slug, name=name, owner=require_owner_account(owner) if owner else None, rubric=rubric
-            )
-        except InputRefused as error:
-            raise CommandError(str(error)) from error
+        create_evaluation(slug=slug, name=name, owner=require_owner_account(owner) if owner else None, rubric=rubric)
         self.stdout.write(f"Made the evaluation {slug}.")
 
 

@@ -2,7 +2,6 @@
 
 from argparse import ArgumentParser
 
-from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from evaluations.domain.errors import InputRefused
@@ -11,7 +10,7 @@ from evaluations.domain.rubrics import RubricKind
 from evaluations.judges.endpoints.services import find_or_create_endpoint
 from evaluations.judges.selectors import judge_warnings
 from evaluations.judges.services import ASKING_MODES, REASONING_EFFORTS, JudgeSettings, create_judge
-from evaluations.management.key_values import CommandOptions
+from evaluations.management.product_command import CommandOptions, ProductCommand, find_evaluation
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.rubrics import RubricVersion
@@ -19,7 +18,7 @@ from evaluations.rubrics.selectors import list_builtin_rubrics
 from evaluations.rubrics.services import create_builtin_rubric
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = "Make a judge: a model at an endpoint, or without one a rule: longest, first or random."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -81,10 +80,7 @@ class Command(BaseCommand):
         parser.add_argument("--max-in-flight", type=int, metavar="N", help="requests at once, a limit of the endpoint")
 
     def handle(self, *args: object, slug: str, **options: object) -> None:
-        try:
-            judge = create_judge_from_options(slug, options)
-        except InputRefused as refused:
-            raise CommandError(str(refused)) from refused
+        judge = create_judge_from_options(slug, options)
         kind = "a baseline, not an LLM" if judge.is_baseline else f"{judge.model} at {judge.endpoint}"
         for warning in judge_warnings(judge):
             self.stderr.write(warning)
@@ -93,9 +89,7 @@ class Command(BaseCommand):
 
 @transaction.atomic
 def create_judge_from_options(slug: str, options: CommandOptions) -> Judge:
-    evaluation = Evaluation.objects.filter(slug=slug).first()
-    if evaluation is None:
-        raise InputRefused(f"There is no evaluation at “{slug}”.")
+    evaluation = find_evaluation(slug)
     return create_judge(
         evaluation,
         JudgeSettings(

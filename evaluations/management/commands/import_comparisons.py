@@ -3,8 +3,6 @@
 from argparse import ArgumentParser
 from typing import Any, TextIO, cast
 
-from django.core.management.base import BaseCommand
-
 from evaluations.management.file_import import (
     add_candidate_argument,
     add_file_arguments,
@@ -12,9 +10,10 @@ from evaluations.management.file_import import (
     add_rater_arguments,
     import_file,
 )
+from evaluations.management.product_command import ProductCommand
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = "Store the comparisons or responses of a file, and the verdicts that stand with them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

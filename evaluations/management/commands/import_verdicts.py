@@ -3,12 +3,11 @@
 from argparse import ArgumentParser
 from typing import TextIO, cast
 
-from django.core.management.base import BaseCommand
-
 from evaluations.management.file_import import add_file_arguments, add_rater_arguments, import_file
+from evaluations.management.product_command import ProductCommand
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = "Store the verdicts of a file on comparisons that are here already."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

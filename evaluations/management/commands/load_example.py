@@ -2,24 +2,19 @@
 
 from argparse import ArgumentParser
 
-from django.core.management.base import BaseCommand, CommandError
-
-from evaluations.domain.errors import InputRefused
 from evaluations.examples.services import load_example
 from evaluations.management.commands.create_evaluation import require_owner_account
+from evaluations.management.product_command import ProductCommand
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = "Load the example evaluation, if there is none yet."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--owner", metavar="USER", help="the account that owns it")
 
     def handle(self, *args: object, owner: str | None, **options: object) -> None:
-        try:
-            evaluation = load_example(owner=require_owner_account(owner) if owner else None)
-        except InputRefused as refused:
-            raise CommandError(str(refused)) from refused
+        evaluation = load_example(owner=require_owner_account(owner) if owner else None)
         if options["verbosity"]:
             said = f"Loaded the example evaluation at {evaluation.slug}." if evaluation else "It was loaded before."
             self.stdout.write(said)

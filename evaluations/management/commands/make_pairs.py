@@ -3,20 +3,20 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from evaluations.comparisons.pairing.selectors import count_pairs, rank_by_results
-from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState
 from evaluations.domain.pairing import Pairing, PairingWay, parse_pairing
 from evaluations.imports.lifecycle import IMPORT_JOB
 from evaluations.imports.pairs.services import start_pairing
 from evaluations.jobs.runner import finish_job
+from evaluations.management.product_command import ProductCommand, find_evaluation
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import describe_row_count
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = "Make comparisons of responses that are here already; those that are there are left alone."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -26,19 +26,12 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="make them even if they are more than 100,000")
 
     def handle(self, *args: object, **options: Any) -> None:
-        evaluation = Evaluation.objects.filter(slug=options["slug"]).first()
-        if evaluation is None:
-            raise CommandError(f"There is no evaluation at “{options['slug']}”.")
-        try:
-            pairing = parse_pairing(options["pair"])
-            if options["dry_run"]:
-                self.stdout.write(
-                    f"{describe_row_count('comparisons', count_new_pairs(evaluation, pairing))} would be made."
-                )
-                return
-            importing = start_pairing(evaluation, pairing, confirmed=options["yes"], user=None)
-        except InputRefused as refused:
-            raise CommandError(str(refused)) from refused
+        evaluation, pairing = find_evaluation(options["slug"]), parse_pairing(options["pair"])
+        if options["dry_run"]:
+            number = count_new_pairs(evaluation, pairing)
+            self.stdout.write(f"{describe_row_count('comparisons', number)} would be made.")
+            return
+        importing = start_pairing(evaluation, pairing, confirmed=options["yes"], user=None)
         finish_job(IMPORT_JOB, importing.pk)
         importing.refresh_from_db()
         if importing.state != ImportState.DONE:

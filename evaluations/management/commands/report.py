@@ -10,14 +10,18 @@ from datetime import date
 from itertools import pairwise, zip_longest
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError
-
 from evaluations.comparisons.selectors import get_saved_filter
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reports import FailedRule, ReportPart, ReportRules, SeenRule, SideCoding, SplitRule
 from evaluations.domain.splits import SplitPart
-from evaluations.management.key_values import CommandOptions, accept_negative_keys, parse_key_value
-from evaluations.models.evaluations import Evaluation
+from evaluations.management.product_command import (
+    CommandOptions,
+    ProductCommand,
+    accept_negative_keys,
+    add_where_argument,
+    find_evaluation,
+    parse_key_value,
+)
 from evaluations.reports.selectors import ALL_PARTS, get_full_report
 from evaluations.stats.agreement import AgreementBlock
 from evaluations.stats.aspect_report import AspectReport
@@ -38,7 +42,7 @@ EMOJI_STYLE: Final = "\ufe0f"  # makes the character before it an emoji, which i
 SKIN_TONES: Final = re.compile("[\U0001f3fb-\U0001f3ff]")
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = "Agreement of judges with people, of people with each other, and what it rests on."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -46,14 +50,7 @@ class Command(BaseCommand):
         parser.add_argument("slug", help="the address of the evaluation")
         parser.add_argument("--json", action="store_true", help="every number, as JSON")
         parser.add_argument("--raters", default="*", metavar="GLOB", help="only raters of such a name")
-        parser.add_argument(
-            "--where",
-            nargs="+",
-            action="extend",
-            default=[],
-            metavar="KEY=VALUE",
-            help="only comparisons of this category, candidate or metadata",
-        )
+        add_where_argument(parser)
         parser.add_argument("--slice", metavar="NAME", help="only comparisons of this slice")
         parser.add_argument(
             "--part", choices=list(SplitPart), type=SplitPart, help="only this part of the evaluation's own split"
@@ -73,10 +70,7 @@ class Command(BaseCommand):
         parser.add_argument("--failed", choices=list(FailedRule), default=FailedRule.EXCLUDE)
 
     def handle(self, *args: object, slug: str, **options: Any) -> None:
-        try:
-            report = compute_report(slug, parse_report_rules(options), options["slice"], everything=options["json"])
-        except InputRefused as refused:
-            raise CommandError(str(refused)) from refused
+        report = compute_report(slug, parse_report_rules(options), options["slice"], everything=options["json"])
         if options["json"]:
             self.stdout.write(json.dumps(report.as_json(), indent=2, ensure_ascii=False, allow_nan=False))
         else:
@@ -111,9 +105,7 @@ def parse_day(text: str) -> date:
 
 
 def compute_report(slug: str, rules: ReportRules, slice_name: str | None, *, everything: bool) -> Report:
-    evaluation = Evaluation.objects.filter(slug=slug).first()
-    if evaluation is None:
-        raise InputRefused(f"There is no evaluation “{slug}”.")
+    evaluation = find_evaluation(slug)
     if slice_name:
         rules = replace(rules, sliced=get_saved_filter(evaluation, slice_name).named)
     return get_full_report(evaluation, rules, parts=ALL_PARTS if everything else TEXT_PARTS)

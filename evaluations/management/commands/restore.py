@@ -4,14 +4,14 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from evaluations.backups.services import RestoredEvaluation, restore_backup
-from evaluations.domain.errors import InputRefused
+from evaluations.management.product_command import ProductCommand
 from evaluations.models.users import User
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = "Bring back an evaluation from a backup, here or from another site."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -28,8 +28,6 @@ class Command(BaseCommand):
         try:
             with options["file"].open("rb") as file:
                 restored = restore_backup(file, name=options["file"].name, slug=options["slug"], owner=owner)
-        except InputRefused as refused:
-            raise CommandError(str(refused)) from refused
         except OSError as error:
             raise CommandError(f"{options['file']} cannot be read: {error.strerror}.") from error
         self.tell(restored)

@@ -2,13 +2,11 @@
 
 from argparse import ArgumentParser
 
-from django.core.management.base import BaseCommand, CommandError
-
-from evaluations.domain.errors import InputRefused
 from evaluations.jobs.sweeper import retry_job
+from evaluations.management.product_command import ProductCommand
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = "Let a background job that killed its worker twice be worked on again. `doctor` lists such jobs."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -16,8 +14,5 @@ class Command(BaseCommand):
         parser.add_argument("subject", type=int, help="the number after it")
 
     def handle(self, *args: object, kind: str, subject: int, **options: object) -> None:
-        try:
-            retry_job(kind, subject)
-        except InputRefused as refused:
-            raise CommandError(str(refused)) from refused
+        retry_job(kind, subject)
         self.stdout.write(f"{kind} {subject} is worked on again with the next sweep.")

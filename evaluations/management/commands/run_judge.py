@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from evaluations.comparisons.selectors import get_saved_filter
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.filters import NamedFilter
 from evaluations.domain.judges import ACTIVE_RUN_STATES, CallState, RunChannel, RunOrders, RunState
 from evaluations.domain.money import parse_budget_usd
 from evaluations.jobs.runner import work_on_due
@@ -23,9 +24,8 @@ from evaluations.judges.runs.selection import RunOptions
 from evaluations.judges.runs.selectors import count_calls_of_judge
 from evaluations.judges.runs.services import check_run_options, start_panel
 from evaluations.judges.selectors import judge_warnings
-from evaluations.management.key_values import CommandOptions
+from evaluations.management.product_command import CommandOptions, ProductCommand, find_evaluation
 from evaluations.management.run_summary import round_to_usd, summarize_run
-from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import Worker
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call, Run
@@ -33,7 +33,7 @@ from evaluations.models.runs import Call, Run
 POLL_SECONDS = 0.3
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = (
         "Send a judge, or a panel of them, through an evaluation's comparisons or responses; the last line of each "
         "run is JSON: how many calls stand in which state, and what they cost."
@@ -62,19 +62,16 @@ class Command(BaseCommand):
         parser.add_argument("--wait", action="store_true", help="until it ends; works the calls here if no worker runs")
 
     def handle(self, *args: object, slug: str, **options: Any) -> None:
-        try:
-            judges = find_judges_by_name(slug, options["judge"])
-            sliced = get_saved_filter(judges[0].evaluation, options["slice"]).named if options["slice"] else None
-            options["sliced"] = sliced
-            for judge in judges:
-                for warning in judge_warnings(judge):
-                    self.stderr.write(f"{judge.name}: {warning}")
-            if options["estimate"]:
-                self.stdout.write("\n".join(json.dumps(format_estimate(judge, options)) for judge in judges))
-                return
-            runs = start_runs_from_options(judges, options)
-        except InputRefused as refused:
-            raise CommandError(str(refused)) from refused
+        judges = find_judges_by_name(slug, options["judge"])
+        sliced = get_saved_filter(judges[0].evaluation, options["slice"]).named if options["slice"] else None
+        run_options = run_options_from(options, sliced)
+        for judge in judges:
+            for warning in judge_warnings(judge):
+                self.stderr.write(f"{judge.name}: {warning}")
+        if options["estimate"]:
+            self.stdout.write("\n".join(json.dumps(format_estimate(judge, run_options)) for judge in judges))
+            return
+        runs = start_panel(judges, user=None, **run_options)
         if options["wait"]:
             runs = wait_for_runs(runs)
         self.stdout.write("\n".join(json.dumps(summarize_run(run)) for run in runs))
@@ -83,10 +80,7 @@ class Command(BaseCommand):
 
 
 def find_judges_by_name(slug: str, names: str | Sequence[str]) -> list[Judge]:
-    evaluation = Evaluation.objects.filter(slug=slug).first()
-    if evaluation is None:
-        raise InputRefused(f"There is no evaluation at “{slug}”.")
-    wanted = [names] if isinstance(names, str) else names
+    evaluation, wanted = find_evaluation(slug), [names] if isinstance(names, str) else names
     judges = Judge.objects.filter(evaluation=evaluation, name__in=wanted)
     known = {judge.name: judge for judge in judges.select_related("evaluation", "endpoint", "rubric_version__rubric")}
     for name in wanted:
@@ -95,7 +89,7 @@ def find_judges_by_name(slug: str, names: str | Sequence[str]) -> list[Judge]:
     return [known[name] for name in wanted]
 
 
-def run_options_from(options: CommandOptions) -> RunOptions:
+def run_options_from(options: CommandOptions, sliced: NamedFilter | None) -> RunOptions:
     return RunOptions(
         orders=options["orders"],
         samples=options["samples"],
@@ -103,19 +97,15 @@ def run_options_from(options: CommandOptions) -> RunOptions:
         ask_failures_again=options["ask_failures_again"],
         only_states=options["retry"],
         channel=options["channel"],
-        sliced=options["sliced"],
+        sliced=sliced,
         budget=None if options["budget"] is None else parse_budget_usd(options["budget"], "Budget"),
     )
 
 
-def start_runs_from_options(judges: Sequence[Judge], options: CommandOptions) -> list[Run]:
-    return start_panel(judges, user=None, **run_options_from(options))
-
-
-def format_estimate(judge: Judge, options: CommandOptions) -> CommandOptions:
+def format_estimate(judge: Judge, options: RunOptions) -> dict[str, object]:
     """The estimate of a run as JSON; an unknown amount or time is null."""
-    check_run_options(judge, **run_options_from(options))
-    guess = estimate_run(judge, **run_options_from(options))
+    check_run_options(judge, **options)
+    guess = estimate_run(judge, **options)
     spans = {key: getattr(guess, key) for key in ("requests", "tokens_in", "tokens_out")}
     return {
         "judge": judge.name,

@@ -3,19 +3,17 @@
 from argparse import ArgumentParser
 from typing import Final
 
-from django.core.management.base import BaseCommand, CommandError
-
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.money import format_exact_usd
 from evaluations.judges.endpoints.selectors import endpoints_at_address
 from evaluations.judges.endpoints.services import PriceSettings, set_price, use_list_price
-from evaluations.management.key_values import CommandOptions
+from evaluations.management.product_command import CommandOptions, ProductCommand
 from evaluations.models.judges import Endpoint, Price
 
 PRICE_OPTIONS: Final = ("tokens_in", "tokens_out", "tokens_cached", "most_tokens_out")
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = "Say what a model costs at an endpoint, in USD for a million tokens. Budgets and costs need it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -35,19 +33,15 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: object, **options: object) -> None:
-        try:
-            for endpoint in endpoints_from_options(options):
-                price = set_price_from_options(endpoint, options)
-                origin = f" List price {price.source}." if price.source else ""
-                self.stdout.write(
-                    f"{price}: USD {format_exact_usd(price.tokens_in)} in, "
-                    f"{format_exact_usd(price.tokens_cached)} cached and "
-                    f"{format_exact_usd(price.tokens_out)} out a million tokens; "
-                    f"{price.batch_percent} % by the Batch API."
-                    f"{origin}"
-                )
-        except InputRefused as refused:
-            raise CommandError(str(refused)) from refused
+        for endpoint in endpoints_from_options(options):
+            price = set_price_from_options(endpoint, options)
+            origin = f" List price {price.source}." if price.source else ""
+            self.stdout.write(
+                f"{price}: USD {format_exact_usd(price.tokens_in)} in, "
+                f"{format_exact_usd(price.tokens_cached)} cached and "
+                f"{format_exact_usd(price.tokens_out)} out a million tokens; "
+                f"{price.batch_percent} % by the Batch API.{origin}"
+            )
 
 
 def set_price_from_options(endpoint: Endpoint, options: CommandOptions) -> Price:

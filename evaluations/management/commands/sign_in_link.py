@@ -5,20 +5,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.urls import reverse
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Role
-from evaluations.management.key_values import CommandOptions
+from evaluations.management.product_command import CommandOptions, ProductCommand, find_evaluation
 from evaluations.members.selectors import find_account
 from evaluations.members.services import create_account, create_sign_in_link, make_administrator, set_role
-from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = "Print a link that signs USER in once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -30,18 +28,17 @@ class Command(BaseCommand):
         parser.add_argument("--base-url", default=settings.ADDRESS, help=f"address of the site ({settings.ADDRESS})")
 
     def handle(self, *args: object, **options: Any) -> None:
-        try:
-            with transaction.atomic():
-                base_url = sign_in_address(options["base_url"])
-                token = create_sign_in_link(find_or_invite_account(options), by=None)
-        except InputRefused as error:
-            raise CommandError(str(error)) from error
+        with transaction.atomic():
+            base_url = sign_in_address(options["base_url"])
+            token = create_sign_in_link(find_or_invite_account(options), by=None)
         self.stdout.write(base_url + reverse("sign_in_link", args=[token]))
 
 
 def find_or_invite_account(options: CommandOptions) -> User:
     """The account as the options want it: made, given a role, made an administrator."""
-    evaluation = find_evaluation(options["evaluation"], options["role"])
+    if (options["evaluation"] is None) != (options["role"] is None):
+        raise InputRefused("--evaluation and --role go together: where to take part, and as what.")
+    evaluation = find_evaluation(options["evaluation"]) if options["evaluation"] else None
     user = find_account(options["username"])
     if user is None and not options["create"]:
         raise InputRefused(f"There is no account “{options['username']}”: add --create to make it.")
@@ -52,15 +49,6 @@ def find_or_invite_account(options: CommandOptions) -> User:
     if options["superuser"]:
         make_administrator(user, by=None)
     return user
-
-
-def find_evaluation(slug: str | None, role: str | None) -> Evaluation | None:
-    if (slug is None) != (role is None):
-        raise InputRefused("--evaluation and --role go together: where to take part, and as what.")
-    evaluation = Evaluation.objects.filter(slug=slug).first() if slug else None
-    if slug and evaluation is None:
-        raise InputRefused(f"There is no evaluation at “{slug}”.")
-    return evaluation
 
 
 def sign_in_address(base_url: str) -> str:

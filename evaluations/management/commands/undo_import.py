@@ -3,17 +3,16 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState
 from evaluations.imports.lifecycle import UNDO_JOB
 from evaluations.imports.undo import describe_later_duplicates, start_undo
 from evaluations.jobs.runner import finish_job
-from evaluations.models.evaluations import Evaluation
+from evaluations.management.product_command import ProductCommand, find_evaluation
 
 
-class Command(BaseCommand):
+class Command(ProductCommand):
     help = (
         "Remove everything that an import alone brought, where nothing was judged, reviewed, resolved, commented or "
         "exported with it."
@@ -24,17 +23,12 @@ class Command(BaseCommand):
         parser.add_argument("id", type=int, help="the number of the import, as its page and the API have it")
 
     def handle(self, *args: object, **options: Any) -> None:
-        evaluation = Evaluation.objects.filter(slug=options["slug"]).first()
-        if evaluation is None:
-            raise CommandError(f"There is no evaluation at “{options['slug']}”.")
+        evaluation = find_evaluation(options["slug"])
         importing = evaluation.imports.filter(pk=options["id"]).first()
         if importing is None:
             raise CommandError(f"There is no import {options['id']} in “{evaluation.slug}”.")
-        try:
-            if importing.state != ImportState.UNDOING:  # else an interrupted one goes on
-                start_undo(importing, user=None)
-        except InputRefused as refused:
-            raise CommandError(str(refused)) from refused
+        if importing.state != ImportState.UNDOING:  # else an interrupted one goes on
+            start_undo(importing, user=None)
         finish_job(UNDO_JOB, importing.pk)
         importing.refresh_from_db()
         if importing.state == ImportState.DONE:
