@@ -30,9 +30,8 @@ from evaluations.formats.conversations import (
     remaining_metadata,
     user_turn,
 )
-from evaluations.formats.file_sample import FileSample, fits_mostly
 from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
-from evaluations.formats.record_streams import Record
+from evaluations.formats.record_streams import FileSample, Record, fits_mostly
 from evaluations.formats.values import NUMBER, RowRefused, optional_text, required_number, whole_number
 
 TIE: Final = 1.5

@@ -16,16 +16,17 @@ from evaluations.domain.texts import messages_to_text
 from evaluations.formats.alpaca_eval import TIE, AnnotationNote, parse_annotation_note
 from evaluations.formats.export_format import (
     ExportFormat,
-    ExportOptions,
-    ExportRows,
-    ExportTally,
     FormatSetting,
     RowKind,
 )
-from evaluations.formats.exported_rows import ExportedJudge, ExportedRaters, ExportedRow
+from evaluations.formats.exported_rows import (
+    ExportedJudge,
+    ExportedRow,
+    prompt_messages,
+    response_messages,
+)
 from evaluations.formats.jsonl_export import fast_encode
 from evaluations.formats.preferences import WITHOUT_VOTE, ExportCounts, counted_votes
-from evaluations.formats.prompt_layouts import prompt_messages, response_messages
 
 FIRST, SECOND = 1.0, 2.0
 NO_NOTE: Final = AnnotationNote()
@@ -162,18 +163,14 @@ def judge_rationale(judge: ExportedJudge, aspect: str) -> str:
     return "\n\n".join(text for order in sorted(rationales) for text in rationales[order] if text)
 
 
-def write_alpaca_eval(
-    rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
-) -> Iterator[bytes]:
-    return alpaca_eval_lines(rows, options.aspect, options.settings.get("baseline", ""), tally)
-
-
 ALPACA_EVAL_FORMAT: Final = ExportFormat(
     name="alpaca-eval",
     title="AlpacaEval annotations",
     purpose="one JSON array, a record for each rater's preference",
     ending="json",
-    write=write_alpaca_eval,
+    write=lambda rows, raters, options, tally: alpaca_eval_lines(
+        rows, options.aspect, options.settings.get("baseline", ""), tally
+    ),
     needs=RowKind.EVERYTHING,
     wants_choice=True,
     one_aspect=True,

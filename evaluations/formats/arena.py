@@ -4,7 +4,6 @@ Published in this layout: the conversations of the Arena, its preferences (chat 
 responses in the cells of a table), and the votes of people and of GPT-4 on MT-bench.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import NoneType
@@ -29,12 +28,18 @@ from evaluations.formats.conversations import (
     require_response,
     user_turn,
 )
-from evaluations.formats.file_sample import FileSample, fits_mostly
 from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
 from evaluations.formats.label_parser import parse_label
 from evaluations.formats.mt_bench import MAX_TURNS, iso_timestamp, mt_bench_judge, mt_bench_turn
-from evaluations.formats.record_streams import Record
-from evaluations.formats.values import RowRefused, optional_text, parse_structured_value, required_name, required_text
+from evaluations.formats.record_streams import FileSample, Record, fits_mostly
+from evaluations.formats.values import (
+    RowRefused,
+    json_or_none,
+    optional_text,
+    parse_structured_value,
+    required_name,
+    required_text,
+)
 
 TIE_OF_TWO: Final = "tie (inconsistent)"  # of a judge's two orders
 VOTER: Final = "arena voter"  # for files that do not identify their voters
@@ -89,12 +94,7 @@ def has_lists_of_turns(sample: FileSample) -> bool:
 
 def is_list_of_texts(given: object) -> bool:
     if isinstance(given, str):
-        if not given.lstrip().startswith("["):
-            return False
-        try:
-            given = json.loads(given)
-        except (ValueError, RecursionError):
-            return False
+        given = json_or_none(given) if given.lstrip().startswith("[") else None
     return isinstance(given, list) and bool(given) and all(isinstance(one, (str, list, NoneType)) for one in given)
 
 

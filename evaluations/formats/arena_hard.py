@@ -21,12 +21,11 @@ from evaluations.domain.judges import CallState
 from evaluations.domain.roles import RaterKind
 from evaluations.formats.chat_messages import parse_optional_messages
 from evaluations.formats.conversations import make_query, make_response, unread_column_notices, user_turn
-from evaluations.formats.file_sample import FileSample
 from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
 from evaluations.formats.label_parser import note_with_strength, parse_label
 from evaluations.formats.mt_bench import iso_timestamp, mt_bench_judge
 from evaluations.formats.native_rows import DEFAULT_ASPECT, prefix_key
-from evaluations.formats.record_streams import Record
+from evaluations.formats.record_streams import FileSample, Record
 from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, optional_text, required_name, required_text
 
 ORDERS: Final = (ShownOrder.AS_STORED, ShownOrder.SWAPPED)

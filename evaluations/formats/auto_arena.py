@@ -18,10 +18,9 @@ from evaluations.formats.conversations import (
     remaining_metadata,
     user_turn,
 )
-from evaluations.formats.file_sample import FileSample, fits_mostly
 from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
 from evaluations.formats.label_parser import ParsedLabel, parse_label
-from evaluations.formats.record_streams import Record
+from evaluations.formats.record_streams import FileSample, Record, fits_mostly
 from evaluations.formats.values import RowRefused, parse_structured_value, required_text
 
 TIE: Final = "-"

@@ -5,7 +5,6 @@ Nothing but the verdict may reveal which response was chosen, and A is the candi
 responses without names are therefore named by their texts.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
@@ -40,10 +39,16 @@ from evaluations.formats.conversations import (
     shared_beginning,
     user_turn,
 )
-from evaluations.formats.file_sample import FileSample, fits_mostly
 from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
-from evaluations.formats.record_streams import Record
-from evaluations.formats.values import MAX_CATEGORY, RowRefused, optional_text, parse_structured_value, value_as_text
+from evaluations.formats.record_streams import FileSample, Record, fits_mostly
+from evaluations.formats.values import (
+    MAX_CATEGORY,
+    RowRefused,
+    json_or_none,
+    optional_text,
+    parse_structured_value,
+    value_as_text,
+)
 
 CHOSEN_NAMES: Final = ("chosen_model", "chosen-model", "model_chosen")
 REJECTED_NAMES: Final = ("rejected_model", "rejected-model", "model_rejected")
@@ -100,10 +105,7 @@ def holds_encoded_turns(values: Sequence[Any]) -> bool:
 def is_encoded_turns(value: object) -> bool:
     if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
         return False
-    try:
-        found = json.loads(value)
-    except (ValueError, RecursionError):
-        return False
+    found = json_or_none(value)
     turns = found if isinstance(found, list) else [found]
     return bool(turns) and all(isinstance(one, dict) and is_turn(one) for one in turns)
 
@@ -160,7 +162,8 @@ def preference_pair_rows(
 ) -> tuple[FileRow, ...]:
     prompt, chosen, rejected = split_prompt_and_responses(values, *sides)
     names = preference_candidate_names(values, chosen, rejected)
-    query = preference_query(values, options, prompt, chosen, rejected, unnamed=names[0] in UNNAMED)
+    pair = [prompt, *sorted((content_hash_key(chosen), content_hash_key(rejected)))]
+    query = preference_query(values, options, prompt, content_hash_key(pair) if names[0] in UNNAMED else "")
     # The sides are sorted by name, so that their order does not reveal the choice.
     choice = Choice.A if names[0] < names[1] else Choice.B
     responses = (chosen, rejected) if choice == Choice.A else (rejected, chosen)
@@ -229,26 +232,18 @@ def preference_candidate_names(values: Mapping[str, Any], chosen: Messages, reje
     return names if all(names) and names[0] != names[1] else names_from_texts(chosen, rejected)
 
 
-def preference_query(
-    values: Mapping[str, Any],
-    options: ReadOptions,
-    prompt: Messages,
-    chosen: Messages,
-    rejected: Messages,
-    unnamed: bool,
-) -> QueryPart:
-    """The query, by the file's id or a hash. Without model names, each pair of responses to a prompt is a query."""
+def preference_query(values: Mapping[str, Any], options: ReadOptions, prompt: Messages, pair: str = "") -> QueryPart:
+    """The query, by the file's id or a hash. ``pair``: a hash with the responses, where these have no model names."""
     words = content_hash_key(prompt)
-    pair = content_hash_key([prompt, *sorted((content_hash_key(chosen), content_hash_key(rejected)))])
-    query = make_query(
+    return make_query(
         prompt,
         options,
-        key=first_candidate_name(values, *IDS) or (pair if unnamed else words),
+        key=first_candidate_name(values, *IDS) or pair or words,
         cluster=first_candidate_name(values, "cluster") or words,
+        context=optional_text(values, "context"),
         reference=optional_text(values, "reference"),
         category=optional_text(values, "category", MAX_CATEGORY) or optional_text(values, "subset", MAX_CATEGORY),
     )
-    return replace(query, context=optional_text(values, "context") or None)
 
 
 def split_prompt_and_responses(

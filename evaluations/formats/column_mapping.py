@@ -16,10 +16,9 @@ from evaluations.domain.files import (
     NoticeKind,
     ReadOptions,
 )
-from evaluations.formats.file_sample import FileSample
 from evaluations.formats.label_parser import LABEL_COLUMNS
 from evaluations.formats.native_rows import LabelUnknown, native_score_row, native_verdict_row
-from evaluations.formats.record_streams import Record
+from evaluations.formats.record_streams import FileSample, Record
 from evaluations.formats.values import RowRefused, content_key, optional_text
 
 

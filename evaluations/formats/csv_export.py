@@ -9,9 +9,6 @@ from typing import Any, Final, cast
 
 from evaluations.formats.export_format import (
     ExportFormat,
-    ExportOptions,
-    ExportRows,
-    ExportTally,
     RowKind,
     ShapeCache,
     count_rows,
@@ -237,16 +234,12 @@ def neutralise_row(flat: dict[str, str]) -> dict[str, str]:
     return safe
 
 
-def write_csv(rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally) -> Iterator[bytes]:
-    yield from csv_export_lines(count_rows(rows, tally), raters)
-
-
 CSV_FORMAT: Final = ExportFormat(
     name="csv",
     title="CSV",
     purpose="one row a comparison, for spreadsheets",
     ending="csv",
-    write=write_csv,
+    write=lambda rows, raters, options, tally: csv_export_lines(count_rows(rows, tally), raters),
     needs=RowKind.EVERYTHING,
 )
 

@@ -47,7 +47,7 @@ class CardFacts:
     ``judges``: name, kind, model and rubric of each. ``policy`` and ``rules`` are sentences.
     """
 
-    name: str
+    name: str = ""
     description: str = ""
     rubrics: Sequence[CardRubric] = ()
     people: int = 0

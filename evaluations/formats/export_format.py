@@ -43,14 +43,6 @@ class FormatSetting:
     of_candidates: bool = False
 
 
-def empty_manifest() -> Mapping[str, Any]:
-    return {}
-
-
-def empty_card_facts() -> CardFacts:
-    return CardFacts("")
-
-
 @dataclass(frozen=True)
 class ExportOptions:
     """The options of an export. ``settings`` holds a value for each setting of the format.
@@ -63,8 +55,8 @@ class ExportOptions:
     aspect: str = ""
     combine: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
-    manifest: Callable[[], Mapping[str, Any]] = empty_manifest
-    facts: Callable[[], CardFacts] = empty_card_facts
+    manifest: Callable[[], Mapping[str, Any]] = dict
+    facts: Callable[[], CardFacts] = CardFacts
 
     def preference_rule(self, raters: ExportedRaters) -> PreferenceRule:
         """The rule by which a comparison has one choice."""

@@ -243,6 +243,26 @@ class ExportedRaters:
     scored: Set[str] = frozenset()
 
 
+def prompt_messages(row: ExportedMaterial) -> Sequence[Message]:
+    return row["messages"] or [{"role": "user", "content": row["query"] or ""}]
+
+
+def response_messages(response: ResponseText) -> Sequence[Message]:
+    return [{"role": "assistant", "content": response}] if isinstance(response, str) else response
+
+
+def conversation_with_response(row: ExportedMaterial, response: ResponseText) -> list[Message]:
+    """The query with one response to it."""
+    return [*prompt_messages(row), *response_messages(response)]
+
+
+def is_empty_response(response: ResponseText) -> bool:
+    """Whether no message of the response has any text."""
+    if isinstance(response, str):
+        return not response.strip()
+    return not any(turn["content"].strip() for turn in response if turn["role"] == "assistant")
+
+
 def read_exported_material(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """The material of a row of an exported file.
 

@@ -13,7 +13,6 @@ from evaluations.formats.candidate_names import refuse_unclear_model, use_consta
 from evaluations.formats.chat_messages import ignored_in_turns, refuse_media_columns
 from evaluations.formats.column_mapping import mapped_sample, mapped_values, rows_with_labels
 from evaluations.formats.exported_rows import has_exported_labels, read_exported_material
-from evaluations.formats.file_sample import FileSample, fits_mostly, sample_file
 from evaluations.formats.import_format import ImportFormat
 from evaluations.formats.import_formats import (
     detect_format,
@@ -21,7 +20,7 @@ from evaluations.formats.import_formats import (
     refuse_missing_columns,
     refuse_other_material,
 )
-from evaluations.formats.record_streams import BlankCounts, Record
+from evaluations.formats.record_streams import BlankCounts, FileSample, Record, fits_mostly, sample_file
 from evaluations.formats.seen_index import SeenIndex
 from evaluations.formats.sources import USUAL, open_source
 from evaluations.formats.values import MAX_SAMPLE, RowRefused, refuse_unstorable, refuse_unstorable_name

@@ -13,12 +13,11 @@ import pyarrow.parquet as pq
 
 from evaluations.domain.files import FOLDER_FORMAT
 from evaluations.domain.preferences import NoPreference, PreferenceRule
-from evaluations.formats.arrow_arrays import TEXT, TURNS, open_parquet_writer
 from evaluations.formats.dataset_card import CardConfig, CardFacts, dataset_card
-from evaluations.formats.dpo_export import count_dpo_warnings, dpo_record
-from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally
-from evaluations.formats.exported_rows import ExportedRaters, LabelledRow
+from evaluations.formats.export_format import ExportFormat
+from evaluations.formats.exported_rows import LabelledRow, prompt_messages, response_messages
 from evaluations.formats.jsonl_export import fast_encode
+from evaluations.formats.parquet_export import TEXT, TURNS, open_parquet_writer
 from evaluations.formats.preferences import (
     EXCLUSION_REASONS,
     ExclusionReason,
@@ -26,7 +25,7 @@ from evaluations.formats.preferences import (
     decide_comparison,
     preferred_response,
 )
-from evaluations.formats.prompt_layouts import Layout, prompt_messages, response_messages
+from evaluations.formats.trainer_exports import Layout, count_dpo_warnings, dpo_record
 from evaluations.formats.zip_stream import stream_zip
 
 ROWS_A_GROUP: Final = 2_000
@@ -194,25 +193,14 @@ def card_feature(name: str, kind: pa.DataType) -> list[str]:
     return [f"- name: {name}", "  list:", *(f"  {line}" for line in inner)]
 
 
-def write_hugging_face(
-    rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
-) -> Iterator[bytes]:
-    return dataset_folder_zip(
-        rows,
-        raters.aspects,
-        options.preference_rule(raters),
-        tally,
-        options.facts,
-        options.manifest,
-    )
-
-
 HUGGING_FACE_FORMAT: Final = ExportFormat(
     name=FOLDER_FORMAT,
     title="Hugging Face data set",
     purpose="a folder with a card and Parquet files, as ZIP, to publish or to load",
     ending="zip",
-    write=write_hugging_face,
+    write=lambda rows, raters, options, tally: dataset_folder_zip(
+        rows, raters.aspects, options.preference_rule(raters), tally, options.facts, options.manifest
+    ),
     wants_choice=True,
     reasons=EXCLUSION_REASONS,
 )

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluations.domain.files import FileRow, ReadOptions
-from evaluations.formats.file_sample import FileSample
-from evaluations.formats.record_streams import Record
+from evaluations.formats.record_streams import FileSample, Record
 
 RowReader = Callable[[Record, ReadOptions], tuple[FileRow, ...]]
 
@@ -18,10 +17,6 @@ RowReader = Callable[[Record, ReadOptions], tuple[FileRow, ...]]
 COMPARISONS: Final = "comparisons"
 VERDICTS: Final = "verdicts"
 SCORES: Final = "scores"
-
-
-def is_any_file(sample: FileSample) -> bool:
-    return True
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,7 @@ class ImportFormat:
     certainty: int = 0
     note: str = ""
     model: str = ""
-    is_match: Callable[[FileSample], bool] = is_any_file
+    is_match: Callable[[FileSample], bool] = lambda sample: True
     has_common_columns: bool = False
     learn_reader: Callable[[FileSample], RowReader] | None = None
 

@@ -11,7 +11,6 @@ from evaluations.formats.arena_hard import ARENA_HARD_FORMATS
 from evaluations.formats.argilla import ARGILLA_FORMATS
 from evaluations.formats.auto_arena import AUTO_ARENA_FORMATS
 from evaluations.formats.chosen_rejected import PREFERENCE_FORMATS
-from evaluations.formats.file_sample import FileSample
 from evaluations.formats.import_format import ImportFormat
 from evaluations.formats.judgebench import JUDGEBENCH_FORMATS
 from evaluations.formats.just_eval import JUST_EVAL_FORMATS
@@ -22,6 +21,7 @@ from evaluations.formats.llmbar import LLMBAR_FORMATS
 from evaluations.formats.mt_bench import MT_BENCH_FORMATS
 from evaluations.formats.native_rows import NATIVE_FORMATS
 from evaluations.formats.pandalm import PANDALM_FORMATS
+from evaluations.formats.record_streams import FileSample
 from evaluations.formats.squality import SQUALITY_FORMATS
 
 IMPORT_FORMATS: Final[Sequence[ImportFormat]] = (

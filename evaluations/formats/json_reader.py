@@ -20,7 +20,7 @@ from evaluations.formats.record_streams import (
     blocks_of_lines,
     too_many_blank_lines,
 )
-from evaluations.formats.values import repeated_key_sentence
+from evaluations.formats.values import json_or_none, repeated_key_sentence
 
 # Under which keys of an object rows are looked for first.
 NUMBERED: Final = re.compile(r'\{\s*"0"\s*:\s*[^{\[\s]')  # the rows of one column of a table that pandas wrote
@@ -93,17 +93,10 @@ def rows_from_all_over(file: BinaryIO) -> list[Mapping[str, Any]]:
         file.seek(max(here, (end - here) * place // PLACES + here - PLACE_BYTES))
         lines = file.read(PLACE_BYTES).split(b"\n")
         whole = lines[1:] if place == PLACES else lines[1:-1]
-        rows += filter(None, map(row_from_line, whole[-ROWS_OF_A_PLACE:]))
+        found = map(json_or_none, whole[-ROWS_OF_A_PLACE:])
+        rows += [row for row in found if isinstance(row, dict) and row]
     file.seek(here)
     return rows
-
-
-def row_from_line(line: bytes) -> Mapping[str, Any] | None:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def explain_no_record(text: str) -> str:
@@ -268,7 +261,7 @@ def find_rows_key(head: str) -> str | None:
     A common key; else, if the object spans several lines, the only key with an array of objects.
     """
     first, _, rest = head.lstrip().partition("\n")
-    is_row = begins_object(first)
+    is_row = isinstance(json_or_none(first), dict)
     if is_row and rest.strip():
         return None
     arrays: list[str] = []
@@ -278,13 +271,6 @@ def find_rows_key(head: str) -> str | None:
         if value.startswith("[") and value[1:].lstrip().startswith("{"):
             arrays.append(key)
     return arrays[0] if rest and not is_row and len(arrays) == 1 else None
-
-
-def begins_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def object_members(head: str) -> Iterator[tuple[str, str]]:

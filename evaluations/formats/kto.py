@@ -19,21 +19,18 @@ from evaluations.formats.chosen_rejected import (
     decode_turn_columns,
     encoded_columns,
     preference_prompt,
+    preference_query,
     prepend_system,
     prompt_columns,
 )
 from evaluations.formats.conversations import (
-    content_hash_key,
-    first_candidate_name,
     left_out_notices,
-    make_query,
     make_response,
     require_response,
 )
-from evaluations.formats.file_sample import FileSample, fits_mostly
 from evaluations.formats.import_format import COMPARISONS, SCORES, ImportFormat
-from evaluations.formats.record_streams import Record
-from evaluations.formats.values import MAX_CATEGORY, RowRefused, optional_text
+from evaluations.formats.record_streams import FileSample, Record, fits_mostly
+from evaluations.formats.values import RowRefused
 
 # What KTO calls the two kinds of response. A number: 1 or 0.
 ASPECT: Final = "desirable"
@@ -72,16 +69,7 @@ def kto_rows(record: Record, options: ReadOptions, encoded: Set[str] = frozenset
     if value is None:
         raise RowRefused(f"{field} is “{str(values.get(field))[:40]}” where true or false is expected")
     prompt, answer = split_prompt_and_completion(values)
-    words = content_hash_key(prompt)
-    query = make_query(
-        prompt,
-        options,
-        key=first_candidate_name(values, *IDS) or words,
-        cluster=first_candidate_name(values, "cluster") or words,
-        reference=optional_text(values, "reference"),
-        category=optional_text(values, "category", MAX_CATEGORY),
-    )
-    query = replace(query, context=optional_text(values, "context") or None)
+    query = preference_query(values, options, prompt)
     row = make_response(record, options, query, "model", answer, KNOWN | prompt_columns(values))
     score = ScoreRow(
         line=record.line,
@@ -103,10 +91,8 @@ def split_prompt_and_completion(values: Mapping[str, Any]) -> tuple[Messages, Me
         end = max((number for number, one in enumerate(messages, 1) if one["role"] == "user"), default=0)
         prompt, answer = prepend_system(values, messages[:end]), require_response(messages[end:], column)
     else:
-        prompt, answer = (
-            preference_prompt(values),
-            parse_response(values, "completion" if "completion" in values else "output"),
-        )
+        field = "completion" if "completion" in values else "output"
+        prompt, answer = preference_prompt(values), parse_response(values, field)
     if not prompt or prompt[-1]["role"] != "user":
         raise RowRefused("prompt must end with a turn of the user")
     return prompt, answer

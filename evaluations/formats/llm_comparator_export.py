@@ -10,12 +10,11 @@ from typing import Any, Final
 from evaluations.domain.choices import Choice, ShownOrder
 from evaluations.domain.preferences import NoPreference, PreferenceRule
 from evaluations.domain.texts import messages_to_text
-from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind
-from evaluations.formats.exported_rows import ExportedRaters, ExportedRow
+from evaluations.formats.export_format import ExportFormat, RowKind
+from evaluations.formats.exported_rows import ExportedRow, prompt_messages, response_messages
 from evaluations.formats.jsonl_export import fast_encode
 from evaluations.formats.llm_comparator import BOTH_ARE_BAD
 from evaluations.formats.preferences import WITHOUT_VOTE, ExportCounts, counted_votes, decide_comparison
-from evaluations.formats.prompt_layouts import prompt_messages, response_messages
 
 SCORE: Final = {Choice.A: 1.0, Choice.B: -1.0, Choice.TIE: 0.0, Choice.BOTH_BAD: 0.0}
 RATING: Final = {
@@ -30,7 +29,7 @@ SEVERAL: Final = ("A: the first by name", "B: the second by name")
 
 
 def llm_comparator_lines(
-    rows: Iterable[ExportedRow], aspects: Sequence[str], rule: PreferenceRule, counts: ExportCounts, source: str
+    rows: Iterable[ExportedRow], aspects: Sequence[str], rule: PreferenceRule, counts: ExportCounts
 ) -> Iterator[bytes]:
     """One document. Every comparison is in it; without a choice its score is null.
 
@@ -39,10 +38,8 @@ def llm_comparator_lines(
     ``models`` comes last.
     """
     named = list(rule.aspects or aspects)
-    yield (
-        b'{"metadata":'
-        + fast_encode({"source_path": source, "custom_fields_schema": custom_fields_schema(named)}).encode()
-    )
+    metadata = {"source_path": f"judgeweb: {rule.name}", "custom_fields_schema": custom_fields_schema(named)}
+    yield b'{"metadata":' + fast_encode(metadata).encode()
     yield b',\n"examples":['
     pairs: set[tuple[str, str]] = set()
     between = b"\n"
@@ -135,19 +132,14 @@ def rating_record(rater: str, choice: str, flipped: bool | None, rationale: str)
     }
 
 
-def write_llm_comparator(
-    rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
-) -> Iterator[bytes]:
-    rule = options.preference_rule(raters)
-    return llm_comparator_lines(rows, raters.aspects, rule, tally, f"judgeweb: {rule.name}")
-
-
 LLM_COMPARATOR_FORMAT: Final = ExportFormat(
     name="llm-comparator",
     title="LLM Comparator",
     purpose="one JSON document that the tool LLM Comparator opens",
     ending="json",
-    write=write_llm_comparator,
+    write=lambda rows, raters, options, tally: llm_comparator_lines(
+        rows, raters.aspects, options.preference_rule(raters), tally
+    ),
     needs=RowKind.EVERYTHING,
     wants_choice=True,
     reasons=WITHOUT_VOTE,

@@ -17,10 +17,9 @@ from evaluations.domain.judges import CallState
 from evaluations.domain.roles import RaterKind
 from evaluations.formats.chat_messages import parse_response
 from evaluations.formats.conversations import make_comparison, make_verdict, unread_column_notices, user_turn
-from evaluations.formats.file_sample import FileSample, fits_mostly
 from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
 from evaluations.formats.native_rows import DEFAULT_ASPECT, prefix_key
-from evaluations.formats.record_streams import Record
+from evaluations.formats.record_streams import FileSample, Record, fits_mostly
 from evaluations.formats.values import RowRefused, required_text
 
 CANDIDATES: Final = ("output_1", "output_2")

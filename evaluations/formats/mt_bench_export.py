@@ -8,16 +8,19 @@ human judgments. MT-bench has one verdict for a pair, so both files are about on
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evaluations.domain.choices import Choice, ShownOrder
-from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind
-from evaluations.formats.exported_rows import ExportedJudge, ExportedPerson, ExportedRaters, ExportedRow
+from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder
+from evaluations.formats.export_format import ExportFormat, RowKind
+from evaluations.formats.exported_rows import (
+    ExportedJudge,
+    ExportedPerson,
+    ExportedRow,
+    conversation_with_response,
+)
 from evaluations.formats.jsonl_export import encode_line
 from evaluations.formats.preferences import WITHOUT_VOTE, ExportCounts, counted_votes
-from evaluations.formats.prompt_layouts import conversation_with_response
 
 JUDGES_WINNER: Final = {Choice.A: "model_1", Choice.B: "model_2", Choice.TIE: "tie", Choice.BOTH_BAD: "tie"}
 PERSONS_WINNER: Final = {Choice.A: "model_a", Choice.B: "model_b", Choice.TIE: "tie", Choice.BOTH_BAD: "tie (bothbad)"}
-TURNED: Final = {Choice.A: Choice.B, Choice.B: Choice.A}
 ERROR: Final = "error"
 BOTH_ORDERS: Final = (ShownOrder.AS_STORED, ShownOrder.SWAPPED)
 
@@ -105,7 +108,7 @@ def mt_bench_vote_lines(rows: Iterable[ExportedRow], aspect: str, counts: Export
 def vote_record(row: ExportedRow, person: ExportedPerson, choice: Choice) -> dict[str, Any]:
     swapped = person["shown"] == ShownOrder.SWAPPED
     left, right = ("b", "a") if swapped else ("a", "b")
-    shown_choice = TURNED.get(choice, choice) if swapped else choice
+    shown_choice = FLIPPED_CHOICES[choice] if swapped else choice
     question, turn = question_and_turn(row)
     return {
         "query_id": row["query_id"],
@@ -139,25 +142,13 @@ def is_digits(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 16 and str(int(text)) == text
 
 
-def write_mt_bench_judgments(
-    rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
-) -> Iterator[bytes]:
-    return mt_bench_judgment_lines(rows, options.aspect, tally)
-
-
-def write_mt_bench_votes(
-    rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
-) -> Iterator[bytes]:
-    return mt_bench_vote_lines(rows, options.aspect, tally)
-
-
 MT_BENCH_FORMATS: Final = (
     ExportFormat(
         name="mt-bench",
         title="MT-bench judgments",
         purpose="a line for each judge's verdict in both orders, as FastChat has them",
         ending="jsonl",
-        write=write_mt_bench_judgments,
+        write=lambda rows, raters, options, tally: mt_bench_judgment_lines(rows, options.aspect, tally),
         needs=RowKind.EVERYTHING,
         wants_choice=True,
         one_aspect=True,
@@ -173,7 +164,7 @@ MT_BENCH_FORMATS: Final = (
         title="MT-bench votes of people",
         purpose="a line for each person's vote, as the published human judgments have them",
         ending="jsonl",
-        write=write_mt_bench_votes,
+        write=lambda rows, raters, options, tally: mt_bench_vote_lines(rows, options.aspect, tally),
         needs=RowKind.EVERYTHING,
         wants_choice=True,
         one_aspect=True,

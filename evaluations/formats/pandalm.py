@@ -15,10 +15,9 @@ from evaluations.formats.conversations import (
     unread_column_notices,
     user_turn,
 )
-from evaluations.formats.file_sample import FileSample, fits_mostly
 from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
 from evaluations.formats.native_rows import DEFAULT_ASPECT, prefix_key
-from evaluations.formats.record_streams import Record
+from evaluations.formats.record_streams import FileSample, Record, fits_mostly
 from evaluations.formats.values import MAX_CATEGORY, RowRefused, optional_text, required_text
 
 ANNOTATORS: Final = ("annotator1", "annotator2", "annotator3")

@@ -5,29 +5,26 @@ whose keys are names (labels by aspect, a judge's choices) are lists of structs 
 would have different columns in every evaluation. ``metadata`` is JSON in a text.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.json as pj
+import pyarrow.parquet as pq
 
-from evaluations.formats.arrow_arrays import (
-    TEXT,
-    TURNS,
-    conversation_array,
-    list_array,
-    open_parquet_writer,
-    shared_array,
-    struct_array,
-    text_array,
-)
-from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind, ShapeCache
-from evaluations.formats.exported_rows import ExportedJudge, ExportedRaters, ExportedRow, pack_cell
+from evaluations.formats.export_format import ExportFormat, RowKind, ShapeCache
+from evaluations.formats.exported_rows import ExportedJudge, ExportedRow, pack_cell, prompt_messages, response_messages
 from evaluations.formats.jsonl_export import encode_line
 from evaluations.formats.preferences import ExportCounts
-from evaluations.formats.prompt_layouts import prompt_messages, response_messages
 from evaluations.formats.zip_stream import PendingBytes
 
+TEXT: Final = pa.string()
+TURN: Final = pa.struct({"role": TEXT, "content": TEXT})
+TURNS: Final = pa.list_(TURN)
+# Columns with minimum and maximum of each row group in the footer of a Parquet file. Those of long texts would be most
+# of the footer, which the writer keeps in memory and every reader must read first.
+RANGED: Final = ("query_id", "cluster", "category", "candidate_a", "candidate_b", "split")
 FIRST_GROUP_ROWS: Final = 200  # small, so that a download starts at once
 GROUP_ROWS: Final = 2_000
 GROUP_CHARACTERS: Final = 32_000_000  # of responses in memory; where they are long a group has fewer rows
@@ -128,6 +125,49 @@ NAMED: Final = ("query_id", "cluster", "category", "context", "reference", "cand
 BY_PEOPLE: Final = pa.schema(
     [SCHEMA.field(name) for name in ("adjudications", "comments", "gold", "people", "skipped")]
 )
+
+
+# ---- arrays of the values of many rows
+
+
+def open_parquet_writer(sink: Any, schema: pa.Schema) -> pq.ParquetWriter:
+    """``sink``: a path or a file of pyarrow."""
+    ranged = [name for name in RANGED if name in schema.names]
+    return pq.ParquetWriter(sink, schema, compression="zstd", write_statistics=ranged)
+
+
+def text_array(values: Iterable[str | None]) -> pa.Array:
+    return pa.array(values, TEXT)
+
+
+def list_array(rows: Sequence[Sequence[Any]], column: Callable[[list[Any]], pa.Array]) -> pa.Array:
+    """An array of lists. ``column`` converts the values of all lists at once."""
+    offsets = pa.array([0, *accumulate(map(len, rows))], pa.int32())
+    return pa.ListArray.from_arrays(offsets, column(list(chain.from_iterable(rows))))
+
+
+def struct_array(kind: pa.StructType, columns: Mapping[str, pa.Array]) -> pa.Array:
+    return pa.StructArray.from_arrays([columns[field.name] for field in kind], fields=list(kind))
+
+
+def conversation_array(rows: Sequence[Sequence[Mapping[str, Any]]]) -> pa.Array:
+    """An array of conversations, each a list of turns with role and content."""
+    return list_array(rows, turn_array)
+
+
+def turn_array(turns: Sequence[Mapping[str, Any]]) -> pa.Array:
+    return struct_array(TURN, {name: text_array([turn[name] for turn in turns]) for name in ("role", "content")})
+
+
+def shared_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """An array of values of which many are the same object; each is converted once."""
+    found = {id(value): value for value in values}
+    place = {number: index for index, number in enumerate(found)}
+    made = pa.array(found.values(), kind)
+    return made.take(pa.array([place[id(value)] for value in values], pa.int32()))
+
+
+# ---- the file
 
 
 def parquet_bytes(rows: Iterable[ExportedRow], tally: ExportCounts) -> Iterator[bytes]:
@@ -249,17 +289,11 @@ def key_value_entries(mapping: Mapping[str, Any], key: str, value: str) -> list[
     return [{key: name, value: one} for name, one in sorted(mapping.items())]
 
 
-def write_parquet(
-    rows: ExportRows, raters: ExportedRaters, options: ExportOptions, tally: ExportTally
-) -> Iterator[bytes]:
-    return parquet_bytes(rows, tally)
-
-
 PARQUET_FORMAT: Final = ExportFormat(
     name="parquet",
     title="Parquet",
     purpose="everything in typed columns, for pandas, polars and datasets",
     ending="parquet",
-    write=write_parquet,
+    write=lambda rows, raters, options, tally: parquet_bytes(rows, tally),
     needs=RowKind.EVERYTHING,
 )

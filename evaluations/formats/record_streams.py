@@ -1,13 +1,15 @@
-"""A file as a stream of records, read with bounded memory."""
+"""A file as a stream of records, read with bounded memory, and the sample from which its format is recognised."""
 
 import codecs
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, BinaryIO, Final, cast
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import BadRow
+from evaluations.formats.values import approximate_size
 
 MB: Final = 1024 * 1024
 BLOCK_BYTES: Final = 256 * 1024
@@ -47,10 +49,6 @@ class BlankCounts:
         return " and ".join(f"{number:,} blank {what}{'s' * (number > 1)}" for number, what in counted if number)
 
 
-def no_sample_rows() -> list[Mapping[str, Any]]:
-    return []
-
-
 @dataclass(frozen=True)
 class RecordSource:
     """A file as records. ``columns`` are those of a table; None where each record has its own.
@@ -63,7 +61,7 @@ class RecordSource:
     columns: tuple[str, ...] | None
     records: Iterator[Record | BadRow]
     part: str = ""
-    later_rows: Callable[[], list[Mapping[str, Any]]] = no_sample_rows
+    later_rows: Callable[[], list[Mapping[str, Any]]] = list
     blank: BlankCounts = field(default_factory=BlankCounts)
 
 
@@ -122,3 +120,58 @@ def refuse_many_columns(columns: tuple[str, ...], name: str) -> None:
         twice = min(column for column in columns if columns.count(column) > 1)
         what = f"the column “{twice[:60]}” more than once" if twice else "more than one column without a name"
         raise InputRefused(f"{name} has {what}: give each a name of its own, or leave it out.")
+
+
+# ---- the sample of a file
+
+FIRST_RECORDS: Final = 1_000
+FIRST_CHARACTERS: Final = 4 * MB
+MOSTLY: Final = 0.9
+
+
+@dataclass(frozen=True)
+class FileSample:
+    """``rows``: values of the first records, and of some from later parts of the file where they can be found."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[Mapping[str, Any]]
+
+    def values(self, column: str) -> list[Any]:
+        """The cells of a column that are not empty."""
+        return [row[column] for row in self.rows if row.get(column) not in (None, "")]
+
+
+def fits_mostly(fits: Iterable[bool]) -> bool:
+    """Whether enough values fit for the rest to be faults of their rows; true without values."""
+    found = list(fits)
+    return sum(found) >= MOSTLY * len(found)
+
+
+def sample_file(source: RecordSource) -> tuple[FileSample, Iterator[Record | BadRow]]:
+    """A sample of a file, and all its records. Raises InputRefused where nothing says which columns it has."""
+    first: list[Record | BadRow] = []
+    rows: list[Mapping[str, Any]] = []
+    failure: InputRefused | None = None
+    characters = 0
+    try:
+        for record in source.records:
+            first.append(record)
+            if isinstance(record, Record):
+                rows.append(record.values)
+                characters += approximate_size(list(record.values.values()))
+            if len(first) == FIRST_RECORDS or characters > FIRST_CHARACTERS:
+                rows += source.later_rows()
+                break
+    except InputRefused as refused:
+        if not rows and not source.columns:
+            raise
+        failure = refused
+    columns = source.columns or tuple(dict.fromkeys(chain.from_iterable(rows)))
+    return FileSample(columns, rows), chain(first, remaining_records(source.records, failure))
+
+
+def remaining_records(records: Iterator[Record | BadRow], failure: InputRefused | None) -> Iterator[Record | BadRow]:
+    """The records after the first; where the file broke off among those, it breaks off again."""
+    if failure:
+        raise failure
+    yield from records

@@ -23,7 +23,6 @@ from evaluations.formats.decompression import (
 )
 from evaluations.formats.json_reader import (
     MAX_COLUMNWISE_BYTES,
-    begins_object,
     find_rows_key,
     may_be_columnwise,
     parse_columnwise_object,
@@ -39,9 +38,9 @@ from evaluations.formats.record_streams import (
     Record,
     RecordSource,
     file_from_pieces,
-    no_sample_rows,
     read_pieces,
 )
+from evaluations.formats.values import json_or_none
 
 VIEWED: Final = {"row_idx", "row", "truncated_cells"}
 HEAD_BYTES: Final = BLOCK_BYTES
@@ -218,14 +217,14 @@ def source_of_text(file: BinaryIO, head: bytes, name: str) -> RecordSource:
     text = start.decode(errors="replace")
     if key := find_rows_key(text):
         return RecordSource(None, read_json_under_key(key, file, name))
-    if "\n" in text.rstrip() and begins_object(text) and not may_be_columnwise(text):
+    if "\n" in text.rstrip() and isinstance(json_or_none(text), dict) and not may_be_columnwise(text):
         raise InputRefused(f"{name} is one JSON object and holds no array of objects: nothing in it is a row.")
     return source_of_lines(file, text, name)
 
 
 def source_of_lines(file: BinaryIO, text: str, name: str) -> RecordSource:
     if not may_be_columnwise(text):
-        later_rows = partial(rows_from_all_over, file) if file.seekable() else no_sample_rows
+        later_rows = partial(rows_from_all_over, file) if file.seekable() else list
         return RecordSource(None, read_json_lines(file, name), later_rows=later_rows)
     content = file.read(MAX_COLUMNWISE_BYTES)
     if columns := parse_columnwise_object(content, name):

@@ -107,6 +107,14 @@ def parse_structured_value(value: object, field: str) -> object:
     return found
 
 
+def json_or_none(text: str | bytes) -> object:
+    """The parsed JSON; None where the text is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def row_metadata(values: Values, known: frozenset[str]) -> dict[str, Any]:
     """The column ``row_metadata``, and every column that no format knows."""
     given = parse_structured_value(values.get("metadata"), "metadata")

@@ -5,12 +5,11 @@ Importing such a file as verdicts (or as scores) skips the columns that no verdi
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final, TypedDict
 
 from evaluations.formats.csv_export import csv_line
-from evaluations.formats.export_format import ExportFormat, ExportOptions, ExportRows, ExportTally, RowKind, count_rows
-from evaluations.formats.exported_rows import EXECUTED, NEUTRALISED, ExportedRaters
+from evaluations.formats.export_format import ExportFormat, RowKind, count_rows
+from evaluations.formats.exported_rows import EXECUTED, NEUTRALISED
 from evaluations.formats.jsonl_export import write_jsonl
 
 
@@ -102,17 +101,6 @@ def verdict_cell(value: Any) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def write_long_form_csv(
-    rows: ExportRows,
-    raters: ExportedRaters,
-    options: ExportOptions,
-    tally: ExportTally,
-    *,
-    columns: tuple[str, ...],
-) -> Iterator[bytes]:
-    return verdict_csv_lines(count_rows(rows, tally), columns)
-
-
 REASONS: Final = {
     "calibration": "given in a calibration queue, which counts nowhere",
     "replaced_by_newer_review": "the same person reviewed the comparison again",
@@ -120,18 +108,6 @@ REASONS: Final = {
     "undone_meanwhile": "the review was undone while the file was written",
     "given_as_scores": "given as scores, which are in the scores export",
 }
-
-
-def make_jsonl_format(name: str, title: str, purpose: str, needs: RowKind) -> ExportFormat:
-    return ExportFormat(
-        name=name,
-        title=title,
-        purpose=purpose,
-        ending="jsonl",
-        write=write_jsonl,
-        needs=needs,
-        reasons=REASONS,
-    )
 
 
 def make_csv_format(jsonl_format: ExportFormat, columns: tuple[str, ...]) -> ExportFormat:
@@ -142,15 +118,25 @@ def make_csv_format(jsonl_format: ExportFormat, columns: tuple[str, ...]) -> Exp
         title=f"{jsonl_format.title} as CSV",
         purpose="the same as a table",
         ending="csv",
-        write=partial(write_long_form_csv, columns=columns),
+        write=lambda rows, raters, options, tally: verdict_csv_lines(count_rows(rows, tally), columns),
     )
 
 
-VERDICTS_FORMAT: Final = make_jsonl_format(
-    "verdicts", "Verdicts", "a line for each choice of each rater, to import or to analyse elsewhere", RowKind.VERDICTS
+VERDICTS_FORMAT: Final = ExportFormat(
+    name="verdicts",
+    title="Verdicts",
+    purpose="a line for each choice of each rater, to import or to analyse elsewhere",
+    ending="jsonl",
+    write=write_jsonl,
+    needs=RowKind.VERDICTS,
+    reasons=REASONS,
 )
-SCORES_FORMAT: Final = make_jsonl_format(
-    "scores", "Scores", "a line for each score that a rater gave a response", RowKind.SCORES
+SCORES_FORMAT: Final = replace(
+    VERDICTS_FORMAT,
+    name="scores",
+    title="Scores",
+    purpose="a line for each score that a rater gave a response",
+    needs=RowKind.SCORES,
 )
 VERDICT_FORMATS: Final = (
     VERDICTS_FORMAT,

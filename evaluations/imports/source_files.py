@@ -16,7 +16,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import FileLimits
 from evaluations.formats.archives import pack_folder
 from evaluations.formats.file_reader import FileContents, read_file_rows
-from evaluations.formats.file_sample import sample_file
+from evaluations.formats.record_streams import sample_file
 from evaluations.formats.seen_index import SeenIndex
 from evaluations.formats.sources import open_source
 from evaluations.models.imports import Import

@@ -9,7 +9,7 @@ import pytest
 from evaluations.domain.errors import ColumnsUnknown, InputRefused
 from evaluations.domain.files import BadRow, ComparisonRow, ReadOptions
 from evaluations.formats.file_reader import FileContents, FileEntry, read_file_rows
-from evaluations.formats.file_sample import FIRST_RECORDS
+from evaluations.formats.record_streams import FIRST_RECORDS
 from evaluations.formats.seen_index import SeenIndex
 from tests.factories.imports import COMPARISON
 from tests.formats.imported_rows import import_rows, read_contents, rows_of_kind

@@ -11,9 +11,9 @@ from evaluations.domain.errors import ColumnsUnknown
 from evaluations.domain.files import ResponseRow, ScoreRow
 from evaluations.domain.preferences import parse_preference_rule
 from evaluations.domain.roles import RaterKind
-from evaluations.formats.kto_export import kto_lines
+from evaluations.formats.exported_rows import prompt_messages, response_messages
 from evaluations.formats.preferences import ExportCounts
-from evaluations.formats.prompt_layouts import Layout, prompt_messages, response_messages
+from evaluations.formats.trainer_exports import Layout, kto_lines
 from tests.formats.exported_rows import exported_label, exported_row
 from tests.formats.imported_rows import import_rows, read_contents, refusal_reason, rows_of_kind
 

@@ -4,9 +4,8 @@ import io
 
 import pyarrow.parquet as pq
 
-from evaluations.formats.arrow_arrays import RANGED
 from evaluations.formats.export_format import ExportTally
-from evaluations.formats.parquet_export import parquet_bytes
+from evaluations.formats.parquet_export import RANGED, parquet_bytes
 from tests.formats.exported_rows import exported_row
 
 

@@ -16,9 +16,8 @@ from evaluations.domain.preferences import parse_preference_rule
 from evaluations.formats.alpaca_eval_export import alpaca_eval_lines
 from evaluations.formats.csv_export import csv_export_lines
 from evaluations.formats.dataset_card import CardFacts
-from evaluations.formats.dpo_export import dpo_lines
 from evaluations.formats.export_format import ExportTally
-from evaluations.formats.exported_rows import ExportedRow
+from evaluations.formats.exported_rows import ExportedRow, prompt_messages, response_messages
 from evaluations.formats.file_reader import FileEntry, read_file_rows
 from evaluations.formats.hugging_face_export import dataset_folder_zip
 from evaluations.formats.jsonl_export import encode_line
@@ -26,8 +25,8 @@ from evaluations.formats.llm_comparator_export import llm_comparator_lines
 from evaluations.formats.mt_bench_export import mt_bench_judgment_lines, mt_bench_vote_lines
 from evaluations.formats.parquet_export import parquet_bytes
 from evaluations.formats.preferences import ExportCounts
-from evaluations.formats.prompt_layouts import Layout, prompt_messages, response_messages
 from evaluations.formats.seen_index import SeenIndex
+from evaluations.formats.trainer_exports import Layout, dpo_lines
 from tests.formats.exported_rows import (
     CHOICES,
     RATERS,
@@ -223,7 +222,7 @@ def test_votes_of_people_on_mt_bench(one: ExportedRow, both_bad: bool) -> None:
 @settings(max_examples=60)
 @given(one=rows(st.sampled_from(["A", "B", "tie", "both_bad"])))
 def test_examples_of_llm_comparator(one: ExportedRow) -> None:
-    document = llm_comparator_lines([one], ASPECTS, SAFETY, ExportCounts(), "judgeweb")
+    document = llm_comparator_lines([one], ASPECTS, SAFETY, ExportCounts())
     compared, *found = read(document, "comparator.json")
     is_comparison(compared, one, as_text=one["query"] is None)
     assert compared.query.key == one["query_id"]

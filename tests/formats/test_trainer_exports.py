@@ -10,12 +10,9 @@ import pytest
 from datasets import Dataset, Value, load_dataset
 
 from evaluations.domain.preferences import parse_preference_rule
-from evaluations.formats.dpo_export import dpo_lines
 from evaluations.formats.exported_rows import ExportedRow
-from evaluations.formats.kto_export import kto_lines
-from evaluations.formats.messages_export import conversation_lines
 from evaluations.formats.preferences import ExportCounts
-from evaluations.formats.prompt_layouts import Layout
+from evaluations.formats.trainer_exports import Layout, conversation_lines, dpo_lines, kto_lines
 from tests.formats.exported_rows import SEVERAL, TURNS, exported_label, exported_row, labelled_row
 
 ASPECTS = ("safety", "clarity")

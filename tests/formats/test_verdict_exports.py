@@ -181,7 +181,7 @@ def test_an_array_of_no_annotations_is_one_all_the_same() -> None:
 
 
 def compared(rows: list[ExportedRow], account: ExportCounts | None = None) -> dict[str, Any]:
-    document = b"".join(llm_comparator_lines(rows, ASPECTS, SAFETY, account or ExportCounts(), "judgeweb: study"))
+    document = b"".join(llm_comparator_lines(rows, ASPECTS, SAFETY, account or ExportCounts()))
     found: dict[str, Any] = json.loads(document)
     return found
 
