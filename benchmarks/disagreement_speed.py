@@ -138,7 +138,7 @@ def main() -> None:
     evaluation = make_study(given.comparisons, 1)
     often, seldom = make_judge(evaluation, "often"), make_judge(evaluation, "seldom")
     make_opinions(evaluation, often, seldom)
-    change_evaluation(evaluation, {"shown_judge": often.judge, "settles_judge": True}, user=None)
+    change_evaluation(evaluation, {"shown_judge": often.judge, "resolve_judge_disagreements": True}, user=None)
     owner = User.objects.create_user("owner")
     set_role(evaluation, owner, Role.VIEWER, by=None)
     client = Client()

@@ -111,7 +111,7 @@ def make_comparisons(evaluation: Evaluation, candidates: list[Candidate], number
             response_a=one,
             response_b=other,
             origin=ComparisonOrigin.IMPORTED,
-            shuffle=random.getrandbits(62),
+            random_order=random.getrandbits(62),
         )
         for query, one, other in zip(queries, *responses, strict=True)
     )

@@ -107,7 +107,7 @@ class Writer:
         self.words = words
         self.evaluation, self.judges, self.people, self.share, self.bare = evaluation, judges, people, share, bare
         self.runs = {rater.pk: make_run(rater).pk for rater in judges}
-        self.aspects = list(Aspect.objects.filter(evaluation=evaluation).order_by("place"))
+        self.aspects = list(Aspect.objects.filter(evaluation=evaluation).order_by("slot"))
         self.candidates = list(Candidate.objects.filter(evaluation=evaluation).order_by("name"))
         self.rng = np.random.default_rng(7)
         self.calls = self.reviews = self.verdicts = self.packed_votes = 0
@@ -142,15 +142,17 @@ class Writer:
                 a, b = 3 * number + 1, 3 * number + 2 + place
                 row = (2 * number + place + 1, NOW, self.evaluation.pk, number + 1, a, b)
                 repeated = (self.candidates[sides[0]].pk, self.candidates[sides[1 + place]].pk, category)
-                shuffle = int(self.rng.integers(1 << 62))
-                comparisons.append((*row, ComparisonOrigin.IMPORTED.value, False, shuffle, *repeated, {}))
+                random_order = int(self.rng.integers(1 << 62))
+                comparisons.append((*row, ComparisonOrigin.IMPORTED.value, False, random_order, *repeated, {}))
         names = ("id", "created_at", "evaluation_id", "key", "cluster", "cluster_number", "messages", "text")
         insert_rows(Query, (*names, "category", "metadata", "flags", "sha256"), queries)
         names = ("id", "created_at", "query_id", "candidate_id", "messages", "sha256", "characters", "metadata")
         insert_rows(Response, (*names, "flags", "markup"), responses)
         names = ("id", "created_at", "evaluation_id", "query_id", "response_a_id", "response_b_id", "origin")
         insert_rows(
-            Comparison, (*names, "turned", "shuffle", "candidate_a", "candidate_b", "category", "metadata"), comparisons
+            Comparison,
+            (*names, "swapped", "random_order", "candidate_a", "candidate_b", "category", "metadata"),
+            comparisons,
         )
 
     def chosen(self, truth: np.ndarray, right: float) -> np.ndarray:
@@ -212,7 +214,7 @@ class Writer:
             names = ("created_at", "rater_id", "comparison_id", "aspect_id", "sample", "shown", "choice", source)
             said = list(self.verdict_rows(rater, items, choice, shown, ids, stages))
             insert_rows(Verdict, (*names, "stage", "inconsistent", "rationale", "note", "reason"), said)
-        first = sum((choice[:, place] + 1) << (BITS_PER_CHOICE * one.place) for place, one in enumerate(self.aspects))
+        first = sum((choice[:, place] + 1) << (BITS_PER_CHOICE * one.slot) for place, one in enumerate(self.aspects))
         order, is_final = list(ShownOrder).index(shown), len(stages) > 1
         rows = [
             (NOW, rater.pk, item + 1, order, 0, pk, 0, code, code if is_final else 0, 0, MOMENT)

@@ -129,14 +129,14 @@ def make_study(comparisons: int, wanted: int) -> Evaluation:
         )
         insert(
             Comparison,
-            {"created_at": now, "evaluation_id": evaluation.pk, "origin": "imported", "turned": False, "metadata": {}},
+            {"created_at": now, "evaluation_id": evaluation.pk, "origin": "imported", "swapped": False, "metadata": {}},
             (
                 {
                     "id": number,
                     "query_id": number,
                     "response_a_id": 2 * number,
                     "response_b_id": 2 * number + 1,
-                    "shuffle": rng.getrandbits(62),
+                    "random_order": rng.getrandbits(62),
                 }
                 for number in numbers
             ),
@@ -198,7 +198,9 @@ def member(evaluation: Evaluation, name: str) -> User:
 def review_first(evaluation: Evaluation, user: User, many: int) -> None:
     """Finished reviews of the first so many in the random order, as an import of old work would leave them."""
     rater, now = get_or_create_rater(user, evaluation), timezone.now()
-    first = Comparison.objects.filter(evaluation=evaluation).order_by("shuffle").values_list("pk", flat=True)[:many]
+    first = (
+        Comparison.objects.filter(evaluation=evaluation).order_by("random_order").values_list("pk", flat=True)[:many]
+    )
     Review.objects.bulk_create(
         (
             Review(

@@ -103,7 +103,7 @@ def find_comparisons_met_next(evaluation: Evaluation) -> QuerySet[Comparison]:
     full = QueueItem.objects.filter(
         comparison=OuterRef("pk"), rubric_version=evaluation.review_rubric_id, taken__gte=F("wanted")
     )
-    return Comparison.objects.filter(~Exists(full), evaluation=evaluation).order_by("shuffle", "pk")
+    return Comparison.objects.filter(~Exists(full), evaluation=evaluation).order_by("random_order", "pk")
 
 
 def render_missing_texts(ids: Sequence[int]) -> None:

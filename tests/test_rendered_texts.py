@@ -134,11 +134,13 @@ def test_the_texts_of_a_comparison_are_those_of_its_query_and_both_responses() -
 # ---- ahead of the reviewers -----------------------------------------------------------------
 
 
-def comparisons(evaluation: Evaluation, *shuffles: int) -> list[Comparison]:
+def comparisons(evaluation: Evaluation, *random_orders: int) -> list[Comparison]:
     made = []
-    for shuffle in shuffles:
-        comparison = make_comparison(evaluation, response_a=f"{LONG} {shuffle}", response_b=f"{OTHER} {shuffle}")
-        Comparison.objects.filter(pk=comparison.pk).update(shuffle=shuffle)
+    for random_order in random_orders:
+        comparison = make_comparison(
+            evaluation, response_a=f"{LONG} {random_order}", response_b=f"{OTHER} {random_order}"
+        )
+        Comparison.objects.filter(pk=comparison.pk).update(random_order=random_order)
         made.append(comparison)
     return made
 

@@ -187,7 +187,7 @@ class FilterForm(forms.Form):
                 del self.fields[name]
             return
         here = {"evaluation": self.evaluation}
-        aspects = Aspect.objects.filter(**here).order_by("place").values_list("key", "name")
+        aspects = Aspect.objects.filter(**here).order_by("slot").values_list("key", "name")
         self.offer("aspect", "–", list(aspects)[:MAX_OFFERED], True)
         raters = (
             Rater.objects.current().filter(**here).order_by("kind", "name").values_list("kind", "name")[:MAX_OFFERED]

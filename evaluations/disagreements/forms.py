@@ -50,7 +50,7 @@ class DisagreementsForm(forms.Form):
         judges = Rater.objects.current().filter(evaluation=evaluation, kind=RaterKind.JUDGE, judge__isnull=False)
         judges = judges.select_related("judge__rubric_version__rubric").order_by("name")
         self.offer("judge", judges if self.sees_judges else None)
-        if not (self.sees_judges and evaluation.settles_judge):
+        if not (self.sees_judges and evaluation.resolve_judge_disagreements):
             del self.fields["kind"]
 
     def offer(self, name: str, rows: object) -> None:

@@ -89,7 +89,7 @@ class Disagreement:
 
 def get_disagreement_judge(evaluation: Evaluation) -> Rater | None:
     """The judge whose differences count as disagreements; None unless the evaluation says so."""
-    if not evaluation.settles_judge or evaluation.shown_judge_id is None:
+    if not evaluation.resolve_judge_disagreements or evaluation.shown_judge_id is None:
         return None
     return Rater.objects.select_related("judge__rubric_version__rubric").filter(judge=evaluation.shown_judge_id).first()
 

@@ -30,7 +30,7 @@ LABEL_POLICY_CHOICES = [
 
 SETTINGS_COLUMNS = (
     *("name", "description", "guidelines", "review_rubric"),
-    *("reviews_wanted", "hold_minutes", "shown_judge", "reveal", "label_policy", "settles_judge"),
+    *("reviews_wanted", "reservation_minutes", "shown_judge", "reveal", "label_policy", "resolve_judge_disagreements"),
 )
 
 MAX_RESERVATION_MINUTES = 7 * 24 * 60
@@ -69,7 +69,7 @@ class SettingsForm(forms.Form):
         help_text="How many different people should review each comparison; a queue can ask for more or fewer. What "
         "has enough is given to nobody else, and agreement among people needs at least 2.",
     )
-    hold_minutes = forms.IntegerField(
+    reservation_minutes = forms.IntegerField(
         label="Kept for a reviewer, in minutes",
         min_value=1,
         max_value=MAX_RESERVATION_MINUTES,
@@ -97,7 +97,7 @@ class SettingsForm(forms.Form):
         help_text="An adjudication comes before the majority of people, and that before a single person. A split among "
         "people stays open: no judge breaks it. Baselines never label, and every label says what it rests on.",
     )
-    settles_judge = forms.BooleanField(
+    resolve_judge_disagreements = forms.BooleanField(
         label="Settle differences with the judge too",
         required=False,
         help_text="Comparisons on which people and the shown judge differ then line up among the disagreements, beside "

@@ -16,11 +16,11 @@ class EvaluationSettingsOut(Schema):
     guidelines: str
     review_rubric: int | None = Field(description="the id of a rubric version")
     reviews_wanted: int
-    hold_minutes: int
+    reservation_minutes: int
     shown_judge: int | None
     reveal: Reveal
     label_policy: LabelPolicy
-    settles_judge: bool
+    resolve_judge_disagreements: bool
 
 
 class EvaluationSettingsPatch(StrictIn):
@@ -31,11 +31,11 @@ class EvaluationSettingsPatch(StrictIn):
     guidelines: LongText | None = None
     review_rubric: RowId | None = None
     reviews_wanted: Annotated[int, Field(ge=1, le=100)] | None = None
-    hold_minutes: Annotated[int, Field(ge=1, le=10_080)] | None = None
+    reservation_minutes: Annotated[int, Field(ge=1, le=10_080)] | None = None
     shown_judge: RowId | None = None
     reveal: Reveal | None = None
     label_policy: LabelPolicy | None = None
-    settles_judge: bool | None = None
+    resolve_judge_disagreements: bool | None = None
 
 
 class GuidelinesOut(Schema):

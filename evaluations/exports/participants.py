@@ -254,7 +254,7 @@ def load_participants(
     return Participants(
         evaluation=evaluation,
         aspects=aspects,
-        places={place: aspects[pk] for place, pk in evaluation.aspects.values_list("place", "pk") if pk in aspects},
+        places={place: aspects[pk] for place, pk in evaluation.aspects.values_list("slot", "pk") if pk in aspects},
         raters=by_id,
         candidates=NamesById(lambda: Candidate.objects.filter(evaluation=evaluation).values_list("pk", "name")),
         bench=get_label_judges(evaluation, policy),

@@ -47,7 +47,7 @@ class EntryAddition:
     named: list[models.Model] = field(default_factory=list)
     imported_aspects: list[str] = field(default_factory=list)
     scales: list[tuple[str, ScoreScale]] = field(default_factory=list)
-    turned: bool = False  # it names its candidates in the other order; where it names none there is no order
+    swapped: bool = False  # it names its candidates in the other order; where it names none there is no order
 
     def put(self, table: dict[Any, Any], key: Any, value: object) -> None:
         table[key] = value
@@ -84,7 +84,7 @@ class EntryAddition:
         for aspect, scale in self.scales:
             known_scale = batch.context.scales.get(aspect, scale)
             batch.context.scales[aspect] = known_scale.joined(scale)
-        batch.turned += self.turned
+        batch.swapped += self.swapped
         if batch.seen:
             for sketch in self.new:
                 if type(sketch) is QuerySketch:

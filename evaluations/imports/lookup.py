@@ -114,7 +114,7 @@ class EntryBatch:
     queries: dict[str, QuerySketch] = field(default_factory=dict)
     outcomes: list[EntryOutcome] = field(default_factory=list)
     named: list[models.Model] = field(default_factory=list)  # new candidates, raters and aspects
-    turned: int = 0
+    swapped: int = 0
     used_responses: set[int] | None = None  # see `response_conflicts.find_used_in_batch`
 
     def find_earlier(self, query: QuerySketch, key: Hashable) -> tuple[str, int] | None:
@@ -222,10 +222,10 @@ def load_comparisons(
     found = Comparison.all_rows.filter(context.visible, query__in=list(queries)).order_by("pk")
     sides = (f"response_{side}{part}" for side in "ab" for part in ("_id", "__candidate_id", "__sha256"))
     by_id = {}
-    for pk, query_id, turned, *both in found.values_list("pk", "query_id", "turned", *sides):
+    for pk, query_id, swapped, *both in found.values_list("pk", "query_id", "swapped", *sides):
         query = queries[query_id]
         a, b = (responses.get(side[0]) or add_known_response(context, query, *side) for side in (both[:3], both[3:]))
-        by_id[pk] = comparison = ComparisonSketch(query, a, b, turned, pk=pk)
+        by_id[pk] = comparison = ComparisonSketch(query, a, b, swapped, pk=pk)
         query.comparisons[comparison.key] = comparison
     return by_id
 

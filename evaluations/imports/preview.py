@@ -89,7 +89,7 @@ class CheckResult:
     unchanged: int = 0
     skipped: int = 0
     bad: int = 0
-    turned: int = 0
+    swapped: int = 0
     paired: int = 0  # comparisons that will be made of responses
     elsewhere: int = 0  # queries that are here already under another id
     models: ModelCounts = field(default_factory=lambda: ModelCounts(CandidateNaming.COLUMN))
@@ -113,7 +113,7 @@ class CheckResult:
         self.unchanged += counted.unchanged
         self.skipped += counted.skipped
         self.bad += counted.bad
-        self.turned += batch.turned
+        self.swapped += batch.swapped
         self.new.update(counted.new)
         self.bad_rows += batch.bad[: MAX_LISTED_BAD_ROWS - len(self.bad_rows)]
 
@@ -336,8 +336,8 @@ def list_preview_warnings(importing: Import, checked: CheckResult) -> Iterator[s
 def list_preview_notes(importing: Import, checked: CheckResult) -> Iterator[str]:
     if importing.options.is_remembered:
         yield "The columns are read as for an earlier file with the same ones, as this evaluation remembers."
-    if checked.turned:
-        rows = "1 row names" if checked.turned == 1 else f"{checked.turned:,} rows name"
+    if checked.swapped:
+        rows = "1 row names" if checked.swapped == 1 else f"{checked.swapped:,} rows name"
         yield (
             f"{rows} the candidates in the other order. Such rows are turned round: "
             "A is always the candidate whose name sorts first."

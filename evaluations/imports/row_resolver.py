@@ -255,14 +255,14 @@ def add_comparison_row(added: EntryAddition, row: ComparisonRow) -> None:
     own = {} if row.sample is None else {SAMPLE_KEY: row.sample}
     first = add_response(added, query, row.candidate_a, row.response_a, own, row.sample)
     second = add_response(added, query, row.candidate_b, row.response_b, own, row.sample)
-    turned = row.candidate_a > row.candidate_b
-    added.turned = added.turned or (turned and row.candidate_a not in UNNAMED)
-    a, b = (second, first) if turned else (first, second)
+    swapped = row.candidate_a > row.candidate_b
+    added.swapped = added.swapped or (swapped and row.candidate_a not in UNNAMED)
+    a, b = (second, first) if swapped else (first, second)
     key = (*a.key, *b.key)
     if key in query.comparisons:
         added.comparisons.append(query.comparisons[key])
         return
-    comparison = ComparisonSketch(query, a, b, turned, metadata=row.metadata)
+    comparison = ComparisonSketch(query, a, b, swapped, metadata=row.metadata)
     added.put(query.comparisons, key, comparison)
     added.comparisons.append(comparison)
     remembered = ("comparison", *key)
@@ -274,7 +274,7 @@ def add_comparison_row(added: EntryAddition, row: ComparisonRow) -> None:
 def add_verdict(added: EntryAddition, row: VerdictRow) -> None:
     comparison = resolve_comparison(added, row)
     oriented = orient_as_stored(row, comparison)
-    added.turned = added.turned or (oriented is not row and row.candidate_a not in UNNAMED)
+    added.swapped = added.swapped or (oriented is not row and row.candidate_a not in UNNAMED)
     rater = resolve_rater(added, oriented)
     if oriented.choice in FAILURE_WORDS:
         add_verdict_failure(added, oriented, comparison, rater)
@@ -354,7 +354,7 @@ def refuse_other_texts(comparison: ComparisonSketch, row: VerdictRow) -> None:
     query, first, second = row.expected_texts
     stored = [comparison.a.sha256, comparison.b.sha256]
     expected = [messages_sha256([{"role": "assistant", "content": text}]) for text in (first, second)]
-    if comparison.query.text != query or (stored[::-1] if comparison.turned else stored) != expected:
+    if comparison.query.text != query or (stored[::-1] if comparison.swapped else stored) != expected:
         raise RowRefused(f"the texts are not those of query “{row.query_key}”: it is another file, or another order")
 
 
@@ -362,7 +362,7 @@ def orient_as_stored(row: VerdictRow, comparison: ComparisonSketch) -> VerdictRo
     """The row in terms of the comparison's A and B."""
     if row.candidate_a is not None:
         return sort_sides_by_name(row)
-    is_turned = comparison.turned if row.candidate_b is None else comparison.a.candidate.name == row.candidate_b
+    is_turned = comparison.swapped if row.candidate_b is None else comparison.a.candidate.name == row.candidate_b
     return swap_sides(row) if is_turned else row
 
 

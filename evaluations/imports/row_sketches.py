@@ -73,7 +73,7 @@ class ComparisonSketch:
     query: QuerySketch
     a: ResponseSketch
     b: ResponseSketch
-    turned: bool
+    swapped: bool
     pk: int | None = None
     metadata: JsonMapping = field(default_factory=dict)
     statements: dict[StatementKey, Statement] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.utils import timezone
 
-from evaluations.comparisons.pairing.selectors import draw_shuffle
+from evaluations.comparisons.pairing.selectors import draw_random_order
 from evaluations.domain.choices import INCONSISTENT, Choice, Stage
 from evaluations.domain.texts import (
     ComparisonOrigin,
@@ -38,7 +38,7 @@ from evaluations.verdicts.packed_votes import ImportedVerdict, pack_imported_ver
 # Columns that have no default of the database's own are named, empty ones too.
 QUERY_COLUMNS: Final = (
     *("id", "created_at", "evaluation_id", "source_import_id", "key", "cluster", "cluster_number", "messages", "text"),
-    *("context", "reference", "category", "metadata", "flags", "sha256", "likeness"),
+    *("context", "reference", "category", "metadata", "flags", "sha256", "near_duplicate_key"),
 )
 RESPONSE_COLUMNS: Final = (
     *("id", "created_at", "source_import_id", "query_id", "candidate_id", "messages", "sha256", "characters"),
@@ -46,7 +46,7 @@ RESPONSE_COLUMNS: Final = (
 )
 COMPARISON_COLUMNS: Final = (
     *("id", "created_at", "evaluation_id", "source_import_id", "query_id", "response_a_id", "response_b_id"),
-    *("candidate_a", "candidate_b", "category", "origin", "turned", "shuffle", "metadata"),
+    *("candidate_a", "candidate_b", "category", "origin", "swapped", "random_order", "metadata"),
 )
 VERDICT_COLUMNS: Final = (
     *("created_at", "rater_id", "comparison_id", "aspect_id", "sample", "stage", "shown", "choice", "inconsistent"),
@@ -80,7 +80,7 @@ def prepare_rows(sketches: Iterable[RowSketch]) -> PreparedRows:
     ready.queries = prepare_queries(by_kind[QuerySketch])
     ready.responses = prepare_responses(by_kind[ResponseSketch])
     ready.comparisons = [
-        (one, (ComparisonOrigin.IMPORTED.value, one.turned, draw_shuffle(), to_json_text(one.metadata)))
+        (one, (ComparisonOrigin.IMPORTED.value, one.swapped, draw_random_order(), to_json_text(one.metadata)))
         for one in by_kind[ComparisonSketch]
     ]
     ready.verdicts = by_kind[VerdictSketch]

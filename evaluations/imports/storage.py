@@ -302,7 +302,7 @@ def write_named_rows(importing: Import, named: Sequence[models.Model]) -> Create
     if aspects:
         lock_aspects(importing.evaluation_id)
         for place, aspect in enumerate(aspects, next_aspect_slot(importing.evaluation_id)):
-            aspect.place = place
+            aspect.slot = place
     created: tuple[Sequence[models.Model], ...] = (
         Candidate.objects.bulk_create(row for row in named if isinstance(row, Candidate)),
         Aspect.objects.bulk_create(aspects),

@@ -49,8 +49,8 @@ class Migration(migrations.Migration):
                         max_length=20,
                     ),
                 ),
-                ("settles_judge", models.BooleanField(default=False)),
-                ("hold_minutes", models.PositiveSmallIntegerField(default=30)),
+                ("resolve_judge_disagreements", models.BooleanField(default=False)),
+                ("reservation_minutes", models.PositiveSmallIntegerField(default=30)),
                 ("is_example", models.BooleanField(default=False)),
                 ("comparisons_changed_at", models.DateTimeField(blank=True, null=True)),
                 ("archived_at", models.DateTimeField(blank=True, null=True)),
@@ -69,7 +69,7 @@ class Migration(migrations.Migration):
                         condition=models.Q(("reviews_wanted__gte", 1)), name="evaluation_reviews_wanted"
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("hold_minutes__gte", 1)), name="evaluation_hold_minutes"
+                        condition=models.Q(("reservation_minutes__gte", 1)), name="evaluation_reservation_minutes"
                     ),
                 ],
             },
@@ -281,7 +281,7 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("key", models.SlugField(max_length=60)),
                 ("name", models.CharField(max_length=80)),
-                ("place", models.PositiveSmallIntegerField()),
+                ("slot", models.PositiveSmallIntegerField()),
                 (
                     "evaluation",
                     models.ForeignKey(
@@ -292,7 +292,7 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.UniqueConstraint(fields=("evaluation", "key"), name="aspect_key"),
-                    models.UniqueConstraint(fields=("evaluation", "place"), name="aspect_place"),
+                    models.UniqueConstraint(fields=("evaluation", "slot"), name="aspect_slot"),
                 ],
             },
         ),
@@ -980,7 +980,7 @@ class Migration(migrations.Migration):
                 ("metadata", models.JSONField(default=dict)),
                 ("flags", models.CharField(blank=True, max_length=120)),
                 ("sha256", models.CharField(max_length=64)),
-                ("likeness", models.BigIntegerField(db_default=0, default=0)),
+                ("near_duplicate_key", models.BigIntegerField(db_default=0, default=0)),
                 (
                     "evaluation",
                     models.ForeignKey(
@@ -1007,7 +1007,9 @@ class Migration(migrations.Migration):
                     models.Index(
                         condition=models.Q(("flags", ""), _negated=True), fields=["evaluation"], name="query_flagged"
                     ),
-                    models.Index(fields=["evaluation", "id", "source_import", "likeness"], name="query_in_order"),
+                    models.Index(
+                        fields=["evaluation", "id", "source_import", "near_duplicate_key"], name="query_in_order"
+                    ),
                 ],
                 "constraints": [models.UniqueConstraint(fields=("evaluation", "key"), name="query_key")],
             },
@@ -1548,8 +1550,8 @@ class Migration(migrations.Migration):
                         choices=[("imported", "imported"), ("paired", "paired"), ("by_hand", "by hand")], max_length=12
                     ),
                 ),
-                ("turned", models.BooleanField(default=False)),
-                ("shuffle", models.BigIntegerField()),
+                ("swapped", models.BooleanField(default=False)),
+                ("random_order", models.BigIntegerField()),
                 ("candidate_a", models.BigIntegerField(default=0)),
                 ("candidate_b", models.BigIntegerField(default=0)),
                 ("category", models.CharField(blank=True, default="", max_length=120)),
@@ -1597,7 +1599,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "indexes": [
-                    models.Index(fields=["evaluation", "shuffle"], name="comparison_shuffled"),
+                    models.Index(fields=["evaluation", "random_order"], name="comparison_random_order"),
                     models.Index(
                         fields=[
                             "evaluation",

@@ -283,7 +283,7 @@ def rater_choice_condition(rater: Rater, aspect: Aspect, choice: str, among: Com
 
     A person's are the vote that counts, and what came with files.
     """
-    all_of_it = PackedVotes.objects.filter(rater=rater, aspect_block=block_of_slot(aspect.place))
+    all_of_it = PackedVotes.objects.filter(rater=rater, aspect_block=block_of_slot(aspect.slot))
     if rater.kind == RaterKind.HUMAN:
         held = holding_votes(Review.objects.filter(rater=rater), aspect, SHOWN_ON_PAGES)
         all_of_it = all_of_it.filter(Q(review__isnull=True) | Q(review__in=held.values("pk")))
@@ -311,12 +311,12 @@ def choice_code(rater: Rater, aspect: Aspect) -> Combinable:
 
 
 def aspect_bits(column: F, aspect: Aspect) -> Combinable:
-    return column.bitrightshift(shift_of_slot(aspect.place)).bitand(CODE_BITS)
+    return column.bitrightshift(shift_of_slot(aspect.slot)).bitand(CODE_BITS)
 
 
 def inconsistent_bit(aspect: Aspect) -> Combinable:
     """Whether a rater that was read from a file contradicted itself: the aspect's own bit."""
-    return F("inconsistent_aspects").bitrightshift(aspect.place % SLOTS_PER_BLOCK).bitand(1)
+    return F("inconsistent_aspects").bitrightshift(aspect.slot % SLOTS_PER_BLOCK).bitand(1)
 
 
 def disagreement_condition(state: DisagreementState, among: ComparisonRange) -> Q:

@@ -74,8 +74,8 @@ class Query(Row):
     # What is suspect in its turns, context or reference: words of Flag, with commas between.
     flags = models.CharField(max_length=120, blank=True)
     sha256 = models.CharField(max_length=64)
-    # Queries that differ only in how they are written share it. 0 if the row was inserted without the ORM.
-    likeness = DerivedNumber(
+    # Queries that differ only in spelling or spacing share it. 0 if the row was inserted without the ORM.
+    near_duplicate_key = DerivedNumber(
         default=0, db_default=0, derive=lambda query: near_duplicate_key(query.text, query.context)
     )
 
@@ -88,8 +88,8 @@ class Query(Row):
         indexes = [
             models.Index(fields=["evaluation", "category"], name="query_category"),
             models.Index(fields=["evaluation"], condition=~Q(flags=""), name="query_flagged"),
-            # Read whole where alike ones are looked for: by likeness it would be written at random places.
-            models.Index(fields=["evaluation", "id", "source_import", "likeness"], name="query_in_order"),
+            # Read whole where near-duplicates are looked for: by this key it would be written at random places.
+            models.Index(fields=["evaluation", "id", "source_import", "near_duplicate_key"], name="query_in_order"),
         ]
 
     def __str__(self) -> str:
@@ -168,8 +168,8 @@ class CategoryOf(ShortText):
 class Comparison(Row):
     """Two responses to one query; A is the candidate whose name sorts first.
 
-    ``turned``: the file it came from named the candidates in the other order.
-    ``shuffle``: a random number drawn once, the order in which people meet comparisons.
+    ``swapped``: the imported file had the candidates in the other order.
+    ``random_order``: a random number drawn once; reviewers and judges get comparisons in this order.
     ``candidate_a``, ``candidate_b`` and ``category`` repeat what its responses and its query say and never change:
     an index with all three is read whole where looking up four rows for each comparison would take seconds.
     """
@@ -181,8 +181,8 @@ class Comparison(Row):
     response_b = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="comparisons_as_b")
     source_import = models.ForeignKey(Import, on_delete=models.PROTECT, null=True, related_name="comparisons")
     origin = models.CharField(max_length=12, choices=enum_choices(ComparisonOrigin))
-    turned = models.BooleanField(default=False)
-    shuffle = models.BigIntegerField()
+    swapped = models.BooleanField(default=False)
+    random_order = models.BigIntegerField()
     candidate_a = DerivedNumber(default=0, derive=lambda comparison: comparison.response_a.candidate_id)
     candidate_b = DerivedNumber(default=0, derive=lambda comparison: comparison.response_b.candidate_id)
     category = CategoryOf(max_length=120, blank=True, default="")
@@ -200,7 +200,7 @@ class Comparison(Row):
             enum_constraint("origin", ComparisonOrigin, "comparison_origin"),
         ]
         indexes = [
-            models.Index(fields=["evaluation", "shuffle"], name="comparison_shuffled"),
+            models.Index(fields=["evaluation", "random_order"], name="comparison_random_order"),
             models.Index(
                 fields=["evaluation", "id", "candidate_a", "candidate_b", "category", "origin", "source_import"],
                 name="comparison_in_order",

@@ -38,12 +38,12 @@ class Evaluation(Row):
     label_policy = models.CharField(
         max_length=20, default=LabelPolicy.PEOPLE_THEN_JUDGES.value, choices=enum_choices(LabelPolicy)
     )
-    # Whether a person and the shown judge who differ make a disagreement to be settled, as two people do.
-    settles_judge = models.BooleanField(default=False)
-    # How long a comparison that a person took from the default queue is kept for them.
-    hold_minutes = models.PositiveSmallIntegerField(default=30)
+    # Whether a reviewer and the shown judge who differ count as a disagreement, like two reviewers do.
+    resolve_judge_disagreements = models.BooleanField(default=False)
+    # How long a comparison from the default queue stays reserved for a reviewer.
+    reservation_minutes = models.PositiveSmallIntegerField(default=30)
     is_example = models.BooleanField(default=False)
-    # When comparisons were last added, or said more about: what was read of them before is out of date.
+    # When comparisons were last added or changed; caches of earlier reads are out of date.
     comparisons_changed_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
 
@@ -57,7 +57,9 @@ class Evaluation(Row):
             enum_constraint("reveal", Reveal, "evaluation_reveal"),
             enum_constraint("label_policy", LabelPolicy, "evaluation_label_policy"),
             models.CheckConstraint(condition=models.Q(reviews_wanted__gte=1), name="evaluation_reviews_wanted"),
-            models.CheckConstraint(condition=models.Q(hold_minutes__gte=1), name="evaluation_hold_minutes"),
+            models.CheckConstraint(
+                condition=models.Q(reservation_minutes__gte=1), name="evaluation_reservation_minutes"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -33,7 +33,7 @@ class DefaultQueue(Row):
 class QueueItem(Row):
     """One comparison as it waits for reviews by one rubric version.
 
-    ``position`` is its place in the one random order (the comparison's ``shuffle``). ``taken``
+    ``position`` is its place in the one random order (the comparison's ``random_order``). ``taken``
     counts the assignments that take a place: those RESERVED, ASSIGNED and DONE, whatever queue they came
     through. ``drawn``: its turn in the random order has come, or a queue drew it at random; all
     that are drawn are together one simple random sample.

@@ -86,32 +86,32 @@ class RubricVersion(Row):
 class Aspect(Row):
     """A name in one evaluation: the same row for every rubric version, rater and import.
 
-    ``place``: its own number in the evaluation, from 0, at which Packed votes hold the choices on it.
+    ``slot``: its own number in the evaluation, from 0, at which packed votes store the choices on it.
     """
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="aspects")
     key = models.SlugField(max_length=60)
     name = models.CharField(max_length=80)
-    place = models.PositiveSmallIntegerField()
+    slot = models.PositiveSmallIntegerField()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["evaluation", "key"], name="aspect_key"),
-            models.UniqueConstraint(fields=["evaluation", "place"], name="aspect_place"),
+            models.UniqueConstraint(fields=["evaluation", "slot"], name="aspect_slot"),
         ]
 
     def __str__(self) -> str:
         return self.name
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        if self.place is None:
-            self.place = next_aspect_slot(self.evaluation_id)
+        if self.slot is None:
+            self.slot = next_aspect_slot(self.evaluation_id)
         super().save(*args, **kwargs)
 
 
 def next_aspect_slot(evaluation_id: int) -> int:
     """The first slot that no aspect of the evaluation has had."""
-    last = Aspect.objects.filter(evaluation=evaluation_id).aggregate(last=models.Max("place"))["last"]
+    last = Aspect.objects.filter(evaluation=evaluation_id).aggregate(last=models.Max("slot"))["last"]
     return 0 if last is None else last + 1
 
 

@@ -120,7 +120,7 @@ def build_seeing(
         names[judge]: JudgeRevealVotes(
             blind=people.in_arm(BLIND_ARM, judge),
             shown=people.in_arm(SHOWN_ARM, judge),
-            confirmed=gathered.confirmed.get((judge, aspect.place), NONE_CONFIRMED),
+            confirmed=gathered.confirmed.get((judge, aspect.slot), NONE_CONFIRMED),
         )
         for judge in names.keys() & set(np.unique(people.judge).tolist())
     }
@@ -155,7 +155,7 @@ def build_judge_material(
         verdicts=verdicts,
         individual=count_failures_as_ties(verdicts, unanswered) if rules.failed is FailedRule.TIE else verdicts,
         consolidated=own,
-        selected=selection_mask(own, None if rater.judge.kind == JudgeKind.IMPORTED else items.shuffle),
+        selected=selection_mask(own, None if rater.judge.kind == JudgeKind.IMPORTED else items.random_order),
         states=gathered.states(rater, unanswered),
         repaired=gathered.repaired(rater),
         failed_elsewhere=gathered.elsewhere(rater),

@@ -48,13 +48,13 @@ class JudgeChoice:
 
 @dataclass(frozen=True)
 class JudgeRationale:
-    """A judge's rationale. ``turned``: its A is the reviewer's B.
+    """A judge's rationale. ``swapped``: its A is the reviewer's B.
 
     ``about``: the one response that they are on, as the person sees it.
     """
 
     text: str
-    turned: bool
+    swapped: bool
     about: str = ""
 
 
@@ -109,8 +109,8 @@ def limit_before_first_save(answer: JudgeAnswer) -> JudgeAnswer:
     They tell which response the judge read first, and in a run of one order that is always A, or always B. Those that
     came with imported verdicts may tell it too.
     """
-    turned = [one.turned for one in answer.rationales if not one.about]
-    written = answer.rationales if turned.count(True) == turned.count(False) else ()
+    swapped = [one.swapped for one in answer.rationales if not one.about]
+    written = answer.rationales if swapped.count(True) == swapped.count(False) else ()
     choices = {key: replace(one, rationale="") for key, one in answer.choices.items()}
     return replace(answer, choices=choices, rationales=written)
 
@@ -160,7 +160,7 @@ def collect_rationales(verdicts: Collection[Verdict], shown: ShownOrder) -> tupl
         for verdict in sorted(verdicts, key=lambda verdict: verdict.pk)
         if verdict.call and verdict.call.rationale
     }
-    return tuple(sorted(written.values(), key=lambda rationale: rationale.turned))
+    return tuple(sorted(written.values(), key=lambda rationale: rationale.swapped))
 
 
 def is_other_order(judged: ShownOrder, shown: ShownOrder) -> bool:

@@ -84,7 +84,7 @@ def preview_rubric(evaluation: Evaluation, spec: RubricSpec) -> RubricPreview:
     except InputRefused as refused:
         return RubricPreview(problem=str(refused))
     comparisons = Comparison.objects.filter(evaluation=evaluation).select_related("query", "response_a", "response_b")
-    comparison = comparisons.order_by("shuffle", "pk").first()
+    comparison = comparisons.order_by("random_order", "pk").first()
     pair = comparison_texts(comparison) if comparison else SAMPLE_PAIR
     texts = pair if spec.kind == RubricKind.PAIRWISE else first_response_texts(pair)
     shape = ReplyShape.TEXT if wants_text(spec) else ReplyShape.JSON_SCHEMA

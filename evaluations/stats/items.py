@@ -16,7 +16,7 @@ class Items:
     ``candidate_a`` and ``candidate_b``: indices in ``candidates``; ``families``: of each candidate, empty where not
     set. ``characters_…``: the length of each response. ``markup_…``: the bits of `domain.Markup` it holds.
     ``query``: a number for each query. ``stratum``: numbers from 0; in each every item had the same chance to be drawn
-    for people. ``shuffle``: numbers in the random order in which judges and people meet the comparisons, if known.
+    for people. ``random_order``: numbers in the random order in which judges and people meet the comparisons, if known.
     """
 
     cluster: IntArray
@@ -32,7 +32,7 @@ class Items:
     markup_b: IntArray
     query: IntArray
     stratum: IntArray
-    shuffle: IntArray | None = None
+    random_order: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.cluster)

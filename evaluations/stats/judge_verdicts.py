@@ -213,14 +213,14 @@ class JudgeCoverage:
     why: str | None
 
 
-def selection_mask(own: ConsolidatedVerdicts, shuffle: IntArray | None) -> BoolArray:
+def selection_mask(own: ConsolidatedVerdicts, random_order: IntArray | None) -> BoolArray:
     """The comparisons that the judge was asked to judge.
 
-    These are the first ones in random order, if it was asked about exactly those; otherwise all. ``shuffle``: of each
-    comparison, its number in the random order of review; None for imported judges, whose selection is unknown.
+    These are the first ones in random order, if it was asked about exactly those; otherwise all. ``random_order``: the
+    number of each comparison in the random order of review; None for imported judges, whose selection is unknown.
     """
-    if shuffle is not None and own.asked.any() and not own.asked.all():
-        in_order = own.asked[np.argsort(shuffle, kind="stable")]
+    if random_order is not None and own.asked.any() and not own.asked.all():
+        in_order = own.asked[np.argsort(random_order, kind="stable")]
         if in_order[: int(in_order.sum())].all():
             return own.asked
     return np.ones_like(own.asked)

@@ -21,7 +21,7 @@ from evaluations.verdicts.sql import read_column_by_word, read_columns, split_in
 MARKUP_KINDS: Final = 1 << 8  # more than all kinds of Markdown together
 COMPARISON_DTYPE: Final = np.dtype(
     [
-        *((name, np.int64) for name in ("comparison", "query", "cluster", "shuffle")),
+        *((name, np.int64) for name in ("comparison", "query", "cluster", "random_order")),
         *((name, np.int32) for name in ("candidate_a", "candidate_b", "characters_a", "characters_b")),
         ("category", np.int32),
         *((name, np.uint8) for name in ("markup_a", "markup_b")),
@@ -93,7 +93,7 @@ def read_comparison_rows(comparisons: "QuerySet[Comparison]") -> npt.NDArray[np.
             "pk",
             "query_id",
             "query__cluster_number",
-            "shuffle",
+            "random_order",
             "response_a__candidate_id",
             "response_b__candidate_id",
             "response_a__characters",
@@ -152,7 +152,7 @@ def build_items(evaluation: Evaluation, known: ComparisonTable, places: Comparis
         markup_b=rows["markup_b"],
         query=np.ascontiguousarray(rows["query"]),
         stratum=np.zeros(len(rows), dtype=np.int8),
-        shuffle=np.ascontiguousarray(rows["shuffle"]),
+        random_order=np.ascontiguousarray(rows["random_order"]),
     )
 
 

@@ -92,7 +92,7 @@ def count_milliseconds_since_epoch(moment: datetime | None) -> int:
 
 def get_aspect_positions(evaluation_id: int) -> dict[int, int]:
     """Aspect id → its place."""
-    return dict(Aspect.objects.filter(evaluation=evaluation_id).values_list("pk", "place"))
+    return dict(Aspect.objects.filter(evaluation=evaluation_id).values_list("pk", "slot"))
 
 
 # ---- of a judge's calls: many at once, past the ORM

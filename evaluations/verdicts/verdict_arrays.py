@@ -91,11 +91,11 @@ class VerdictArrays:
     def votes(self, aspect: Aspect) -> VoteArrays:
         """People's votes on an aspect, given as choices or as scores."""
         scores = (self.scored_votes.get(aspect.pk), self.preferred.people.get(aspect.pk))
-        return join_vote_arrays([self.people.on(aspect.place), *(one for one in scores if one is not None)])
+        return join_vote_arrays([self.people.on(aspect.slot), *(one for one in scores if one is not None)])
 
     def gold_votes(self, aspect: Aspect) -> VoteArrays:
         scores = self.preferred.gold.get(aspect.pk)
-        return join_vote_arrays([self.gold.on(aspect.place), *([] if scores is None else [scores])])
+        return join_vote_arrays([self.gold.on(aspect.slot), *([] if scores is None else [scores])])
 
     def aspects(self, known: Iterable[Aspect]) -> set[int]:
         """The ids of those on which somebody said something."""
@@ -103,7 +103,7 @@ class VerdictArrays:
         places = places.union(*(arrays.aspects for arrays in self.judges.values()))
         of_scores = {*self.scored_votes, *self.preferred.people, *self.preferred.gold}
         of_scores |= {aspect for _, aspect in (*self.scored.verdicts, *self.preferred.verdicts)}
-        return of_scores | {aspect.pk for aspect in known if aspect.place in places}
+        return of_scores | {aspect.pk for aspect in known if aspect.slot in places}
 
     def is_derived(self, aspect: Aspect) -> bool:
         """Whether choices on it were derived from scores."""
@@ -116,13 +116,13 @@ class VerdictArrays:
     def is_chosen(self, aspect: Aspect) -> bool:
         """Whether anybody chose between two responses on it."""
         places = (self.people.aspects, self.gold.aspects, *(arrays.aspects for arrays in self.judges.values()))
-        return any(aspect.place in found for found in places)
+        return any(aspect.slot in found for found in places)
 
     def get_judged_aspects(self, rater: Rater, known: Iterable[Aspect]) -> set[int]:
         """The ids of the aspects on which a judge said something."""
         chosen = self.judges[rater.pk].aspects if rater.pk in self.judges else set()
         derived = (*self.scored.verdicts, *self.preferred.verdicts)
-        return {aspect.pk for aspect in known if aspect.place in chosen} | {
+        return {aspect.pk for aspect in known if aspect.slot in chosen} | {
             aspect for judge, aspect in derived if judge == rater.pk
         }
 
@@ -132,7 +132,7 @@ class VerdictArrays:
             unanswered = self.preferred.unanswered.get(rater.pk, NO_CALLS)
             return self.preferred.verdicts[rater.pk, aspect.pk], unanswered
         if rater.pk in self.judges:
-            return self.judges[rater.pk].verdicts(aspect.place), self.judges[rater.pk].unanswered(aspect.place)
+            return self.judges[rater.pk].verdicts(aspect.slot), self.judges[rater.pk].unanswered(aspect.slot)
         scored = self.scored
         return scored.verdicts.get((rater.pk, aspect.pk), JudgeVerdicts()), scored.unanswered.get(rater.pk, NO_CALLS)
 

@@ -34,7 +34,7 @@ study = Evaluation.objects.get(slug="hostile")
 owner = User.objects.get(username="owner")
 judge = Judge.objects.get(evaluation=study, name="longest")
 Evaluation.objects.filter(pk=study.pk).update(
-    shown_judge=judge, name=payloads[0][:200], description=payloads[1], settles_judge=True,
+    shown_judge=judge, name=payloads[0][:200], description=payloads[1], resolve_judge_disagreements=True,
     guidelines="\\n\\n".join(payloads),
 )
 User.objects.filter(pk=owner.pk).update(display_name=payloads[2][:120].ljust(120, "n"))

@@ -27,7 +27,7 @@ def test_the_candidate_whose_name_sorts_first_is_a_however_it_was_written() -> N
     comparison = add_comparison(make_evaluation(), written(), user=make_user())
     assert (comparison.response_a.candidate.name, comparison.response_a.text) == ("alpha", "Paris.")
     assert (comparison.response_b.candidate.name, comparison.response_b.text) == ("beta", "Lyon.")
-    assert comparison.turned
+    assert comparison.swapped
     assert comparison.origin == ComparisonOrigin.BY_HAND
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from evaluations.comparisons.pairing.selectors import (
     build_comparison,
-    draw_shuffle,
+    draw_random_order,
     pair_responses,
 )
 from evaluations.domain.errors import InputRefused
@@ -64,10 +64,10 @@ def test_a_way_is_written_as_it_is_read(text: str) -> None:
 def test_a_comparison_is_turned_where_its_first_candidate_sorts_last() -> None:
     first, second = responses("b", "a")
     comparison = build_comparison(first.query, first, second, origin="paired")
-    assert (comparison.response_a, comparison.response_b, comparison.turned) == (second, first, True)
+    assert (comparison.response_a, comparison.response_b, comparison.swapped) == (second, first, True)
 
 
 def test_the_shuffle_fits_its_column_and_differs() -> None:
-    drawn = [draw_shuffle() for _ in range(100)]
+    drawn = [draw_random_order() for _ in range(100)]
     assert all(0 <= number < 2**63 for number in drawn)
     assert all(one != other for one, other in pairwise(drawn))

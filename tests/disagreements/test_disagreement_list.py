@@ -66,7 +66,9 @@ def test_the_empty_line_says_when_people_differ(as_owner: Client) -> None:
 
 def test_a_row_says_in_words_what_differs(as_owner: Client, evaluation: Evaluation) -> None:
     comparison = voted(evaluation, A, A, TIE)
-    change_evaluation(evaluation, {"shown_judge": make_judge_rater(evaluation).judge, "settles_judge": True}, user=None)
+    change_evaluation(
+        evaluation, {"shown_judge": make_judge_rater(evaluation).judge, "resolve_judge_disagreements": True}, user=None
+    )
     make_judge_verdicts(comparison, as_stored={"clarity": B}, swapped={"clarity": B})
     text = page(as_owner)
     assert listed(text) == [comparison.pk]
@@ -78,7 +80,9 @@ def test_every_filter_stands_in_the_address_and_goes_along(as_owner: Client, eva
     clear = voted(evaluation, A, B)
     deep = voted(evaluation, A, B, aspect="depth", candidates=("alpha", "gamma"))
     judged = voted(evaluation, A)
-    change_evaluation(evaluation, {"shown_judge": make_judge_rater(evaluation).judge, "settles_judge": True}, user=None)
+    change_evaluation(
+        evaluation, {"shown_judge": make_judge_rater(evaluation).judge, "resolve_judge_disagreements": True}, user=None
+    )
     make_judge_verdicts(judged, as_stored={"clarity": B})
     Verdict.objects.filter(comparison=deep, stage="final", choice=A).update(reason=DifferenceReason.POSITION)
     add_comment(deep, "@olive", aspect=None, user=make_user(), readers=[User.objects.get(username="olive")])
@@ -109,12 +113,12 @@ def test_what_was_settled_stands_under_a_heading_of_its_own(as_owner: Client, ev
 
 @pytest.mark.parametrize("query", [{"aspect": "x"}, {"judge": 10**30}, {"reason": "x"}, {"kind": "x"}])
 def test_a_filter_that_cannot_be_says_so(as_owner: Client, evaluation: Evaluation, query: dict[str, object]) -> None:
-    change_evaluation(evaluation, {"settles_judge": True}, user=None)
+    change_evaluation(evaluation, {"resolve_judge_disagreements": True}, user=None)
     assert 'class="error"' in page(as_owner, 422, **query)
 
 
 def test_a_judge_is_no_part_of_what_people_differ_on(as_owner: Client, evaluation: Evaluation) -> None:
-    change_evaluation(evaluation, {"settles_judge": True}, user=None)
+    change_evaluation(evaluation, {"resolve_judge_disagreements": True}, user=None)
     assert "choose another kind" in page(as_owner, 422, kind="people", judge=make_judge_rater(evaluation).pk)
 
 
@@ -138,7 +142,7 @@ def test_where_judges_are_never_shown_a_reviewer_finds_none_here(client: Client,
     rater = Rater.objects.create(evaluation=evaluation, kind="human", name="rita", user=rita)
     judge = make_judge_rater(evaluation)
     change_evaluation(
-        evaluation, {"shown_judge": judge.judge, "settles_judge": True, "reveal": Reveal.NEVER}, user=None
+        evaluation, {"shown_judge": judge.judge, "resolve_judge_disagreements": True, "reveal": Reveal.NEVER}, user=None
     )
     comparison = make_comparison(evaluation)
     make_review(rater, comparison, {"clarity": A})
@@ -175,7 +179,7 @@ def test_pages_follow_each_other_without_a_gap_and_keep_the_filter(as_owner: Cli
 
 def test_it_costs_the_same_however_many_differ(as_owner: Client, evaluation: Evaluation) -> None:
     judge = make_judge_rater(evaluation)
-    change_evaluation(evaluation, {"shown_judge": judge.judge, "settles_judge": True}, user=None)
+    change_evaluation(evaluation, {"shown_judge": judge.judge, "resolve_judge_disagreements": True}, user=None)
 
     def queries() -> int:
         page(as_owner)  # the first look is put on record

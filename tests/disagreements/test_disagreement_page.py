@@ -213,7 +213,11 @@ def test_where_judges_are_never_shown_a_reviewer_sees_none(
     make_judge_verdicts(comparison, rationale="Secret words.", as_stored={"clarity": A})
     change_evaluation(
         evaluation,
-        {"reveal": Reveal.NEVER, "shown_judge": make_judge_rater(evaluation).judge, "settles_judge": True},
+        {
+            "reveal": Reveal.NEVER,
+            "shown_judge": make_judge_rater(evaluation).judge,
+            "resolve_judge_disagreements": True,
+        },
         user=None,
     )
     user, rater = member(evaluation, "rita")

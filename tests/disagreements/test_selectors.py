@@ -62,7 +62,7 @@ def found(wanted: DisagreementFilter) -> list[int]:
 
 def with_judge(evaluation: Evaluation, **more: object) -> DisagreementFilter:
     judge = make_judge_rater(evaluation)
-    change_evaluation(evaluation, {"shown_judge": judge.judge, "settles_judge": True}, user=None)
+    change_evaluation(evaluation, {"shown_judge": judge.judge, "resolve_judge_disagreements": True}, user=None)
     return DisagreementFilter(evaluation, judge=get_disagreement_judge(evaluation), **more)  # type: ignore[arg-type]
 
 
@@ -141,9 +141,9 @@ def test_only_among_comparisons_that_the_person_may_see(evaluation: Evaluation) 
 def test_a_judge_makes_disagreements_only_where_the_evaluation_asks_for_them(evaluation: Evaluation) -> None:
     wanted = with_judge(evaluation)
     assert wanted.judge is not None
-    change_evaluation(evaluation, {"settles_judge": False}, user=None)
+    change_evaluation(evaluation, {"resolve_judge_disagreements": False}, user=None)
     assert get_disagreement_judge(evaluation) is None
-    change_evaluation(evaluation, {"settles_judge": True, "shown_judge": None}, user=None)
+    change_evaluation(evaluation, {"resolve_judge_disagreements": True, "shown_judge": None}, user=None)
     assert get_disagreement_judge(evaluation) is None
 
 

@@ -21,7 +21,7 @@ def values(evaluation: Evaluation, **changed: object) -> dict[str, object]:
         "guidelines": evaluation.guidelines,
         "review_rubric": evaluation.review_rubric_id,
         "reviews_wanted": evaluation.reviews_wanted,
-        "hold_minutes": evaluation.hold_minutes,
+        "reservation_minutes": evaluation.reservation_minutes,
         "shown_judge": "",
         "reveal": evaluation.reveal,
         "label_policy": evaluation.label_policy,
@@ -43,12 +43,12 @@ def test_what_is_changed_is_stored_and_recorded(client: Client, owner: User, eva
 
 
 def test_what_a_label_may_rest_on_is_chosen_and_recorded(client: Client, evaluation: Evaluation) -> None:
-    assert save(client, evaluation, label_policy=LabelPolicy.PEOPLE, settles_judge="on") == 302
+    assert save(client, evaluation, label_policy=LabelPolicy.PEOPLE, resolve_judge_disagreements="on") == 302
     evaluation.refresh_from_db()
-    assert (evaluation.label_policy, evaluation.settles_judge) == ("people", True)
+    assert (evaluation.label_policy, evaluation.resolve_judge_disagreements) == ("people", True)
     event = Event.objects.latest("pk")
-    assert event.before == {"label_policy": "people_then_judges", "settles_judge": False}
-    assert event.after == {"label_policy": "people", "settles_judge": True}
+    assert event.before == {"label_policy": "people_then_judges", "resolve_judge_disagreements": False}
+    assert event.after == {"label_policy": "people", "resolve_judge_disagreements": True}
     page = client.get(reverse("evaluation_settings", args=["study"])).content.decode()
     for told in ("What a label may rest on", "On people alone", "Settle differences with the judge too"):
         assert told in page

@@ -81,7 +81,7 @@ def make_comparison(
         response_a=make_response(row, candidates[0], response_a),
         response_b=make_response(row, candidates[1], response_b),
         origin=ComparisonOrigin.BY_HAND,
-        shuffle=number,
+        random_order=number,
     )
     add_to_search_index([comparison])
     return comparison

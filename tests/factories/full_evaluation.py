@@ -118,7 +118,7 @@ def make_material(evaluation: Evaluation) -> tuple[Comparison, Import]:
         response_a=sides[0],
         response_b=sides[1],
         origin="by_hand",
-        shuffle=number,
+        random_order=number,
     )
     return comparison, bringing
 

@@ -96,7 +96,7 @@ def make_mirrored_evaluation(monkeypatch: pytest.MonkeyPatch, *, exchanged: bool
     work_all("index_import")
     by_key = {one.query.key: one for one in Comparison.objects.filter(evaluation=evaluation).order_by("pk")}
     for one in by_key.values():
-        Comparison.objects.filter(pk=one.pk).update(shuffle=one.pk)
+        Comparison.objects.filter(pk=one.pk).update(random_order=one.pk)
     force_orders(monkeypatch, by_key, exchanged)
     numbers = count(1)
     monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=next(numbers)))

@@ -56,8 +56,8 @@ def test_groups_are_shown_by_their_first_queries_with_all_of_them_counted(evalua
     assert (why.number, why.exact, why.clusters) == (QUERIES_PER_GROUP + 2, True, QUERIES_PER_GROUP + 2)
     assert [query.key for query in why.queries] == [f"why{n:02}" for n in range(QUERIES_PER_GROUP)]
     assert (who.number, who.exact, who.clusters, len(who.queries)) == (2, False, 2, 2)
-    numbers = sorted(group.likeness for group in groups.values())
-    assert [group.likeness for group in find_near_duplicates(evaluation, numbers[0])] == numbers[1:]
+    numbers = sorted(group.key for group in groups.values())
+    assert [group.key for group in find_near_duplicates(evaluation, numbers[0])] == numbers[1:]
 
 
 def test_alike_queries_are_put_in_one_cluster_with_all_of_theirs(
@@ -76,7 +76,7 @@ def test_alike_queries_are_put_in_one_cluster_with_all_of_theirs(
     assert "<code>q3</code> 2 candidates: x" in text
     assert "2 queries: Rayleigh scattering." in text
     before = Evaluation.objects.get().comparisons_changed_at
-    told = {"likeness": str(Query.objects.get(key="q1").likeness)}
+    told = {"near_duplicate_key": str(Query.objects.get(key="q1").near_duplicate_key)}
     manager_signed_in.post(reverse("duplicates_together", args=[evaluation.slug]), told)
     assert set(Query.objects.values_list("cluster", flat=True)) == {"q1"}
     assert Query.objects.values("cluster_number").distinct().count() == 1

@@ -85,7 +85,7 @@ def test_of_very_many_comparisons_some_drawn_at_random_rank(
     monkeypatch.setattr(pairing_selectors, "ENOUGH_COMPARISONS", 2)
     first, second, last = Comparison.objects.order_by("pk")
     for place, one in enumerate((first, last, second)):
-        Comparison.objects.filter(pk=one.pk).update(shuffle=place)
+        Comparison.objects.filter(pk=one.pk).update(random_order=place)
     pairs = [{one.response_a.candidate.name, one.response_b.candidate.name} for one in (first, last)]
     assert pairs == [{"a", "b"}, {"b", "c"}]
     assert rank_by_results(evaluation).by.endswith("of 2 comparisons drawn at random")

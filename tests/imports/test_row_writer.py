@@ -74,11 +74,11 @@ def test_a_row_that_the_database_refuses_for_a_fault_of_ours_is_not_said_to_be_s
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     evaluation = make_evaluation()
-    monkeypatch.setattr(row_writer, "draw_shuffle", lambda: None)
+    monkeypatch.setattr(row_writer, "draw_random_order", lambda: None)
     with pytest.raises(IntegrityError):
         import_rows(evaluation, comparison_row("q1"))
     failed = Import.objects.get()
     assert failed.state == ImportState.FAILED
     assert failed.reason.startswith("The database refused a row:")
-    assert "shuffle" in failed.reason
+    assert "random_order" in failed.reason
     assert not Query.all_rows.exists()

@@ -73,7 +73,7 @@ def test_a_comparison_is_stored_with_its_query_and_both_responses(evaluation: Ev
     assert stored.response_a.text == "Rayleigh scattering."
     assert stored.response_b.characters == len("It reflects the sea.")
     assert stored.metadata == {"source": "forum"}
-    assert not stored.turned
+    assert not stored.swapped
     assert importing.state == ImportState.DONE
     assert importing.new_rows == {"queries": 1, "responses": 2, "comparisons": 1}
 
@@ -83,7 +83,7 @@ def test_a_is_the_candidate_whose_name_sorts_first_by_code_points(evaluation: Ev
     (stored,) = Comparison.objects.all()
     assert (stored.response_a.candidate.name, stored.response_b.candidate.name) == ("Beta", "alpha")
     assert stored.response_a.text == "It reflects the sea."
-    assert stored.turned
+    assert stored.swapped
 
 
 def test_several_comparisons_of_one_query_share_what_they_have_in_common(evaluation: Evaluation) -> None:

@@ -70,7 +70,7 @@ def test_comparisons_follow_each_other_in_the_order_in_which_people_meet_them(
     client: Client, evaluation: Evaluation
 ) -> None:
     judge = make_llm_judge(evaluation, CLOSED_ADDRESS)
-    first, second, third = Comparison.objects.order_by("shuffle")
+    first, second, third = Comparison.objects.order_by("random_order")
     shown = page(client, judge)
     assert "Question 0?" in shown
     assert 'rel="prev"' not in shown
@@ -120,7 +120,7 @@ def test_a_page_without_material_says_how_to_get_some(client: Client, owner: Use
 
 
 def test_a_try_asks_once_and_shows_what_came_back(client: Client, evaluation: Evaluation, owner: User) -> None:
-    comparison = Comparison.objects.order_by("shuffle")[1]
+    comparison = Comparison.objects.order_by("random_order")[1]
     with llm_server() as server:
         judge = make_llm_judge(evaluation, server.base_url)
         run = tried(client, judge, subject=comparison.pk, shown="swapped")
@@ -140,7 +140,7 @@ def test_a_try_at_work_is_polled_and_the_last_answer_stops_it(
     with llm_server() as server:
         judge = make_llm_judge(evaluation, server.base_url)
         client.post(
-            reverse("judge_try", args=["study", judge.pk]), {"subject": Comparison.objects.earliest("shuffle").pk}
+            reverse("judge_try", args=["study", judge.pk]), {"subject": Comparison.objects.earliest("random_order").pk}
         )
         run = Run.objects.get()
         assert nudges == [(WorkerTask.WORK_RUN, (run.pk,))]
@@ -167,7 +167,7 @@ def test_both_requests_of_two_steps_are_shown(client: Client, evaluation: Evalua
 
 
 def test_a_reply_that_cannot_be_read_is_shown_and_can_be_asked_again(client: Client, evaluation: Evaluation) -> None:
-    comparison = Comparison.objects.order_by("shuffle")[0]
+    comparison = Comparison.objects.order_by("random_order")[0]
     with llm_server(answer_broken) as server:
         judge = make_llm_judge(evaluation, server.base_url, repairs=False)
         run = tried(client, judge, subject=comparison.pk)
@@ -180,7 +180,7 @@ def test_a_reply_that_cannot_be_read_is_shown_and_can_be_asked_again(client: Cli
 
 
 def test_what_was_answered_is_never_bought_again(client: Client, evaluation: Evaluation) -> None:
-    comparison = Comparison.objects.order_by("shuffle")[0]
+    comparison = Comparison.objects.order_by("random_order")[0]
     with llm_server() as server:
         judge = make_llm_judge(evaluation, server.base_url)
         tried(client, judge, subject=comparison.pk)
@@ -195,7 +195,7 @@ def test_what_was_answered_is_never_bought_again(client: Client, evaluation: Eva
 def test_a_server_that_refuses_everything_says_so_on_the_page(client: Client, evaluation: Evaluation) -> None:
     with llm_server(fail_with(401)) as server:
         judge = make_llm_judge(evaluation, server.base_url)
-        run = tried(client, judge, subject=Comparison.objects.earliest("shuffle").pk)
+        run = tried(client, judge, subject=Comparison.objects.earliest("random_order").pk)
     assert run.state == RunState.STOPPED
     assert "wants a key (401)" in page(client, judge, "judge_tried", run=run.pk)
 
@@ -210,7 +210,9 @@ def test_what_it_may_cost_stands_beside_the_button(client: Client, owner: User, 
 
 def test_a_try_does_not_choose_the_judge_that_reviewers_see(client: Client, evaluation: Evaluation) -> None:
     with llm_server() as server:
-        tried(client, make_llm_judge(evaluation, server.base_url), subject=Comparison.objects.earliest("shuffle").pk)
+        tried(
+            client, make_llm_judge(evaluation, server.base_url), subject=Comparison.objects.earliest("random_order").pk
+        )
     evaluation.refresh_from_db()
     assert evaluation.shown_judge is None
 
@@ -223,7 +225,7 @@ def test_a_reviewer_reads_the_prompt_of_made_up_texts_and_sees_nothing_of_any_an
 ) -> None:
     with llm_server() as server:
         judge = make_llm_judge(evaluation, server.base_url)
-        run = tried(client, judge, subject=Comparison.objects.order_by("shuffle")[0].pk)
+        run = tried(client, judge, subject=Comparison.objects.order_by("random_order")[0].pk)
     client.force_login(make_member(evaluation, Role.REVIEWER))
     shown = page(client, judge)
     assert "[[begin response A " in shown
@@ -266,7 +268,7 @@ def test_a_run_of_another_judge_or_of_many_calls_is_no_try(client: Client, evalu
 
 def test_the_page_costs_the_same_however_many_comparisons_there_are(client: Client, evaluation: Evaluation) -> None:
     judge = make_llm_judge(evaluation, CLOSED_ADDRESS)
-    second = Comparison.objects.order_by("shuffle")[1]
+    second = Comparison.objects.order_by("random_order")[1]
 
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:

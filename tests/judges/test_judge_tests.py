@@ -52,7 +52,7 @@ def four_comparisons(evaluation: Evaluation) -> None:
 
 
 def first_of(evaluation: Evaluation) -> Comparison:
-    found: Comparison = evaluation.comparisons.earliest("shuffle")
+    found: Comparison = evaluation.comparisons.earliest("random_order")
     return found
 
 

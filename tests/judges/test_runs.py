@@ -95,7 +95,7 @@ def test_samples_are_calls_of_their_own(judge: Judge) -> None:
 
 def test_a_limit_takes_the_comparisons_that_people_meet_first(evaluation: Evaluation, judge: Judge) -> None:
     run = planned(judge, limit=2)
-    first = evaluation.comparisons.order_by("shuffle").values_list("pk", flat=True)[:2]
+    first = evaluation.comparisons.order_by("random_order").values_list("pk", flat=True)[:2]
     assert set(Call.objects.filter(run=run).values_list("comparison_id", flat=True)) == set(first)
 
 
@@ -192,7 +192,7 @@ def test_a_retry_within_a_limit_takes_the_comparisons_that_people_meet_first(
     settle(first := planned(judge), CallState.UNREADABLE)
     finish_run(first)
     second = planned(judge, only_states=["unreadable"], limit=1)
-    met_first = evaluation.comparisons.order_by("shuffle").values_list("pk", flat=True)[0]
+    met_first = evaluation.comparisons.order_by("random_order").values_list("pk", flat=True)[0]
     assert set(Call.objects.filter(run=second).values_list("comparison_id", flat=True)) == {met_first}
 
 
@@ -209,7 +209,7 @@ def test_an_unusable_conversation_begins_anew_and_a_bought_step_is_kept(judge: J
 
 
 def test_a_trial_asks_about_one_comparison_and_decides_nothing_else(evaluation: Evaluation, judge: Judge) -> None:
-    chosen = evaluation.comparisons.order_by("shuffle")[3]
+    chosen = evaluation.comparisons.order_by("random_order")[3]
     run = planned(judge, comparison=chosen, orders="swapped")
     assert list(Call.all_rows.values_list("comparison_id", "shown", "run")) == [(chosen.pk, "swapped", run.pk)]
     assert expect_calls(judge, comparison=chosen).comparisons == 1

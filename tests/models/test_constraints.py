@@ -57,7 +57,7 @@ def test_a_comparison_needs_two_different_responses(comparison: Comparison) -> N
         response_a=comparison.response_a,
         response_b=comparison.response_a,
         origin=ComparisonOrigin.BY_HAND,
-        shuffle=1,
+        random_order=1,
     )
 
 
@@ -69,7 +69,7 @@ def test_the_same_two_responses_are_compared_once_whichever_stands_first(compari
         response_a=comparison.response_b,
         response_b=comparison.response_a,
         origin=ComparisonOrigin.BY_HAND,
-        shuffle=1,
+        random_order=1,
     )
 
 

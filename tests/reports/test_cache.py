@@ -192,7 +192,7 @@ def in_order(evaluation: Evaluation, number: int) -> list[Comparison]:
     """So many comparisons, in the random order as they were made."""
     made = [make_comparison(evaluation) for _ in range(number)]
     for place, one in enumerate(made):
-        Comparison.objects.filter(pk=one.pk).update(shuffle=place)
+        Comparison.objects.filter(pk=one.pk).update(random_order=place)
     ensure_queue_is_filled(evaluation)
     return made
 

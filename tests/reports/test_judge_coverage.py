@@ -136,7 +136,7 @@ def test_what_does_not_vary_but_for_rounding_has_no_interval_and_no_claim(evalua
 
 
 def test_the_first_of_the_random_order_are_a_random_selection_and_others_are_not(evaluation: Evaluation) -> None:
-    comparisons = sorted(made(evaluation, 10), key=lambda one: one.shuffle)
+    comparisons = sorted(made(evaluation, 10), key=lambda one: one.random_order)
     for one in comparisons[:4]:
         make_judge_verdicts(one, judge="limited", kind="llm", as_stored=ALL_A)
     for one in comparisons[3:8]:
@@ -149,7 +149,7 @@ def test_the_first_of_the_random_order_are_a_random_selection_and_others_are_not
 
 
 def test_a_run_that_was_cancelled_early_gets_no_ranking(evaluation: Evaluation) -> None:
-    comparisons = sorted(made(evaluation, 10), key=lambda one: one.shuffle)
+    comparisons = sorted(made(evaluation, 10), key=lambda one: one.random_order)
     make_judge_verdicts(comparisons[0], judge="gpt", kind="llm", as_stored=ALL_A)
     for one in comparisons[1:]:
         make_judge_verdicts(one, judge="gpt", kind="llm", as_stored=CallState.CANCELLED)
@@ -162,7 +162,7 @@ def test_a_run_that_was_cancelled_early_gets_no_ranking(evaluation: Evaluation) 
 def test_verdicts_from_files_are_not_taken_for_a_random_selection(evaluation: Evaluation) -> None:
     import_rows(evaluation, *[comparison_row(f"q{number}") for number in range(10)])
     import_rows(evaluation, *[verdict_row(f"q{number}") for number in range(10)])
-    first = Comparison.objects.order_by("shuffle", "pk").values_list("query__key", flat=True)[:3]
+    first = Comparison.objects.order_by("random_order", "pk").values_list("query__key", flat=True)[:3]
     import_rows(evaluation, *[verdict_row(key, rater="gpt", rater_kind="judge") for key in first])
     covered = reported(evaluation).wins["overall"].judges["gpt"].coverage
     assert (covered.judged, covered.selected) == (3, 10)

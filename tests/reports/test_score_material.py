@@ -63,7 +63,7 @@ def test_a_review_of_another_comparison_of_the_same_response_does_not_count(eval
         response_a=response,
         response_b=make_comparison(evaluation, key="q1", candidates=("delta", "gamma")).response_a,
         origin=one.origin,
-        shuffle=7,
+        random_order=7,
     )
     make_scored_review(make_human(evaluation, "ann"), one, {"overall": (5, 1)})
     make_scored_review(make_human(evaluation, "ben"), other, {"overall": (4, 2)})

@@ -92,7 +92,7 @@ def test_words_of_the_judge_say_whether_they_call_the_sides_the_other_way_round(
     judge = sheet(owner, comparison).judge
     assert judge is not None
     other = "swapped" if order == "as_stored" else "as_stored"
-    assert [(one.text, one.turned) for one in judge.rationales] == [
+    assert [(one.text, one.swapped) for one in judge.rationales] == [
         (f"Longer ({order})", False),
         (f"Longer ({other})", True),
     ]
@@ -183,7 +183,7 @@ def test_a_choice_derived_from_scores_is_revealed_as_what_it_is(
     assert list(judge.choices) == ["clarity"]
     assert (judge.choices["clarity"].choice, judge.choices["clarity"].remark) == (choice, remark)
     assert (judge.rationales[0].text, judge.rationales[0].about) == (first, "A")
-    assert {one.turned for one in judge.rationales} == {False}
+    assert {one.swapped for one in judge.rationales} == {False}
 
 
 def test_without_a_score_of_both_there_is_nothing_to_reveal(owner: User) -> None:
@@ -227,7 +227,7 @@ def test_from_the_start_a_judge_that_was_asked_in_one_order_gives_its_choices_an
 def test_from_the_start_a_judge_that_was_asked_in_both_orders_gives_its_words_too(owner: User) -> None:
     judge = sheet(owner, speaking(owner, in_both_orders=True)).judge
     assert judge is not None
-    assert [one.turned for one in judge.rationales] == [False, True]
+    assert [one.swapped for one in judge.rationales] == [False, True]
 
 
 @pytest.mark.parametrize("rule", sorted(TEXT_BLIND_RULES))

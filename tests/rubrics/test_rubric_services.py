@@ -318,5 +318,5 @@ def test_rubrics_that_are_written_at_once_give_each_new_aspect_a_place_of_its_ow
 
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(write, range(6)))
-    places = Aspect.objects.filter(evaluation=evaluation).values_list("place", flat=True)
+    places = Aspect.objects.filter(evaluation=evaluation).values_list("slot", flat=True)
     assert sorted(places) == list(range(6 + 1 + 6))

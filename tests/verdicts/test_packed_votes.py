@@ -61,7 +61,7 @@ def test_an_import_of_far_apart_aspects_makes_one_row_of_packed_votes() -> None:
     import_rows(evaluation, *rows, *marks)
     assert_packed_votes_match()
     assert PackedVotes.objects.count() == len(keys) + 1
-    places = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "place"))
+    places = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "slot"))
     both = pack_choices({places["safety"]: "A", places["depth"]: "tie"})[0]
     assert set(PackedVotes.objects.filter(rater__name="ann").values_list("first_choices", "shown")) == {(both, 2)}
     folded = PackedVotes.objects.get(rater__name="gpt")
@@ -96,7 +96,7 @@ def test_what_a_person_chose_at_different_moments_stands_apart_however_a_file_is
         *(verdict_row(key, aspect=aspect, created_at=told_at) for aspect, told_at in moments.items() for key in keys),
     )
     assert_packed_votes_match()
-    places = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "place"))
+    places = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "slot"))
     january = pack_choices({places["safety"]: "A", places["tone"]: "A"})[0]
     march = pack_choices({places["depth"]: "A"})[0]
     assert set(PackedVotes.objects.values_list("first_choices", "decided_at_ms")) == {

@@ -95,8 +95,8 @@ def test_a_response_in_several_comparisons_fails_once_and_leaves_each_of_them_wi
     first = make_comparison(evaluation)
     third = make_response(first.query, "gamma", "Oslo.")
     columns = {"evaluation": evaluation, "query": first.query, "origin": "paired"}
-    Comparison.objects.create(**columns, response_a=first.response_a, response_b=third, shuffle=1)
-    Comparison.objects.create(**columns, response_a=first.response_b, response_b=third, shuffle=2)
+    Comparison.objects.create(**columns, response_a=first.response_a, response_b=third, random_order=1)
+    Comparison.objects.create(**columns, response_a=first.response_b, response_b=third, random_order=2)
     make_judge_score(rater, first.response_a, 4)
     make_judge_score(rater, first.response_b, 2)
     make_judge_score(rater, third, CallState.TRUNCATED.value)

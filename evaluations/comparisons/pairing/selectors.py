@@ -22,22 +22,22 @@ from evaluations.models.rubrics import RubricAspect
 from evaluations.models.verdicts import Score, Verdict
 
 
-def draw_shuffle() -> int:
+def draw_random_order() -> int:
     """A random number that orders comparisons for review."""
     return random.getrandbits(63)
 
 
 def build_comparison(query: Query, first: Response, second: Response, **columns: object) -> Comparison:
     """An unsaved comparison of two responses, in which A is the candidate whose name sorts first."""
-    turned = first.candidate.name > second.candidate.name
-    response_a, response_b = (second, first) if turned else (first, second)
+    swapped = first.candidate.name > second.candidate.name
+    response_a, response_b = (second, first) if swapped else (first, second)
     return Comparison(
         evaluation=query.evaluation,
         query=query,
         response_a=response_a,
         response_b=response_b,
-        turned=turned,
-        shuffle=draw_shuffle(),
+        swapped=swapped,
+        random_order=draw_random_order(),
         **columns,
     )
 
@@ -204,7 +204,7 @@ def load_matches(evaluation: Evaluation, candidates: int) -> tuple[Wins, str]:
     """The results of pairs of candidates, from a random part of very many comparisons."""
     if not Verdict.objects.filter(rater__evaluation=evaluation).exists():
         return {}, ""
-    in_order = Comparison.objects.filter(evaluation=evaluation).order_by("shuffle").values("pk")
+    in_order = Comparison.objects.filter(evaluation=evaluation).order_by("random_order").values("pk")
     if in_order[ENOUGH_COMPARISONS : ENOUGH_COMPARISONS + 1].exists():
         met = count_matches(Verdict.objects.filter(comparison__in=in_order[:ENOUGH_COMPARISONS]))
         if len({pk for pair in met for pk in pair}) == candidates:

@@ -32,7 +32,7 @@ SHOWN_EXAMPLES: Final = 5
 class NearDuplicates:
     """Queries that differ only in case, blank space and punctuation, or in nothing if ``exact``."""
 
-    likeness: int
+    key: int
     number: int
     exact: bool
     clusters: int
@@ -56,26 +56,37 @@ class QueryOverlap:
 
 
 def find_near_duplicates(evaluation: Evaluation, after: int = 0) -> list[NearDuplicates]:
-    """Groups of at least two near-duplicate queries, in the order of their likeness number.
+    """Groups of at least two near-duplicate queries, in the order of their key.
 
     Their numbers first: an index alone says these, of as many queries as there are.
     """
     here = Query.objects.filter(evaluation=evaluation)
-    groups = here.filter(likeness__gt=after).values("likeness").order_by("likeness").annotate(number=Count("pk"))
-    numbers = [group["likeness"] for group in groups.filter(number__gt=1)[:GROUPS_PER_PAGE]]
-    members = here.filter(likeness__in=numbers)
+    groups = (
+        here.filter(near_duplicate_key__gt=after)
+        .values("near_duplicate_key")
+        .order_by("near_duplicate_key")
+        .annotate(number=Count("pk"))
+    )
+    numbers = [group["near_duplicate_key"] for group in groups.filter(number__gt=1)[:GROUPS_PER_PAGE]]
+    members = here.filter(near_duplicate_key__in=numbers)
     counted = (
-        members.values("likeness")
-        .order_by("likeness")
+        members.values("near_duplicate_key")
+        .order_by("near_duplicate_key")
         .annotate(
             number=Count("pk"),
             texts=Count("sha256", distinct=True),
             clusters=Count("cluster_number", distinct=True),
         )
     )
-    shown = load_first_of_groups(members, "likeness", QUERIES_PER_GROUP)
+    shown = load_first_of_groups(members, "near_duplicate_key", QUERIES_PER_GROUP)
     return [
-        NearDuplicates(one["likeness"], one["number"], one["texts"] == 1, one["clusters"], shown[one["likeness"]])
+        NearDuplicates(
+            one["near_duplicate_key"],
+            one["number"],
+            one["texts"] == 1,
+            one["clusters"],
+            shown[one["near_duplicate_key"]],
+        )
         for one in counted
     ]
 
@@ -113,12 +124,12 @@ def find_repeated_responses(evaluation: Evaluation) -> list[IdenticalResponses]:
 
 def find_overlap_with_evaluations(evaluation: Evaluation, user: User) -> list[QueryOverlap]:
     """Other evaluations of this person that hold queries of this one."""
-    mine = Query.objects.filter(evaluation=evaluation).exclude(likeness=0)
+    mine = Query.objects.filter(evaluation=evaluation).exclude(near_duplicate_key=0)
     others = Evaluation.objects.of(user).exclude(pk=evaluation.pk)
-    shared = Query.objects.filter(evaluation__in=others, likeness__in=mine.values("likeness"))
+    shared = Query.objects.filter(evaluation__in=others, near_duplicate_key__in=mine.values("near_duplicate_key"))
     found = (
         shared.values("evaluation", "evaluation__name")
-        .annotate(number=Count("likeness", distinct=True))
+        .annotate(number=Count("near_duplicate_key", distinct=True))
         .order_by("-number")[:GROUPS_PER_PAGE]
     )
     examples = load_first_of_groups(shared, "evaluation_id", SHOWN_EXAMPLES)
@@ -205,5 +216,7 @@ def find_known_likenesses(evaluation: Evaluation, numbers: Collection[int]) -> s
     if not numbers:
         return set()
     return set(
-        Query.objects.filter(evaluation=evaluation, likeness__in=list(numbers)).values_list("likeness", flat=True)
+        Query.objects.filter(evaluation=evaluation, near_duplicate_key__in=list(numbers)).values_list(
+            "near_duplicate_key", flat=True
+        )
     )

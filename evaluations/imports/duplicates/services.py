@@ -18,7 +18,7 @@ MAX_RECORDED_CLUSTERS: Final = 500  # clusters on the record
 def merge_clusters(evaluation: Evaluation, number: int, *, user: User | None) -> str:
     """Put these near-duplicates and their clusters into one cluster. Returns its name."""
     with transaction.atomic():
-        members = Query.objects.filter(evaluation=evaluation, likeness=number).order_by("pk")
+        members = Query.objects.filter(evaluation=evaluation, near_duplicate_key=number).order_by("pk")
         clusters = list(dict.fromkeys(members.values_list("cluster", flat=True)))
         if len(clusters) < 2:
             raise InputRefused("These queries are in one cluster already.")

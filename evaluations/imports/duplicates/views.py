@@ -49,7 +49,7 @@ def duplicate_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "page": "imports",
         "evaluation": evaluation,
         "groups": groups,
-        "next": groups[-1].likeness if len(groups) == GROUPS_PER_PAGE else None,
+        "next": groups[-1].key if len(groups) == GROUPS_PER_PAGE else None,
         "same": find_identical_responses(evaluation),
         "repeated": find_repeated_responses(evaluation),
         "others": find_overlap_with_evaluations(evaluation, user),
@@ -65,7 +65,7 @@ def duplicate_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 def duplicates_merge(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    sent = request.POST.get("likeness", "")
+    sent = request.POST.get("near_duplicate_key", "")
     try:
         number = int(sent) if sent.isascii() and sent.isdecimal() and len(sent) < 20 else 0
         name = merge_clusters(evaluation, number, user=user)

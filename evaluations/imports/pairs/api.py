@@ -96,7 +96,7 @@ def list_duplicates(request: AuthenticatedRequest, slug: str, paging: Query[Page
     return NearDuplicatePageOut(
         items=[
             NearDuplicatesOut(
-                group=str(one.likeness),
+                group=str(one.key),
                 number=one.number,
                 exact=one.exact,
                 clusters=one.clusters,
@@ -106,7 +106,7 @@ def list_duplicates(request: AuthenticatedRequest, slug: str, paging: Query[Page
             )
             for one in groups
         ],
-        next=encode_cursor(groups[-1].likeness) if more else None,
+        next=encode_cursor(groups[-1].key) if more else None,
     )
 
 

@@ -190,7 +190,7 @@ def refuse_invalid_subject(wanted: Selection) -> None:
 
 def selected_comparisons(wanted: Selection) -> "QuerySet[Comparison]":
     """The comparisons to judge in review order, restricted by the saved filter if there is one."""
-    comparisons = Comparison.objects.filter(evaluation=wanted.judge.evaluation_id).order_by("shuffle", "pk")
+    comparisons = Comparison.objects.filter(evaluation=wanted.judge.evaluation_id).order_by("random_order", "pk")
     return (
         apply_comparison_filter(comparisons, wanted.judge.evaluation, wanted.sliced.wanted)
         if wanted.sliced
@@ -228,8 +228,8 @@ def selection_rows_after(wanted: Selection, after: Sequence[int] | None, most: i
     comparisons = selected_comparisons(wanted)
     if after:
         # Only the first condition can use an index.
-        comparisons = comparisons.filter(Q(shuffle__gt=after[0]) | Q(pk__gt=after[1]), shuffle__gte=after[0])
-    return list(comparisons.values_list("shuffle", "pk")[:most])
+        comparisons = comparisons.filter(Q(random_order__gt=after[0]) | Q(pk__gt=after[1]), random_order__gte=after[0])
+    return list(comparisons.values_list("random_order", "pk")[:most])
 
 
 def response_rows_after(judge: Judge, after: Sequence[int], most: int) -> list[SelectionRow]:

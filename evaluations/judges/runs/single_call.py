@@ -24,7 +24,7 @@ def find_test_subject(judge: Judge, pk: int | None) -> JudgeTestSubject | None:
         responses = testable_responses(judge).select_related("query", "candidate")
         return responses.filter(pk=pk).first() if pk else responses.order_by("pk").first()
     comparisons = testable_comparisons(judge).select_related(*WITH_TEXTS)
-    return comparisons.filter(pk=pk).first() if pk else comparisons.order_by("shuffle", "pk").first()
+    return comparisons.filter(pk=pk).first() if pk else comparisons.order_by("random_order", "pk").first()
 
 
 def testable_comparisons(judge: Judge) -> "QuerySet[Comparison]":
@@ -41,10 +41,10 @@ def neighbouring_subject_ids(judge: Judge, subject: JudgeTestSubject) -> tuple[i
         ids = testable_responses(judge).values_list("pk", flat=True)
         earlier, later = ids.filter(pk__lt=subject.pk), ids.filter(pk__gt=subject.pk)
         return earlier.order_by("-pk").first(), later.order_by("pk").first()
-    pks, shuffle, pk = testable_comparisons(judge).values_list("pk", flat=True), subject.shuffle, subject.pk
-    before = pks.filter(Q(shuffle__lt=shuffle) | Q(shuffle=shuffle, pk__lt=pk))
-    after = pks.filter(Q(shuffle__gt=shuffle) | Q(shuffle=shuffle, pk__gt=pk))
-    return before.order_by("-shuffle", "-pk").first(), after.order_by("shuffle", "pk").first()
+    pks, random_order, pk = testable_comparisons(judge).values_list("pk", flat=True), subject.random_order, subject.pk
+    before = pks.filter(Q(random_order__lt=random_order) | Q(random_order=random_order, pk__lt=pk))
+    after = pks.filter(Q(random_order__gt=random_order) | Q(random_order=random_order, pk__gt=pk))
+    return before.order_by("-random_order", "-pk").first(), after.order_by("random_order", "pk").first()
 
 
 def single_call_selection(subject: JudgeTestSubject, shown: ShownOrder) -> SelectionOptions:

@@ -112,16 +112,16 @@ def draw_calibration_comparisons(possible: Collection[int], size: int, seed: int
 def insert_calibration_slots(queue: Queue, version: RubricVersion, chosen: Iterable[int]) -> None:
     """Insert the picks, with queue items where they are missing. Calibration takes no slot."""
     wanted = queue.evaluation.reviews_wanted
-    shuffles = dict(Comparison.objects.filter(pk__in=list(chosen)).values_list("pk", "shuffle"))
+    positions = dict(Comparison.objects.filter(pk__in=list(chosen)).values_list("pk", "random_order"))
     QueueItem.objects.bulk_create(
         [
             QueueItem(rubric_version=version, comparison_id=pk, position=position, wanted=wanted)
-            for pk, position in shuffles.items()
+            for pk, position in positions.items()
         ],
         ignore_conflicts=True,
     )
     items = dict(
-        QueueItem.objects.filter(rubric_version=version, comparison__in=shuffles).values_list("comparison", "pk")
+        QueueItem.objects.filter(rubric_version=version, comparison__in=positions).values_list("comparison", "pk")
     )
     QueueSlot.objects.bulk_create(
         QueueSlot(queue=queue, item_id=items[pk], position=position, selection_method=SelectionMethod.CALIBRATION)

@@ -145,7 +145,7 @@ def get_or_create_item(version_id: int, comparison: Comparison) -> QueueItem:
     if known is not None:
         return known
     default_queue = get_or_create_default_queue(version_id, comparison.evaluation.reviews_wanted)
-    position = Comparison.objects.values_list("shuffle", flat=True).get(pk=comparison.pk)
+    position = Comparison.objects.values_list("random_order", flat=True).get(pk=comparison.pk)
     with transaction.atomic():
         default_queue = lock_default_queue(default_queue)
         move_progress_back(version_id, position)

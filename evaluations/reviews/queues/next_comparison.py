@@ -132,7 +132,7 @@ def reserve_next_comparison(
     if evaluation.review_rubric_id is None:
         return None
     if rater is None:
-        everything = Comparison.objects.filter(evaluation=evaluation).order_by("shuffle", "pk")
+        everything = Comparison.objects.filter(evaluation=evaluation).order_by("random_order", "pk")
         return everything.values_list("pk", flat=True).first()
     ensure_queue_is_filled(evaluation)
     request = NextRequest(evaluation, rater, evaluation.review_rubric_id, frozenset(besides))
@@ -196,7 +196,7 @@ def renew_reservation(request: NextRequest, assignment: Assignment) -> int:
 def extend_reservation(request: NextRequest, assignment: Assignment) -> None:
     """Extend the reservation once half of it is over, so that two looks do not write twice."""
     until = get_reservation_end(request.evaluation)
-    if is_half_over(assignment.reserved_until, until, timedelta(minutes=request.evaluation.hold_minutes)):
+    if is_half_over(assignment.reserved_until, until, timedelta(minutes=request.evaluation.reservation_minutes)):
         Assignment.objects.filter(pk=assignment.pk, state=AssignmentState.RESERVED).update(reserved_until=until)
 
 

@@ -133,7 +133,7 @@ def count_taken_by(assignment: Assignment) -> int:
 
 
 def get_reservation_end(evaluation: Evaluation) -> datetime:
-    return timezone.now() + timedelta(minutes=evaluation.hold_minutes)
+    return timezone.now() + timedelta(minutes=evaluation.reservation_minutes)
 
 
 def change_taken(item_id: int, by: int) -> None:

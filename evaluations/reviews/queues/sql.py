@@ -36,7 +36,7 @@ WHERE e.id = %s
 
 INSERT_MISSING_ITEMS: Final = """
 INSERT INTO evaluations_queueitem (created_at, rubric_version_id, comparison_id, position, wanted, taken, drawn)
-SELECT %s, %s, c.id, c.shuffle, %s, 0, FALSE
+SELECT %s, %s, c.id, c.random_order, %s, 0, FALSE
 FROM evaluations_comparison c LEFT JOIN evaluations_import i ON i.id = c.source_import_id
 WHERE c.evaluation_id = %s AND c.id > %s AND c.id <= %s AND (c.source_import_id IS NULL OR i.state = 'done')
   AND NOT EXISTS (SELECT 1 FROM evaluations_queueitem q WHERE q.rubric_version_id = %s AND q.comparison_id = c.id)

@@ -144,7 +144,7 @@ def test_what_is_given_by_name_while_people_take_is_counted_once() -> None:
 
     def give() -> None:
         rng = random.Random(1)
-        comparisons = list(Comparison.objects.order_by("shuffle")[:80])
+        comparisons = list(Comparison.objects.order_by("random_order")[:80])
         together.wait()
         for number in range(60):
             assign_comparisons(evaluation, [rng.choice(comparisons)], [rng.choice(workers)], None)

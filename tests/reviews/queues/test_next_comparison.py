@@ -26,10 +26,10 @@ from tests.factories.verdicts import ALL_A, make_import, make_imported_votes, ma
 pytestmark = pytest.mark.django_db
 
 
-def comparisons(evaluation: Evaluation, *shuffles: int) -> list[Comparison]:
-    made = [make_comparison(evaluation) for _ in shuffles]
-    for comparison, shuffle in zip(made, shuffles, strict=True):
-        Comparison.objects.filter(pk=comparison.pk).update(shuffle=shuffle)
+def comparisons(evaluation: Evaluation, *random_orders: int) -> list[Comparison]:
+    made = [make_comparison(evaluation) for _ in random_orders]
+    for comparison, random_order in zip(made, random_orders, strict=True):
+        Comparison.objects.filter(pk=comparison.pk).update(random_order=random_order)
     return made
 
 

@@ -38,7 +38,7 @@ def arrive(evaluation: Evaluation, number: int, rng: random.Random) -> None:
     for place in range(number):
         comparison = make_comparison(evaluation)
         Comparison.objects.filter(pk=comparison.pk).update(
-            shuffle=rng.getrandbits(40), metadata={"flips": place % 3 == 0}
+            random_order=rng.getrandbits(40), metadata={"flips": place % 3 == 0}
         )
         if place % 3 == 0:
             make_judge_verdicts(comparison, as_stored={"depth": "A"}, swapped={"depth": "B"})

@@ -92,7 +92,7 @@ class Study:
         elif deed == "wanted":
             change_evaluation(self.evaluation, {"reviews_wanted": 1 + which % 3}, user=None)
         elif deed == "arrive":
-            Comparison.objects.filter(pk=make_comparison(self.evaluation).pk).update(shuffle=which)
+            Comparison.objects.filter(pk=make_comparison(self.evaluation).pk).update(random_order=which)
         elif deed == "queue":
             self.queues += 1
             if read_queue_stock(self.evaluation) and QueueItem.objects.filter(drawn=False, taken=0).exists():
@@ -325,7 +325,7 @@ def test_an_import_is_met_once_it_is_done_in_its_place_of_the_random_order(
     first, second = made(evaluation, 2)
     source = make_import(evaluation, "storing")
     late = make_comparison(evaluation)
-    Comparison.objects.filter(pk=late.pk).update(source_import=source, shuffle=0)
+    Comparison.objects.filter(pk=late.pk).update(source_import=source, random_order=0)
     save(people[0], turn(people[0], evaluation) or 0)
     assert get_review_progress(evaluation, None).total == 2
     source.state = "done"
