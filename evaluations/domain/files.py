@@ -1,11 +1,11 @@
 """The rows, fields and states of imported and exported files."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
-from evaluations.domain.choices import ShownOrder
+from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder
 from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.texts import Messages
@@ -186,6 +186,9 @@ class ResponseRow:
     sample: int | None = None
 
 
+SWAPPED_ORDERS: Final = {ShownOrder.AS_STORED: ShownOrder.SWAPPED, ShownOrder.SWAPPED: ShownOrder.AS_STORED}
+
+
 @dataclass(frozen=True)
 class VerdictRow:
     """A row that brings one rater's choice.
@@ -211,6 +214,17 @@ class VerdictRow:
     note: str = ""
     created_at: str | None = None
     expected_texts: tuple[str, str, str] | None = None
+
+    def with_sides_by_name(self) -> Self:
+        """The row with A as the candidate whose name sorts first, unchanged without names."""
+        if self.candidate_a is None or self.candidate_b is None or self.candidate_a <= self.candidate_b:
+            return self
+        return replace(self, candidate_a=self.candidate_b, candidate_b=self.candidate_a).with_swapped_choice()
+
+    def with_swapped_choice(self) -> Self:
+        """The row with the choice and the order shown of the other side, and the candidates where they are."""
+        choice = FLIPPED_CHOICES[Choice(self.choice)] if self.choice in tuple(Choice) else self.choice
+        return replace(self, choice=choice, shown=SWAPPED_ORDERS.get(self.shown, self.shown))
 
 
 @dataclass(frozen=True)
@@ -265,6 +279,19 @@ SAMPLE_KEY: Final = "sample"  # of a response's metadata: which of several that 
 FOLLOW_UPS_KEY: Final = "follow_ups"  # of a query's metadata: what the user says after each response
 
 FileRow = QueryRow | ComparisonRow | ResponseRow | VerdictRow | ScoreRow | BadRow | Notice
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """The rows of one record of a file: one row, or material with its verdicts or scores.
+
+    ``notices``: of content that is not imported as it is in the file.
+    """
+
+    line: int
+    rows: tuple[FileRow, ...]
+    notices: tuple[Notice, ...] = ()
+
 
 # What a query's id may be where no column holds one.
 ID_FROM_ROW_NUMBER: Final = "#row"

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import TypeAdapter
 
+from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ReadOptions
 from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.pairing import Pairing
@@ -59,6 +60,17 @@ class ImportOptions(StoredJson):
     ranking: tuple[str, ...] = ()
     is_remembered: bool = False
     is_mapped: bool = False
+
+
+def parse_column_fields(text: str) -> dict[str, str]:
+    """A mapping of columns to fields, one a line. Raises InputRefused."""
+    mapping = {}
+    for line in filter(str.strip, text.split("\n")):
+        column, _, field = (part.strip() for part in line.partition("="))
+        if not (column and field):
+            raise InputRefused(f"“{line.strip()}” is not of the form column=field.", field="mapping")
+        mapping[column] = field
+    return mapping
 
 
 class CandidateNaming(StrEnum):

@@ -5,9 +5,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Final
 
-from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import BadRow, FileLimits, FileRow, Notice, NoticeKind, ReadOptions, ScoreRow, VerdictRow
+from evaluations.domain.files import (
+    BadRow,
+    FileEntry,
+    FileLimits,
+    FileRow,
+    Notice,
+    NoticeKind,
+    ReadOptions,
+    ScoreRow,
+    VerdictRow,
+)
 from evaluations.domain.imports import CandidateNaming
 from evaluations.formats.candidate_names import refuse_unclear_model, use_constant_candidate
 from evaluations.formats.chat_messages import ignored_in_turns, refuse_media_columns
@@ -28,18 +37,6 @@ from evaluations.formats.values import MAX_SAMPLE, RowRefused, refuse_unstorable
 NESTED: Final = ("data", "fields")  # where annotation tools keep the fields of a task
 # Chat messages in a cell as Python or NumPy print them, which is no JSON and loses what the quotes stood for.
 PRINTED: Final = re.compile(r"\s*\[?\s*(?:array\(\[)?\{'(?:role|content|from|value)': ")
-
-
-@dataclass(frozen=True)
-class FileEntry:
-    """The rows of one record of a file: one row, or material with its verdicts or scores.
-
-    ``notices``: of content that is not imported as it is in the file.
-    """
-
-    line: int
-    rows: tuple[FileRow, ...]
-    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -175,22 +172,6 @@ def sample_key(row: VerdictRow | ScoreRow) -> tuple[str, ...]:
     """The key that rows share which are samples of the same verdict or score."""
     if isinstance(row, ScoreRow):
         return row.query_key, "score", row.candidate, row.rater_kind, row.rater, row.aspect
-    sorted_row = sort_sides_by_name(row)
+    sorted_row = row.with_sides_by_name()
     names = (sorted_row.candidate_a or "", sorted_row.candidate_b or "")
     return sorted_row.query_key, *names, sorted_row.rater_kind, sorted_row.rater, sorted_row.aspect, sorted_row.shown
-
-
-def sort_sides_by_name(row: VerdictRow) -> VerdictRow:
-    """The row with A as the candidate whose name sorts first, unchanged without names."""
-    if row.candidate_a is None or row.candidate_b is None or row.candidate_a <= row.candidate_b:
-        return row
-    return swap_sides(replace(row, candidate_a=row.candidate_b, candidate_b=row.candidate_a))
-
-
-TURNED: Final = {ShownOrder.AS_STORED: ShownOrder.SWAPPED, ShownOrder.SWAPPED: ShownOrder.AS_STORED}
-
-
-def swap_sides(row: VerdictRow) -> VerdictRow:
-    """Swap the sides of a choice."""
-    choice = FLIPPED_CHOICES[Choice(row.choice)] if row.choice in tuple(Choice) else row.choice
-    return replace(row, choice=choice, shown=TURNED.get(row.shown, row.shown))

@@ -7,10 +7,9 @@ from django.conf import settings
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import FileFormat, NewResponse, ReadOptions
-from evaluations.domain.imports import ImportRequest
+from evaluations.domain.imports import ImportRequest, parse_column_fields
 from evaluations.domain.pairing import MAX_PAIRS_PER_QUERY, PairingWay, make_pairing
 from evaluations.domain.roles import RaterKind
-from evaluations.imports.source_files import parse_column_fields
 from evaluations.web.forms import CleanedData, add_refusal
 
 FORMAT_CHOICES = [

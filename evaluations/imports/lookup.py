@@ -12,6 +12,7 @@ from evaluations.domain.choices import INCONSISTENT
 from evaluations.domain.files import (
     BadRow,
     ComparisonRow,
+    FileEntry,
     FileRow,
     NewResponse,
     QueryPart,
@@ -22,7 +23,6 @@ from evaluations.domain.files import (
 )
 from evaluations.domain.imports import ScoreScale
 from evaluations.domain.rubrics import RubricKind, RubricOrigin
-from evaluations.formats.file_reader import FileEntry
 from evaluations.formats.seen_index import SeenIndex
 from evaluations.imports.row_sketches import (
     ComparisonSketch,

@@ -10,9 +10,8 @@ from types import TracebackType
 from typing import Final
 
 from evaluations.comparisons.pairing.selectors import PairSide, pair_responses, pairing_seed
-from evaluations.domain.files import ResponseRow, ScoreRow
+from evaluations.domain.files import FileEntry, ResponseRow, ScoreRow
 from evaluations.domain.pairing import Pairing
-from evaluations.formats.file_reader import FileEntry
 from evaluations.imports.row_sketches import ComparisonSketch, ResponseSketch, RowSketch
 from evaluations.models.comparisons import Candidate, Comparison, Response
 from evaluations.models.evaluations import Evaluation

@@ -15,7 +15,7 @@ from django.db import transaction
 from evaluations.audit.events import record_event
 from evaluations.comparisons.pairing.selectors import CONFIRMED_ABOVE, rank_by_results
 from evaluations.domain.errors import ColumnsUnknown, InputRefused
-from evaluations.domain.files import BadRow, ImportState, ScoreRow, VerdictRow
+from evaluations.domain.files import BadRow, FileEntry, ImportState, ScoreRow, VerdictRow
 from evaluations.domain.imports import (
     CandidateNaming,
     ImportOptions,
@@ -27,7 +27,6 @@ from evaluations.domain.imports import (
 from evaluations.domain.pairing import Pairing, PairingWay
 from evaluations.domain.roles import RaterKind
 from evaluations.formats.conversations import UNNAMED
-from evaluations.formats.file_reader import FileEntry
 from evaluations.formats.notices import ImportNotices
 from evaluations.formats.record_streams import BlankCounts
 from evaluations.formats.seen_index import SeenIndex

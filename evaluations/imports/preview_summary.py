@@ -8,7 +8,16 @@ from itertools import islice
 from typing import Final
 
 from evaluations.domain.choices import Choice
-from evaluations.domain.files import BadRow, ComparisonRow, FileRow, QueryRow, ResponseRow, ScoreRow, VerdictRow
+from evaluations.domain.files import (
+    BadRow,
+    ComparisonRow,
+    FileEntry,
+    FileRow,
+    QueryRow,
+    ResponseRow,
+    ScoreRow,
+    VerdictRow,
+)
 from evaluations.domain.imports import (
     CandidateNaming,
     ModelCount,
@@ -18,7 +27,6 @@ from evaluations.domain.imports import (
     SampleVerdict,
 )
 from evaluations.domain.texts import messages_to_text
-from evaluations.formats.file_reader import FileEntry
 from evaluations.imports.row_sketches import EntryOutcome, SkippedEntry
 
 MAX_LISTED_MODELS: Final = 100  # models; all are counted

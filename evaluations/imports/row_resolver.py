@@ -11,6 +11,7 @@ from evaluations.domain.files import (
     SAMPLE_KEY,
     BadRow,
     ComparisonRow,
+    FileEntry,
     FileRow,
     QueryPart,
     QueryRow,
@@ -23,7 +24,6 @@ from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import CallState
 from evaluations.domain.texts import Messages, messages_sha256, query_sha256
 from evaluations.formats.conversations import UNNAMED
-from evaluations.formats.file_reader import FileEntry, sort_sides_by_name, swap_sides
 from evaluations.formats.seen_index import SeenIndex
 from evaluations.formats.values import RowRefused
 from evaluations.imports.additions import EntryAddition, refuse_verdicts_and_scores, resolve_named_aspect, resolve_rater
@@ -361,9 +361,9 @@ def refuse_other_texts(comparison: ComparisonSketch, row: VerdictRow) -> None:
 def orient_as_stored(row: VerdictRow, comparison: ComparisonSketch) -> VerdictRow:
     """The row in terms of the comparison's A and B."""
     if row.candidate_a is not None:
-        return sort_sides_by_name(row)
+        return row.with_sides_by_name()
     is_turned = comparison.swapped if row.candidate_b is None else comparison.a.candidate.name == row.candidate_b
-    return swap_sides(row) if is_turned else row
+    return row.with_swapped_choice() if is_turned else row
 
 
 def resolve_verdict_aspect(added: EntryAddition, row: VerdictRow) -> Aspect:

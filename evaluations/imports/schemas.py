@@ -7,11 +7,10 @@ from ninja import Field, Schema
 
 from evaluations.api.schemas import NameText, PersonOut, StrictIn
 from evaluations.domain.files import FileFormat, ImportState, NewResponse, ReadOptions
-from evaluations.domain.imports import ImportRequest
+from evaluations.domain.imports import ImportRequest, parse_column_fields
 from evaluations.domain.json_values import JsonDict
 from evaluations.domain.pairing import MAX_PAIRS_PER_QUERY, PairingWay, make_pairing
 from evaluations.domain.roles import RaterKind
-from evaluations.imports.source_files import parse_column_fields
 
 PairsPerQuery = Annotated[int, Field(ge=1, le=MAX_PAIRS_PER_QUERY)]
 

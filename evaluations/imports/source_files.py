@@ -29,17 +29,6 @@ def file_limits() -> FileLimits:
     return FileLimits(settings.MAX_ROWS, settings.MAX_UNPACKED_BYTES, str(settings.SCRATCH_DIR))
 
 
-def parse_column_fields(text: str) -> dict[str, str]:
-    """A mapping of columns to fields, one a line. Raises InputRefused."""
-    mapping = {}
-    for line in filter(str.strip, text.split("\n")):
-        column, _, field = (part.strip() for part in line.partition("="))
-        if not (column and field):
-            raise InputRefused(f"“{line.strip()}” is not of the form column=field.", field="mapping")
-        mapping[column] = field
-    return mapping
-
-
 @contextmanager
 def open_import_path(path: str) -> Iterator[tuple[BinaryIO, str]]:
     """Open a file with its name. A folder is packed into a temporary ZIP."""

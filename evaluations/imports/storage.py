@@ -14,11 +14,10 @@ from django.db.models.functions import Now
 from evaluations.audit.events import record_event
 from evaluations.comparisons.pairing.selectors import build_comparison, pair_responses, pairing_seed
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import PAIRS_WITHOUT_FILE, BadRow, ImportState, NewResponse
+from evaluations.domain.files import PAIRS_WITHOUT_FILE, BadRow, FileEntry, ImportState, NewResponse
 from evaluations.domain.imports import CreatedIds
 from evaluations.domain.pairing import Pairing
 from evaluations.domain.texts import ComparisonOrigin
-from evaluations.formats.file_reader import FileEntry
 from evaluations.formats.seen_index import SeenIndex
 from evaluations.imports.imported_rubrics import (
     find_scores_with_changed_margin,

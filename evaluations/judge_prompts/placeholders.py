@@ -1,8 +1,11 @@
 """Placeholders of pasted prompts: mapped to fields, filled once, never interpreted."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
+
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.rubrics import RubricSpec
 
 LITERAL_FIELD: Final = "literal"  # looks like a placeholder and stays as it stands
 # What both kinds of prompt may ask for, and what only one kind has.
@@ -169,3 +172,26 @@ def fill_template(template: str, mapping: Mapping[str, str], values: Mapping[str
         return template
     anyone = re.compile("|".join(re.escape(placeholder) for placeholder in sorted(filled, key=len, reverse=True)))
     return anyone.sub(lambda found: filled[found[0]], template)
+
+
+MAX_NAMES_LISTED: Final = 8
+
+
+def refuse_unresolved_placeholders(spec: RubricSpec) -> None:
+    """Refuse placeholders without a field, in plain instructions too: none is ever sent to a judge."""
+    unfillable = find_template_syntax(spec.instructions, spec.placeholders)
+    if unfillable:
+        raise InputRefused(
+            f"The prompt has {list_names(unfillable)}, which only a template engine can fill: write plain placeholders "
+            "such as {input} instead, or map it to literal to keep it as it is."
+        )
+    unknown = find_unmapped_placeholders(spec.instructions, spec.placeholders)
+    if unknown:
+        raise InputRefused(
+            f"The prompt asks for {list_names(unknown)}: map each placeholder to one of {', '.join(FIELDS)}. "
+            "“literal” keeps it as it is."
+        )
+
+
+def list_names(found: Sequence[str]) -> str:
+    return ", ".join(one[:80] for one in found[:MAX_NAMES_LISTED]) + (" …" if len(found) > MAX_NAMES_LISTED else "")

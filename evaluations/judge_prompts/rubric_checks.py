@@ -9,12 +9,10 @@ from evaluations.domain.choices import Choice
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.rubrics import AspectSpec, RubricSpec
 from evaluations.judge_prompts.placeholders import (
-    FIELDS,
     PAIRWISE_FIELDS,
     POINTWISE_FIELDS,
-    find_template_syntax,
-    find_unmapped_placeholders,
     is_template,
+    refuse_unresolved_placeholders,
 )
 from evaluations.judge_prompts.prompt_builder import VERDICT_FIELDS, example_titles, example_verdict
 from evaluations.replies.labels import LABEL_ORNAMENTS, fold_label
@@ -38,7 +36,6 @@ from evaluations.replies.verdict_values import UnreadableReply, parse_verdict_va
 
 MAX_KEY_LENGTH: Final = 60
 MAX_FORMAT_LENGTH: Final = 400
-MAX_NAMES_LISTED: Final = 8
 
 
 def refuse_unusable_rubric(spec: RubricSpec) -> None:
@@ -156,26 +153,6 @@ def refuse_slow_pattern(spec: RubricSpec) -> None:
         refuse_pattern(verdict_pattern(spec))
     except PatternRefused as refused:
         raise InputRefused(f"The pattern of the verdict cannot be used: {refused}.") from None
-
-
-def refuse_unresolved_placeholders(spec: RubricSpec) -> None:
-    """Refuse placeholders without a field, in plain instructions too: none is ever sent to a judge."""
-    unfillable = find_template_syntax(spec.instructions, spec.placeholders)
-    if unfillable:
-        raise InputRefused(
-            f"The prompt has {list_names(unfillable)}, which only a template engine can fill: write plain placeholders "
-            "such as {input} instead, or map it to literal to keep it as it is."
-        )
-    unknown = find_unmapped_placeholders(spec.instructions, spec.placeholders)
-    if unknown:
-        raise InputRefused(
-            f"The prompt asks for {list_names(unknown)}: map each placeholder to one of {', '.join(FIELDS)}. "
-            "“literal” keeps it as it is."
-        )
-
-
-def list_names(found: Sequence[str]) -> str:
-    return ", ".join(one[:80] for one in found[:MAX_NAMES_LISTED]) + (" …" if len(found) > MAX_NAMES_LISTED else "")
 
 
 def refuse_incomplete_template(spec: RubricSpec) -> None:

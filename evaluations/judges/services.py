@@ -15,7 +15,7 @@ from evaluations.domain.rubrics import RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge_prompts.baseline_rules import BASELINE_RULES, DEFAULT_RULE_SEEDS, TIE_RULES
 from evaluations.judge_prompts.placeholders import is_template
 from evaluations.judge_prompts.rubric_checks import refuse_unusable_rubric
-from evaluations.judges.endpoints.services import keep_list_price
+from evaluations.judges.endpoints.price_settings import keep_list_price
 from evaluations.judges.selectors import is_two_step_judge, judge_fingerprint, judge_settings
 from evaluations.llm.request_extras import (
     SEPARATELY_PRICED_FIELDS,

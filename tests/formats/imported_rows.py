@@ -5,8 +5,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from evaluations.domain.files import BadRow, FileRow, ReadOptions
-from evaluations.formats.file_reader import FileContents, FileEntry, read_file_rows
+from evaluations.domain.files import BadRow, FileEntry, FileRow, ReadOptions
+from evaluations.formats.file_reader import FileContents, read_file_rows
 from evaluations.formats.seen_index import SeenIndex
 
 OneRow = TypeVar("OneRow")

@@ -7,9 +7,18 @@ from typing import Any
 import pytest
 
 from evaluations.domain.choices import ShownOrder
-from evaluations.domain.files import BadRow, ComparisonRow, FileRow, ReadOptions, ResponseRow, ScoreRow, VerdictRow
+from evaluations.domain.files import (
+    BadRow,
+    ComparisonRow,
+    FileEntry,
+    FileRow,
+    ReadOptions,
+    ResponseRow,
+    ScoreRow,
+    VerdictRow,
+)
 from evaluations.domain.roles import RaterKind
-from evaluations.formats.file_reader import FileEntry, read_file_rows
+from evaluations.formats.file_reader import read_file_rows
 from evaluations.formats.seen_index import SeenIndex
 from tests.formats.imported_rows import import_rows, read_contents, refusal_reason, rows_of_kind
 

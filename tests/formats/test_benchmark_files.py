@@ -11,9 +11,9 @@ import pytest
 
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import BadRow, ComparisonRow, ReadOptions, ResponseRow, ScoreRow, VerdictRow
+from evaluations.domain.files import BadRow, ComparisonRow, FileEntry, ReadOptions, ResponseRow, ScoreRow, VerdictRow
 from evaluations.domain.roles import RaterKind
-from evaluations.formats.file_reader import FileEntry, read_file_rows
+from evaluations.formats.file_reader import read_file_rows
 from evaluations.formats.seen_index import SeenIndex
 from tests.formats.imported_rows import read_contents
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from evaluations.domain.files import ComparisonRow
-from evaluations.formats.file_reader import FileEntry
+from evaluations.domain.files import ComparisonRow, FileEntry
 from evaluations.formats.notices import ImportNotices
 from tests.factories.imports import COMPARISON
 from tests.formats.imported_rows import import_rows, read_contents, refusal_reason, rows_of_kind

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from evaluations.domain.errors import ColumnsUnknown
-from evaluations.domain.files import BadRow, ComparisonRow, ReadOptions, ResponseRow, ScoreRow, VerdictRow
-from evaluations.formats.file_reader import FileEntry, read_file_rows
+from evaluations.domain.files import BadRow, ComparisonRow, FileEntry, ReadOptions, ResponseRow, ScoreRow, VerdictRow
+from evaluations.formats.file_reader import read_file_rows
 from evaluations.formats.seen_index import SeenIndex
 
 ROW = {"prompt": "Why?", "left": "Because.", "right": "No idea.", "winner": "model_b", "context": "kept aside"}

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from evaluations.domain.choices import Choice
 from evaluations.domain.files import ComparisonRow, FileRow, VerdictRow
 from evaluations.domain.texts import messages_to_text
-from evaluations.formats.file_reader import sort_sides_by_name
 from tests.formats.imported_rows import import_rows, rows_of_kind
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
@@ -51,7 +50,7 @@ def read_back(found: list[FileRow]) -> tuple[str, list[str], tuple[str, str], st
         messages_to_text(comparison.query.messages),
         [name for name, _ in sides],
         answers,
-        sort_sides_by_name(verdict).choice,
+        verdict.with_sides_by_name().choice,
     )
 
 

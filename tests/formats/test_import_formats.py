@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from evaluations.domain.errors import ColumnsUnknown, InputRefused
-from evaluations.domain.files import BadRow, ComparisonRow, ReadOptions
-from evaluations.formats.file_reader import FileContents, FileEntry, read_file_rows
+from evaluations.domain.files import BadRow, ComparisonRow, FileEntry, ReadOptions
+from evaluations.formats.file_reader import FileContents, read_file_rows
 from evaluations.formats.record_streams import FIRST_RECORDS
 from evaluations.formats.seen_index import SeenIndex
 from tests.factories.imports import COMPARISON

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from evaluations.domain.choices import ShownOrder
-from evaluations.domain.files import ComparisonRow, ReadOptions, ResponseRow, ScoreRow, VerdictRow
-from evaluations.formats.file_reader import FileEntry, read_file_rows
+from evaluations.domain.files import ComparisonRow, FileEntry, ReadOptions, ResponseRow, ScoreRow, VerdictRow
+from evaluations.formats.file_reader import read_file_rows
 from evaluations.formats.seen_index import SeenIndex
 from tests.formats.imported_rows import import_rows, read_contents, refusal_reason, rows_of_kind
 

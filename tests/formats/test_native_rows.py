@@ -11,6 +11,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import (
     BadRow,
     ComparisonRow,
+    FileEntry,
     FileRow,
     QueryPart,
     ReadOptions,
@@ -19,7 +20,7 @@ from evaluations.domain.files import (
     VerdictRow,
 )
 from evaluations.domain.roles import RaterKind
-from evaluations.formats.file_reader import FileEntry, read_file_rows
+from evaluations.formats.file_reader import read_file_rows
 from evaluations.formats.seen_index import SeenIndex
 
 pytestmark = pytest.mark.any_database

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaluations.domain.files import BadRow, ComparisonRow, NoticeKind, ScoreRow, VerdictRow
-from evaluations.formats.file_reader import FileEntry
+from evaluations.domain.files import BadRow, ComparisonRow, FileEntry, NoticeKind, ScoreRow, VerdictRow
 from evaluations.formats.notices import ImportNotices
 from tests.factories.imports import comparison_row, verdict_row
 from tests.formats.imported_rows import import_rows, read_contents, refusal_reason, rows_of_kind

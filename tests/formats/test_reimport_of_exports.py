@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from evaluations.domain.files import ComparisonRow, ReadOptions
+from evaluations.domain.files import ComparisonRow, FileEntry, ReadOptions
 from evaluations.formats import exported_rows
 from evaluations.formats.csv_export import csv_export_lines
 from evaluations.formats.exported_rows import ExportedRaters, ExportedRow, read_exported_material
-from evaluations.formats.file_reader import FileEntry, read_file_rows
+from evaluations.formats.file_reader import read_file_rows
 from evaluations.formats.jsonl_export import encode_line
 from evaluations.formats.seen_index import SeenIndex
 

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluations.domain.choices import Choice, ShownOrder
-from evaluations.domain.files import ComparisonRow, ReadOptions, VerdictRow
+from evaluations.domain.files import ComparisonRow, FileEntry, ReadOptions, VerdictRow
 from evaluations.domain.preferences import parse_preference_rule
 from evaluations.formats.alpaca_eval_export import alpaca_eval_lines
 from evaluations.formats.csv_export import csv_export_lines
 from evaluations.formats.dataset_card import CardFacts
 from evaluations.formats.export_format import ExportTally
 from evaluations.formats.exported_rows import ExportedRow, prompt_messages, response_messages
-from evaluations.formats.file_reader import FileEntry, read_file_rows
+from evaluations.formats.file_reader import read_file_rows
 from evaluations.formats.hugging_face_export import dataset_folder_zip
 from evaluations.formats.jsonl_export import encode_line
 from evaluations.formats.llm_comparator_export import llm_comparator_lines

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluations.domain.choices import INCONSISTENT, Choice, ShownOrder
-from evaluations.domain.files import ReadOptions, ScoreRow, VerdictRow
+from evaluations.domain.files import FileEntry, ReadOptions, ScoreRow, VerdictRow
 from evaluations.domain.judges import FAILURE_STATES
-from evaluations.formats.file_reader import FileEntry, read_file_rows
+from evaluations.formats.file_reader import read_file_rows
 from evaluations.formats.jsonl_export import encode_line
 from evaluations.formats.seen_index import SeenIndex
 from evaluations.formats.verdicts_export import SCORE_COLUMNS, VERDICT_COLUMNS, verdict_csv_lines

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluations.judges.endpoints.services import PriceSettings, set_price
+from evaluations.judges.endpoints.price_settings import PriceSettings, set_price
 from evaluations.judges.runs.services import start_run
 from evaluations.models.runs import Run
 from tests.factories.evaluations import make_comparison, make_evaluation

@@ -3,7 +3,7 @@
 import pytest
 
 from evaluations.domain.judges import OutputMode, RunChannel, RunOrders
-from evaluations.judges.endpoints.services import PriceSettings, set_price
+from evaluations.judges.endpoints.price_settings import PriceSettings, set_price
 from evaluations.judges.runs.estimates import ValueRange, count_message_tokens, count_prompt_tokens, estimate_run
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge

@@ -11,7 +11,7 @@ from django.urls import reverse
 from evaluations.domain.judges import CallState, RunState
 from evaluations.domain.roles import Role
 from evaluations.jobs.nudges import WorkerTask
-from evaluations.judges.endpoints.services import PriceSettings, set_price
+from evaluations.judges.endpoints.price_settings import PriceSettings, set_price
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge

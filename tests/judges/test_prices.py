@@ -7,6 +7,7 @@ import pytest
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import RequestShape
 from evaluations.domain.texts import Message
+from evaluations.judges.endpoints.price_settings import PriceSettings, keep_list_price, set_price, use_list_price
 from evaluations.judges.endpoints.prices import (
     find_price,
     max_reply_tokens,
@@ -14,14 +15,7 @@ from evaluations.judges.endpoints.prices import (
     pair_with_list_prices,
     request_cost,
 )
-from evaluations.judges.endpoints.services import (
-    EndpointSettings,
-    PriceSettings,
-    create_endpoint,
-    keep_list_price,
-    set_price,
-    use_list_price,
-)
+from evaluations.judges.endpoints.services import EndpointSettings, create_endpoint
 from evaluations.judges.runs.services import change_budget, start_run
 from evaluations.models.evaluations import Event
 from evaluations.models.judges import Endpoint, Price

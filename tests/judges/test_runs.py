@@ -12,7 +12,7 @@ from evaluations.domain.judges import AttemptStep, CallState, RunOrders, RunStat
 from evaluations.judge_prompts.builtin_rubrics import SUMMARY_RATING_NAME
 from evaluations.judges.calls.claims import claim_calls
 from evaluations.judges.calls.work_session import begin_work_session
-from evaluations.judges.endpoints.services import PriceSettings, set_price
+from evaluations.judges.endpoints.price_settings import PriceSettings, set_price
 from evaluations.judges.runs import planner
 from evaluations.judges.runs.planner import cancel_waiting_calls, plan_next_calls, plan_run_calls
 from evaluations.judges.runs.selection import draw_orders

@@ -13,6 +13,7 @@ from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_row
 from evaluations.domain.money import exact_decimal
 from evaluations.domain.roles import Scope
+from evaluations.judges.endpoints.price_settings import PriceSettings, set_price, use_list_price
 from evaluations.judges.endpoints.schemas import (
     EndpointDetailOut,
     EndpointFindingOut,
@@ -30,14 +31,11 @@ from evaluations.judges.endpoints.schemas import (
 from evaluations.judges.endpoints.selectors import found_local_servers, latest_checks
 from evaluations.judges.endpoints.services import (
     EndpointSettings,
-    PriceSettings,
     add_found_server,
     change_endpoint,
     create_endpoint,
     request_check,
-    set_price,
     stored_settings,
-    use_list_price,
 )
 from evaluations.judges.guards import get_endpoint_or_404
 from evaluations.models.judges import Endpoint, EndpointCheck, LocalServer, Price

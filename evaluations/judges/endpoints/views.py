@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evaluations.access import require_site_administrator
 from evaluations.domain.errors import InputRefused
 from evaluations.judges.endpoints.forms import ChangedEndpointForm, EndpointForm, PriceForm, price_initial_values
+from evaluations.judges.endpoints.price_settings import PriceSettings, set_price, use_list_price
 from evaluations.judges.endpoints.prices import find_price, pair_with_list_prices
 from evaluations.judges.endpoints.selectors import (
     found_local_servers,
@@ -22,13 +23,10 @@ from evaluations.judges.endpoints.selectors import (
 )
 from evaluations.judges.endpoints.services import (
     EndpointSettings,
-    PriceSettings,
     add_found_server,
     change_endpoint,
     create_endpoint,
     request_check,
-    set_price,
-    use_list_price,
 )
 from evaluations.judges.guards import get_endpoint_or_404
 from evaluations.judges.runs.selectors import list_open_runs_of_site

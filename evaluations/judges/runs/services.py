@@ -16,9 +16,9 @@ from evaluations.domain.judges import ACTIVE_RUN_STATES, OPEN_CALL_STATES, Judge
 from evaluations.domain.money import format_exact_usd
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.jobs.nudges import WorkerTask, nudge
-from evaluations.judge_prompts.rubric_checks import refuse_unresolved_placeholders
+from evaluations.judge_prompts.placeholders import refuse_unresolved_placeholders
 from evaluations.judges.calls.batch_jobs import look_at_batches_now
-from evaluations.judges.endpoints.services import keep_list_price
+from evaluations.judges.endpoints.price_settings import keep_list_price
 from evaluations.judges.runs.budget import refuse_invalid_budget
 from evaluations.judges.runs.selection import (
     RunOptions,

@@ -5,8 +5,8 @@ from typing import Final
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.money import format_exact_usd
+from evaluations.judges.endpoints.price_settings import PriceSettings, set_price, use_list_price
 from evaluations.judges.endpoints.selectors import endpoints_at_address
-from evaluations.judges.endpoints.services import PriceSettings, set_price, use_list_price
 from evaluations.management.product_command import CommandOptions, ProductCommand
 from evaluations.models.judges import Endpoint, Price
 
