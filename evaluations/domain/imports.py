@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import TypeAdapter
 
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import ReadOptions
+from evaluations.domain.files import NewResponse, ReadOptions
 from evaluations.domain.json_values import JsonDict, JsonMapping
-from evaluations.domain.pairing import Pairing
+from evaluations.domain.pairing import Pairing, PairingWay, make_pairing
+from evaluations.domain.roles import RaterKind
 
 
 class StoredJson:
@@ -180,3 +181,18 @@ class CreatedIds(StoredJson):
 
     def __add__(self, other: "CreatedIds") -> "CreatedIds":
         return CreatedIds(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
+
+
+def build_import_request(asked: Mapping[str, Any]) -> ImportRequest:
+    """The request of an upload, from the fields of its form or its API call. Raises InputRefused."""
+    kind = asked["rater_kind"]
+    return ImportRequest(
+        ReadOptions(
+            mapping=parse_column_fields(asked["mapping"]),
+            rater_kind=RaterKind(kind) if kind else None,
+            new_response=NewResponse(asked["new_response"] or NewResponse.REFUSE),
+            **{name: asked[name] for name in ("format", "id_prefix", "rater", "lower_is_better", "candidate")},
+        ),
+        make_pairing(asked["pair"] or PairingWay.ALL, baseline=asked["baseline"], pairs_each=asked["pairs_each"]),
+        asked["derive_pairs"],
+    )

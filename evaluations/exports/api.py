@@ -1,11 +1,10 @@
 """Exports in the API: the list, a new export, its record or its file."""
 
+from http import HTTPStatus
 from typing import Any, Final
 
-from django.http import FileResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
-from django.utils.http import content_disposition_header
 from ninja import Query
 
 from evaluations.access import Action, action_for_export, require_evaluation
@@ -13,7 +12,7 @@ from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.problems import DEFAULT_DETAILS, Problem
 from evaluations.api.schemas import EmptyIn
-from evaluations.api.serializers import serialize_optional_person
+from evaluations.api.serializers import serialize_optional_person, serialize_row
 from evaluations.audit.events import record_event
 from evaluations.comparisons.selectors import get_saved_filter
 from evaluations.domain.choices import LabelPolicy
@@ -36,7 +35,7 @@ from evaluations.exports.services import delete_export_file, export_job, jobs_of
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.jobs import Job
-from evaluations.web.file_responses import parse_range, read_file_range
+from evaluations.web.file_responses import file_response
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["exports"])
@@ -71,21 +70,11 @@ def list_export_formats(request: AuthenticatedRequest) -> ExportFormatList:
     """The export formats with their settings."""
     return ExportFormatList(
         items=[
-            ExportFormatOut(
-                name=one.name,
-                title=one.title,
-                ending=one.ending,
-                wants_choice=one.wants_choice,
+            serialize_row(
+                ExportFormatOut,
+                one,
                 is_whole=one.is_backup,
-                settings=[
-                    FormatSettingOut(
-                        name=each.name,
-                        values=list(each.values),
-                        initial=each.initial,
-                        of_candidates=each.of_candidates,
-                    )
-                    for each in one.settings
-                ],
+                settings=[serialize_row(FormatSettingOut, each, values=list(each.values)) for each in one.settings],
             )
             for one in get_export_formats()
         ]
@@ -169,31 +158,17 @@ def get_export_file(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRe
     require_evaluation(user, slug, action_for_export(export.format))
     file = open_export_file(export)
     record_event(DOWNLOADED, export, user=user, evaluation=export.evaluation)
-    answer = build_range_response(request, file, export.sha256) or FileResponse(file)
-    answer["Content-Type"] = get_export_content_type(export)
-    answer["Content-Disposition"] = content_disposition_header(True, export.file_name) or ""
-    answer["Accept-Ranges"] = "bytes"
-    answer["ETag"] = f'"{export.sha256}"'
-    return answer
-
-
-def build_range_response(request: AuthenticatedRequest, file: Any, tag: str) -> HttpResponseBase | None:
-    """The part that was asked for; None where the whole file was, several parts, or a part of another file."""
-    size = file.size
-    wanted = parse_range(request.headers.get("Range", ""), request.headers.get("If-Range"), size=size, tag=tag)
-    if wanted is None:
-        return None
-    first, last = wanted
-    if first > last:
-        file.close()
-        raise Problem(
-            "range_not_satisfiable",
-            DEFAULT_DETAILS["range_not_satisfiable"],
-            headers={"Content-Range": f"bytes */{size}"},
-        )
-    answer = StreamingHttpResponse(read_file_range(file, first, last - first + 1), status=206)
-    answer["Content-Range"] = f"bytes {first}-{last}/{size}"
-    answer["Content-Length"] = str(last - first + 1)
+    answer = file_response(
+        request,
+        file,
+        size=file.size,
+        tag=export.sha256,
+        name=export.file_name,
+        content_type=get_export_content_type(export),
+    )
+    if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+        code = "range_not_satisfiable"
+        raise Problem(code, DEFAULT_DETAILS[code], headers={"Content-Range": answer["Content-Range"]})
     return answer
 
 
@@ -204,22 +179,12 @@ def get_export_or_404(request: AuthenticatedRequest, slug: str, pk: int, **colum
 
 
 def build_export_out(row: Export, job: Job | None) -> ExportOut:
-    return ExportOut(
-        id=row.pk,
-        format=row.format,
-        file_name=row.file_name,
-        state=ExportState(row.state),
+    return serialize_row(
+        ExportOut,
+        row,
         policy=LabelPolicy(row.label_policy),
-        filters=row.filters,
-        options=row.options,
-        rows=row.rows,
         bytes=row.size_bytes,
-        sha256=row.sha256,
-        counts=row.counts,
         person=serialize_optional_person(row.user),
         reached=job.position if job else row.counts.get("comparisons", 0),
         expected=job.total if job else None,
-        reason=row.reason,
-        created_at=row.created_at,
-        finished_at=row.finished_at,
     )

@@ -2,12 +2,14 @@
 
 import hashlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Final, TypeVar, cast
 
 from django.core.files.base import ContentFile
-from django.db import transaction
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db.backends.utils import CursorWrapper
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
@@ -28,7 +30,6 @@ from evaluations.exports.manifest import (
 from evaluations.exports.options import ExportRequest, get_export_format, parse_export_request
 from evaluations.exports.participants import Participants, assign_pseudonyms, load_participants
 from evaluations.exports.score_rows import iterate_score_rows
-from evaluations.exports.sql import open_separate_cursor
 from evaluations.exports.verdict_rows import iterate_verdict_rows
 from evaluations.formats.export_format import ExportRow, ExportRows, ExportTally, RowKind
 from evaluations.formats.exported_rows import LabelledRow
@@ -254,3 +255,14 @@ def finish_export(export: Export, claim: JobClaim, tally: ExportTally, sha256: s
     export.refresh_from_db()
     details = {"format": export.format, "rows": export.rows, "sha256": sha256}
     record_event("exported", export, user=export.user, evaluation=export.evaluation, after=details)
+
+
+@contextmanager
+def open_separate_cursor() -> Iterator[CursorWrapper]:
+    """A connection of its own, while the usual one is in a transaction."""
+    connection = connections.create_connection(DEFAULT_DB_ALIAS)
+    try:
+        with connection.cursor() as cursor:
+            yield cursor
+    finally:
+        connection.close()

@@ -2,8 +2,7 @@
 
 import sqlite3
 from collections.abc import Collection, Hashable
-from types import TracebackType
-from typing import Final
+from typing import Final, Self
 
 ASKED_AT_ONCE: Final = 500
 TABLES: Final = (
@@ -13,8 +12,26 @@ TABLES: Final = (
 )
 
 
-class SeenIndex:
-    """Names, the entries of each name, and counts of keys, in a temporary SQLite file that is deleted on close.
+class TemporaryDatabase:
+    """An SQLite file that is deleted on close."""
+
+    def __init__(self, *tables: str) -> None:
+        self.database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        for statement in ("PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF", *tables, "BEGIN"):
+            self.database.execute(statement)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.database.close()
+
+
+class SeenIndex(TemporaryDatabase):
+    """Names, the entries of each name, and counts of keys, in a temporary database.
 
     Entries are stored by owner and hash: rows on one thing are mostly adjacent in a file, and then so are their entries
     here. Among a million entries of one name, two share a hash with a chance of one in thirty million. Entries since
@@ -22,26 +39,10 @@ class SeenIndex:
     """
 
     def __init__(self) -> None:
-        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._database.execute("PRAGMA journal_mode=OFF")
-        self._database.execute("PRAGMA synchronous=OFF")
-        for table in TABLES:
-            self._database.execute(table)
-        self._database.execute("BEGIN")
+        super().__init__(*TABLES)
         self._last_owner = 0
         self._names: list[tuple[str, int, str, int]] = []
         self._entries: list[tuple[int, int, str, int]] = []
-
-    def __enter__(self) -> "SeenIndex":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._database.close()
 
     # ---- entries of names
 
@@ -51,7 +52,7 @@ class SeenIndex:
         for start in range(0, len(asked), ASKED_AT_ONCE):
             some = asked[start : start + ASKED_AT_ONCE]
             marks = ",".join("?" * len(some))
-            for name, *rest in self._database.execute(f"SELECT * FROM named WHERE name IN ({marks})", some):
+            for name, *rest in self.database.execute(f"SELECT * FROM named WHERE name IN ({marks})", some):
                 found[name] = tuple(rest)
         return found
 
@@ -62,20 +63,20 @@ class SeenIndex:
         return self._last_owner
 
     def has_entries(self, owner: int) -> bool:
-        return self._database.execute("SELECT 1 FROM seen WHERE owner = ? LIMIT 1", (owner,)).fetchone() is not None
+        return self.database.execute("SELECT 1 FROM seen WHERE owner = ? LIMIT 1", (owner,)).fetchone() is not None
 
     def find(self, owner: int, key: Hashable) -> tuple[str, int] | None:
         """The word and the line of an entry, or None."""
         asked = "SELECT word, line FROM seen WHERE owner = ? AND mark = ?"
-        found: tuple[str, int] | None = self._database.execute(asked, (owner, hash(key))).fetchone()
+        found: tuple[str, int] | None = self.database.execute(asked, (owner, hash(key))).fetchone()
         return found
 
     def remember(self, owner: int, key: Hashable, word: str, line: int) -> None:
         self._entries.append((owner, hash(key), word, line))
 
     def flush(self) -> None:
-        self._database.executemany("INSERT OR IGNORE INTO named VALUES (?, ?, ?, ?)", self._names)
-        self._database.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?)", self._entries)
+        self.database.executemany("INSERT OR IGNORE INTO named VALUES (?, ?, ?, ?)", self._names)
+        self.database.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?)", self._entries)
         self._names.clear()
         self._entries.clear()
 
@@ -83,7 +84,7 @@ class SeenIndex:
 
     def ordinal(self, key: tuple[str, ...]) -> int:
         """How often this key was counted before, from 0. Its first part is one that adjacent rows of a file share."""
-        counted = self._database.execute(
+        counted = self.database.execute(
             "INSERT INTO counted VALUES (?, ?, 0) ON CONFLICT DO UPDATE SET number = number + 1 RETURNING number",
             (key[0], hash(key)),
         )

@@ -18,8 +18,8 @@ from evaluations.imports.row_sketches import (
     QuerySketch,
     ResponseSketch,
     RowSketch,
-    Statement,
     StatementKey,
+    describe_line,
 )
 from evaluations.models.comparisons import Candidate
 from evaluations.models.judges import Judge, Rater
@@ -28,8 +28,6 @@ from evaluations.models.verdicts import Score, Verdict
 
 MAX_JUDGE_NAME: Final = 120
 NamedRow = TypeVar("NamedRow", Candidate, Rater, Aspect)
-# The subject of a statement: its kind, with the names and hashes that identify it within its query.
-Subject = tuple[str, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -53,19 +51,18 @@ class EntryAddition:
         table[key] = value
         self.insertions.append((table, key))
 
-    def find_statement(
-        self, query: QuerySketch, subject: Subject, known: dict[StatementKey, Statement], key: StatementKey
-    ) -> Statement | None:
-        """The statement with this key that is stored, or in an earlier line of this file."""
-        if key in known:
-            return known[key]
-        return self.batch.find_earlier(query, (*subject, *key))
-
-    def add_statement(
-        self, query: QuerySketch, subject: Subject, known: dict[StatementKey, Statement], key: StatementKey, value: str
-    ) -> None:
-        self.put(known, key, (value, self.line))
-        self.remember(query, (*subject, *key), value)
+    def is_new_statement(self, subject: ComparisonSketch | ResponseSketch, key: StatementKey, value: str) -> bool:
+        """Whether a verdict, score or failure is new. Another value in its place is refused."""
+        kind, what = ("verdict", "choice") if isinstance(subject, ComparisonSketch) else ("score", "value")
+        key_in_file = (kind, *subject.key, *key)
+        known = subject.statements.get(key) or self.batch.find_earlier(subject.query, key_in_file)
+        if known is None:
+            self.put(subject.statements, key, (value, self.line))
+            self.remember(subject.query, key_in_file, value)
+        elif known[0] != value:
+            where = describe_line(known[1])
+            raise RowRefused(f"the same {kind} stands {where} with the {what} {known[0]}, not {value}")
+        return known is None
 
     def remember(self, query: QuerySketch, key: tuple[Any, ...], value: str = "") -> None:
         if self.batch.seen:

@@ -9,6 +9,7 @@ from evaluations.api.operations import BYTES_TYPE, FORM_TYPE, OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.uploads import describe_upload, read_sent_fields, read_sent_file
+from evaluations.domain.imports import build_import_request
 from evaluations.domain.roles import Scope
 from evaluations.imports.requests import get_import_of_request
 from evaluations.imports.schemas import ImportDetailOut, ImportIn, ImportPageOut, StoreImportIn
@@ -45,7 +46,7 @@ def upload_file(request: AuthenticatedRequest, slug: str) -> ImportDetailOut:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     file, name = read_sent_file(request)
-    asked = read_sent_fields(request, ImportIn).to_request()
+    asked = build_import_request(read_sent_fields(request, ImportIn).model_dump())
     return serialize_import_detail(receive_upload(evaluation, cast(BinaryIO, file), name, asked, user=user))
 
 

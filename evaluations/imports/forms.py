@@ -1,4 +1,4 @@
-"""The form that uploads a file."""
+"""The forms that upload a file and choose a way of pairing."""
 
 from typing import Any
 
@@ -6,10 +6,11 @@ from django import forms
 from django.conf import settings
 
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import FileFormat, NewResponse, ReadOptions
-from evaluations.domain.imports import ImportRequest, parse_column_fields
-from evaluations.domain.pairing import MAX_PAIRS_PER_QUERY, PairingWay, make_pairing
+from evaluations.domain.files import FileFormat, NewResponse
+from evaluations.domain.imports import build_import_request
+from evaluations.domain.pairing import MAX_PAIRS_PER_QUERY, PairingWay
 from evaluations.domain.roles import RaterKind
+from evaluations.models.evaluations import Evaluation
 from evaluations.web.forms import CleanedData, add_refusal
 
 FORMAT_CHOICES = [
@@ -115,25 +116,23 @@ class ImportForm(forms.Form):
         cleaned: CleanedData = super().clean() or {}
         if not self.errors:
             try:
-                self.import_request = self.build_request(cleaned)
+                self.import_request = build_import_request(cleaned)
             except InputRefused as refused:
                 add_refusal(self, refused)
         return cleaned
 
-    def build_request(self, cleaned: CleanedData) -> ImportRequest:
-        return ImportRequest(
-            ReadOptions(
-                format=cleaned["format"],
-                id_prefix=cleaned["id_prefix"],
-                mapping=parse_column_fields(cleaned["mapping"]),
-                rater=cleaned["rater"],
-                rater_kind=RaterKind(cleaned["rater_kind"]) if cleaned["rater_kind"] else None,
-                lower_is_better=cleaned["lower_is_better"],
-                candidate=cleaned["candidate"],
-                new_response=NewResponse(cleaned["new_response"] or NewResponse.REFUSE),
-            ),
-            make_pairing(
-                cleaned["pair"] or PairingWay.ALL, baseline=cleaned["baseline"], pairs_each=cleaned["pairs_each"]
-            ),
-            cleaned["derive_pairs"],
-        )
+
+class PairsForm(forms.Form):
+    pair = forms.ChoiceField(
+        choices=PAIRING_CHOICES, initial=PairingWay.ALL, label="Hold against each other", widget=forms.RadioSelect
+    )
+    baseline = forms.ChoiceField(required=False, label="The candidate to hold the others against")
+    pairs_each = forms.IntegerField(
+        required=False, min_value=1, max_value=MAX_PAIRS_PER_QUERY, initial=1, label="Pairs of each query"
+    )
+    confirmed = forms.BooleanField(required=False, label="Make them even if they are more than 100,000")
+
+    def __init__(self, evaluation: Evaluation, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        names = evaluation.candidates.order_by("name").values_list("name", flat=True)
+        self.fields["baseline"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 from django.db import models, transaction
 from django.db.models import ProtectedError
@@ -16,14 +16,14 @@ from evaluations.domain.imports import CreatedIds
 from evaluations.domain.jobs import COUNT_LABELS, FILL_QUEUE, INDEX_IMPORT, RENDER_AHEAD, JobState
 from evaluations.jobs.claims import claim_job
 from evaluations.jobs.kinds import LeaseLost
-from evaluations.jobs.queue import enqueue_jobs, job_of
+from evaluations.jobs.queue import JobProgress, enqueue_jobs, job_of, progress_at
 from evaluations.jobs.runner import work_claimed
 from evaluations.jobs.sweeper import put_back_lost_jobs
 from evaluations.models.batch_sizes import min_bulk_rows, next_bulk_rows
 from evaluations.models.bulk import delete_of_import
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.imports import Import
+from evaluations.models.imports import COUNTED_ROWS, Import
 from evaluations.models.jobs import Job
 from evaluations.models.judges import Judge, Rater
 from evaluations.models.rubrics import Aspect
@@ -52,6 +52,14 @@ SHARED_MODELS: Final[Mapping[str, type[models.Model]]] = {
     "judges": Judge,
     "aspects": Aspect,
     "candidates": Candidate,
+}
+
+
+# The columns of an import that is checked or stored anew.
+NOTHING_STORED: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("rows_stored", "rows_unchanged", "rows_bad", "rows_skipped"), 0),
+    **{f"new_{kind}": 0 for kind in COUNTED_ROWS},
+    "reason": "",
 }
 
 
@@ -209,3 +217,11 @@ def find_raters_of_import(importing: Import) -> set[int]:
     found = set(verdicts.values_list("rater", flat=True).distinct())
     found.update(scores.values_list("rater", flat=True).distinct())
     return found | {pk for pk in failures.values_list("judge__raters", flat=True).distinct() if pk}
+
+
+def get_import_progress(importing: Import) -> JobProgress:
+    """How far an import is, in rows. While the file is checked nobody knows how many it holds."""
+    job = job_of(IMPORT_JOB, importing.pk)
+    if job is None or importing.state == ImportState.CHECKING:
+        return JobProgress(importing.rows_read, None, None, None)
+    return progress_at(job, importing.rows_done, importing.rows_read)

@@ -1,17 +1,16 @@
 """A forecast of how many comparisons will be made of the responses in a file."""
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, islice
 from operator import itemgetter
-from types import TracebackType
 from typing import Final
 
 from evaluations.comparisons.pairing.selectors import PairSide, pair_responses, pairing_seed
 from evaluations.domain.files import FileEntry, ResponseRow, ScoreRow
 from evaluations.domain.pairing import Pairing
+from evaluations.formats.seen_index import TemporaryDatabase
 from evaluations.imports.row_sketches import ComparisonSketch, ResponseSketch, RowSketch
 from evaluations.models.comparisons import Candidate, Comparison, Response
 from evaluations.models.evaluations import Evaluation
@@ -28,25 +27,13 @@ def find_keys_to_pair(items: Iterable[object]) -> set[str]:
     return keys | {row.query_key for row in rows if isinstance(row, ScoreRow)}
 
 
-class PairForecast:
-    """The responses that a file brings to each query, in a temporary database that removes itself."""
+class PairForecast(TemporaryDatabase):
+    """The responses that a file brings to each query, in a temporary database."""
 
     def __init__(self) -> None:
-        self._database = sqlite3.connect("", isolation_level=None)
-        self._database.execute("PRAGMA journal_mode=OFF")
-        self._database.execute("PRAGMA synchronous=OFF")
         # A query that pairs are made of has a row of its own; those of its responses have one side, of pairs two.
-        self._database.execute("CREATE TABLE brought (query TEXT, name TEXT, sum TEXT, other TEXT, other_sum TEXT)")
-        self._database.execute("BEGIN")
+        super().__init__("CREATE TABLE brought (query TEXT, name TEXT, sum TEXT, other TEXT, other_sum TEXT)")
         self._replaced: dict[str, set[NamedResponse]] = defaultdict(set)
-
-    def __enter__(self) -> "PairForecast":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._database.close()
 
     def add(self, keys: Collection[str], new: Iterable[RowSketch]) -> None:
         """The queries that a batch asks pairs of, and what of all that it brings is new."""
@@ -58,11 +45,11 @@ class PairForecast:
                     self._replaced[one.query.key].add(one.replaces)
             elif isinstance(one, ComparisonSketch):
                 rows.append((one.query.key, *one.key))
-        self._database.executemany("INSERT INTO brought VALUES (?, ?, ?, ?, ?)", rows)
+        self.database.executemany("INSERT INTO brought VALUES (?, ?, ?, ?, ?)", rows)
 
     def counts(self, evaluation: Evaluation, pairing: Pairing, ranking: Sequence[str]) -> Iterator[int]:
         """How many comparisons will be made, of a few hundred queries at a time."""
-        rows = self._database.execute("SELECT * FROM brought ORDER BY query")
+        rows = self.database.execute("SELECT * FROM brought ORDER BY query")
         queries = (QueryForecast(key, [row[1:] for row in group]) for key, group in groupby(rows, key=itemgetter(0)))
         asked = (one for one in queries if one.is_asked)
         while some := list(islice(asked, QUERIES_AT_ONCE)):

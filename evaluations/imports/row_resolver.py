@@ -44,9 +44,7 @@ from evaluations.imports.row_sketches import (
     ResponseSketch,
     ScoreSketch,
     SkippedEntry,
-    StatementKey,
     VerdictSketch,
-    describe_line,
 )
 from evaluations.models.comparisons import Candidate, Query
 from evaluations.models.judges import Rater
@@ -62,7 +60,7 @@ def add_score(added: EntryAddition, row: ScoreRow) -> None:
         return
     aspect = resolve_named_aspect(added, row.aspect)
     refuse_verdicts_and_scores(added, rater, aspect, Verdict)
-    if is_new_score(added, response, score_key(rater, aspect.key, row.sample or 0), encode_score(row.value)):
+    if added.is_new_statement(response, score_key(rater, aspect.key, row.sample or 0), encode_score(row.value)):
         added.new.append(ScoreSketch(rater, response, aspect, row, row.value))
     added.scales.append((row.aspect, ScoreScale(row.value, row.value, row.lower_is_better)))
 
@@ -70,19 +68,8 @@ def add_score(added: EntryAddition, row: ScoreRow) -> None:
 def add_score_failure(added: EntryAddition, row: ScoreRow, response: ResponseSketch, rater: Rater) -> None:
     """Add a judge's failure on a response as a call without an answer. It adds no aspect and no scale."""
     shown, sample = ShownOrder.AS_STORED.value, row.sample or 0
-    if is_new_score(added, response, failure_key(rater, shown, sample), row.failure):
+    if added.is_new_statement(response, failure_key(rater, shown, sample), row.failure):
         added.new.append(FailureSketch(rater, response, shown, sample, row.failure, row.rationale))
-
-
-def is_new_score(added: EntryAddition, response: ResponseSketch, key: StatementKey, word: str) -> bool:
-    """Whether this score is new. Another value in its place is refused."""
-    subject = ("score", *response.key)
-    found = added.find_statement(response.query, subject, response.statements, key)
-    if found is None:
-        added.add_statement(response.query, subject, response.statements, key, word)
-    elif found[0] != word:
-        raise RowRefused(f"the same score stands {describe_line(found[1])} with the value {found[0]}, not {word}")
-    return found is None
 
 
 def resolve_response(added: EntryAddition, row: ScoreRow) -> ResponseSketch:
@@ -285,26 +272,15 @@ def add_verdict(added: EntryAddition, row: VerdictRow) -> None:
 def add_choice(added: EntryAddition, row: VerdictRow, comparison: ComparisonSketch, rater: Rater) -> None:
     aspect = resolve_verdict_aspect(added, row)
     refuse_verdicts_and_scores(added, rater, aspect, Score)
-    if is_new_verdict(added, comparison, verdict_key(rater, aspect.key, row.shown, row.sample or 0), row.choice):
+    if added.is_new_statement(comparison, verdict_key(rater, aspect.key, row.shown, row.sample or 0), row.choice):
         added.new.append(VerdictSketch(rater, comparison, aspect, row))
 
 
 def add_verdict_failure(added: EntryAddition, row: VerdictRow, comparison: ComparisonSketch, rater: Rater) -> None:
     """Add a judge's failure as a call without an answer, one for all aspects."""
     resolve_verdict_aspect(added, row)
-    if is_new_verdict(added, comparison, failure_key(rater, row.shown, row.sample or 0), row.choice):
+    if added.is_new_statement(comparison, failure_key(rater, row.shown, row.sample or 0), row.choice):
         added.new.append(FailureSketch(rater, comparison, row.shown, row.sample or 0, row.choice, row.rationale))
-
-
-def is_new_verdict(added: EntryAddition, comparison: ComparisonSketch, key: StatementKey, word: str) -> bool:
-    """Whether this verdict is new. Another choice in its place is refused."""
-    subject = ("verdict", *comparison.key)
-    found = added.find_statement(comparison.query, subject, comparison.statements, key)
-    if found is None:
-        added.add_statement(comparison.query, subject, comparison.statements, key, word)
-    elif found[0] != word:
-        raise RowRefused(f"the same verdict stands {describe_line(found[1])} with the choice {found[0]}, not {word}")
-    return found is None
 
 
 # ---- what a verdict row means by its names ---------------------------------------------------

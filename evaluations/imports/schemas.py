@@ -1,15 +1,14 @@
-"""Shapes of the API for imports."""
+"""Shapes of the API for imports, column mappings, pairs and near-duplicates."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from ninja import Field, Schema
 
 from evaluations.api.schemas import NameText, PersonOut, StrictIn
-from evaluations.domain.files import FileFormat, ImportState, NewResponse, ReadOptions
-from evaluations.domain.imports import ImportRequest, parse_column_fields
+from evaluations.domain.files import FileFormat, ImportState, NewResponse
 from evaluations.domain.json_values import JsonDict
-from evaluations.domain.pairing import MAX_PAIRS_PER_QUERY, PairingWay, make_pairing
+from evaluations.domain.pairing import MAX_PAIRS_PER_QUERY, PairingWay
 from evaluations.domain.roles import RaterKind
 
 PairsPerQuery = Annotated[int, Field(ge=1, le=MAX_PAIRS_PER_QUERY)]
@@ -38,22 +37,6 @@ class ImportIn(StrictIn):
     )
     lower_is_better: bool = False
     derive_pairs: float | None = Field(None, ge=0)
-
-    def to_request(self) -> ImportRequest:
-        return ImportRequest(
-            ReadOptions(
-                format=self.format,
-                id_prefix=self.id_prefix,
-                mapping=parse_column_fields(self.mapping),
-                rater=self.rater,
-                rater_kind=self.rater_kind,
-                lower_is_better=self.lower_is_better,
-                candidate=self.candidate,
-                new_response=self.new_response,
-            ),
-            make_pairing(self.pair, baseline=self.baseline, pairs_each=self.pairs_each),
-            self.derive_pairs,
-        )
 
 
 class ImportProgressOut(Schema):
@@ -95,3 +78,122 @@ class ImportDetailOut(ImportOut):
 
 class StoreImportIn(StrictIn):
     skip_bad: bool = Field(False, description="leave out the bad rows instead of storing nothing")
+
+
+RowKind = Literal["comparisons", "responses", "verdicts", "scores"]
+# "": no choice, the row's is left out.
+ChoiceMeaning = Literal["A", "B", "tie", "both_bad", ""]
+FieldName = Annotated[str, Field(max_length=60)]
+ColumnName = Annotated[str, Field(max_length=1_000)]
+
+COLUMNS: Any = Field(description="field of a row → the column that it comes from", examples=[{"query": "prompt"}])
+VALUES: Any = Field(
+    default_factory=dict,
+    description="field of a row → its value for all rows; `query_id` may be `#text` (made of the query's words) or "
+    "`#row` (the number of the row)",
+    examples=[{"query_id": "#text", "candidate_a": "gpt4"}],
+)
+CHOICES: Any = Field(
+    default_factory=dict,
+    description="word in the column of choices → what it means; empty: no choice; others are read as they stand",
+    examples=[{"model_1": "A"}],
+)
+
+
+class ColumnMappingIn(StrictIn):
+    format: RowKind = Field(description="what a row is")
+    columns: dict[FieldName, ColumnName] = COLUMNS
+    values: dict[FieldName, Annotated[str, Field(max_length=200)]] = VALUES
+    choices: dict[Annotated[str, Field(max_length=200)], ChoiceMeaning] = CHOICES
+
+
+class ColumnMappingOut(Schema):
+    columns: list[str]
+    rows: list[JsonDict] = Field(description="the first of the file as they stand")
+    words: dict[str, list[str]] = Field(description="the values of columns that hold few")
+    fields: dict[str, list[str]] = Field(description="what a row of each kind may have")
+    suggested: ColumnMappingIn = Field(description="as it was said before, or else guessed; to be sent back as it is")
+    remembered: bool = Field(description="whether files with these columns were read here before")
+
+
+class BadRowOut(Schema):
+    line: int
+    reason: str
+
+
+class MappingPreviewOut(Schema):
+    rows: int = Field(description="of the beginning of the file that were tried")
+    bad_rows: int
+    refused: str = Field(description="why nothing can be made of the file like this; empty where something can")
+    samples: list[JsonDict]
+    bad: list[BadRowOut]
+
+
+class PairCountOut(Schema):
+    pair: PairingWay
+    baseline: str | None
+    pairs_each: int | None
+    comparisons: int = Field(description="how many it would make: those that are here do not count")
+
+
+class PairCountsOut(Schema):
+    items: list[PairCountOut]
+    ranking: list[str] = Field(description="the rated candidates, the best first, for pairs of neighbours")
+    ranked_by: str
+    unranked_because: str = Field(description="why there are no neighbours by rating; empty where there are")
+    is_whole: bool = Field(description="false where time was up after `queries` of them: there may be more comparisons")
+    queries: int = Field(description="of how many queries these were counted")
+    confirmed_above: int = Field(description="more than this, or not wholly counted, are made only when `confirmed`")
+
+
+class PairsIn(StrictIn):
+    pair: PairingWay = PairingWay.ALL
+    baseline: NameText = Field("", description="the candidate to hold the others against")
+    pairs_each: PairsPerQuery | None = Field(None, description="how many pairs of each query are drawn at random")
+    confirmed: bool = False
+
+
+class NearDuplicateQueryOut(Schema):
+    query_id: str
+    query: str
+    cluster: str
+
+
+class NearDuplicatesOut(Schema):
+    group: str = Field(description="to put them together by")
+    number: int
+    exact: bool = Field(description="whether they differ in nothing, rather than in case, blanks and punctuation")
+    clusters: int = Field(description="in how many clusters they are: more than one, and a split may part them")
+    queries: list[NearDuplicateQueryOut] = Field(description="the first of them")
+
+
+class NearDuplicatePageOut(Schema):
+    items: list[NearDuplicatesOut]
+    next: str | None
+
+
+class IdenticalResponsesOut(Schema):
+    text: str
+    query_id: str | None = Field(description="null where it was given to several queries")
+    number: int = Field(description="of candidates that gave it to the query, or of queries that it was given to")
+
+
+class QueryOverlapOut(Schema):
+    where: str
+    number: int = Field(description="of queries that stand there, too")
+    examples: list[str]
+
+
+class RepeatsOut(Schema):
+    same_responses: list[IdenticalResponsesOut] = Field(description="one text of several candidates to one query")
+    repeated_responses: list[IdenticalResponsesOut] = Field(description="one text to several queries")
+    other_evaluations: list[QueryOverlapOut] = Field(description="of yours")
+    worked_examples: list[QueryOverlapOut] = Field(description="rubrics whose examples tell the judge the answer")
+
+
+class MergeClustersIn(StrictIn):
+    group: Annotated[str, Field(min_length=1, max_length=19, description="of queries that are alike")]
+
+
+class MergedClusterOut(Schema):
+    cluster: str

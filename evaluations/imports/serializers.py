@@ -2,32 +2,15 @@
 
 from dataclasses import asdict
 
-from evaluations.api.serializers import serialize_optional_person
-from evaluations.domain.files import ImportState
+from evaluations.api.serializers import serialize_optional_person, serialize_row
 from evaluations.domain.json_values import JsonDict
-from evaluations.imports.lifecycle import BUSY_STATES
+from evaluations.imports.lifecycle import BUSY_STATES, get_import_progress
 from evaluations.imports.schemas import ImportDetailOut, ImportOut, ImportProgressOut
-from evaluations.imports.selectors import get_import_progress
 from evaluations.models.imports import Import
 
 
 def serialize_import(row: Import) -> ImportOut:
-    return ImportOut(
-        id=row.pk,
-        file_name=row.file_name,
-        sha256=row.sha256,
-        format=row.format,
-        state=ImportState(row.state),
-        person=serialize_optional_person(row.user),
-        rows_read=row.rows_read,
-        rows_stored=row.rows_stored,
-        rows_unchanged=row.rows_unchanged,
-        rows_bad=row.rows_bad,
-        rows_skipped=row.rows_skipped,
-        reason=row.reason,
-        created_at=row.created_at,
-        finished_at=row.finished_at,
-    )
+    return serialize_row(ImportOut, row, person=serialize_optional_person(row.user))
 
 
 def serialize_import_detail(row: Import) -> ImportDetailOut:

@@ -16,6 +16,7 @@ from evaluations.imports.lifecycle import (
     BEGAN_STORING,
     BUSY_STATES,
     IMPORT_JOB,
+    NOTHING_STORED,
     refuse_archived_evaluation,
     refuse_concurrent_import,
 )
@@ -23,7 +24,7 @@ from evaluations.imports.preview import build_import, is_quick_to_check, preview
 from evaluations.imports.source_files import read_sheet
 from evaluations.jobs.queue import enqueue_job
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.imports import COUNTED_ROWS, Import
+from evaluations.models.imports import Import
 from evaluations.models.users import User
 
 
@@ -60,12 +61,7 @@ def start_storing(importing: Import, *, skip_bad: bool, user: User | None) -> No
             skip_bad=skip_bad,
             created_json={},
             pairs_cursor=0,
-            **{f"new_{kind}": 0 for kind in COUNTED_ROWS},
-            rows_stored=0,
-            rows_unchanged=0,
-            rows_bad=0,
-            rows_skipped=0,
-            reason="",
+            **NOTHING_STORED,
             finished_at=None,
         )
         if not begun:

@@ -104,18 +104,20 @@ def refuse_undo_in_state(importing: Import) -> None:
 
 def refuse_used_import(importing: Import) -> None:
     if later := find_dependent_imports(importing):
-        named = [f"{one.pk} ({one.file_name})" for one in later[:MAX_NAMED_IMPORTS]]
-        more = [f"{len(later) - len(named)} more"] if len(later) > len(named) else []
         imports, it, those = ("import", "builds", "that one") if len(later) == 1 else ("imports", "build", "those")
         raise InputRefused(
-            f"{importing.file_name} cannot be undone: {imports} {join_import_names([*named, *more])} {it} on it. "
-            f"Undo {those} first."
+            f"{importing.file_name} cannot be undone: {imports} {name_imports(later)} {it} on it. Undo {those} first."
         )
     uses = [
         f"{number:,} {one if number == 1 else many}" for number, one, many in count_uses_of_import(importing) if number
     ]
     if uses:
         raise InputRefused(f"{importing.file_name} cannot be undone: it was used in {join_import_names(uses)}.")
+
+
+def name_imports(imports: Sequence[Import]) -> str:
+    named = [f"{one.pk} ({one.file_name})" for one in imports[:MAX_NAMED_IMPORTS]]
+    return join_import_names([*named, *([f"{len(imports) - len(named)} more"] if len(imports) > len(named) else [])])
 
 
 def join_import_names(names: Sequence[str]) -> str:
@@ -188,12 +190,9 @@ def describe_later_duplicates(importing: Import) -> str:
     found = list(later.filter(finished_at__gt=importing.stored_at).order_by("pk"))
     if not found:
         return ""
-    named = [f"{one.pk} ({one.file_name})" for one in found[:MAX_NAMED_IMPORTS]]
-    more = [f"{len(found) - len(named)} more"] if len(found) > len(named) else []
     return (
-        f"Rows of {'import' if len(found) == 1 else 'imports'} {join_import_names([*named, *more])} "
-        "were here already, or "
-        "skipped: if that was for this file's rows, import theirs again."
+        f"Rows of {'import' if len(found) == 1 else 'imports'} {name_imports(found)} were here already, or skipped: "
+        "if that was for this file's rows, import theirs again."
     )
 
 

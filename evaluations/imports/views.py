@@ -15,9 +15,8 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import DEFAULT_FILE_NAME, FileFormat, ImportState
 from evaluations.domain.jobs import JobState
 from evaluations.imports.forms import FORMAT_CHOICES, ImportForm
-from evaluations.imports.lifecycle import BUSY_STATES, IMPORT_JOB, WORKING_STATES
+from evaluations.imports.lifecycle import BUSY_STATES, IMPORT_JOB, WORKING_STATES, get_import_progress
 from evaluations.imports.requests import get_import_of_request
-from evaluations.imports.selectors import get_import_progress
 from evaluations.imports.services import discard_import, receive_upload, start_storing
 from evaluations.imports.undo import describe_later_duplicates, explain_why_not_undoable, start_undo
 from evaluations.jobs.queue import job_of

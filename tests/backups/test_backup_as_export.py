@@ -28,8 +28,7 @@ from evaluations.domain.splits import SplitPart
 from evaluations.exports.options import DEFAULT_REQUEST, ExportRequest
 from evaluations.exports.selectors import build_manifest, open_export_file
 from evaluations.exports.services import needs_background, start_export
-from evaluations.exports.sql import open_separate_cursor
-from evaluations.exports.writer import SeparateHeartbeat, stream_export
+from evaluations.exports.writer import SeparateHeartbeat, open_separate_cursor, stream_export
 from evaluations.jobs import kinds
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event

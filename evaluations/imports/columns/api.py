@@ -5,13 +5,13 @@ from typing import Any, cast
 
 from evaluations.api.operations import OperationRouter
 from evaluations.api.problems import FieldError, Problem
+from evaluations.api.serializers import serialize_row
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import FIELDS_BY_FORMAT, ReadOptions
 from evaluations.domain.roles import Scope
+from evaluations.imports.columns.column_guess import ColumnFields, build_reading, find_faults
 from evaluations.imports.columns.column_memory import forget_mapping
 from evaluations.imports.columns.forms import ColumnMappingForm
-from evaluations.imports.columns.mapping_rules import ColumnFields, build_reading, find_faults
-from evaluations.imports.columns.schemas import BadRowOut, ColumnMappingIn, ColumnMappingOut, MappingPreviewOut, RowKind
 from evaluations.imports.columns.services import (
     MAPPABLE_STATES,
     apply_mapping,
@@ -22,7 +22,14 @@ from evaluations.imports.columns.services import (
     read_import_sheet,
 )
 from evaluations.imports.requests import get_import_of_request
-from evaluations.imports.schemas import ImportDetailOut
+from evaluations.imports.schemas import (
+    BadRowOut,
+    ColumnMappingIn,
+    ColumnMappingOut,
+    ImportDetailOut,
+    MappingPreviewOut,
+    RowKind,
+)
 from evaluations.imports.serializers import serialize_import_detail
 from evaluations.imports.source_files import Sheet
 from evaluations.models.imports import Import
@@ -53,12 +60,11 @@ def try_columns(request: AuthenticatedRequest, slug: str, pk: int, body: ColumnM
     """Preview the first rows under this column mapping. Nothing is changed."""
     importing, sheet = get_mappable_import(request, slug, pk)
     tried = preview_mapping(importing, parse_mapping(body, sheet))
-    return MappingPreviewOut(
-        rows=tried.rows,
-        bad_rows=tried.bad_rows,
-        refused=tried.refused,
+    return serialize_row(
+        MappingPreviewOut,
+        tried,
         samples=[asdict(sample) for sample in tried.samples],
-        bad=[BadRowOut(line=one.line, reason=one.reason) for one in tried.bad],
+        bad=[serialize_row(BadRowOut, row) for row in tried.bad],
     )
 
 

@@ -19,12 +19,15 @@ from evaluations.domain.files import (
 )
 from evaluations.domain.judges import FAILURE_STATES
 from evaluations.imports.columns.column_guess import (
+    GENERATED_IDS,
+    ColumnFields,
+    build_reading,
+    find_faults,
     guess_choice_meanings,
     guess_columns,
     guess_row_kind,
     is_number_word,
 )
-from evaluations.imports.columns.mapping_rules import GENERATED_IDS, ColumnFields, build_reading, find_faults
 from evaluations.imports.source_files import Sheet
 from evaluations.web.forms import CleanedData
 

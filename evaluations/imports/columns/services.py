@@ -9,7 +9,12 @@ from django.db import transaction
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import CANDIDATE_FIELD, BadRow, ImportState, ReadOptions
+from evaluations.domain.files import (
+    CANDIDATE_FIELD,
+    BadRow,
+    ImportState,
+    ReadOptions,
+)
 from evaluations.domain.imports import SampleRow
 from evaluations.formats.column_mapping import mapped_fields
 from evaluations.formats.file_reader import read_file_rows
@@ -20,12 +25,12 @@ from evaluations.imports.columns.column_memory import (
     reading_of_mapping,
     remember_mapping,
 )
-from evaluations.imports.lifecycle import IMPORT_JOB, continue_import, refuse_archived_evaluation
+from evaluations.imports.lifecycle import IMPORT_JOB, NOTHING_STORED, continue_import, refuse_archived_evaluation
 from evaluations.imports.preview import is_quick_to_check
 from evaluations.imports.preview_summary import sample_entry
 from evaluations.imports.source_files import SAMPLED_ROWS, SHOWN_ROWS, Sheet, file_limits, read_column_names, read_sheet
 from evaluations.jobs.queue import enqueue_job
-from evaluations.models.imports import COUNTED_ROWS, ColumnMapping, Import
+from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.users import User
 
 MAPPABLE_STATES: Final = (ImportState.MAPPING, ImportState.PREVIEWED)
@@ -133,14 +138,9 @@ def restart_with_mapping(importing: Import, reading: ReadOptions, user: User | N
             brings="",
             options_json=options.to_json(),
             summary_json={},
-            **{f"new_{kind}": 0 for kind in COUNTED_ROWS},
             bad_rows=[],
             rows_read=0,
-            rows_stored=0,
-            rows_unchanged=0,
-            rows_bad=0,
-            rows_skipped=0,
-            reason="",
+            **NOTHING_STORED,
         )
         if not begun:
             raise InputRefused(f"{importing.file_name} was stored or discarded already.")

@@ -103,20 +103,20 @@ def load_first_of_groups(queries: "QuerySet[Query]", column: str, number: int) -
 
 def find_identical_responses(evaluation: Evaluation) -> list[IdenticalResponses]:
     """Texts that several candidates gave to one query."""
-    rows = Response.objects.filter(query__evaluation=evaluation).values("sha256", "query__key").order_by()
-    found = rows.annotate(number=Count("candidate", distinct=True), one=Min("pk")).filter(number__gt=1)
-    some = list(found.order_by("-number", "one")[:GROUPS_PER_PAGE])
-    texts = Response.objects.in_bulk([group["one"] for group in some])
-    return [IdenticalResponses(texts[group["one"]].text, group["number"], group["query__key"]) for group in some]
+    return find_shared_texts(evaluation, "candidate", "query__key")
 
 
 def find_repeated_responses(evaluation: Evaluation) -> list[IdenticalResponses]:
     """Texts that were given to several queries."""
-    rows = Response.objects.filter(query__evaluation=evaluation).values("sha256").order_by()
-    found = rows.annotate(number=Count("query", distinct=True), one=Min("pk")).filter(number__gt=1)
-    some = list(found.order_by("-number", "one")[:GROUPS_PER_PAGE])
-    texts = Response.objects.in_bulk([group["one"] for group in some])
-    return [IdenticalResponses(texts[group["one"]].text, group["number"]) for group in some]
+    return find_shared_texts(evaluation, "query")
+
+
+def find_shared_texts(evaluation: Evaluation, counted: str, *within: str) -> list[IdenticalResponses]:
+    rows = Response.objects.filter(query__evaluation=evaluation).values("sha256", *within).order_by()
+    groups = rows.annotate(number=Count(counted, distinct=True), first=Min("pk")).filter(number__gt=1)
+    shown = list(groups.order_by("-number", "first")[:GROUPS_PER_PAGE].values_list("first", "number", *within))
+    texts = Response.objects.in_bulk([pk for pk, *_ in shown])
+    return [IdenticalResponses(texts[pk].text, number, *key) for pk, number, *key in shown]
 
 
 # ---- in other places ------------------------------------------------------------------------------

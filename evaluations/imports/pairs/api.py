@@ -9,13 +9,13 @@ from evaluations.api.operations import BYTES_TYPE, FORM_TYPE, OperationRouter
 from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
 from evaluations.api.problems import FieldError, Problem
 from evaluations.api.schemas import NameText
+from evaluations.api.serializers import serialize_row
 from evaluations.api.uploads import describe_upload, read_sent_file
 from evaluations.comparisons.pairing.selectors import CONFIRMED_ABOVE
 from evaluations.domain.roles import Scope
 from evaluations.imports.duplicates.selectors import (
     GROUPS_PER_PAGE,
     IdenticalResponses,
-    QueryOverlap,
     find_identical_responses,
     find_near_duplicates,
     find_overlap_with_evaluations,
@@ -24,8 +24,10 @@ from evaluations.imports.duplicates.selectors import (
     find_repeated_responses,
 )
 from evaluations.imports.duplicates.services import merge_clusters
-from evaluations.imports.pairs.schemas import (
+from evaluations.imports.pairs.services import complete_pairing, count_pairing_options, start_pairing
+from evaluations.imports.schemas import (
     IdenticalResponsesOut,
+    ImportDetailOut,
     MergeClustersIn,
     MergedClusterOut,
     NearDuplicatePageOut,
@@ -34,11 +36,10 @@ from evaluations.imports.pairs.schemas import (
     PairCountOut,
     PairCountsOut,
     PairsIn,
+    PairsPerQuery,
     QueryOverlapOut,
     RepeatsOut,
 )
-from evaluations.imports.pairs.services import complete_pairing, count_pairing_options, start_pairing
-from evaluations.imports.schemas import ImportDetailOut, PairsPerQuery
 from evaluations.imports.serializers import serialize_import_detail
 from evaluations.web.requests import AuthenticatedRequest
 
@@ -56,7 +57,9 @@ def count_new_pairs(request: AuthenticatedRequest, slug: str, asked: Query[PairC
     """How many comparisons each way of pairing the responses that are here would make; none is made."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     options = count_pairing_options(evaluation, asked.baseline, asked.pairs_each)
-    return PairCountsOut(
+    return serialize_row(
+        PairCountsOut,
+        options,
         items=[
             PairCountOut(
                 pair=pairing.way,
@@ -69,8 +72,6 @@ def count_new_pairs(request: AuthenticatedRequest, slug: str, asked: Query[PairC
         ranking=list(options.ranking.names),
         ranked_by=options.ranking.by,
         unranked_because=options.unranked,
-        is_whole=options.is_whole,
-        queries=options.queries,
         confirmed_above=CONFIRMED_ABOVE,
     )
 
@@ -95,11 +96,10 @@ def list_duplicates(request: AuthenticatedRequest, slug: str, paging: Query[Page
     more = len(found) > len(groups) or len(found) == GROUPS_PER_PAGE
     return NearDuplicatePageOut(
         items=[
-            NearDuplicatesOut(
+            serialize_row(
+                NearDuplicatesOut,
+                one,
                 group=str(one.key),
-                number=one.number,
-                exact=one.exact,
-                clusters=one.clusters,
                 queries=[
                     NearDuplicateQueryOut(query_id=row.key, query=row.text, cluster=row.cluster) for row in one.queries
                 ],
@@ -115,11 +115,12 @@ def list_repeats(request: AuthenticatedRequest, slug: str) -> RepeatsOut:
     """List duplicate texts, and queries that also occur in other evaluations or in a rubric's examples."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
+    elsewhere = find_overlap_with_evaluations(evaluation, user)
     return RepeatsOut(
         same_responses=[serialize_identical_responses(one) for one in find_identical_responses(evaluation)],
         repeated_responses=[serialize_identical_responses(one) for one in find_repeated_responses(evaluation)],
-        other_evaluations=[serialize_overlap(one) for one in find_overlap_with_evaluations(evaluation, user)],
-        worked_examples=[serialize_overlap(one) for one in find_overlap_with_examples(evaluation)],
+        other_evaluations=[serialize_row(QueryOverlapOut, one) for one in elsewhere],
+        worked_examples=[serialize_row(QueryOverlapOut, one) for one in find_overlap_with_examples(evaluation)],
     )
 
 
@@ -135,7 +136,7 @@ def hold_file_against(request: AuthenticatedRequest, slug: str) -> QueryOverlapO
     """Count the queries that also occur in a file, such as a benchmark's test set. The file is not stored."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     file, name = read_sent_file(request)
-    return serialize_overlap(find_overlap_with_file(evaluation, cast(BinaryIO, file), name))
+    return serialize_row(QueryOverlapOut, find_overlap_with_file(evaluation, cast(BinaryIO, file), name))
 
 
 @operations.do("/evaluations/{slug:slug}/duplicates/together", Scope.WRITE, MergedClusterOut)
@@ -151,8 +152,4 @@ def put_in_one_cluster(request: AuthenticatedRequest, slug: str, body: MergeClus
 
 
 def serialize_identical_responses(one: IdenticalResponses) -> IdenticalResponsesOut:
-    return IdenticalResponsesOut(text=one.text, query_id=one.key or None, number=one.number)
-
-
-def serialize_overlap(one: QueryOverlap) -> QueryOverlapOut:
-    return QueryOverlapOut(where=one.where, number=one.number, examples=one.examples)
+    return serialize_row(IdenticalResponsesOut, one, query_id=one.key or None)

@@ -7,7 +7,7 @@ from django.views.decorators.http import require_http_methods
 
 from evaluations.access import Action, require_evaluation
 from evaluations.comparisons.pairing.selectors import CONFIRMED_ABOVE
-from evaluations.imports.pairs.forms import PairsForm
+from evaluations.imports.forms import PairsForm
 from evaluations.imports.pairs.services import complete_pairing, count_pairing_options, start_pairing
 from evaluations.models.evaluations import Evaluation
 from evaluations.web.forms import submit_form
