@@ -46,17 +46,17 @@ def swap_choice(choice: Choice, shown: ShownOrder) -> Choice:
     return FLIPPED_CHOICES[choice] if shown == ShownOrder.SWAPPED else choice
 
 
-def swap_answer(given: Answer, shown: ShownOrder) -> Answer:
-    if isinstance(given, Choice):
-        return swap_choice(given, shown)
-    return ScorePair(given.right, given.left) if shown == ShownOrder.SWAPPED else given
+def swap_answer(answer: Answer, shown: ShownOrder) -> Answer:
+    if isinstance(answer, Choice):
+        return swap_choice(answer, shown)
+    return ScorePair(answer.right, answer.left) if shown == ShownOrder.SWAPPED else answer
 
 
-def get_choice_of_answer(asked: AspectSpec, given: Answer) -> Choice:
+def get_choice_of_answer(aspect: AspectSpec, answer: Answer) -> Choice:
     """The choice, or what two scores amount to by the rubric's tie margin."""
-    if isinstance(given, Choice):
-        return given
-    choice = choice_from_scores(given.left, given.right, asked.tie_margin)
+    if isinstance(answer, Choice):
+        return answer
+    choice = choice_from_scores(answer.left, answer.right, aspect.tie_margin)
     assert choice is not None
     return choice
 
@@ -72,12 +72,12 @@ class ScaleDisplay:
     meanings: tuple[tuple[str, str], ...]
 
 
-def build_scale_display(asked: AspectSpec) -> ScaleDisplay:
-    values = scale_values(asked)
-    few = values if len(values) <= MAX_SCALE_BUTTONS else ()
-    low, high = map(format_number_field, scale_ends(asked))
-    step = format_number_field(asked.scale_step) if asked.scale_step else "any"
-    return ScaleDisplay(tuple(map(format_number_field, few)), low, high, step, tuple(scale_meanings(asked)))
+def build_scale_display(aspect: AspectSpec) -> ScaleDisplay:
+    values = scale_values(aspect)
+    buttons = values if len(values) <= MAX_SCALE_BUTTONS else ()
+    low, high = map(format_number_field, scale_ends(aspect))
+    step = format_number_field(aspect.scale_step) if aspect.scale_step else "any"
+    return ScaleDisplay(tuple(map(format_number_field, buttons)), low, high, step, tuple(scale_meanings(aspect)))
 
 
 def format_number_field(value: float) -> str:
@@ -90,34 +90,34 @@ def format_number_field(value: float) -> str:
 
 def validate_answers(spec: RubricSpec, choices: Answers) -> Answers:
     """The answers, if they cover exactly the rubric's aspects with values that it offers."""
-    asked = {aspect.key: aspect for aspect in spec.aspects}
-    missing = [aspect.name for key, aspect in asked.items() if key not in choices]
+    aspects = {aspect.key: aspect for aspect in spec.aspects}
+    missing = [aspect.name for key, aspect in aspects.items() if key not in choices]
     if missing and spec.kind == RubricKind.POINTWISE:
         raise InputRefused(f"Score both responses for {', '.join(missing)} too: nothing was stored yet.")
     if missing:
         raise InputRefused(f"Choose for {', '.join(missing)} too: nothing was stored yet.")
     for key in choices:
-        if key not in asked:
+        if key not in aspects:
             raise InputRefused(f"The rubric does not ask about “{key}”.")
-    return {key: validate_answer(asked[key], spec.kind, given) for key, given in choices.items()}
+    return {key: validate_answer(aspects[key], spec.kind, answer) for key, answer in choices.items()}
 
 
-def validate_answer(asked: AspectSpec, kind: RubricKind, given: Answer) -> Answer:
-    if isinstance(given, Choice):
-        if kind == RubricKind.POINTWISE or given not in asked.choices:
-            raise InputRefused(f"The rubric does not offer “{given}” for {asked.name}.")
-        return given
+def validate_answer(aspect: AspectSpec, kind: RubricKind, answer: Answer) -> Answer:
+    if isinstance(answer, Choice):
+        if kind == RubricKind.POINTWISE or answer not in aspect.choices:
+            raise InputRefused(f"The rubric does not offer “{answer}” for {aspect.name}.")
+        return answer
     if kind != RubricKind.POINTWISE:
-        raise InputRefused(f"The rubric asks which response is better for {asked.name}, and for no scores.")
-    return ScorePair(validate_score(asked, given.left), validate_score(asked, given.right))
+        raise InputRefused(f"The rubric asks which response is better for {aspect.name}, and for no scores.")
+    return ScorePair(validate_score(aspect, answer.left), validate_score(aspect, answer.right))
 
 
-def validate_score(asked: AspectSpec, given: float) -> float:
-    value = snap_to_scale(asked, given)
+def validate_score(aspect: AspectSpec, score: float) -> float:
+    value = snap_to_scale(aspect, score)
     if value is None:
         raise InputRefused(
-            f"The score for {asked.name} must be {format_range(asked)}, not "
-            f"{format_number_field(given)}: nothing was stored yet."
+            f"The score for {aspect.name} must be {format_range(aspect)}, not "
+            f"{format_number_field(score)}: nothing was stored yet."
         )
     return value
 
@@ -141,19 +141,19 @@ def store_answers(
     """Store the same answers at each of these stages."""
     aspects = {aspect.key: aspect for aspect in Aspect.objects.filter(evaluation=review.comparison.evaluation_id)}
     verdicts, scores = [], []
-    for stage, (key, seen) in product(stages, choices.items()):
-        given = swap_answer(seen, ShownOrder(review.shown))
-        words = {"note": (notes or {}).get(key, ""), "reason": (reasons or {}).get(key, "")}
-        if isinstance(given, Choice):
-            verdicts.append(build_verdict(review, aspects[key], stage, given, words))
+    for stage, (key, shown_answer) in product(stages, choices.items()):
+        answer = swap_answer(shown_answer, ShownOrder(review.shown))
+        texts = {"note": (notes or {}).get(key, ""), "reason": (reasons or {}).get(key, "")}
+        if isinstance(answer, Choice):
+            verdicts.append(build_verdict(review, aspects[key], stage, answer, texts))
         else:
-            scores += build_scores(review, aspects[key], stage, given, words)
+            scores += build_scores(review, aspects[key], stage, answer, texts)
     Verdict.objects.bulk_create(verdicts)
     pack_review_verdicts(review, verdicts)
     Score.objects.bulk_create(scores)
 
 
-def build_verdict(review: Review, aspect: Aspect, stage: Stage, choice: Choice, words: TextByAspect) -> Verdict:
+def build_verdict(review: Review, aspect: Aspect, stage: Stage, choice: Choice, texts: TextByAspect) -> Verdict:
     return Verdict(
         rater_id=review.rater_id,
         comparison_id=review.comparison_id,
@@ -162,17 +162,17 @@ def build_verdict(review: Review, aspect: Aspect, stage: Stage, choice: Choice, 
         shown=review.shown,
         choice=choice,
         review=review,
-        **words,
+        **texts,
     )
 
 
-def build_scores(review: Review, aspect: Aspect, stage: Stage, scores: ScorePair, words: TextByAspect) -> list[Score]:
+def build_scores(review: Review, aspect: Aspect, stage: Stage, scores: ScorePair, texts: TextByAspect) -> list[Score]:
     """Two score rows. Note and reason go on response A's row only, so that they are counted once."""
-    about = {"rater_id": review.rater_id, "aspect": aspect, "stage": stage, "review": review}
+    columns = {"rater_id": review.rater_id, "aspect": aspect, "stage": stage, "review": review}
     comparison = review.comparison
     return [
-        Score(response_id=comparison.response_a_id, value=scores.left, **about, **words),
-        Score(response_id=comparison.response_b_id, value=scores.right, **about),
+        Score(response_id=comparison.response_a_id, value=scores.left, **columns, **texts),
+        Score(response_id=comparison.response_b_id, value=scores.right, **columns),
     ]
 
 
@@ -189,13 +189,13 @@ def read_answers(review: Review, kind: RubricKind) -> ReviewAnswers:
 
 
 def read_verdict_answers(review: Review) -> ReviewAnswers:
-    given: dict[str, dict[str, Answer]] = {Stage.FIRST: {}, Stage.FINAL: {}}
+    answers: dict[str, dict[str, Answer]] = {Stage.FIRST: {}, Stage.FINAL: {}}
     notes, reasons = {}, {}
     rows = review.verdicts.values_list("aspect__key", "stage", "choice", "note", "reason")
     for key, stage, choice, note, reason in rows.order_by("pk"):
-        given[stage][key] = swap_choice(Choice(choice), ShownOrder(review.shown))
+        answers[stage][key] = swap_choice(Choice(choice), ShownOrder(review.shown))
         notes[key], reasons[key] = note, reason
-    return ReviewAnswers(given[Stage.FIRST], given[Stage.FINAL], drop_empty_texts(notes), drop_empty_texts(reasons))
+    return ReviewAnswers(answers[Stage.FIRST], answers[Stage.FINAL], drop_empty_texts(notes), drop_empty_texts(reasons))
 
 
 def read_score_answers(review: Review) -> ReviewAnswers:
@@ -207,15 +207,15 @@ def read_score_answers(review: Review) -> ReviewAnswers:
         values[stage, key][response] = value
         notes[key] = notes.get(key) or note
         reasons[key] = reasons.get(key) or reason
-    given: dict[str, dict[str, Answer]] = {Stage.FIRST: {}, Stage.FINAL: {}}
+    answers: dict[str, dict[str, Answer]] = {Stage.FIRST: {}, Stage.FINAL: {}}
     sides = (review.comparison.response_a_id, review.comparison.response_b_id)
-    for (stage, key), of in values.items():
-        given[stage][key] = swap_answer(ScorePair(*(of[side] for side in sides)), ShownOrder(review.shown))
-    return ReviewAnswers(given[Stage.FIRST], given[Stage.FINAL], drop_empty_texts(notes), drop_empty_texts(reasons))
+    for (stage, key), by_response in values.items():
+        answers[stage][key] = swap_answer(ScorePair(*(by_response[side] for side in sides)), ShownOrder(review.shown))
+    return ReviewAnswers(answers[Stage.FIRST], answers[Stage.FINAL], drop_empty_texts(notes), drop_empty_texts(reasons))
 
 
-def drop_empty_texts(words: TextByAspect) -> TextByAspect:
-    return {key: text for key, text in words.items() if text}
+def drop_empty_texts(texts: TextByAspect) -> TextByAspect:
+    return {key: text for key, text in texts.items() if text}
 
 
 # ---- the names of its fields on the page
@@ -224,10 +224,13 @@ def drop_empty_texts(words: TextByAspect) -> TextByAspect:
 def build_field_values(choices: Answers, notes: TextByAspect, reasons: TextByAspect) -> dict[str, str]:
     """The answers as form field values."""
     fields = {}
-    for key, given in choices.items():
-        if isinstance(given, Choice):
-            fields[f"choice_{key}"] = given.value
+    for key, answer in choices.items():
+        if isinstance(answer, Choice):
+            fields[f"choice_{key}"] = answer.value
         else:
-            fields |= {f"left_{key}": format_number_field(given.left), f"right_{key}": format_number_field(given.right)}
+            fields |= {
+                f"left_{key}": format_number_field(answer.left),
+                f"right_{key}": format_number_field(answer.right),
+            }
     fields |= {f"note_{key}": note for key, note in notes.items()}
     return fields | {f"reason_{key}": reason for key, reason in reasons.items()}

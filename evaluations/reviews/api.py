@@ -313,7 +313,7 @@ def review_out(review_request: ReviewRequest) -> ReviewOut:
 
 
 def sheet_line_out(line: SheetLine, *, is_pointwise: bool) -> SheetLineOut:
-    asked = line.asked
+    asked = line.aspect
     return SheetLineOut(
         aspect=asked.key,
         name=asked.name,

@@ -87,48 +87,50 @@ class StoredAndEntered:
 
 def build_panel_rows(sheet: ReviewSheet, fields: FieldValues) -> Iterator[PanelRow]:
     for line in sheet.lines:
-        key = line.asked.key
-        torn = line.judge is not None and line.judge.inconsistent
+        key = line.aspect.key
+        is_inconsistent = line.judge is not None and line.judge.inconsistent
         reason = fields.get(f"reason_{key}", line.reason)
         yield PanelRow(
             line,
             [] if sheet.is_pointwise else build_options(line, fields),
             build_scales(line, fields) if sheet.is_pointwise else [],
-            build_scale_display(line.asked) if sheet.is_pointwise else None,
+            build_scale_display(line.aspect) if sheet.is_pointwise else None,
             fields.get(f"note_{key}", line.note),
             reason,
             describe_reason(reason),
-            describe_answer(line.asked, line.first),
-            describe_answer(line.asked, line.final),
-            CHOICE_LABELS[Choice.TIE] if torn else label_choice(line.asked, line.judge.choice if line.judge else None),
+            describe_answer(line.aspect, line.first),
+            describe_answer(line.aspect, line.final),
+            CHOICE_LABELS[Choice.TIE]
+            if is_inconsistent
+            else label_choice(line.aspect, line.judge.choice if line.judge else None),
             describe_consistency(line.judge) if line.judge else "",
         )
 
 
 def build_options(line: SheetLine, fields: FieldValues) -> list[PanelOption]:
-    chosen = fields.get(f"choice_{line.asked.key}") or line.final or line.first
+    chosen = fields.get(f"choice_{line.aspect.key}") or line.final or line.first
     judge = line.judge.choice if line.judge else None
     return [
-        PanelOption(choice, label_choice(line.asked, choice), choice == chosen, choice == line.first, choice == judge)
-        for choice in line.asked.choices
+        PanelOption(choice, label_choice(line.aspect, choice), choice == chosen, choice == line.first, choice == judge)
+        for choice in line.aspect.choices
     ]
 
 
 def build_scales(line: SheetLine, fields: FieldValues) -> list[PanelScale]:
-    """One for either response."""
-    scale = build_scale_display(line.asked)
-    told = line.judge.scores if line.judge else None
+    """Build one scale for each response."""
+    scale = build_scale_display(line.aspect)
+    judge_scores = line.judge.scores if line.judge else None
     return [
         build_scale(
             scale,
             side,
             letter,
-            f"{side}_{line.asked.key}",
-            format_scores_at(line, place),
-            format_score_at(told, place),
+            f"{side}_{line.aspect.key}",
+            format_scores_at(line, index),
+            format_score_at(judge_scores, index),
             fields,
         )
-        for place, (side, letter) in enumerate(RESPONSE_SIDES)
+        for index, (side, letter) in enumerate(RESPONSE_SIDES)
     ]
 
 
@@ -137,33 +139,35 @@ def build_scale(
 ) -> PanelScale:
     first, final = yours
     value = fields.get(name) or final or first
-    options = [PanelOption(one, one, one == value, one == first, one == judges) for one in scale.values]
+    options = [
+        PanelOption(option, option, option == value, option == first, option == judges) for option in scale.values
+    ]
     return PanelScale(side, letter, name, options, value, first, judges)
 
 
-def format_scores_at(line: SheetLine, place: int) -> tuple[str, str]:
-    return format_score_at(line.first, place), format_score_at(line.final, place)
+def format_scores_at(line: SheetLine, index: int) -> tuple[str, str]:
+    return format_score_at(line.first, index), format_score_at(line.final, index)
 
 
-def format_score_at(given: Answer | None, place: int) -> str:
-    return format_number_field(given[place]) if isinstance(given, ScorePair) else ""
+def format_score_at(answer: Answer | None, index: int) -> str:
+    return format_number_field(answer[index]) if isinstance(answer, ScorePair) else ""
 
 
-def describe_answer(asked: AspectSpec, given: Answer | None) -> str:
+def describe_answer(aspect: AspectSpec, answer: Answer | None) -> str:
     """The choice in words; for scores both of them with the choice that they make."""
-    if given is None:
+    if answer is None:
         return ""
-    label = label_choice(asked, get_choice_of_answer(asked, given))
+    label = label_choice(aspect, get_choice_of_answer(aspect, answer))
     return (
-        f"{format_number_field(given.left)} to {format_number_field(given.right)}: {label}"
-        if isinstance(given, ScorePair)
+        f"{format_number_field(answer.left)} to {format_number_field(answer.right)}: {label}"
+        if isinstance(answer, ScorePair)
         else label
     )
 
 
-def label_choice(asked: AspectSpec, choice: Choice | None) -> str:
+def label_choice(aspect: AspectSpec, choice: Choice | None) -> str:
     """The choice in words. Where “both bad” can be chosen, a tie is two good ones."""
-    if choice == Choice.TIE and asked.offers_both_bad:
+    if choice == Choice.TIE and aspect.offers_both_bad:
         return "Both good"
     return CHOICE_LABELS[choice] if choice else ""
 
@@ -180,7 +184,9 @@ def compare_with_stored(sheet: ReviewSheet, fields: FieldValues) -> list[StoredA
     """Stored and entered values, aspect by aspect, then notes and reasons."""
     chosen = [
         StoredAndEntered(
-            line.asked.name, describe_answer(line.asked, line.final or line.first), describe_entered(line.asked, fields)
+            line.aspect.name,
+            describe_answer(line.aspect, line.final or line.first),
+            describe_entered(line.aspect, fields),
         )
         for line in sheet.lines
     ]
@@ -190,27 +196,27 @@ def compare_with_stored(sheet: ReviewSheet, fields: FieldValues) -> list[StoredA
 
 def compare_texts_with_stored(sheet: ReviewSheet, fields: FieldValues) -> list[StoredAndEntered]:
     """The reasons and notes on single aspects, where there are any."""
-    all_of_them = []
+    texts = []
     for line in sheet.lines:
-        key, name = line.asked.key, line.asked.name
+        key, name = line.aspect.key, line.aspect.name
         reasons = (describe_reason(line.reason), describe_reason(fields.get(f"reason_{key}", "")))
-        all_of_them += [
+        texts += [
             StoredAndEntered(f"{name}, reason", *reasons),
             StoredAndEntered(f"{name}, note", line.note, fields.get(f"note_{key}", "")),
         ]
-    return [one for one in all_of_them if one.stored or one.entered]
+    return [text for text in texts if text.stored or text.entered]
 
 
 def describe_reason(reason: str) -> str:
     return DIFFERENCE_REASON_TEXTS[DifferenceReason(reason)] if reason in DIFFERENCE_REASON_TEXTS else reason
 
 
-def describe_entered(asked: AspectSpec, fields: FieldValues) -> str:
-    chosen = fields.get(f"choice_{asked.key}", "")
+def describe_entered(aspect: AspectSpec, fields: FieldValues) -> str:
+    chosen = fields.get(f"choice_{aspect.key}", "")
     if chosen:
-        return label_choice(asked, Choice(chosen)) if chosen in tuple(Choice) else chosen
-    left, right = (fields.get(f"{side}_{asked.key}", "") for side, _ in RESPONSE_SIDES)
+        return label_choice(aspect, Choice(chosen)) if chosen in tuple(Choice) else chosen
+    left, right = (fields.get(f"{side}_{aspect.key}", "") for side, _ in RESPONSE_SIDES)
     try:
-        return describe_answer(asked, ScorePair(float(left), float(right)))
+        return describe_answer(aspect, ScorePair(float(left), float(right)))
     except ValueError:
         return f"{left} to {right}" if left or right else ""

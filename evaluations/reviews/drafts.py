@@ -43,11 +43,11 @@ def save_draft(
     A page may always replace its own draft: the answer to the one before may have been lost.
     """
     draft = build_draft(fields, active_ms)
-    still = Review.objects.filter(pk=review.pk, version=version).exclude(state=ReviewState.FINAL)
-    seen = still.filter(Q(draft_number=number) | Q(draft_tab=tab))
-    kept = seen.update(draft=draft, draft_number=F("draft_number") + 1, draft_tab=tab)
+    unchanged = Review.objects.filter(pk=review.pk, version=version).exclude(state=ReviewState.FINAL)
+    replaceable = unchanged.filter(Q(draft_number=number) | Q(draft_tab=tab))
+    is_saved = replaceable.update(draft=draft, draft_number=F("draft_number") + 1, draft_tab=tab)
     review.refresh_from_db(fields=["state", "version", "draft", "draft_number", "draft_tab"])
-    if kept:
+    if is_saved:
         return review
     if review.version != version or review.state == ReviewState.FINAL:
         raise InputRefused(DRAFT_REFUSED)
@@ -70,14 +70,14 @@ def read_draft(review: Review | None) -> Draft | None:
     """The stored draft; None if there is none."""
     if review is None or not review.draft:
         return None
-    kept: JsonMapping = review.draft
-    return Draft(kept["fields"], kept["active_ms"], datetime.fromisoformat(kept["kept_at"]))
+    stored: JsonMapping = review.draft
+    return Draft(stored["fields"], stored["active_ms"], datetime.fromisoformat(stored["kept_at"]))
 
 
 def read_draft_of_earlier_version(rater: Rater | None, comparison: Comparison, rubric: RubricVersion) -> Draft | None:
     """This reviewer's unsaved draft on an earlier rubric version."""
     if rater is None or rubric.number == 1:
         return None
-    earlier = {"rubric_version__rubric": rubric.rubric_id, "rubric_version__number__lt": rubric.number}
-    begun = Review.objects.filter(rater=rater, comparison=comparison, state=ReviewState.DRAFT, **earlier)
-    return read_draft(begun.exclude(draft={}).order_by("-rubric_version__number").first())
+    versions = {"rubric_version__rubric": rubric.rubric_id, "rubric_version__number__lt": rubric.number}
+    drafts = Review.objects.filter(rater=rater, comparison=comparison, state=ReviewState.DRAFT, **versions)
+    return read_draft(drafts.exclude(draft={}).order_by("-rubric_version__number").first())

@@ -12,11 +12,11 @@ def find_rater_of_user(user: User, evaluation: Evaluation) -> Rater | None:
 
 def get_or_create_rater(user: User, evaluation: Evaluation) -> Rater:
     """This user's rater row, created on first need. An imported rater may already have the name."""
-    known = find_rater_of_user(user, evaluation)
-    if known is not None:
-        return known
-    taken = Rater.objects.filter(evaluation=evaluation, kind=RaterKind.HUMAN, name=user.username, user__isnull=True)
-    name = f"{user.username} (account)" if taken.exists() else user.username
+    existing = find_rater_of_user(user, evaluation)
+    if existing is not None:
+        return existing
+    namesakes = Rater.objects.filter(evaluation=evaluation, kind=RaterKind.HUMAN, name=user.username, user__isnull=True)
+    name = f"{user.username} (account)" if namesakes.exists() else user.username
     rater, _ = Rater.objects.get_or_create(
         evaluation=evaluation, user=user, defaults={"kind": RaterKind.HUMAN, "name": name}
     )

@@ -54,17 +54,17 @@ def get_earlier_review(evaluation: Evaluation, rater: Rater | None, review: Revi
     if rater is None:
         return None
     finished_at = review.finished_at if review else None
-    before = [connection.ops.adapt_datetimefield_value(finished_at)] if finished_at else []
-    statement = SELECT_EARLIER_REVIEW.format(before=" AND finished_at < %s" if before else "")
-    return next(iter(Review.objects.raw(statement, [rater.pk, evaluation.review_rubric_id, *before])), None)
+    parameters = [connection.ops.adapt_datetimefield_value(finished_at)] if finished_at else []
+    statement = SELECT_EARLIER_REVIEW.format(before=" AND finished_at < %s" if parameters else "")
+    return next(iter(Review.objects.raw(statement, [rater.pk, evaluation.review_rubric_id, *parameters])), None)
 
 
 Side = TypeVar("Side")
 
 
-def draw_bit(what: str, user: User, comparison: Comparison) -> bool:
+def draw_bit(purpose: str, user: User, comparison: Comparison) -> bool:
     """A keyed random bit, independent for every purpose, user and comparison."""
-    mac = salted_hmac(f"judgeweb.{what}", f"{user.pk}:{comparison.pk}", algorithm="sha256")
+    mac = salted_hmac(f"judgeweb.{purpose}", f"{user.pk}:{comparison.pk}", algorithm="sha256")
     return bool(mac.digest()[0] & 1)
 
 
@@ -96,8 +96,8 @@ def get_unseen_guidelines_change(evaluation: Evaluation, rater: Rater | None) ->
     changed = evaluation.guidelines_changed_at
     if changed is None or rater is None:
         return None
-    mine = Review.objects.filter(rater=rater, rubric_version=evaluation.review_rubric_id, finished_at__isnull=False)
-    last = mine.order_by("-finished_at").values_list("finished_at", flat=True).first()
+    reviews = Review.objects.filter(rater=rater, rubric_version=evaluation.review_rubric_id, finished_at__isnull=False)
+    last = reviews.order_by("-finished_at").values_list("finished_at", flat=True).first()
     return changed if last is not None and last < changed else None
 
 

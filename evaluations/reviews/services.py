@@ -57,15 +57,17 @@ class EnteredStep(NamedTuple):
 
 
 class ReviewChangedElsewhere(InputRefused):
-    """The review changed since the page was made; nothing of the step was stored."""
+    """The review changed since the page was loaded; the step was not stored."""
 
 
 def advance_review(review: Review, version: int, *, active_ms: int = 0, **columns: object) -> None:
     """Update the review if its version is still what the user saw: the conditional update is the lock."""
-    spent = F("active_ms") + min(max(active_ms, 0), MAX_STEP_MS)
+    active_time = F("active_ms") + min(max(active_ms, 0), MAX_STEP_MS)
     columns = {"draft": {}, "draft_tab": "", **columns}
-    moved = Review.objects.filter(pk=review.pk, version=version).update(version=version + 1, active_ms=spent, **columns)
-    if not moved:
+    is_updated = Review.objects.filter(pk=review.pk, version=version).update(
+        version=version + 1, active_ms=active_time, **columns
+    )
+    if not is_updated:
         raise ReviewChangedElsewhere("This review was changed elsewhere, in another tab perhaps. Yours was not stored.")
     review.refresh_from_db(fields=["version", "active_ms", *columns])
     Rater.objects.filter(pk=review.rater_id).update(verdicts_changed_at=timezone.now())
@@ -74,7 +76,7 @@ def advance_review(review: Review, version: int, *, active_ms: int = 0, **column
 def reopen_review(
     review: Review,
     version: int,
-    said: ReviewAnswers,
+    answers: ReviewAnswers,
     tab: str,
     *,
     keeps_first: bool,
@@ -83,7 +85,7 @@ def reopen_review(
     **columns: object,
 ) -> None:
     """Reopen the review before its final or first choices; the answers become the draft."""
-    fields = instead or build_field_values(said.final, said.notes, said.reasons)
+    fields = instead or build_field_values(answers.final, answers.notes, answers.reasons)
     columns["draft"] = build_draft(fields) if fields else review.draft
     columns |= {"draft_tab": tab, "draft_number": F("draft_number") + 1, "finished_at": None}
     if keeps_first:
@@ -94,7 +96,7 @@ def reopen_review(
         restore_reservation(review)
         advance_review(review, version, state=ReviewState.DRAFT, active_ms=active_ms, **columns)
         delete_answers(review)
-    if said.final:
+    if answers.final:
         update_labels([review.comparison_id])
 
 
@@ -121,8 +123,8 @@ def refuse_unless_awaiting_judge(review: Review) -> None:
 def get_judge_exposure(user: User, review: Review, spec: RubricSpec, *, calibrates: bool) -> dict[str, bool]:
     """How the judge relates to this review at its first save.
 
-    ``first``: it was decided that the judge stands there from the start; ``seen``: and it did, for it
-    had answered. ``waits``: its choices are revealed now. ``awaited``: they will be, once it has answered.
+    ``first``: the judge is shown before the reviewer chooses; ``seen``: it was, because it had answered.
+    ``waits``: its choices are revealed now; ``awaited``: they are revealed once it has answered.
     """
     evaluation = review.comparison.evaluation
     if calibrates or evaluation.shown_judge_id is None or evaluation.reveal == Reveal.NEVER:
@@ -158,12 +160,12 @@ def describe_review(
 ) -> dict[str, object]:
     """The answers as the event stores them, in terms of A and B as stored."""
     shown = ShownOrder(review.shown)
-    words = {"note": note, "notes": drop_empty_texts(notes or {}), "reasons": drop_empty_texts(reasons or {})}
+    texts = {"note": note, "notes": drop_empty_texts(notes or {}), "reasons": drop_empty_texts(reasons or {})}
     return {
         "state": review.state,
         "shown": shown,
-        "choices": {key: swap_answer(given, shown) for key, given in choices.items()},
-        **{name: said for name, said in words.items() if said},
+        "choices": {key: swap_answer(answer, shown) for key, answer in choices.items()},
+        **{name: text for name, text in texts.items() if text},
     }
 
 
@@ -198,8 +200,8 @@ def save_first_choices(
     if review.state in SAVED_REVIEW_STATES:
         stored_first = EnteredStep(read_answers(review, spec.kind).first, review.note)
         return accept_repeat_or_refuse(review, stored_first, EnteredStep(choices, note))
-    picked = reservations.complete_assignment(review)
-    judge = get_judge_exposure(user, review, spec, calibrates=picked.selection_method == SelectionMethod.CALIBRATION)
+    origin = reservations.complete_assignment(review)
+    judge = get_judge_exposure(user, review, spec, calibrates=origin.selection_method == SelectionMethod.CALIBRATION)
     now = timezone.now()
     advance_review(
         review,
@@ -210,9 +212,9 @@ def save_first_choices(
         reveal=comparison.evaluation.reveal,
         judge=comparison.evaluation.shown_judge_id if any(judge.values()) else None,
         awaits_judge=judge["awaited"],
-        selection_method=picked.selection_method,
-        queue=picked.queue,
-        probability=picked.probability,
+        selection_method=origin.selection_method,
+        queue=origin.queue,
+        probability=origin.probability,
         first_saved_at=now,
         finished_at=None if judge["waits"] else now,
         note=note,
@@ -247,8 +249,8 @@ def save_final_choices(
     choices = validate_answers(spec, choices)
     refuse_unknown_reasons(reasons or {})
     if review.state == ReviewState.FINAL:
-        said = read_answers(review, spec.kind)
-        stored_final = EnteredStep(said.final, review.note, said.notes, said.reasons)
+        answers = read_answers(review, spec.kind)
+        stored_final = EnteredStep(answers.final, review.note, answers.notes, answers.reasons)
         return accept_repeat_or_refuse(
             review, stored_final, EnteredStep(choices, note, drop_empty_texts(notes), drop_empty_texts(reasons or {}))
         )
@@ -315,16 +317,16 @@ def undo_last_step(
         return review
     if review.state not in (ReviewState.FINAL, ReviewState.SKIPPED):
         raise InputRefused("There is nothing to undo here: first choices stay as they are once the judge's are shown.")
-    known = review.state == ReviewState.FINAL and has_seen_known_label(review)
-    if known and review.selection_method == SelectionMethod.CALIBRATION:
+    has_seen_label = review.state == ReviewState.FINAL and has_seen_known_label(review)
+    if has_seen_label and review.selection_method == SelectionMethod.CALIBRATION:
         raise InputRefused("You have seen the result of this calibration: what you chose there stays.")
-    keeps_first = review.state == ReviewState.FINAL and (was_revealed(review) or seen_verdicts or known)
-    said = read_answers(review, review.rubric_version.spec().kind)
+    keeps_first = review.state == ReviewState.FINAL and (was_revealed(review) or seen_verdicts or has_seen_label)
+    answers = read_answers(review, review.rubric_version.spec().kind)
     before = {
-        **describe_review(review, said.final, review.note, said.notes, said.reasons),
+        **describe_review(review, answers.final, review.note, answers.notes, answers.reasons),
         "reason": review.skip_reason,
     }
-    reopen_review(review, version, said, tab, keeps_first=keeps_first, active_ms=active_ms, instead=instead)
+    reopen_review(review, version, answers, tab, keeps_first=keeps_first, active_ms=active_ms, instead=instead)
     record_review_step("undid", review, user, before=before, after={"state": review.state})
     return review
 
@@ -338,10 +340,10 @@ def reopen_for_judge(user: User, review: Review, *, version: int, tab: str = "")
     spec = review.rubric_version.spec()
     if get_answer_for_review(review, spec) is None:
         raise InputRefused("The judge has not answered this comparison yet: your choices stay as they are.")
-    said = read_answers(review, spec.kind)
+    answers = read_answers(review, spec.kind)
     judge = get_judge_shown_to(review, review.comparison.evaluation)
-    reopen_review(review, version, said, tab, keeps_first=True, awaits_judge=False, judge=judge)
-    before = describe_review(review, said.final, review.note, said.notes, said.reasons)
+    reopen_review(review, version, answers, tab, keeps_first=True, awaits_judge=False, judge=judge)
+    before = describe_review(review, answers.final, review.note, answers.notes, answers.reasons)
     record_review_step("looked again", review, user, before=before, after={"state": review.state})
     return review
 

@@ -1,4 +1,4 @@
-"""Everything one reviewer may see of one comparison at this moment."""
+"""Everything that a reviewer may see of a comparison now."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ from evaluations.visibility import was_revealed
 class JudgeChoice:
     """``choice`` is as shown. ``orders``: the number of orders of the responses that the judge saw.
 
-    ``remark``: what must be said of a choice that the judge did not give itself; ``scores``: what it gave instead.
+    ``remark`` and ``scores`` are set if the choice was derived from the judge's scores.
     """
 
     choice: Choice
@@ -50,7 +50,7 @@ class JudgeChoice:
 class JudgeRationale:
     """A judge's rationale. ``swapped``: its A is the reviewer's B.
 
-    ``about``: the one response that they are on, as the person sees it.
+    ``about``: the letter, as shown, of the only response that it is about.
     """
 
     text: str
@@ -85,34 +85,33 @@ def get_judge_answer(
         return build_scored_answer(rater, rater.judge, comparison, aspects, shown)
     sides = {comparison.pk: (comparison.response_a_id, comparison.response_b_id)}
     derived = derive_score_choices(scoring_raters([rater]), sides).get(rater.pk, {}).get(comparison.pk, {})
-    told = load_judge_choices(rater, [comparison.pk]).get(comparison.pk, {})
-    answered = {key: folded for key, folded in told.items() if key in aspects}
+    folded_choices = load_judge_choices(rater, [comparison.pk]).get(comparison.pk, {})
+    answered = {key: choice for key, choice in folded_choices.items() if key in aspects}
     if not answered:
         return None
     verdicts = list(Verdict.objects.filter(rater=rater, comparison=comparison).select_related("call", "aspect"))
     choices = {
         key: JudgeChoice(
-            swap_choice(folded.choice, shown),
-            folded.inconsistent,
+            swap_choice(choice.choice, shown),
+            choice.inconsistent,
             count_orders([verdict for verdict in verdicts if verdict.aspect.key == key]),
             next((verdict.rationale for verdict in verdicts if verdict.aspect.key == key and verdict.rationale), ""),
         )
-        for key, folded in answered.items()
+        for key, choice in answered.items()
     }
-    choices |= {key: build_derived_choice(one, shown) for key, one in derived.items() if key in answered}
+    choices |= {key: build_derived_choice(scores, shown) for key, scores in derived.items() if key in answered}
     return JudgeAnswer(rater.judge, choices, collect_rationales(verdicts, shown))
 
 
 def limit_before_first_save(answer: JudgeAnswer) -> JudgeAnswer:
     """The judge's answer before the first save: without rationales from a single order.
 
-    They tell which response the judge read first, and in a run of one order that is always A, or always B. Those that
-    came with imported verdicts may tell it too.
+    These reveal which response the judge read first, and in a run of one order that is always A, or always B.
     """
-    swapped = [one.swapped for one in answer.rationales if not one.about]
-    written = answer.rationales if swapped.count(True) == swapped.count(False) else ()
-    choices = {key: replace(one, rationale="") for key, one in answer.choices.items()}
-    return replace(answer, choices=choices, rationales=written)
+    order_flags = [item.swapped for item in answer.rationales if not item.about]
+    rationales = answer.rationales if order_flags.count(True) == order_flags.count(False) else ()
+    choices = {key: replace(item, rationale="") for key, item in answer.choices.items()}
+    return replace(answer, choices=choices, rationales=rationales)
 
 
 def build_scored_answer(
@@ -120,21 +119,26 @@ def build_scored_answer(
 ) -> JudgeAnswer | None:
     """The choices that the judge's scores of both responses make."""
     sides = (comparison.response_a_id, comparison.response_b_id)
-    told = derive_score_choices([rater], {comparison.pk: sides})[rater.pk].get(comparison.pk, {})
-    choices = {key: build_derived_choice(one, shown) for key, one in told.items() if key in aspects}
+    derived = derive_score_choices([rater], {comparison.pk: sides})[rater.pk].get(comparison.pk, {})
+    choices = {key: build_derived_choice(scores, shown) for key, scores in derived.items() if key in aspects}
     if not choices:
         return None
     calls = Call.objects.filter(judge=judge, response__in=sides).exclude(rationale="").order_by("sample", "pk")
     as_seen = sides[::-1] if shown == ShownOrder.SWAPPED else sides
-    written = [(as_seen.index(call.response_id or 0), call.rationale) for call in calls]
+    rationales = [(as_seen.index(call.response_id or 0), call.rationale) for call in calls]
     return JudgeAnswer(
-        judge, choices, tuple(JudgeRationale(text, False, "AB"[place]) for place, text in sorted(written))
+        judge, choices, tuple(JudgeRationale(text, False, "AB"[side]) for side, text in sorted(rationales))
     )
 
 
-def build_derived_choice(one: CompleteSideScores, shown: ShownOrder) -> JudgeChoice:
+def build_derived_choice(scores: CompleteSideScores, shown: ShownOrder) -> JudgeChoice:
     return JudgeChoice(
-        swap_choice(one.choice, shown), False, 0, "", describe_derivation(one, shown), get_scores_as_shown(one, shown)
+        swap_choice(scores.choice, shown),
+        False,
+        0,
+        "",
+        describe_derivation(scores, shown),
+        get_scores_as_shown(scores, shown),
     )
 
 
@@ -155,12 +159,12 @@ def count_orders(verdicts: Collection[Verdict]) -> int:
 
 def collect_rationales(verdicts: Collection[Verdict], shown: ShownOrder) -> tuple[JudgeRationale, ...]:
     """The judge's rationale of each call, first those in the order that the reviewer sees."""
-    written = {
+    by_call = {
         verdict.call_id: JudgeRationale(verdict.call.rationale, is_other_order(ShownOrder(verdict.call.shown), shown))
         for verdict in sorted(verdicts, key=lambda verdict: verdict.pk)
         if verdict.call and verdict.call.rationale
     }
-    return tuple(sorted(written.values(), key=lambda rationale: rationale.swapped))
+    return tuple(sorted(by_call.values(), key=lambda rationale: rationale.swapped))
 
 
 def is_other_order(judged: ShownOrder, shown: ShownOrder) -> bool:
@@ -171,7 +175,7 @@ def is_other_order(judged: ShownOrder, shown: ShownOrder) -> bool:
 class SheetLine:
     """One aspect as the reviewer sees it: A is on the left."""
 
-    asked: AspectSpec
+    aspect: AspectSpec
     first: Answer | None
     final: Answer | None
     note: str
@@ -181,11 +185,11 @@ class SheetLine:
     @property
     def first_choice(self) -> Choice | None:
         """The first choice, or that of the first scores."""
-        return None if self.first is None else get_choice_of_answer(self.asked, self.first)
+        return None if self.first is None else get_choice_of_answer(self.aspect, self.first)
 
     @property
     def final_choice(self) -> Choice | None:
-        return None if self.final is None else get_choice_of_answer(self.asked, self.final)
+        return None if self.final is None else get_choice_of_answer(self.aspect, self.final)
 
     @property
     def differs(self) -> bool:
@@ -198,7 +202,7 @@ class ReviewSheet:
     """The sheet. ``judge`` is None while its choices are hidden, and if it made none.
 
     ``may_reveal``: after the first save the judge's choices appear, if it has answered by then.
-    ``comes_back``: the judge has answered since what was chosen became final without it.
+    ``comes_back``: the judge has answered since the choices became final without it.
     """
 
     comparison: Comparison
@@ -250,16 +254,16 @@ def build_sheet(
     spec = spec or rubric.spec()
     sides = (comparison.response_a, comparison.response_b)
     left, right = reversed(sides) if shown == ShownOrder.SWAPPED else sides
-    told = None
+    answer = None
     if is_judge_visible(user, comparison, review, rater) or is_awaiting_judge(review):
-        told = get_judge_answer(
+        answer = get_judge_answer(
             get_judge_shown_to(review, comparison.evaluation),
             comparison,
             {aspect.key for aspect in spec.aspects},
             shown,
         )
-    comes_back = is_awaiting_judge(review) and told is not None
-    judge = None if is_awaiting_judge(review) else told
+    comes_back = is_awaiting_judge(review) and answer is not None
+    judge = None if is_awaiting_judge(review) else answer
     if judge is not None and (review is None or review.state not in SAVED_REVIEW_STATES):
         judge = limit_before_first_save(judge)
     reveals = is_judge_to_be_revealed(comparison.evaluation, user, comparison)
@@ -268,12 +272,12 @@ def build_sheet(
 
 
 def build_sheet_lines(spec: RubricSpec, review: Review | None, judge: JudgeAnswer | None) -> Iterator[SheetLine]:
-    said = read_answers(review, spec.kind) if review and review.state in SAVED_REVIEW_STATES else ReviewAnswers()
-    told: Mapping[str, JudgeChoice] = judge.choices if judge else {}
-    for asked in spec.aspects:
-        key = asked.key
-        words = (said.notes.get(key, ""), said.reasons.get(key, ""))
-        yield SheetLine(asked, said.first.get(key), said.final.get(key), *words, told.get(key))
+    answers = read_answers(review, spec.kind) if review and review.state in SAVED_REVIEW_STATES else ReviewAnswers()
+    judge_choices: Mapping[str, JudgeChoice] = judge.choices if judge else {}
+    for aspect in spec.aspects:
+        key = aspect.key
+        texts = (answers.notes.get(key, ""), answers.reasons.get(key, ""))
+        yield SheetLine(aspect, answers.first.get(key), answers.final.get(key), *texts, judge_choices.get(key))
 
 
 def is_judge_visible(user: User, comparison: Comparison, review: Review | None, rater: Rater | None) -> bool:
@@ -296,11 +300,13 @@ def is_judge_to_be_revealed(evaluation: Evaluation, user: User, comparison: Comp
 def is_in_calibration(rater: Rater | None, comparison: Comparison) -> bool:
     """Whether the comparison is in a calibration: its labels are known, so no judge is shown."""
     items = QueueItem.objects.filter(comparison=comparison, rubric_version=comparison.evaluation.review_rubric_id)
-    met = Assignment.objects.filter(item=OuterRef("pk"), rater=rater, selection_method=SelectionMethod.CALIBRATION)
-    posed = QueueSlot.objects.filter(
+    assignments = Assignment.objects.filter(
+        item=OuterRef("pk"), rater=rater, selection_method=SelectionMethod.CALIBRATION
+    )
+    slots = QueueSlot.objects.filter(
         item=OuterRef("pk"), queue__kind=QueueKind.CALIBRATION, queue__closed_at__isnull=True
     )
-    return items.filter(Exists(met) | Exists(posed)).exists()
+    return items.filter(Exists(assignments) | Exists(slots)).exists()
 
 
 def is_awaiting_judge(review: Review | None) -> bool:

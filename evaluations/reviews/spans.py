@@ -46,15 +46,15 @@ def create_span(
 ) -> Span:
     """Store a highlighted passage; a repeat returns the same row.
 
-    Without its place it is looked for: who has no mouse or script gives the words alone.
+    Without a position the quote is searched for in the response, for pages without a script.
     """
     if response.pk not in (review.comparison.response_a_id, review.comparison.response_b_id):
         raise InputRefused("That response is not part of this comparison.")
     refuse_too_long_span(quote, comment)
-    place = vars(locate_passage(response, turn, start, end, quote))
-    said: JsonDict = {"aspect": get_span_aspect(review, aspect), "comment": comment}
+    passage = vars(locate_passage(response, turn, start, end, quote))
+    remark: JsonDict = {"aspect": get_span_aspect(review, aspect), "comment": comment}
     User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of two sent at once the second sees the first
-    span, is_new = Span.objects.get_or_create(review=review, response=response, **place, **said)
+    span, is_new = Span.objects.get_or_create(review=review, response=response, **passage, **remark)
     if is_new:
         record_span_change("marked a passage", span, user, after=describe_span(span))
     return span
@@ -80,32 +80,32 @@ def get_own_spans(comparison: Comparison, rater: Rater | None) -> list[Span]:
     """The rater's highlights by text position: ordering by response would reveal which is A."""
     if rater is None:
         return []
-    own = Span.objects.filter(review__comparison=comparison, review__rater=rater)
-    return list(own.select_related("aspect").order_by("turn", "start", "pk"))
+    spans = Span.objects.filter(review__comparison=comparison, review__rater=rater)
+    return list(spans.select_related("aspect").order_by("turn", "start", "pk"))
 
 
 def locate_passage(response: Response, turn: int | None, start: int | None, end: int | None, quote: str) -> Passage:
     """The passage that the quote and position mean; InputRefused if there is none."""
-    wanted = quote.split()
-    if not wanted:
+    words = quote.split()
+    if not words:
         raise InputRefused("Nothing was marked: select some words of a response, or write down which are meant.")
     if turn is not None and not 0 <= turn < len(response.messages):
         raise InputRefused(f"Nothing was marked: this response has no turn {turn + 1}.")
     if start is not None and end is not None and start >= end:
         raise InputRefused("Nothing was marked: the passage ends before it begins.")
-    places = [turn] if turn is not None else range(len(response.messages))
-    texts = {place: get_turn_text(response, place) for place in places}
-    if turn is not None and start is not None and end is not None and texts[turn][start:end].split() == wanted:
+    turns = [turn] if turn is not None else range(len(response.messages))
+    texts = {number: get_turn_text(response, number) for number in turns}
+    if turn is not None and start is not None and end is not None and texts[turn][start:end].split() == words:
         return Passage(turn, start, min(end, len(texts[turn])), texts[turn][start:end])
-    found = [one for place, text in texts.items() for one in find_occurrences(place, text, wanted)]
-    if not found:
+    passages = [passage for number, text in texts.items() for passage in find_occurrences(number, text, words)]
+    if not passages:
         raise InputRefused("Nothing was marked: those words do not stand in this response. Copy them as shown.")
-    return min(found, key=lambda one: abs(one.start - (start or 0)) if turn is not None else 0)
+    return min(passages, key=lambda passage: abs(passage.start - (start or 0)) if turn is not None else 0)
 
 
-def find_occurrences(turn: int, text: str, wanted: list[str]) -> Iterator[Passage]:
+def find_occurrences(turn: int, text: str, words: list[str]) -> Iterator[Passage]:
     """Every occurrence of these words, with any white space between them."""
-    for match in re.finditer(r"\s+".join(map(re.escape, wanted)), text):
+    for match in re.finditer(r"\s+".join(map(re.escape, words)), text):
         yield Passage(turn, match.start(), match.end(), match.group())
 
 

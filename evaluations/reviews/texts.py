@@ -73,9 +73,9 @@ def build_review_texts(sheet: ReviewSheet, html: RenderedTexts, spans: Sequence[
     query = sheet.comparison.query
     shared = count_shared_turns(sheet.left.messages, sheet.right.messages)
     history = [*query.messages, *sheet.left.messages[:shared]]
-    last = max((place for place, turn in enumerate(history) if turn["role"] == "user"), default=0)
-    beside = (query.context or "", query.reference or "", sheet.comparison.evaluation.guidelines)
-    context, reference, guidelines = (get_rendered_text(html, text) for text in beside)
+    last = max((index for index, turn in enumerate(history) if turn["role"] == "user"), default=0)
+    other_texts = (query.context or "", query.reference or "", sheet.comparison.evaluation.guidelines)
+    context, reference, guidelines = (get_rendered_text(html, text) for text in other_texts)
     turns = build_turns(history, html)
     return ReviewTexts(
         earlier=turns[:last],
@@ -91,22 +91,22 @@ def build_review_texts(sheet: ReviewSheet, html: RenderedTexts, spans: Sequence[
     )
 
 
-def count_shared_turns(one: Sequence[Message], other: Sequence[Message]) -> int:
+def count_shared_turns(left: Sequence[Message], right: Sequence[Message]) -> int:
     """How many turns both begin with; the last turn of each is always its own."""
-    pairs = zip(one[:-1], other[:-1], strict=False)
+    pairs = zip(left[:-1], right[:-1], strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def build_response_texts(
     letter: str, response: Response, shared: int, html: RenderedTexts, spans: Sequence[Span]
 ) -> ResponseTexts:
-    own = response.messages[shared:]
-    words = get_contents(own)
+    messages = response.messages[shared:]
+    contents = get_contents(messages)
     return ResponseTexts(
         letter,
-        build_turns(own, html, first=shared),
-        measure=measure_text("".join(words)),
-        is_long=is_long_response(words),
+        build_turns(messages, html, first=shared),
+        measure=measure_text("".join(contents)),
+        is_long=is_long_response(contents),
         spans=tuple(span for span in spans if span.response_id == response.pk),
     )
 
@@ -139,18 +139,18 @@ class ResponseDiff:
 def diff_responses(sheet: ReviewSheet) -> ResponseDiff:
     left, right = drop_shared_turns(sheet.left.messages, sheet.right.messages)
     try:
-        pairs = [diff_words(get_content(one), get_content(other)) for one, other in zip_longest(left, right)]
+        pairs = [diff_words(get_content(a), get_content(b)) for a, b in zip_longest(left, right)]
     except InputRefused as refusal:
         return ResponseDiff(refusal=str(refusal))
-    ones, others = ([pair[side] for pair in pairs] for side in (0, 1))
-    return ResponseDiff(build_diff_turns(left, ones), build_diff_turns(right, others))
+    left_html, right_html = ([pair[side] for pair in pairs] for side in (0, 1))
+    return ResponseDiff(build_diff_turns(left, left_html), build_diff_turns(right, right_html))
 
 
 def build_diff_turns(messages: Sequence[Message], html: Sequence[str]) -> tuple[Turn, ...]:
     """Turns from marked HTML, which is safe: ``word_diff`` escapes the text."""
     return tuple(
-        Turn(number, name_speaker(message, messages), mark_safe(words))
-        for number, (message, words) in enumerate(zip(messages, html, strict=False))
+        Turn(number, name_speaker(message, messages), mark_safe(turn_html))
+        for number, (message, turn_html) in enumerate(zip(messages, html, strict=False))
     )
 
 

@@ -1,4 +1,4 @@
-"""The review page, its steps, its drafts, its spans."""
+"""The review page with its steps, drafts and highlights."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -21,6 +21,22 @@ from evaluations.models.verdicts import Review, Span
 from evaluations.rendered_texts import render_texts
 from evaluations.reviews.drafts import DraftChangedElsewhere, read_draft, save_draft
 from evaluations.reviews.forms import ChoicesForm, DraftForm, SkipForm, SpanCommentForm, SpanForm, StepForm
+from evaluations.reviews.page import (
+    ReviewPage,
+    build_review_page,
+    clean_or_refuse_step,
+    clean_step,
+    get_own_review_or_404,
+    has_next_page,
+    is_fragment,
+    iter_page_texts,
+    load_sheet,
+    open_next_comparison,
+    render_comparison,
+    render_refusal,
+    respond_after_save,
+    with_review_page,
+)
 from evaluations.reviews.queues.calibration import is_end_of_calibration
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
 from evaluations.reviews.raters import find_rater_of_user, get_or_create_rater
@@ -37,22 +53,6 @@ from evaluations.reviews.services import (
 )
 from evaluations.reviews.spans import change_span, create_span, delete_span, get_own_spans
 from evaluations.reviews.texts import build_review_texts, diff_responses
-from evaluations.reviews.workbench import (
-    ReviewContext,
-    build_review_context,
-    clean_or_refuse_step,
-    clean_step,
-    get_own_review_or_404,
-    has_next_page,
-    is_fragment,
-    iter_page_texts,
-    load_sheet,
-    open_next_comparison,
-    render_refusal,
-    render_workbench,
-    respond_after_save,
-    with_review_context,
-)
 from evaluations.web.requests import AuthenticatedRequest
 
 
@@ -60,12 +60,12 @@ from evaluations.web.requests import AuthenticatedRequest
 def guidelines_page(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     user = request.user
     evaluation = require_evaluation(user, slug)
-    earlier_shown = "earlier" in request.GET and is_allowed(user, Action.SEE_ALL, evaluation)
+    shows_earlier = "earlier" in request.GET and is_allowed(user, Action.SEE_ALL, evaluation)
     context = {
         "page": "guidelines",
         "evaluation": evaluation,
-        "earlier_shown": earlier_shown,
-        "earlier": get_earlier_guidelines(evaluation) if earlier_shown else [],
+        "shows_earlier": shows_earlier,
+        "earlier": get_earlier_guidelines(evaluation) if shows_earlier else [],
     }
     return render(request, "guidelines/guidelines.html", context)
 
@@ -85,9 +85,9 @@ def review_next(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 
 @never_cache
 @require_safe
-@with_review_context
-def review_comparison(desk: ReviewContext) -> HttpResponse:
-    return render_workbench(desk)
+@with_review_page
+def review_comparison(page: ReviewPage) -> HttpResponse:
+    return render_comparison(page)
 
 
 def render_nothing_to_review(request: AuthenticatedRequest, evaluation: Evaluation, reason: str = "") -> HttpResponse:
@@ -111,10 +111,10 @@ MAX_EXCLUDED = 50
 @gzip_page
 @require_safe
 def review_ahead(request: AuthenticatedRequest, slug: str) -> HttpResponse:
-    """The next workbench that the page does not have yet; 204 if there is none.
+    """Render the next comparison that the page does not have yet; 204 if there is none.
 
-    It takes the person's place in the queue, which expires if the page is never shown. After
-    the last comparison of a calibration comes its result, so there is nothing to fetch ahead.
+    It is reserved for the reviewer; the reservation expires if the page is never shown. The last comparison of a
+    calibration is followed by its result, so there is nothing to prefetch.
     """
     user = request.user
     evaluation = require_evaluation(user, slug, Action.REVIEW)
@@ -122,126 +122,124 @@ def review_ahead(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         rubric = get_review_rubric(evaluation)
     except InputRefused:
         return HttpResponse(status=204)
-    besides = [int(pk) for pk in request.GET.getlist("besides")[:MAX_EXCLUDED] if pk.isdecimal() and len(pk) < 19]
+    excluded = [int(pk) for pk in request.GET.getlist("besides")[:MAX_EXCLUDED] if pk.isdecimal() and len(pk) < 19]
     rater = get_or_create_rater(user, evaluation)
     pk = (
         None
-        if is_end_of_calibration(evaluation, rater, besides)
-        else reserve_next_comparison(evaluation, rater, besides=besides)
+        if is_end_of_calibration(evaluation, rater, excluded)
+        else reserve_next_comparison(evaluation, rater, besides=excluded)
     )
     if pk is None:
         return HttpResponse(status=204)
-    desk = build_review_context(request, evaluation, rubric, rater, pk)
-    return push_url(render_workbench(desk, "review/_workbench.html"), desk.address)
+    page = build_review_page(request, evaluation, rubric, rater, pk)
+    return push_url(render_comparison(page, "review/_comparison.html"), page.address)
 
 
 @never_cache
 @require_safe
-@with_review_context
-def review_diff(desk: ReviewContext) -> HttpResponse:
-    """Both responses with their differing words marked; the page takes each to its place."""
-    return render(desk.request, "review/_diff.html", {"diff": diff_responses(load_sheet(desk))})
+@with_review_page
+def review_diff(page: ReviewPage) -> HttpResponse:
+    """Render both responses with their differing words marked."""
+    return render(page.request, "review/_diff.html", {"diff": diff_responses(load_sheet(page))})
 
 
 @require_POST
-@with_review_context
-def review_save(desk: ReviewContext) -> HttpResponse:
-    """The first choices: then the judge's appear, or the next comparison where there are none."""
-    form = ChoicesForm(desk.spec, desk.request.POST)
+@with_review_page
+def review_save(page: ReviewPage) -> HttpResponse:
+    """Save the first choices, then show the judge's, or the next comparison if there are none."""
+    form = ChoicesForm(page.spec, page.request.POST)
     try:
-        given = clean_step(desk, form)
+        step = clean_step(page, form)
         saved = save_first_choices(
-            desk.user,
-            desk.comparison,
+            page.user,
+            page.comparison,
             choices=form.choices(),
-            seen_verdicts=desk.seen_verdicts(),
-            version=given["version"],
-            note=given["note"],
-            active_ms=given["active_ms"],
+            seen_verdicts=page.seen_verdicts(),
+            version=step["version"],
+            note=step["note"],
+            active_ms=step["active_ms"],
         )
     except InputRefused as refusal:
-        return render_refusal(desk, refusal, form, stage="choose")
-    return respond_after_save(desk, saved, leads_on=saved.state == ReviewState.FINAL)
+        return render_refusal(page, refusal, form, stage="choose")
+    return respond_after_save(page, saved, opens_next=saved.state == ReviewState.FINAL)
 
 
 @require_POST
-@with_review_context
-def review_confirm(desk: ReviewContext) -> HttpResponse:
-    """The final choices: confirmed or changed in sight of the judge's."""
-    form = ChoicesForm(desk.spec, desk.request.POST)
+@with_review_page
+def review_confirm(page: ReviewPage) -> HttpResponse:
+    """Save the final choices, made with the judge's in view."""
+    form = ChoicesForm(page.spec, page.request.POST)
     try:
-        given = clean_step(desk, form)
+        step = clean_step(page, form)
         saved = save_final_choices(
-            desk.user,
-            desk.comparison,
+            page.user,
+            page.comparison,
             choices=form.choices(),
             notes=form.notes(),
             reasons=form.reasons(),
-            version=given["version"],
-            note=given["note"],
-            active_ms=given["active_ms"],
+            version=step["version"],
+            note=step["note"],
+            active_ms=step["active_ms"],
         )
     except InputRefused as refusal:
-        return render_refusal(desk, refusal, form, stage="confirm")
+        return render_refusal(page, refusal, form, stage="confirm")
     return respond_after_save(
-        desk, saved, leads_on=desk.request.POST.get("then") == "next" or has_next_page(desk.request)
+        page, saved, opens_next=page.request.POST.get("then") == "next" or has_next_page(page.request)
     )
 
 
 @require_POST
-@with_review_context
-def review_skip(desk: ReviewContext) -> HttpResponse:
+@with_review_page
+def review_skip(page: ReviewPage) -> HttpResponse:
     try:
-        given = clean_step(desk, SkipForm(desk.request.POST))
+        step = clean_step(page, SkipForm(page.request.POST))
         skipped = skip_comparison(
-            desk.user,
-            desk.comparison,
-            reason=given["reason"],
-            version=given["version"],
-            active_ms=given["active_ms"],
+            page.user,
+            page.comparison,
+            reason=step["reason"],
+            version=step["version"],
+            active_ms=step["active_ms"],
         )
     except InputRefused as refusal:
-        return render_refusal(desk, refusal)
-    return respond_after_save(desk, skipped, leads_on=True)
+        return render_refusal(page, refusal)
+    return respond_after_save(page, skipped, opens_next=True)
 
 
 @require_POST
-@with_review_context
-def review_undo(desk: ReviewContext) -> HttpResponse:
-    """Back to that comparison, with what was chosen, or what is sent along, in its fields."""
-    sent = ChoicesForm(desk.spec, desk.request.POST)
+@with_review_page
+def review_undo(page: ReviewPage) -> HttpResponse:
+    """Undo the last step; its choices, or the fields that are sent, fill the form."""
+    form = ChoicesForm(page.spec, page.request.POST)
     try:
-        given = clean_step(desk, StepForm(desk.request.POST))
+        step = clean_step(page, StepForm(page.request.POST))
         undo_last_step(
-            desk.user,
-            get_own_review_or_404(desk),
-            version=given["version"],
-            tab=given["tab"],
-            active_ms=given["active_ms"],
-            seen_verdicts=desk.seen_verdicts(),
-            instead={name: value for name, value in sent.entered().items() if value} if sent.is_valid() else None,
+            page.user,
+            get_own_review_or_404(page),
+            version=step["version"],
+            tab=step["tab"],
+            active_ms=step["active_ms"],
+            seen_verdicts=page.seen_verdicts(),
+            instead={name: value for name, value in form.entered().items() if value} if form.is_valid() else None,
         )
     except InputRefused as refusal:
-        return render_refusal(desk, refusal)
-    return push_url(render_workbench(desk), desk.address) if is_fragment(desk.request) else redirect(desk.address)
+        return render_refusal(page, refusal)
+    return push_url(render_comparison(page), page.address) if is_fragment(page.request) else redirect(page.address)
 
 
 @require_POST
-@with_review_context
-def review_again(desk: ReviewContext) -> HttpResponse:
+@with_review_page
+def review_again(page: ReviewPage) -> HttpResponse:
     """Reopen the review after the judge answered, or keep the choices."""
-    leaves = desk.request.POST.get("then") == "leave"
+    keeps = page.request.POST.get("then") == "leave"
     try:
-        given = clean_step(desk, StepForm(desk.request.POST))
-        if leaves:
-            review = keep_without_judge(desk.user, get_own_review_or_404(desk), version=given["version"])
+        step = clean_step(page, StepForm(page.request.POST))
+        if keeps:
+            review = keep_without_judge(page.user, get_own_review_or_404(page), version=step["version"])
         else:
-            review = reopen_for_judge(
-                desk.user, get_own_review_or_404(desk), version=given["version"], tab=given["tab"]
-            )
+            review = reopen_for_judge(page.user, get_own_review_or_404(page), version=step["version"], tab=step["tab"])
     except InputRefused as refusal:
-        return render_refusal(desk, refusal)
-    return respond_after_save(desk, review, leads_on=leaves)
+        return render_refusal(page, refusal)
+    return respond_after_save(page, review, opens_next=keeps)
 
 
 @never_cache
@@ -250,25 +248,25 @@ def review_draft(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespo
     return save_entered_draft(request, slug, pk) if request.method == "POST" else render_panel(request, slug, pk)
 
 
-@with_review_context
-def render_panel(desk: ReviewContext) -> HttpResponse:
-    """The panel alone: what a page needs that was made before the last step was stored."""
-    return render_workbench(desk, "review/_panel.html")
+@with_review_page
+def render_panel(page: ReviewPage) -> HttpResponse:
+    """Render the panel, for a page that was prefetched before the last step was stored."""
+    return render_comparison(page, "review/_panel.html")
 
 
-@with_review_context
-def save_entered_draft(desk: ReviewContext) -> HttpResponse:
+@with_review_page
+def save_entered_draft(page: ReviewPage) -> HttpResponse:
     try:
-        given = clean_step(desk, DraftForm(desk.request.POST))
-        fields = get_entered_fields(desk)
-        review = get_or_create_review(desk.user, desk.comparison)
+        step = clean_step(page, DraftForm(page.request.POST))
+        fields = get_entered_fields(page)
+        review = get_or_create_review(page.user, page.comparison)
         review = save_draft(
             review,
-            version=given["version"],
+            version=step["version"],
             fields=fields,
-            number=given["number"],
-            tab=given["tab"],
-            active_ms=given["active_ms"],
+            number=step["number"],
+            tab=step["tab"],
+            active_ms=step["active_ms"],
         )
     except DraftChangedElsewhere as other:
         return JsonResponse({"message": str(other), **describe_draft(other.review)}, status=409)
@@ -277,9 +275,9 @@ def save_entered_draft(desk: ReviewContext) -> HttpResponse:
     return JsonResponse(describe_draft(review))
 
 
-def get_entered_fields(desk: ReviewContext) -> dict[str, str]:
+def get_entered_fields(page: ReviewPage) -> dict[str, str]:
     """The non-empty fields of the choice panel."""
-    form = ChoicesForm(desk.spec, desk.request.POST)
+    form = ChoicesForm(page.spec, page.request.POST)
     clean_or_refuse_step(form)
     return {name: value for name, value in form.entered().items() if value}
 
@@ -294,91 +292,91 @@ def describe_draft(review: Review) -> dict[str, Any]:
 
 
 @require_POST
-@with_review_context
-def review_span(desk: ReviewContext) -> HttpResponse:
-    """Mark a passage of one response; a draft of the review is begun where there is none."""
-    form = SpanForm(desk.request.POST)
-    side = desk.request.POST.get("side", "")
+@with_review_page
+def review_span(page: ReviewPage) -> HttpResponse:
+    """Highlight a passage of one response, in a new draft review if there is none."""
+    form = SpanForm(page.request.POST)
+    side = page.request.POST.get("side", "")
     try:
-        given = clean_or_refuse_step(form)
-        sheet = load_sheet(desk)
+        fields = clean_or_refuse_step(form)
+        sheet = load_sheet(page)
         create_span(
-            get_or_create_review(desk.user, desk.comparison),
-            sheet.left if given.pop("side") == "a" else sheet.right,
-            user=desk.user,
-            **given,
+            get_or_create_review(page.user, page.comparison),
+            sheet.left if fields.pop("side") == "a" else sheet.right,
+            user=page.user,
+            **fields,
         )
     except InputRefused as refusal:
-        return render_spans(desk, side, refusal=str(refusal))
-    return render_spans(desk, side)
+        return render_spans(page, side, refusal=str(refusal))
+    return render_spans(page, side)
 
 
 def with_own_span(
-    view: Callable[[ReviewContext, Span], HttpResponse],
+    view: Callable[[ReviewPage, Span], HttpResponse],
 ) -> Callable[[AuthenticatedRequest, str, int], HttpResponse]:
     """Pass the view the user's own span with its review context."""
 
     @wraps(view)
     def guarded(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
         span = get_own_span_or_404(request.user, slug, pk)
-        return with_review_context(lambda desk: view(desk, span))(request, slug, span.review.comparison_id)
+        return with_review_page(lambda page: view(page, span))(request, slug, span.review.comparison_id)
 
     return guarded
 
 
 def get_own_span_or_404(user: User, slug: str, pk: int) -> Span:
     evaluation = require_evaluation(user, slug, Action.REVIEW)
-    own = Span.objects.select_related("review__rubric_version", "review__comparison__evaluation", "aspect")
-    return get_object_or_404(own, pk=pk, review__rater__user=user, review__comparison__evaluation=evaluation)
+    spans = Span.objects.select_related("review__rubric_version", "review__comparison__evaluation", "aspect")
+    return get_object_or_404(spans, pk=pk, review__rater__user=user, review__comparison__evaluation=evaluation)
 
 
 @require_POST
 @with_own_span
-def review_span_change(desk: ReviewContext, span: Span) -> HttpResponse:
-    """Another comment, or another aspect."""
-    side = get_span_side(span, desk)
+def review_span_change(page: ReviewPage, span: Span) -> HttpResponse:
+    """Change the comment or the aspect of a highlight."""
+    side = get_span_side(span, page)
     try:
-        change_span(span, user=desk.user, **clean_or_refuse_step(SpanCommentForm(desk.request.POST)))
+        change_span(span, user=page.user, **clean_or_refuse_step(SpanCommentForm(page.request.POST)))
     except InputRefused as refusal:
-        return render_spans(desk, side, refusal=str(refusal))
-    return render_spans(desk, side)
+        return render_spans(page, side, refusal=str(refusal))
+    return render_spans(page, side)
 
 
 @require_POST
 @with_own_span
-def review_span_remove(desk: ReviewContext, span: Span) -> HttpResponse:
-    side = get_span_side(span, desk)
-    delete_span(span, desk.user)
-    return render_spans(desk, side)
+def review_span_remove(page: ReviewPage, span: Span) -> HttpResponse:
+    side = get_span_side(span, page)
+    delete_span(span, page.user)
+    return render_spans(page, side)
 
 
-def get_span_side(span: Span, desk: ReviewContext) -> str:
-    return "a" if span.response_id == load_sheet(desk).left.pk else "b"
+def get_span_side(span: Span, page: ReviewPage) -> str:
+    return "a" if span.response_id == load_sheet(page).left.pk else "b"
 
 
-def render_spans(desk: ReviewContext, key: str, refusal: str = "") -> HttpResponse:
-    """The highlights of one response: as a fragment, or a redirect to them."""
-    if is_fragment(desk.request):
-        return render_span_list(desk, key, refusal)
+def render_spans(page: ReviewPage, key: str, refusal: str = "") -> HttpResponse:
+    """Render the highlights of one response as a fragment, or redirect to them."""
+    if is_fragment(page.request):
+        return render_span_list(page, key, refusal)
     if not refusal:
-        return redirect(f"{desk.address}#spans-{key}")
-    return render_workbench(desk, status=422, **build_refusal_context(desk, key, refusal))
+        return redirect(f"{page.address}#spans-{key}")
+    return render_comparison(page, status=422, **build_span_refusal(page, key, refusal))
 
 
-def render_span_list(desk: ReviewContext, key: str, refusal: str) -> HttpResponse:
-    own = get_own_spans(desk.comparison, find_rater_of_user(desk.user, desk.evaluation))
-    sheet = load_sheet(desk)
-    texts = build_review_texts(sheet, render_texts(iter_page_texts(sheet, "")), own)
+def render_span_list(page: ReviewPage, key: str, refusal: str) -> HttpResponse:
+    spans = get_own_spans(page.comparison, find_rater_of_user(page.user, page.evaluation))
+    sheet = load_sheet(page)
+    texts = build_review_texts(sheet, render_texts(iter_page_texts(sheet, "")), spans)
     context = {
-        "evaluation": desk.evaluation,
-        "comparison": desk.comparison,
-        "aspects": desk.aspects,
+        "evaluation": page.evaluation,
+        "comparison": page.comparison,
+        "aspects": page.aspects,
         "side": texts.sides[1 if key == "b" else 0],
-        **build_refusal_context(desk, key, refusal),
+        **build_span_refusal(page, key, refusal),
     }
-    return render(desk.request, "review/_texts_spans.html", context, status=422 if refusal else 200)
+    return render(page.request, "review/_texts_spans.html", context, status=422 if refusal else 200)
 
 
-def build_refusal_context(desk: ReviewContext, key: str, refusal: str) -> dict[str, Any]:
-    written = desk.request.POST.dict() if refusal else {}
-    return {"span_refusal": refusal, "refused_side": key, "entered": written}
+def build_span_refusal(page: ReviewPage, key: str, refusal: str) -> dict[str, Any]:
+    fields = page.request.POST.dict() if refusal else {}
+    return {"span_refusal": refusal, "refused_side": key, "entered": fields}

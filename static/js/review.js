@@ -21,7 +21,7 @@ const prepare = () => {
 };
 
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (["workbench", "panel"].includes(event.target.id)) prepare();
+  if (["comparison", "panel"].includes(event.target.id)) prepare();
 });
 document.addEventListener("htmx:historyRestore", () => {
   prefetch.discard();

@@ -85,13 +85,13 @@ def choose_all(page: Page, key: str = "a") -> None:
 
 def shown(page: Page) -> str:
     """Which comparison stands there."""
-    pk = page.locator("#workbench").get_attribute("data-comparison")
+    pk = page.locator("#comparison").get_attribute("data-comparison")
     assert pk
     return pk
 
 
 def expect_other_than(page: Page, comparison: str) -> None:
-    expect(page.locator(f'#workbench[data-comparison="{comparison}"]')).to_have_count(0)
+    expect(page.locator(f'#comparison[data-comparison="{comparison}"]')).to_have_count(0)
     expect(page.locator("#panel")).to_have_attribute("data-stage", "choose")
 
 

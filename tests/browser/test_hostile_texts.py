@@ -88,8 +88,8 @@ def test_nothing_runs_while_somebody_reviews_it_all(
     watched(page)
     page.goto("/e/hostile/review")
     reviewed = 0
-    while page.locator("#workbench").count():
-        at = page.locator("#workbench").get_attribute("data-comparison")
+    while page.locator("#comparison").count():
+        at = page.locator("#comparison").get_attribute("data-comparison")
         for aspect in ASPECTS:
             page.locator(f"[data-aspect={aspect}] .segment.{'A' if reviewed % 2 else 'B'}").click()
         page.locator("#note summary").click()
@@ -99,7 +99,7 @@ def test_nothing_runs_while_somebody_reviews_it_all(
         unhurt(page)
         expect_revealed(page)
         page.locator("[data-primary]").click()
-        expect(page.locator(f"#workbench[data-comparison='{at}']")).to_have_count(0)
+        expect(page.locator(f"#comparison[data-comparison='{at}']")).to_have_count(0)
         unhurt(page)
         reviewed += 1
     assert reviewed == -(-len(PAYLOADS) // ON_A_PAGE)

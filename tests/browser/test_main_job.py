@@ -65,12 +65,12 @@ def review_by_keyboard(page: Page) -> dict[str, dict[str, str]]:
     page.goto("/e/pandalm/review")
     chosen = {}
     for number in range(REVIEWS):
-        workbench = page.locator("#workbench")
+        comparison_box = page.locator("#comparison")
         expect(page.locator("#progress")).to_contain_text(f"{number} of 999")
         expect(page.locator("#panel")).to_have_attribute("data-stage", "choose")
-        comparison = workbench.get_attribute("data-comparison")
+        comparison = comparison_box.get_attribute("data-comparison")
         assert comparison
-        assert "longest" not in workbench.inner_html(), "the judge shows before the first save"
+        assert "longest" not in comparison_box.inner_html(), "the judge shows before the first save"
         keys = list(islice(cycle("atb"), number, number + len(ASPECTS)))
         for key in keys:
             page.keyboard.press(key)
@@ -79,7 +79,7 @@ def review_by_keyboard(page: Page) -> dict[str, dict[str, str]]:
         expect_revealed(page)
         expect(page.locator("#agreement")).to_contain_text("baseline, not an LLM")
         page.keyboard.press("Enter")
-        expect(page.locator(f'#workbench[data-comparison="{comparison}"]')).to_have_count(0)
+        expect(page.locator(f'#comparison[data-comparison="{comparison}"]')).to_have_count(0)
     assert len(chosen) == REVIEWS
     return chosen
 

@@ -45,7 +45,7 @@ def test_choices_aspects_and_the_way_on_need_no_mouse(desk: Page) -> None:
     desk.keyboard.press("Enter")
     expect_other_than(desk, first)
     desk.keyboard.press("p")
-    expect(desk.locator("#workbench")).to_have_attribute("data-comparison", first)
+    expect(desk.locator("#comparison")).to_have_attribute("data-comparison", first)
     expect(desk.locator("#panel")).to_have_attribute("data-stage", "done")
 
 
@@ -58,7 +58,7 @@ def test_undo_after_the_reveal_takes_back_the_final_choices_only(desk: Page) -> 
     expect_other_than(desk, first)
     desk.keyboard.press("u")
     expect(desk.locator("#panel")).to_have_attribute("data-stage", "confirm")
-    expect(desk.locator("#workbench")).to_have_attribute("data-comparison", first)
+    expect(desk.locator("#comparison")).to_have_attribute("data-comparison", first)
     expect(desk.locator("#agreement")).to_be_visible()
 
 
@@ -72,7 +72,7 @@ def test_skipping_asks_for_a_reason_and_undo_brings_it_back(desk: Page) -> None:
         "action", f"{desk.url.rpartition('/')[0]}/{first}/undo".replace(desk.evaluate("location.origin"), "")
     )
     desk.keyboard.press("u")
-    expect(desk.locator("#workbench")).to_have_attribute("data-comparison", first)
+    expect(desk.locator("#comparison")).to_have_attribute("data-comparison", first)
 
 
 def test_keys_do_nothing_while_somebody_writes_composes_holds_a_modifier_or_reads_the_sheet(desk: Page) -> None:

@@ -251,7 +251,7 @@ def test_a_step_that_was_overtaken_by_another_tab_is_shown_with_what_is_stored(
     other.reload()
     expect(refused).to_contain_text("Helpfulness B")
     refused.get_by_role("link", name="Open that comparison").click()
-    expect(other.locator("#workbench")).to_have_attribute("data-comparison", first)
+    expect(other.locator("#comparison")).to_have_attribute("data-comparison", first)
     other.get_by_role("button", name="Dismiss").click()
     expect(other.locator("#unsent")).to_be_hidden()
 
@@ -414,10 +414,10 @@ def test_going_back_shows_what_was_saved_and_forward_where_the_person_was(desk: 
     desk.wait_for_timeout(500)
     assert shown(desk) == second
     held.pop().continue_()
-    expect(desk.locator("#workbench")).to_have_attribute("data-comparison", first)
+    expect(desk.locator("#comparison")).to_have_attribute("data-comparison", first)
     expect(desk.locator("#panel")).to_have_attribute("data-stage", "done")
     desk.go_forward()
-    expect(desk.locator("#workbench")).to_have_attribute("data-comparison", second)
+    expect(desk.locator("#comparison")).to_have_attribute("data-comparison", second)
     expect(desk.locator("#panel")).to_have_attribute("data-stage", "choose")
     assert len(study.reviews(name)) == 1
 
@@ -428,7 +428,7 @@ def test_undo_of_the_last_step_is_right_after_a_prefetched_one(desk: Page, study
     desk.keyboard.press("Enter")
     expect_other_than(desk, first)
     desk.keyboard.press("u")
-    expect(desk.locator("#workbench")).to_have_attribute("data-comparison", first)
+    expect(desk.locator("#comparison")).to_have_attribute("data-comparison", first)
     assert checked(desk) == ["B"] * len(ASPECTS)
     assert study.reviews(name) == []
 

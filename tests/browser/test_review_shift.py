@@ -236,12 +236,12 @@ def work_a_shift(page: Page, hand: Hand) -> None:
         hand.save()
         revealed(page)
         hand.confirm()
-        expect(page.locator(f"#workbench[data-comparison='{at}']")).to_have_count(0)
+        expect(page.locator(f"#comparison[data-comparison='{at}']")).to_have_count(0)
     expect(page.get_by_role("heading", name=re.compile("You have reviewed all 5"))).to_be_visible()
 
 
 def comparison(page: Page) -> str:
-    number = page.locator("#workbench").get_attribute("data-comparison")
+    number = page.locator("#comparison").get_attribute("data-comparison")
     assert number
     return number
 
@@ -249,10 +249,10 @@ def comparison(page: Page) -> str:
 def arrive(page: Page, after: str = "") -> None:
     """A comparison to be judged blind, another than the one before."""
     if after:
-        expect(page.locator("#workbench")).not_to_have_attribute("data-comparison", after)
+        expect(page.locator("#comparison")).not_to_have_attribute("data-comparison", after)
     expect(page.locator("#panel")).to_have_attribute("data-stage", "choose")
     page.wait_for_load_state()  # what keys do comes with the scripts
-    inside = page.locator("#workbench").inner_html()
+    inside = page.locator("#comparison").inner_html()
     for word in ("long-talker", "short-talker", "longest"):
         assert word not in inside
 

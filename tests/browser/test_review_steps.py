@@ -82,7 +82,7 @@ def test_what_goes_back_waits_for_the_step_that_is_on_its_way(button: str, desk:
             expect(desk.locator("#undo")).to_have_attribute("action", re.compile(f"/{last}/"))
     desk.locator(button).click()
     let_go(desk, held)
-    expect(desk.locator("#workbench")).to_have_attribute("data-comparison", last)
+    expect(desk.locator("#comparison")).to_have_attribute("data-comparison", last)
 
 
 def let_go(page: Page, held: "list[Route]") -> None:
@@ -171,7 +171,7 @@ def test_a_skip_keeps_what_was_entered_at_the_last_moment(desk: Page) -> None:
     expect_other_than(desk, first)
     expect_all_sent(desk)
     desk.keyboard.press("u")
-    expect(desk.locator("#workbench")).to_have_attribute("data-comparison", first)
+    expect(desk.locator("#comparison")).to_have_attribute("data-comparison", first)
     expect(desk.locator("#choices input:checked")).to_have_count(1)
     expect(desk.locator("#note-text")).to_have_value("Not my field.")
 
@@ -243,5 +243,5 @@ def test_after_the_rubric_was_changed_the_page_asks_the_new_questions_with_what_
     expect(page.locator("[data-aspect=clarity]")).to_contain_text("Which is worse?")  # the next one asks anew at once
     assert study.reviews(name) == []
     page.locator("#refused").get_by_role("link", name="Open that comparison").click()
-    expect(page.locator("#workbench")).to_have_attribute("data-comparison", first)
+    expect(page.locator("#comparison")).to_have_attribute("data-comparison", first)
     expect(page.locator("[data-aspect=clarity]")).to_contain_text("Which is worse?")

@@ -34,7 +34,7 @@ def ahead(browser: Client, evaluation: Evaluation, *besides: Comparison) -> Any:
     return browser.get(reverse("review_ahead", args=[evaluation.slug]), query_params=query)
 
 
-def test_the_next_workbench_comes_with_its_address(browser: Client, evaluation: Evaluation) -> None:
+def test_the_next_comparison_comes_with_its_address(browser: Client, evaluation: Evaluation) -> None:
     one, two = make_comparison(evaluation), make_comparison(evaluation)
     answer = ahead(browser, evaluation, one)
     assert answer["HX-Push-Url"] == review_url("review_comparison", two)
@@ -73,7 +73,7 @@ def test_who_has_just_finished_a_calibration_is_led_to_its_result(
 ) -> None:
     comparison = make_comparison(evaluation)
     finished = SimpleNamespace(pk=7)
-    monkeypatch.setattr("evaluations.reviews.workbench.find_unseen_calibration", lambda evaluation, rater: finished)
+    monkeypatch.setattr("evaluations.reviews.page.find_unseen_calibration", lambda evaluation, rater: finished)
     answer = browser.post(review_url("review_save", comparison), SAVED)
     assert answer["HX-Redirect"] == reverse("calibration", args=[evaluation.slug, 7])
 

@@ -35,7 +35,7 @@ def test_the_next_comparison_takes_the_place_of_this_one_under_its_own_address(
     first, second = make_comparison(evaluation), make_comparison(evaluation)
     response = post_first_choices(browser, first, headers=HTMX)
     assert response["HX-Push-Url"] == review_url("review_comparison", second)
-    assert response["HX-Retarget"] == "#workbench"
+    assert response["HX-Retarget"] == "#comparison"
     assert "<html" not in response.content.decode()
 
 

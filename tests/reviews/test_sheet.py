@@ -148,7 +148,7 @@ def test_a_confirmed_sheet_shows_first_and_final_and_the_notes(owner: User) -> N
         version=review.version,
     )
     done = sheet(owner, comparison)
-    depth = next(line for line in done.lines if line.asked.key == "depth")
+    depth = next(line for line in done.lines if line.aspect.key == "depth")
     assert (done.stage, depth.first, depth.final, depth.note) == ("done", Choice.B, Choice.A, "More detail.")
 
 

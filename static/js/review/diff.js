@@ -1,9 +1,8 @@
 // Fetches the word diff once per comparison, when it is first shown.
 
-const workbench = () => document.querySelector("#workbench");
 let requestedAddress = ""; // of the diff being loaded or already shown
 
-const sides = () => [...document.querySelectorAll("#workbench .side")];
+const sides = () => [...document.querySelectorAll("#comparison .side")];
 
 const insert = (side, part) => {
   side.querySelector(".side-body .diffed")?.remove();
@@ -26,7 +25,7 @@ const fetchDiff = async (address) => {
 // Resolves when the diff or an error message is shown.
 export const loadDiff = async () => {
   const address = document.querySelector("[data-toggle=diff]")?.dataset.address;
-  if (!address || requestedAddress === address || workbench().querySelector(".diffed")) return;
+  if (!address || requestedAddress === address || document.querySelector("#comparison .diffed")) return;
   requestedAddress = address;
   try {
     const parts = await fetchDiff(address);
@@ -43,5 +42,5 @@ export const loadDiff = async () => {
 // Lets the next toggle fetch the diff again after a failure.
 export const clearFailure = () => {
   if (requestedAddress) return;
-  for (const part of document.querySelectorAll("#workbench .diffed")) part.remove();
+  for (const part of document.querySelectorAll("#comparison .diffed")) part.remove();
 };

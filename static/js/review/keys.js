@@ -85,7 +85,7 @@ const ACTIONS = {
 
 // ---- buttons with a data-key
 
-const tools = () => [...document.querySelectorAll("#workbench [data-key]")].filter((tool) => tool.checkVisibility());
+const tools = () => [...document.querySelectorAll("#comparison [data-key]")].filter((tool) => tool.checkVisibility());
 const tool = (key) => tools().find((button) => button.dataset.key.toLowerCase() === key);
 
 const listTools = () => {
@@ -148,7 +148,7 @@ const leaveField = (field) => {
 };
 
 const handleKeydown = (event) => {
-  if (find("dialog[open]") || !find("#workbench")) return;
+  if (find("dialog[open]") || !find("#comparison")) return;
   if (isField(event.target)) {
     const ends = event.key === "Escape" || (event.key === "Enter" && event.target.closest(".why") && !event.isComposing);
     if (ends && event.target.closest("#panel")) {

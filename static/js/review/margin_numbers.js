@@ -40,6 +40,6 @@ export const drawNumbers = (passages, goTo) => {
   observer.disconnect();
   // Insert in reverse, so that Tab visits them in the order of the text.
   numbers = passages.toReversed().map(({ item, number, range }) => ({ range, button: createButton(item, number, goTo) })).reverse();
-  for (const text of document.querySelectorAll("#workbench .as-written")) observer.observe(text);
+  for (const text of document.querySelectorAll("#comparison .as-written")) observer.observe(text);
   position();
 };

@@ -4,7 +4,7 @@ export const find = (selector, root = document) => root.querySelector(selector);
 
 // Data that stays while comparisons change: data-person, data-evaluation, data-next-url, …
 export const pageData = () => find("#review-page").dataset;
-export const comparison = () => find("#workbench")?.dataset.comparison;
+export const comparison = () => find("#comparison")?.dataset.comparison;
 export const panel = () => find("#panel");
 export const stage = () => panel()?.dataset.stage;
 export const rubric = (root = document) => find("#choices [name=rubric]", root)?.value;

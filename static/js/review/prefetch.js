@@ -52,6 +52,6 @@ export const ready = () => {
 export const open = (next) => {
   history.replaceState({ htmx: true }, "", location.href);
   history.pushState({ htmx: true }, "", next.address);
-  htmx.swap("#workbench", next.html, { swapStyle: "outerHTML" });
+  htmx.swap("#comparison", next.html, { swapStyle: "outerHTML" });
   scrollTo(0, 0);
 };

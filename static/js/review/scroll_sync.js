@@ -4,7 +4,7 @@ import { preference } from "./preferences.js";
 
 const TOLERANCE_PX = 2; // browsers round scroll positions
 
-const sides = () => [...document.querySelectorAll("#workbench .side")];
+const sides = () => [...document.querySelectorAll("#comparison .side")];
 const scrollRange = (pane) => pane.scrollHeight - pane.clientHeight;
 const isScrollable = (pane) => scrollRange(pane) > TOLERANCE_PX && getComputedStyle(pane).overflowY === "auto";
 

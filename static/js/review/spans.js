@@ -214,7 +214,7 @@ document.addEventListener("selectionchange", () => {
 });
 document.addEventListener("scroll", () => { offerButton.hidden = true; }, { capture: true, passive: true });
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (event.target.id === "workbench") showSpans();
+  if (event.target.id === "comparison") showSpans();
 });
 // Ranges do not follow a code block that is moved into its frame.
 let frameRequest = 0;

@@ -103,7 +103,7 @@ const applyResponse = (item, response, next) => {
   if (response.redirect) return location.assign(response.redirect);
   if (response.status === 204) return location.assign(item.page);
   if (response.kind === REFUSED && !response.headers.get("HX-Retarget")) return reportRefusal(item, response);
-  return swapIn(response, response.headers.get("HX-Retarget") ?? (parseHtml(response.text).querySelector("#workbench") ? "#workbench" : "#panel"));
+  return swapIn(response, response.headers.get("HX-Retarget") ?? (parseHtml(response.text).querySelector("#comparison") ? "#comparison" : "#panel"));
 };
 
 const swapIn = (response, target) => {
@@ -113,7 +113,7 @@ const swapIn = (response, target) => {
     history.pushState({ htmx: true }, "", address);
   }
   htmx.swap(target, response.text, { swapStyle: "outerHTML" });
-  if (target === "#workbench") scrollTo(0, 0);
+  if (target === "#comparison") scrollTo(0, 0);
 };
 
 // ---- the response after another comparison is shown

@@ -72,6 +72,6 @@ const prepare = () => {
 };
 
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (event.target.id === "workbench") prepare();
+  if (event.target.id === "comparison") prepare();
 });
 prepare();

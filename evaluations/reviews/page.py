@@ -1,4 +1,4 @@
-"""The context and the responses that all views of the review page share."""
+"""The request context and the responses that all views of the review page share."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -46,12 +46,12 @@ from evaluations.web.requests import AuthenticatedRequest
 
 PANEL_TEMPLATE = "review/_panel.html"  # the part of the page that a step changes
 
-PERSON_HEADER = "X-Person"  # the header in which the page says whose it is
+PERSON_HEADER = "X-Person"  # the user for whom the page was rendered
 
 
 @dataclass(frozen=True)
-class ReviewContext:
-    """One user before one comparison. ``seated``: their rater row, if it existed at the start."""
+class ReviewPage:
+    """A request for one comparison on the review page. ``initial_rater``: None if the user had no rater yet."""
 
     request: AuthenticatedRequest
     user: User
@@ -59,7 +59,7 @@ class ReviewContext:
     rubric: RubricVersion
     spec: RubricSpec
     comparison: Comparison
-    seated: Rater | None
+    initial_rater: Rater | None
 
     @property
     def address(self) -> str:
@@ -71,15 +71,15 @@ class ReviewContext:
 
     @property
     def rater(self) -> Rater | None:
-        """A first step has made one of who was none before."""
-        return self.seated or find_rater_of_user(self.user, self.evaluation)
+        """The user's rater, which their first step creates."""
+        return self.initial_rater or find_rater_of_user(self.user, self.evaluation)
 
     def seen_verdicts(self) -> bool:
         return has_seen_verdicts(self.user, self.comparison)
 
 
-def with_review_context(
-    view: Callable[[ReviewContext], HttpResponse],
+def with_review_page(
+    view: Callable[[ReviewPage], HttpResponse],
 ) -> Callable[[AuthenticatedRequest, str, int], HttpResponse]:
     """Pass the view its review context; explain if nothing can be reviewed."""
 
@@ -89,10 +89,10 @@ def with_review_context(
         if is_page_of_other_person(request):
             return HttpResponse("Somebody else is signed in now.", status=409, headers={PERSON_HEADER: "another"})
         try:
-            desk = load_review_context(request, slug, pk)
+            page = load_review_page(request, slug, pk)
         except InputRefused as refusal:
             return refuse_closed_review(request, slug, refusal)
-        return view(desk)
+        return view(page)
 
     return guarded
 
@@ -101,11 +101,11 @@ def refuse_closed_review(request: AuthenticatedRequest, slug: str, refusal: Inpu
     """The response when nothing can be reviewed; a step is refused, so that it does not look stored."""
     if request.method != "POST":
         return redirect("review", slug)
-    words = f"{refusal} Nothing was stored."
+    message = f"{refusal} Nothing was stored."
     if is_fragment(request):
-        return JsonResponse({"message": words}, status=422)
+        return JsonResponse({"message": message}, status=422)
     evaluation = require_evaluation(request.user, slug, Action.REVIEW)
-    context = {"page": "review", "evaluation": evaluation, "reason": words}
+    context = {"page": "review", "evaluation": evaluation, "reason": message}
     return render(request, "review/nothing.html", context, status=422)
 
 
@@ -114,21 +114,21 @@ def is_page_of_other_person(request: AuthenticatedRequest) -> bool:
     return request.headers.get(PERSON_HEADER, str(request.user.pk)) != str(request.user.pk)
 
 
-def load_review_context(request: AuthenticatedRequest, slug: str, pk: int) -> ReviewContext:
+def load_review_page(request: AuthenticatedRequest, slug: str, pk: int) -> ReviewPage:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.REVIEW)
     rubric = get_review_rubric(evaluation)
-    return build_review_context(request, evaluation, rubric, find_rater_of_user(user, evaluation), pk)
+    return build_review_page(request, evaluation, rubric, find_rater_of_user(user, evaluation), pk)
 
 
-def build_review_context(
-    request: AuthenticatedRequest, evaluation: Evaluation, rubric: RubricVersion, seated: Rater | None, pk: int
-) -> ReviewContext:
+def build_review_page(
+    request: AuthenticatedRequest, evaluation: Evaluation, rubric: RubricVersion, initial_rater: Rater | None, pk: int
+) -> ReviewPage:
     """The context for a user whose permission is already checked."""
     with_texts = Comparison.objects.select_related("query", "response_a", "response_b")
     comparison = get_object_or_404(with_texts, evaluation=evaluation, pk=pk)
     comparison.evaluation = evaluation
-    return ReviewContext(request, request.user, evaluation, rubric, rubric.spec(), comparison, seated)
+    return ReviewPage(request, request.user, evaluation, rubric, rubric.spec(), comparison, initial_rater)
 
 
 def open_next_comparison(
@@ -143,9 +143,9 @@ def open_next_comparison(
         return None
     if not is_fragment(request):
         return redirect("review_comparison", evaluation.slug, pk)
-    desk = build_review_context(request, evaluation, rubric, rater, pk)
-    answer = push_url(render_workbench(desk), desk.address)
-    return reswap(retarget(answer, "#workbench"), cast(Any, "outerHTML show:window:top"))
+    page = build_review_page(request, evaluation, rubric, rater, pk)
+    response = push_url(render_comparison(page), page.address)
+    return reswap(retarget(response, "#comparison"), cast(Any, "outerHTML show:window:top"))
 
 
 def open_calibration_result(request: AuthenticatedRequest, evaluation: Evaluation, rater: Rater) -> HttpResponse | None:
@@ -157,66 +157,66 @@ def open_calibration_result(request: AuthenticatedRequest, evaluation: Evaluatio
     return HttpResponseClientRedirect(address) if is_fragment(request) else redirect(address)
 
 
-def render_workbench(
-    desk: ReviewContext,
+def render_comparison(
+    page: ReviewPage,
     template: str = "",
     *,
     sheet: ReviewSheet | None = None,
-    kept: FieldValues | None = None,
+    unsaved: FieldValues | None = None,
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
     """The comparison as a page, or the fragment that was requested.
 
-    ``kept``: what was sent and could not be stored, for its fields.
+    ``unsaved``: input that could not be stored, for the form fields.
     """
-    sheet = sheet or load_sheet(desk)
-    template = template or ("review/_workbench.html" if is_fragment(desk.request) else "review/review.html")
+    sheet = sheet or load_sheet(page)
+    template = template or ("review/_comparison.html" if is_fragment(page.request) else "review/review.html")
     html = render_texts(iter_page_texts(sheet, template))
-    context = {**build_panel_context(desk, sheet, kept), "html": html}
+    context = {**build_panel_context(page, sheet, unsaved), "html": html}
     if template != PANEL_TEMPLATE:
-        context |= build_texts_context(desk, sheet, html)
-    return add_review_headers(render(desk.request, template, {**context, **more}, status=status), sheet.review)
+        context |= build_texts_context(page, sheet, html)
+    return add_review_headers(render(page.request, template, {**context, **more}, status=status), sheet.review)
 
 
-def build_panel_context(desk: ReviewContext, sheet: ReviewSheet, kept: FieldValues | None) -> dict[str, object]:
-    review, rater = sheet.review, desk.rater
-    before = None if review else read_draft_of_earlier_version(rater, desk.comparison, desk.rubric)
-    draft = None if sheet.stage == "done" else read_draft(review) or before
-    fields = kept if kept is not None else (draft.fields if draft else {})
-    earlier = get_earlier_review(desk.evaluation, rater, review)
+def build_panel_context(page: ReviewPage, sheet: ReviewSheet, unsaved: FieldValues | None) -> dict[str, object]:
+    review, rater = sheet.review, page.rater
+    earlier_draft = None if review else read_draft_of_earlier_version(rater, page.comparison, page.rubric)
+    draft = None if sheet.stage == "done" else read_draft(review) or earlier_draft
+    fields = unsaved if unsaved is not None else (draft.fields if draft else {})
+    earlier = get_earlier_review(page.evaluation, rater, review)
     undoable = review if is_undoable_review(review) else (earlier if sheet.stage == "choose" else None)
     return {
         "page": "review",
-        "evaluation": desk.evaluation,
-        "comparison": desk.comparison,
-        "rubric": desk.rubric,
-        "query": desk.comparison.query,
+        "evaluation": page.evaluation,
+        "comparison": page.comparison,
+        "rubric": page.rubric,
+        "query": page.comparison.query,
         "sheet": sheet,
         "rows": list(build_panel_rows(sheet, fields)),
         "reasons": REASON_CHOICES,
         "note": fields.get("note", review.note if review else ""),
         "draft": draft,
-        "is_from_before": before is not None,
-        "progress": get_review_progress(desk.evaluation, rater),
+        "is_from_earlier_rubric": earlier_draft is not None,
+        "progress": get_review_progress(page.evaluation, rater),
         "earlier": earlier,
         "undoable": undoable,
     }
 
 
-def build_texts_context(desk: ReviewContext, sheet: ReviewSheet, html: Mapping[str, SafeString]) -> dict[str, object]:
+def build_texts_context(page: ReviewPage, sheet: ReviewSheet, html: Mapping[str, SafeString]) -> dict[str, object]:
     """Template context of the texts and the rater's highlights."""
     return {
-        "calibration": get_calibration_progress(desk.evaluation, desk.rater, desk.comparison),
-        "guidelines_changed": get_unseen_guidelines_change(desk.evaluation, desk.rater),
-        "texts": build_review_texts(sheet, html, get_own_spans(desk.comparison, desk.rater) if sheet.review else []),
-        "diff": diff_responses(sheet) if desk.request.GET.get("diff") else None,
-        "aspects": desk.aspects,
+        "calibration": get_calibration_progress(page.evaluation, page.rater, page.comparison),
+        "guidelines_changed": get_unseen_guidelines_change(page.evaluation, page.rater),
+        "texts": build_review_texts(sheet, html, get_own_spans(page.comparison, page.rater) if sheet.review else []),
+        "diff": diff_responses(sheet) if page.request.GET.get("diff") else None,
+        "aspects": page.aspects,
     }
 
 
 def iter_page_texts(sheet: ReviewSheet, template: str) -> Iterator[str]:
-    """The texts shown as Markdown; on the panel alone only those of the judge."""
+    """The texts shown as Markdown; for the panel only those of the judge."""
     if template != PANEL_TEMPLATE:
         yield from iter_comparison_texts(sheet.comparison)
         yield sheet.comparison.evaluation.guidelines
@@ -224,19 +224,19 @@ def iter_page_texts(sheet: ReviewSheet, template: str) -> Iterator[str]:
         yield from (rationale.text for rationale in sheet.judge.rationales)
 
 
-def load_sheet(desk: ReviewContext) -> ReviewSheet:
-    return build_sheet(desk.user, desk.comparison, desk.rubric, desk.rater, desk.spec)
+def load_sheet(page: ReviewPage) -> ReviewSheet:
+    return build_sheet(page.user, page.comparison, page.rubric, page.rater, page.spec)
 
 
 def is_undoable_review(review: Review | None) -> bool:
     return review is not None and review.state in (ReviewState.FINAL, ReviewState.SKIPPED)
 
 
-def add_review_headers(answer: HttpResponse, review: Review | None) -> HttpResponse:
+def add_review_headers(response: HttpResponse, review: Review | None) -> HttpResponse:
     """The state and version of the review, for a script that does not read the page."""
-    answer["X-Review-State"] = review.state if review else ""
-    answer["X-Review-Version"] = str(review.version if review else 0)
-    return answer
+    response["X-Review-State"] = review.state if review else ""
+    response["X-Review-Version"] = str(review.version if review else 0)
+    return response
 
 
 def is_fragment(request: AuthenticatedRequest) -> bool:
@@ -246,24 +246,24 @@ def is_fragment(request: AuthenticatedRequest) -> bool:
 
 
 def has_next_page(request: AuthenticatedRequest) -> bool:
-    """Whether the script has the next comparison already, and only asks how the step went."""
+    """Whether the script has the next comparison already and needs only the status of the step."""
     return request.POST.get("then") == "ahead"
 
 
 RUBRIC_CHANGED = "The rubric was changed while this page was open: look at its questions again. Nothing was stored."
 
 
-def get_own_review_or_404(desk: ReviewContext) -> Review:
-    mine = Review.objects.select_related("rater").filter(rater__user=desk.user, rubric_version=desk.rubric)
-    review = get_object_or_404(mine, comparison=desk.comparison)
-    review.comparison, review.rubric_version = desk.comparison, desk.rubric
+def get_own_review_or_404(page: ReviewPage) -> Review:
+    reviews = Review.objects.select_related("rater").filter(rater__user=page.user, rubric_version=page.rubric)
+    review = get_object_or_404(reviews, comparison=page.comparison)
+    review.comparison, review.rubric_version = page.comparison, page.rubric
     return review
 
 
-def clean_step(desk: ReviewContext, form: StepForm) -> CleanedData:
+def clean_step(page: ReviewPage, form: StepForm) -> CleanedData:
     """The cleaned step, if its page showed the current rubric version."""
     form.is_valid()
-    if form.cleaned_data.get("rubric") not in (None, desk.rubric.pk):
+    if form.cleaned_data.get("rubric") not in (None, page.rubric.pk):
         raise InputRefused(RUBRIC_CHANGED)
     return clean_or_refuse_step(form)
 
@@ -272,55 +272,57 @@ def clean_or_refuse_step(form: forms.Form) -> CleanedData:
     """The cleaned fields; InputRefused with the first error in words."""
     if form.is_valid():
         return form.cleaned_data
-    name, faults = next(iter(form.errors.items()))
-    said = form.fields[name].label or name.replace("_", " ")
-    raise InputRefused(f"Nothing was stored: {said}: {faults[0]}")
+    name, errors = next(iter(form.errors.items()))
+    label = form.fields[name].label or name.replace("_", " ")
+    raise InputRefused(f"Nothing was stored: {label}: {errors[0]}")
 
 
-def respond_after_save(desk: ReviewContext, review: Review, *, leads_on: bool) -> HttpResponse:
+def respond_after_save(page: ReviewPage, review: Review, *, opens_next: bool) -> HttpResponse:
     """The next comparison, or this one with a new panel."""
-    if leads_on and has_next_page(desk.request):
-        result = open_calibration_result(desk.request, desk.evaluation, review.rater)
+    if opens_next and has_next_page(page.request):
+        result = open_calibration_result(page.request, page.evaluation, review.rater)
         return add_review_headers(result or HttpResponse(status=204), review)
-    if leads_on:
-        return open_next_comparison(desk.request, desk.evaluation, desk.rubric) or redirect(
-            "review", desk.evaluation.slug
+    if opens_next:
+        return open_next_comparison(page.request, page.evaluation, page.rubric) or redirect(
+            "review", page.evaluation.slug
         )
-    return render_workbench(desk, PANEL_TEMPLATE) if is_fragment(desk.request) else redirect(desk.address)
+    return render_comparison(page, PANEL_TEMPLATE) if is_fragment(page.request) else redirect(page.address)
 
 
 def render_refusal(
-    desk: ReviewContext, refusal: InputRefused, form: ChoicesForm | None = None, stage: str | None = None
+    page: ReviewPage, refusal: InputRefused, form: ChoicesForm | None = None, stage: str | None = None
 ) -> HttpResponse:
     """The page as stored now, with the reason and the input that was refused.
 
-    That stands in its fields where it can still be saved from them, else beside what is stored.
+    The input fills the form fields if it can still be saved from them; otherwise it is compared with what is stored.
     """
-    sheet = load_sheet(desk)
+    sheet = load_sheet(page)
     context: dict[str, Any] = {"refusal": str(refusal)}
-    kept = form.entered() if form is not None else None
-    if kept is not None and sheet.stage not in ("choose", stage):
+    unsaved = form.entered() if form is not None else None
+    if unsaved is not None and sheet.stage not in ("choose", stage):
         context |= {
-            "versions": compare_with_stored(sheet, kept),
-            "apply": build_overwrite_step(desk, sheet.stage, kept),
+            "versions": compare_with_stored(sheet, unsaved),
+            "apply": build_overwrite_step(page, sheet.stage, unsaved),
         }
-        kept = None
-    elif kept is not None and stage != sheet.stage == "choose":
-        context["versions"] = compare_texts_with_stored(sheet, kept)  # the page has no fields for it
-    if not is_fragment(desk.request):
-        return render_workbench(desk, sheet=sheet, kept=kept, status=422, **context)
+        unsaved = None
+    elif unsaved is not None and stage != sheet.stage == "choose":
+        context["versions"] = compare_texts_with_stored(sheet, unsaved)  # the page has no fields for it
+    if not is_fragment(page.request):
+        return render_comparison(page, sheet=sheet, unsaved=unsaved, status=422, **context)
     return retarget(
-        reswap(render_workbench(desk, PANEL_TEMPLATE, sheet=sheet, kept=kept, status=422, **context), "outerHTML"),
+        reswap(
+            render_comparison(page, PANEL_TEMPLATE, sheet=sheet, unsaved=unsaved, status=422, **context), "outerHTML"
+        ),
         "#panel",
     )
 
 
-def build_overwrite_step(desk: ReviewContext, stage: str, fields: FieldValues) -> dict[str, object]:
+def build_overwrite_step(page: ReviewPage, stage: str, fields: FieldValues) -> dict[str, object]:
     """The step that replaces the stored answers by those entered: confirm, or undo first."""
     confirms = stage == "confirm"
     step = "review_confirm" if confirms else "review_undo"
     return {
-        "address": reverse(step, args=[desk.evaluation.slug, desk.comparison.pk]),
+        "address": reverse(step, args=[page.evaluation.slug, page.comparison.pk]),
         "confirms": confirms,
         "fields": [(name, value) for name, value in fields.items() if value],
     }
