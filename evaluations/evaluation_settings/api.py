@@ -1,13 +1,18 @@
 """API operations on the settings, guidelines and model families of an evaluation."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from django.db.models import Model, QuerySet
 
 from evaluations.access import Action, require_evaluation
-from evaluations.api.form_validation import clean_form, dump_sent_fields
 from evaluations.api.operations import OperationRouter
 from evaluations.api.problems import FieldError, Problem
+from evaluations.api.serializers import serialize_row
+from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Scope
-from evaluations.evaluation_settings.forms import SETTINGS_COLUMNS, SettingsForm
+from evaluations.evaluation_settings import services as settings_services
 from evaluations.evaluation_settings.schemas import (
     EvaluationSettingsOut,
     EvaluationSettingsPatch,
@@ -16,14 +21,19 @@ from evaluations.evaluation_settings.schemas import (
     FamilyOut,
     GuidelinesOut,
 )
-from evaluations.evaluation_settings.selectors import list_candidates_and_judges
-from evaluations.evaluation_settings.services import change_evaluation, set_families
+from evaluations.evaluation_settings.selectors import (
+    list_candidates_and_judges,
+    list_review_rubrics,
+    list_showable_judges,
+)
+from evaluations.evaluation_settings.services import read_settings, set_families
 from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["evaluations"])
+R = TypeVar("R", bound=Model)
 
 
 @operations.get_one("/evaluations/{slug:slug}/settings", Scope.READ, EvaluationSettingsOut)
@@ -36,15 +46,25 @@ def get_settings(request: AuthenticatedRequest, slug: str) -> EvaluationSettings
 def change_settings(request: AuthenticatedRequest, slug: str, body: EvaluationSettingsPatch) -> EvaluationSettingsOut:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    stands = serialize_settings(evaluation).model_dump(mode="json")
-    form = SettingsForm(stands | dump_sent_fields(body), evaluation=evaluation)  # type: ignore[arg-type]
-    return serialize_settings(change_evaluation(evaluation, clean_form(form), user=user))
+    sent = body.sent_values()
+    if body.review_rubric is not None:
+        sent["review_rubric"] = find_sent_row(list_review_rubrics(evaluation), body.review_rubric, "review_rubric")
+    if body.shown_judge is not None:
+        sent["shown_judge"] = find_sent_row(list_showable_judges(evaluation), body.shown_judge, "shown_judge")
+    settings = replace(read_settings(evaluation), **sent)
+    return serialize_settings(settings_services.change_settings(evaluation, settings, user=user))
+
+
+def find_sent_row(rows: QuerySet[R], pk: int, field: str) -> R:
+    row = rows.filter(pk=pk).first()
+    if row is None:
+        raise InputRefused(f"{pk} is none of those that can be chosen here.", field=field)
+    return row
 
 
 def serialize_settings(evaluation: Evaluation) -> EvaluationSettingsOut:
-    values = {name: getattr(evaluation, name) for name in SETTINGS_COLUMNS}
-    values |= {"review_rubric": evaluation.review_rubric_id, "shown_judge": evaluation.shown_judge_id}
-    return EvaluationSettingsOut(**values)
+    chosen = {"review_rubric": evaluation.review_rubric_id, "shown_judge": evaluation.shown_judge_id}
+    return serialize_row(EvaluationSettingsOut, evaluation, **chosen)
 
 
 @operations.get_one("/evaluations/{slug:slug}/guidelines", Scope.READ, GuidelinesOut)

@@ -9,7 +9,13 @@ from django.http import QueryDict
 
 from evaluations.domain.choices import LabelPolicy
 from evaluations.domain.reviews import Reveal
-from evaluations.domain.rubrics import RubricKind, RubricOrigin
+from evaluations.evaluation_settings.selectors import list_review_rubrics, list_showable_judges
+from evaluations.evaluation_settings.services import (
+    MAX_RESERVATION_MINUTES,
+    MAX_REVIEWS_WANTED,
+    SETTINGS_COLUMNS,
+    EvaluationSettings,
+)
 from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
@@ -27,13 +33,6 @@ LABEL_POLICY_CHOICES = [
     (LabelPolicy.PEOPLE_THEN_JUDGES, "On people, and where nobody voted on judges: a panel, else one judge"),
     (LabelPolicy.PEOPLE, "On people alone"),
 ]
-
-SETTINGS_COLUMNS = (
-    *("name", "description", "guidelines", "review_rubric"),
-    *("reviews_wanted", "reservation_minutes", "shown_judge", "reveal", "label_policy", "resolve_judge_disagreements"),
-)
-
-MAX_RESERVATION_MINUTES = 7 * 24 * 60
 
 
 class RubricVersionField(forms.ModelChoiceField):  # type: ignore[type-arg]
@@ -65,7 +64,7 @@ class SettingsForm(forms.Form):
     reviews_wanted = forms.IntegerField(
         label="Reviews wanted",
         min_value=1,
-        max_value=100,
+        max_value=MAX_REVIEWS_WANTED,
         help_text="How many different people should review each comparison; a queue can ask for more or fewer. What "
         "has enough is given to nobody else, and agreement among people needs at least 2.",
     )
@@ -106,18 +105,16 @@ class SettingsForm(forms.Form):
 
     def __init__(self, data: QueryDict | None, *, evaluation: Evaluation) -> None:
         super().__init__(data, initial={column: getattr(evaluation, column) for column in SETTINGS_COLUMNS})
-        versions = RubricVersion.objects.filter(rubric__evaluation=evaluation).exclude(
-            # It only says what files held: of its scores the lower ones may be the better.
-            rubric__origin=RubricOrigin.IMPORTED,
-            rubric__kind=RubricKind.POINTWISE,
-        )
-        self.choices_of("review_rubric", versions.select_related("rubric").order_by("rubric__name", "-number"))
-        self.choices_of("shown_judge", Judge.objects.current().filter(evaluation=evaluation).order_by("name"))
+        self.choices_of("review_rubric", list_review_rubrics(evaluation))
+        self.choices_of("shown_judge", list_showable_judges(evaluation))
 
     def choices_of(self, name: str, rows: QuerySet[Model]) -> None:
         field = self.fields[name]
         assert isinstance(field, forms.ModelChoiceField)
         field.queryset = rows
+
+    def settings(self) -> EvaluationSettings:
+        return EvaluationSettings(**self.cleaned_data)
 
 
 class FamiliesForm(forms.Form):

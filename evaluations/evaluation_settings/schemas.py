@@ -5,9 +5,10 @@ from typing import Annotated
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import LongText, NameText, RowId, StrictIn
+from evaluations.api.schemas import OMITTED, LongText, NameText, RowId, StrictIn
 from evaluations.domain.choices import LabelPolicy
 from evaluations.domain.reviews import Reveal
+from evaluations.evaluation_settings.services import MAX_RESERVATION_MINUTES, MAX_REVIEWS_WANTED
 
 
 class EvaluationSettingsOut(Schema):
@@ -26,16 +27,16 @@ class EvaluationSettingsOut(Schema):
 class EvaluationSettingsPatch(StrictIn):
     """Settings to change; omitted fields keep their values."""
 
-    name: NameText | None = None
-    description: LongText | None = None
-    guidelines: LongText | None = None
+    name: NameText = OMITTED
+    description: LongText = OMITTED
+    guidelines: LongText = OMITTED
     review_rubric: RowId | None = None
-    reviews_wanted: Annotated[int, Field(ge=1, le=100)] | None = None
-    reservation_minutes: Annotated[int, Field(ge=1, le=10_080)] | None = None
+    reviews_wanted: Annotated[int, Field(ge=1, le=MAX_REVIEWS_WANTED)] = OMITTED
+    reservation_minutes: Annotated[int, Field(ge=1, le=MAX_RESERVATION_MINUTES)] = OMITTED
     shown_judge: RowId | None = None
-    reveal: Reveal | None = None
-    label_policy: LabelPolicy | None = None
-    resolve_judge_disagreements: bool | None = None
+    reveal: Reveal = OMITTED
+    label_policy: LabelPolicy = OMITTED
+    resolve_judge_disagreements: bool = OMITTED
 
 
 class GuidelinesOut(Schema):

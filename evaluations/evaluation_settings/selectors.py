@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
+
 from evaluations.domain.reviews import AssignmentState
+from evaluations.domain.rubrics import RubricKind, RubricOrigin
 from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.queues import Assignment, Queue
+from evaluations.models.rubrics import RubricVersion
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,21 @@ def get_rubric_change_impact(evaluation: Evaluation) -> RubricChangeImpact:
     queues = Queue.objects.filter(rubric_version=version, closed_at__isnull=True).order_by("pk")
     given = Assignment.objects.filter(item__rubric_version=version, state=AssignmentState.ASSIGNED)
     return RubricChangeImpact(tuple(queues.values_list("name", flat=True)), given.count())
+
+
+def list_review_rubrics(evaluation: Evaluation) -> QuerySet[RubricVersion]:
+    """The rubric versions by which people can review."""
+    versions = RubricVersion.objects.filter(rubric__evaluation=evaluation).exclude(
+        # It only says what files held: of its scores the lower ones may be the better.
+        rubric__origin=RubricOrigin.IMPORTED,
+        rubric__kind=RubricKind.POINTWISE,
+    )
+    return versions.select_related("rubric").order_by("rubric__name", "-number")
+
+
+def list_showable_judges(evaluation: Evaluation) -> QuerySet[Judge]:
+    """The judges whose choices reviewers can be shown."""
+    return Judge.objects.current().filter(evaluation=evaluation).order_by("name")
 
 
 def list_candidates_and_judges(evaluation: Evaluation) -> tuple[list[Candidate], list[Judge]]:

@@ -1,7 +1,9 @@
 """Changes to an evaluation's own settings."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from itertools import chain
+from typing import Final
 
 from django.db import transaction
 from django.db.models import Model
@@ -9,11 +11,57 @@ from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
-from evaluations.evaluation_settings.selectors import list_candidates_and_judges
+from evaluations.evaluation_settings.selectors import (
+    list_candidates_and_judges,
+    list_review_rubrics,
+    list_showable_judges,
+)
 from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import EarlierGuidelines, Evaluation
 from evaluations.models.judges import Judge
+from evaluations.models.rubrics import RubricVersion
 from evaluations.models.users import User
+
+MAX_REVIEWS_WANTED: Final = 100
+MAX_RESERVATION_MINUTES: Final = 7 * 24 * 60
+
+
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """The settings of an evaluation, by the names of its columns."""
+
+    name: str
+    description: str
+    guidelines: str
+    review_rubric: RubricVersion | None
+    reviews_wanted: int
+    reservation_minutes: int
+    shown_judge: Judge | None
+    reveal: str
+    label_policy: str
+    resolve_judge_disagreements: bool
+
+
+SETTINGS_COLUMNS: Final = tuple(field.name for field in fields(EvaluationSettings))
+
+
+def read_settings(evaluation: Evaluation) -> EvaluationSettings:
+    return EvaluationSettings(**{name: getattr(evaluation, name) for name in SETTINGS_COLUMNS})
+
+
+def change_settings(evaluation: Evaluation, settings: EvaluationSettings, *, user: User | None) -> Evaluation:
+    if not settings.name.strip():
+        raise InputRefused("An evaluation needs a name.", field="name")
+    if settings.review_rubric and settings.review_rubric not in list_review_rubrics(evaluation):
+        raise InputRefused("People cannot review by this rubric here.", field="review_rubric")
+    if settings.shown_judge and settings.shown_judge not in list_showable_judges(evaluation):
+        raise InputRefused("There is no such judge here.", field="shown_judge")
+    if not 1 <= settings.reviews_wanted <= MAX_REVIEWS_WANTED:
+        raise InputRefused(f"Reviews wanted: a number from 1 to {MAX_REVIEWS_WANTED}.", field="reviews_wanted")
+    if not 1 <= settings.reservation_minutes <= MAX_RESERVATION_MINUTES:
+        raise InputRefused(f"Minutes: a number from 1 to {MAX_RESERVATION_MINUTES:,}.", field="reservation_minutes")
+    changes = {name: getattr(settings, name) for name in SETTINGS_COLUMNS} | {"name": settings.name.strip()}
+    return change_evaluation(evaluation, changes, user=user)
 
 
 @transaction.atomic

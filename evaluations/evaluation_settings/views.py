@@ -8,8 +8,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from evaluations.access import Action, require_evaluation
 from evaluations.evaluation_settings.forms import FamiliesForm, SettingsForm
 from evaluations.evaluation_settings.selectors import get_rubric_change_impact, list_candidates_and_judges
-from evaluations.evaluation_settings.services import change_evaluation, move_to_archive, set_families, take_from_archive
+from evaluations.evaluation_settings.services import change_settings, move_to_archive, set_families, take_from_archive
 from evaluations.models.evaluations import Evaluation
+from evaluations.web.forms import submit_form
 from evaluations.web.requests import AuthenticatedRequest
 
 
@@ -21,8 +22,7 @@ def evaluation_settings(request: AuthenticatedRequest, slug: str) -> HttpRespons
     form = SettingsForm(request.POST or None, evaluation=evaluation)
     if request.POST.get("step") == "look":
         return render_guidelines_preview(request, evaluation, form)
-    if form.is_valid():
-        change_evaluation(evaluation, form.cleaned_data, user=user)
+    if form.is_valid() and submit_form(form, change_settings, evaluation, form.settings(), user=user):
         messages.success(request, "Saved.")
         return redirect("evaluation_settings", slug)
     return render_settings(request, evaluation, form, status=422 if request.method == "POST" else 200)

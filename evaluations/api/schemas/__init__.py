@@ -1,6 +1,6 @@
 """Schemas and field types that several operations share."""
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from ninja import Field, Schema
 from pydantic import ConfigDict
@@ -12,6 +12,14 @@ class StrictIn(Schema):
     """Base of all input schemas: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    def sent_values(self) -> dict[str, Any]:
+        """The fields that were sent, by name; omitted fields are absent."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+# The default of a field that a patch may omit and that cannot be null.
+OMITTED: Final[Any] = Field(default_factory=lambda: None)
 
 
 class EmptyIn(StrictIn):
