@@ -6,15 +6,14 @@ from typing import Any, Final
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
-from evaluations.access import Action, list_reviewers, require_evaluation
+from evaluations.access import Action, require_evaluation
 from evaluations.api.comparison_rows import ComparisonPageOut, select_row_columns, serialize_comparisons
-from evaluations.api.form_validation import clean_form, dump_sent_fields, refuse_unknown_filters
+from evaluations.api.form_validation import clean_form, refuse_unknown_filters
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
 from evaluations.api.problems import FieldError, Problem
 from evaluations.api.serializers import serialize_messages
 from evaluations.api.vote_table import VoteTableOut, serialize_vote_table
-from evaluations.comparisons.forms import ManualComparisonForm
 from evaluations.comparisons.requests import build_filter_form, list_filters
 from evaluations.comparisons.schemas import (
     AssignedOut,
@@ -39,6 +38,7 @@ from evaluations.comparisons.selectors import (
     reveal_found_comparisons,
 )
 from evaluations.comparisons.services import (
+    ManualComparison,
     add_comparison,
     change_tag_name,
     create_saved_filter,
@@ -56,10 +56,9 @@ from evaluations.models.comparisons import Comparison, SavedFilter, Tag, TagChan
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication
-from evaluations.reviews.queues.services import assign_comparisons
+from evaluations.reviews.queues.services import assign_comparisons, find_reviewers
 from evaluations.reviews.selectors import put_in_order_shown
 from evaluations.visibility import can_see_verdicts, reveal_visible_vote_table, visible_comparisons
-from evaluations.web.forms import ReviewersForm
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["comparisons"])
@@ -128,9 +127,7 @@ def add_one_comparison(request: AuthenticatedRequest, slug: str, body: Compariso
     """One written by hand. Of the two candidates A is the one whose name sorts first."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    form = ManualComparisonForm(dump_sent_fields(body))
-    clean_form(form)
-    made = add_comparison(evaluation, form.written(), user=user)
+    made = add_comparison(evaluation, ManualComparison(**dict(body)), user=user)
     return serialize_comparison_detail(user, get_comparison_row(evaluation, made.pk))
 
 
@@ -195,7 +192,7 @@ def give_comparisons(request: AuthenticatedRequest, slug: str, body: AssignIn) -
     """Give comparisons to people by name: they meet them next."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    people = ReviewersForm({"people": body.people}, people=list_reviewers(evaluation)).chosen()
+    people = find_reviewers(evaluation, body.people)
     refuse_unknown_comparisons(evaluation, body.comparisons)
     comparisons = list(Comparison.objects.filter(evaluation=evaluation, pk__in=body.comparisons))
     given = assign_comparisons(evaluation, comparisons, people, user)

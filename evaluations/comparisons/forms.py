@@ -39,8 +39,6 @@ CANDIDATE_INPUT = forms.TextInput(attrs={"list": "candidates", "autocomplete": "
 
 
 class LongText(forms.CharField):
-    """Text as it was written; browsers send line ends in a way of their own."""
-
     def __init__(self, *, rows: int, **options: Any) -> None:
         super().__init__(
             max_length=MAX_TEXT_LENGTH,
@@ -48,10 +46,6 @@ class LongText(forms.CharField):
             widget=forms.Textarea(attrs={"rows": rows, "dir": "auto"}),
             **options,
         )
-
-    def to_python(self, value: Any) -> str:
-        text: str = super().to_python(value) or ""
-        return text.replace("\r\n", "\n")
 
 
 class ManualComparisonForm(forms.Form):

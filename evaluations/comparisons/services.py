@@ -43,8 +43,15 @@ class ManualComparison:
     context: str = ""
     reference: str = ""
 
+    def normalized(self) -> "ManualComparison":
+        """With the line ends of this site, and names without surrounding spaces."""
+        texts = {field: text.replace("\r\n", "\n") for field, text in asdict(self).items()}
+        names = {field: texts[field].strip() for field in ("first_candidate", "second_candidate", "category")}
+        return ManualComparison(**{**texts, **names})
+
 
 def add_comparison(evaluation: Evaluation, written: ManualComparison, *, user: User | None) -> Comparison:
+    written = written.normalized()
     refuse_unusable_texts(written)
     try:
         return store_manual_comparison(evaluation, written, user)

@@ -22,7 +22,8 @@ def evaluation_settings(request: AuthenticatedRequest, slug: str) -> HttpRespons
     form = SettingsForm(request.POST or None, evaluation=evaluation)
     if request.POST.get("step") == "look":
         return render_guidelines_preview(request, evaluation, form)
-    if form.is_valid() and submit_form(form, change_settings, evaluation, form.settings(), user=user):
+    saved = submit_form(form, change_settings, evaluation, form.settings(), user=user) if form.is_valid() else None
+    if saved is not None:
         messages.success(request, "Saved.")
         return redirect("evaluation_settings", slug)
     return render_settings(request, evaluation, form, status=422 if request.method == "POST" else 200)

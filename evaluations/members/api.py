@@ -1,6 +1,7 @@
 """API operations on members, accounts and the token's own account."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from django.conf import settings
 from django.shortcuts import get_object_or_404
@@ -8,14 +9,12 @@ from django.urls import reverse
 from ninja import Field, Query
 
 from evaluations.access import Action, is_allowed, list_invitees, require_evaluation, require_site_administrator
-from evaluations.api.form_validation import clean_form, dump_sent_fields
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_person
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Role, Scope
-from evaluations.members.forms import AccountForm
 from evaluations.members.schemas import (
     AccountOut,
     AccountPage,
@@ -30,10 +29,12 @@ from evaluations.members.schemas import (
     TokenOut,
 )
 from evaluations.members.services import (
+    change_account,
     create_sign_in_link,
     disable_account,
     enable_account,
     invite_member,
+    read_account_settings,
     remove_member,
     set_role,
 )
@@ -63,10 +64,7 @@ def get_me(request: ApiRequest) -> MeOut:
 def change_me(request: ApiRequest, body: MePatch) -> MeOut:
     """How others see you and how you see times. Passwords and tokens are made on the account page alone."""
     user = User.objects.get(pk=request.user.pk)
-    stands = {name: getattr(user, name) for name in AccountForm.Meta.fields}
-    form = AccountForm(stands | dump_sent_fields(body), instance=user)
-    clean_form(form)
-    form.save()
+    change_account(user, replace(read_account_settings(user), **body.sent_values()))
     request.auth.user = user
     return serialize_me(request)
 

@@ -2,25 +2,21 @@
 
 from collections.abc import Mapping
 from typing import Any
-from zoneinfo import available_timezones
 
 from django import forms
 
 from evaluations.domain.roles import SCOPE_TEXTS, Role, Scope
-from evaluations.members.services import TokenOptions
+from evaluations.members.selectors import list_time_zones
+from evaluations.members.services import AccountSettings, TokenOptions
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 
 
-def list_time_zones() -> list[tuple[str, str]]:
-    """Zones by region and city; the old abbreviations (EST5EDT, Zulu, …) are left out."""
-    cities = sorted(name for name in available_timezones() if "/" in name and not name.startswith("Etc/"))
-    return [(name, name.replace("_", " ")) for name in ["UTC", *cities]]
-
-
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be subscripted when it runs
     timezone = forms.ChoiceField(
-        label="Time zone", choices=list_time_zones, help_text="Times on all pages stand in this zone."
+        label="Time zone",
+        choices=lambda: [(name, name.replace("_", " ")) for name in list_time_zones()],
+        help_text="Times on all pages stand in this zone.",
     )
 
     class Meta:
@@ -32,6 +28,9 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be subsc
             "single_keys": "Without it letters, digits and ? act only together with Alt: for speech input, and "
             "wherever keys are pressed by accident. Arrow keys and Enter act either way.",
         }
+
+    def settings(self) -> AccountSettings:
+        return AccountSettings(**self.cleaned_data)
 
 
 class PasswordForm(forms.Form):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import PersonOut, ShortText, StrictIn
+from evaluations.api.schemas import OMITTED, PersonOut, ShortText, StrictIn
 from evaluations.domain.roles import Role
 
 
@@ -28,10 +28,10 @@ class MeOut(Schema):
 
 
 class MePatch(StrictIn):
-    display_name: Annotated[str, Field(max_length=120)] | None = None
-    timezone: ShortText | None = None
-    theme: ShortText | None = None
-    single_keys: bool | None = None
+    display_name: Annotated[str, Field(max_length=120)] = OMITTED
+    timezone: ShortText = OMITTED
+    theme: ShortText = OMITTED
+    single_keys: bool = OMITTED
 
 
 class MemberOut(Schema):

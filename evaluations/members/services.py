@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Collection
+from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
 from typing import Final, TypedDict
 
@@ -16,7 +17,7 @@ from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.events import MADE_ACCOUNT
 from evaluations.domain.roles import Role, Scope
-from evaluations.members.selectors import find_account, list_active_tokens
+from evaluations.members.selectors import find_account, list_active_tokens, list_time_zones
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import ApiToken, Membership, SignInLink, User, hash_token
 from evaluations.reviews.queues.services import release_departed_reservations
@@ -143,6 +144,34 @@ def create_account(username: str, *, by: User | None, evaluation: Evaluation | N
     user.save()
     record_event(MADE_ACCOUNT, user, user=by, evaluation=evaluation, after={"username": name})
     return user
+
+
+@dataclass(frozen=True)
+class AccountSettings:
+    """What people set about their own account, by the names of its columns."""
+
+    display_name: str
+    timezone: str
+    theme: str
+    single_keys: bool
+
+
+def read_account_settings(user: User) -> AccountSettings:
+    return AccountSettings(**{field.name: getattr(user, field.name) for field in fields(AccountSettings)})
+
+
+def change_account(user: User, settings: AccountSettings) -> None:
+    if settings.timezone not in list_time_zones():
+        raise InputRefused(f"There is no time zone “{settings.timezone[:64]}”.", field="timezone")
+    for name, value in asdict(settings).items():
+        setattr(user, name, value)
+    user.display_name = settings.display_name.strip()
+    try:
+        user.clean_fields(exclude={field.name for field in User._meta.fields} - asdict(settings).keys())
+    except ValidationError as error:
+        name, wrong = next(iter(error.message_dict.items()))
+        raise InputRefused(wrong[0], field=name) from error
+    user.save(update_fields=list(asdict(settings)))
 
 
 @transaction.atomic

@@ -30,6 +30,7 @@ from evaluations.members.forms import (
 from evaluations.members.selectors import list_active_tokens
 from evaluations.members.services import (
     SignInLinkRefused,
+    change_account,
     create_sign_in_link,
     create_token,
     disable_account,
@@ -82,7 +83,7 @@ def account(request: AuthenticatedRequest) -> HttpResponse:
     user = request.user
     form = AccountForm(request.POST or None, instance=User.objects.get(pk=user.pk))
     if form.is_valid():
-        form.save()
+        change_account(form.instance, form.settings())
         messages.success(request, "Saved.")
         return redirect("account")
     return render_account(request, form, PasswordForm(user=user, by_link=SIGNED_IN_BY_LINK in request.session))

@@ -5,7 +5,6 @@ from typing import Final, cast
 from ninja import Query
 
 from evaluations.access import ALLOWED_ROLES, Action, get_role, require_evaluation
-from evaluations.api.form_validation import clean_form, dump_sent_fields
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
@@ -17,7 +16,6 @@ from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.users import Membership
 from evaluations.overview import services as overview_services
-from evaluations.overview.forms import NewEvaluationForm
 from evaluations.overview.schemas import (
     EvaluationDetailOut,
     EvaluationIn,
@@ -55,9 +53,9 @@ def list_evaluations(request: ApiRequest, paging: Query[EvaluationQuery]) -> Eva
 @operations.make("/evaluations", Scope.ADMIN, EvaluationOut)
 def create_evaluation(request: AuthenticatedRequest, body: EvaluationIn) -> EvaluationOut:
     """A new study with a built-in rubric to begin with; you own it."""
-    given = clean_form(NewEvaluationForm(dump_sent_fields(body)))
+    slug = body.slug.strip() or overview_services.suggest_slug(body.name)
     made = overview_services.create_evaluation(
-        slug=given["slug"], name=given["name"], owner=request.user, description=given["description"]
+        slug=slug, name=body.name, owner=request.user, description=body.description
     )
     return serialize_evaluation(made, Role.OWNER)
 

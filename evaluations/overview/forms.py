@@ -1,9 +1,8 @@
 """The form of a new evaluation."""
 
 from django import forms
-from django.utils.text import slugify
 
-from evaluations.web.forms import CleanedData, MultilineField
+from evaluations.web.forms import MultilineField
 
 
 class NewEvaluationForm(forms.Form):
@@ -16,11 +15,3 @@ class NewEvaluationForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
     )
     description = MultilineField(rows=3, required=False, help_text="One or two sentences for those who take part.")
-
-    def clean(self) -> CleanedData:
-        given = super().clean() or {}
-        if not given.get("slug") and given.get("name"):
-            given["slug"] = slugify(given["name"])[:80].strip("-_")
-            if not given["slug"]:
-                self.add_error("slug", "No address can be made from this name: write one here.")
-        return given

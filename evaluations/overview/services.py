@@ -16,6 +16,13 @@ from evaluations.rubrics.selectors import get_builtin_rubric
 from evaluations.rubrics.services import add_rubric
 
 
+def suggest_slug(name: str) -> str:
+    slug = slugify(name)[:80].strip("-_")
+    if not slug:
+        raise InputRefused("No address can be made from this name: write one here.", field="slug")
+    return slug
+
+
 def create_evaluation(
     *,
     slug: str,

@@ -25,7 +25,7 @@ from evaluations.overview.selectors import (
     list_event_changes,
     next_step_for_role,
 )
-from evaluations.overview.services import create_evaluation
+from evaluations.overview.services import create_evaluation, suggest_slug
 from evaluations.reviews.queues.selectors import count_assigned_to
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
@@ -91,7 +91,8 @@ def evaluation_new(request: AuthenticatedRequest) -> HttpResponse:
 def create_from_form(form: NewEvaluationForm, owner: User) -> Evaluation | None:
     given = form.cleaned_data
     try:
-        return create_evaluation(slug=given["slug"], name=given["name"], owner=owner, description=given["description"])
+        slug = given["slug"] or suggest_slug(given["name"])
+        return create_evaluation(slug=slug, name=given["name"], owner=owner, description=given["description"])
     except InputRefused as refused:
         form.add_error("slug", str(refused))
         return None

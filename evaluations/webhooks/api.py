@@ -5,7 +5,6 @@ from django.shortcuts import get_object_or_404
 from ninja import Query
 
 from evaluations.access import Action, require_evaluation
-from evaluations.api.form_validation import clean_form, dump_sent_fields
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
@@ -15,7 +14,6 @@ from evaluations.domain.json_values import JsonDict
 from evaluations.domain.roles import Scope
 from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
 from evaluations.web.requests import AuthenticatedRequest
-from evaluations.webhooks.forms import WebhookForm, WebhookKindsForm
 from evaluations.webhooks.schemas import (
     DeliveryAttemptOut,
     DeliveryOut,
@@ -52,8 +50,7 @@ def add_webhook(request: AuthenticatedRequest, slug: str, body: WebhookIn) -> We
     """An address that is told of these kinds of events from now on. Its secret is told once, here."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    asked = clean_form(WebhookForm(dump_sent_fields(body)))
-    return build_webhook_secret_out(create_webhook(evaluation, url=asked["url"], kinds=asked["kinds"], user=user))
+    return build_webhook_secret_out(create_webhook(evaluation, url=body.url, kinds=body.kinds, user=user))
 
 
 @operations.get_one("/evaluations/{slug:slug}/webhooks/{int:pk}", Scope.READ, WebhookOut)
@@ -65,7 +62,7 @@ def get_webhook(request: AuthenticatedRequest, slug: str, pk: int) -> WebhookOut
 def change_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: WebhookPatch) -> WebhookOut:
     """Change the kinds of events that a webhook receives."""
     found = get_webhook_or_404(request, slug, pk)
-    change_webhook_kinds(found, clean_form(WebhookKindsForm(dump_sent_fields(body)))["kinds"], user=request.user)
+    change_webhook_kinds(found, body.kinds, user=request.user)
     return build_webhook_out(found)
 
 

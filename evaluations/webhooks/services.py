@@ -46,10 +46,11 @@ def validate_kinds(kinds: Sequence[str]) -> str:
     unknown = sorted(set(kinds) - {kind.value for kind in SELECTABLE_WEBHOOK_KINDS})
     if unknown:
         raise InputRefused(
-            f"“{unknown[0]}” is nothing to be told of: choose among {', '.join(SELECTABLE_WEBHOOK_KINDS)}."
+            f"“{unknown[0]}” is nothing to be told of: choose among {', '.join(SELECTABLE_WEBHOOK_KINDS)}.",
+            field="kinds",
         )
     if not kinds:
-        raise InputRefused("Choose at least one thing that it is to be told of.")
+        raise InputRefused("Choose at least one thing that it is to be told of.", field="kinds")
     return ",".join(kind for kind in SELECTABLE_WEBHOOK_KINDS if kind in kinds)
 
 

@@ -1,23 +1,20 @@
 """API operations of queues and calibrations."""
 
-from collections.abc import Collection
-
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
-from evaluations.access import ALLOWED_ROLES, Action, is_allowed, list_reviewers, require_evaluation
+from evaluations.access import ALLOWED_ROLES, Action, is_allowed, require_evaluation
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_person
-from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import QueueKind, SelectionMethod
 from evaluations.domain.roles import Scope
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.queues import Queue
-from evaluations.models.users import Membership, User
+from evaluations.models.users import Membership
 from evaluations.reviews.queues.calibration import create_calibration, record_calibration_result_seen
 from evaluations.reviews.queues.sampler import QueuePlan
 from evaluations.reviews.queues.schemas import (
@@ -52,6 +49,7 @@ from evaluations.reviews.queues.services import (
     assign_queue_to_reviewers,
     close_queue,
     create_queue,
+    find_reviewers,
     preview_queue,
     reopen_queue,
 )
@@ -104,13 +102,6 @@ def plan_queue(evaluation: Evaluation, body: QueueIn) -> QueuePlan:
     return QueuePlan(
         body.strategy, body.strata, body.size, body.random_percent, body.reviews_wanted, body.who, people, body.seed
     )
-
-
-def find_reviewers(evaluation: Evaluation, ids: Collection[int]) -> list[User]:
-    people = list(list_reviewers(evaluation).filter(pk__in=ids))
-    if len(people) < len(set(ids)):
-        raise InputRefused("One of these people does not review here.")
-    return people
 
 
 @operations.make("/evaluations/{slug:slug}/rounds/calibration", Scope.WRITE, QueueDetailOut)

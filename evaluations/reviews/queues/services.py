@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 from django.utils import timezone
 
+from evaluations.access import list_reviewers
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import RANDOM_SELECTION, AssignmentState, QueueAudience, QueueKind, SelectionMethod
@@ -126,6 +127,13 @@ def close_queue(queue: Queue, user: User | None) -> None:
     given.update(state=AssignmentState.EXPIRED)
     recount_taken("id IN (SELECT item_id FROM evaluations_queueslot WHERE queue_id = %s)", queue.pk)
     record_event("closed queue", queue, user=user, evaluation=queue.evaluation, after={"name": queue.name})
+
+
+def find_reviewers(evaluation: Evaluation, ids: Collection[int]) -> list[User]:
+    people = list(list_reviewers(evaluation).filter(pk__in=ids))
+    if len(people) < len(set(ids)):
+        raise InputRefused("One of these people does not review here.")
+    return people
 
 
 def assign_comparisons(
