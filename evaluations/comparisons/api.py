@@ -33,10 +33,7 @@ from evaluations.comparisons.schemas import (
     TagStepOut,
     TagUndoIn,
 )
-from evaluations.comparisons.selectors import (
-    list_tags_with_counts,
-    reveal_found_comparisons,
-)
+from evaluations.comparisons.selectors import list_tags_with_counts, reveal_found_comparisons
 from evaluations.comparisons.services import (
     ManualComparison,
     add_comparison,

@@ -28,12 +28,7 @@ from evaluations.formats.exported_rows import (
 )
 from evaluations.models.judges import Rater
 from evaluations.models.verdicts import Span
-from evaluations.verdicts.judge_choices import (
-    JudgeAnswers,
-    SamplePositions,
-    fill_positions,
-    fold_all_choices,
-)
+from evaluations.verdicts.judge_choices import JudgeAnswers, SamplePositions, fill_positions, fold_all_choices
 from evaluations.verdicts.score_choices import ImportedPreference, ReviewScores
 
 FAILED_STATES: Final = frozenset(state.value for state in FAILURE_STATES)

@@ -6,14 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evaluations.domain.choices import Choice
-from evaluations.domain.files import (
-    FileFormat,
-    FileRow,
-    Notice,
-    NoticeKind,
-    QueryPart,
-    ReadOptions,
-)
+from evaluations.domain.files import FileFormat, FileRow, Notice, NoticeKind, QueryPart, ReadOptions
 from evaluations.domain.judges import CallState
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.texts import Messages

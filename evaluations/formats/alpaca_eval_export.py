@@ -14,17 +14,8 @@ from evaluations.domain.choices import Choice, ShownOrder
 from evaluations.domain.judges import JudgeKind
 from evaluations.domain.texts import messages_to_text
 from evaluations.formats.alpaca_eval import TIE, AnnotationNote, parse_annotation_note
-from evaluations.formats.export_format import (
-    ExportFormat,
-    FormatSetting,
-    RowKind,
-)
-from evaluations.formats.exported_rows import (
-    ExportedJudge,
-    ExportedRow,
-    prompt_messages,
-    response_messages,
-)
+from evaluations.formats.export_format import ExportFormat, FormatSetting, RowKind
+from evaluations.formats.exported_rows import ExportedJudge, ExportedRow, prompt_messages, response_messages
 from evaluations.formats.jsonl_export import fast_encode
 from evaluations.formats.preferences import WITHOUT_VOTE, ExportCounts, counted_votes
 

@@ -5,15 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evaluations.domain.choices import ShownOrder
-from evaluations.domain.files import (
-    ComparisonRow,
-    Notice,
-    NoticeKind,
-    QueryPart,
-    ReadOptions,
-    ResponseRow,
-    VerdictRow,
-)
+from evaluations.domain.files import ComparisonRow, Notice, NoticeKind, QueryPart, ReadOptions, ResponseRow, VerdictRow
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.texts import Messages, content_sha256
 from evaluations.formats.candidate_names import candidate_of_record

@@ -7,12 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Final, cast
 
-from evaluations.formats.export_format import (
-    ExportFormat,
-    RowKind,
-    ShapeCache,
-    count_rows,
-)
+from evaluations.formats.export_format import ExportFormat, RowKind, ShapeCache, count_rows
 from evaluations.formats.exported_rows import (
     EXECUTED,
     MATERIAL,

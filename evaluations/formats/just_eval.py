@@ -8,15 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from evaluations.domain.choices import ShownOrder
-from evaluations.domain.files import (
-    FileFormat,
-    FileRow,
-    Notice,
-    NoticeKind,
-    QueryPart,
-    ReadOptions,
-    ScoreRow,
-)
+from evaluations.domain.files import FileFormat, FileRow, Notice, NoticeKind, QueryPart, ReadOptions, ScoreRow
 from evaluations.domain.judges import CallState
 from evaluations.domain.roles import RaterKind
 from evaluations.formats.chat_messages import parse_response

@@ -23,11 +23,7 @@ from evaluations.formats.chosen_rejected import (
     prepend_system,
     prompt_columns,
 )
-from evaluations.formats.conversations import (
-    left_out_notices,
-    make_response,
-    require_response,
-)
+from evaluations.formats.conversations import left_out_notices, make_response, require_response
 from evaluations.formats.import_format import COMPARISONS, SCORES, ImportFormat
 from evaluations.formats.record_streams import FileSample, Record, fits_mostly
 from evaluations.formats.values import RowRefused

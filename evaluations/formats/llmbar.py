@@ -4,15 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluations.domain.choices import Choice, ShownOrder
-from evaluations.domain.files import (
-    FileFormat,
-    FileRow,
-    Notice,
-    NoticeKind,
-    QueryPart,
-    ReadOptions,
-    VerdictRow,
-)
+from evaluations.domain.files import FileFormat, FileRow, Notice, NoticeKind, QueryPart, ReadOptions, VerdictRow
 from evaluations.domain.judges import CallState
 from evaluations.domain.roles import RaterKind
 from evaluations.formats.chat_messages import parse_response

@@ -10,12 +10,7 @@ from typing import Any, Final
 
 from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder
 from evaluations.formats.export_format import ExportFormat, RowKind
-from evaluations.formats.exported_rows import (
-    ExportedJudge,
-    ExportedPerson,
-    ExportedRow,
-    conversation_with_response,
-)
+from evaluations.formats.exported_rows import ExportedJudge, ExportedPerson, ExportedRow, conversation_with_response
 from evaluations.formats.jsonl_export import encode_line
 from evaluations.formats.preferences import WITHOUT_VOTE, ExportCounts, counted_votes
 

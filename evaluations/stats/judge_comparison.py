@@ -9,12 +9,7 @@ import numpy as np
 
 from evaluations.stats.cluster_totals import Contributions
 from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
-from evaluations.stats.confidence_intervals import (
-    CORRELATION_BOUNDS,
-    Spread,
-    estimate_share,
-    why_interval_withheld,
-)
+from evaluations.stats.confidence_intervals import CORRELATION_BOUNDS, Spread, estimate_share, why_interval_withheld
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.multiple_testing import holm_adjust
 

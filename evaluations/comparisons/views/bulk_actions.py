@@ -16,12 +16,7 @@ from evaluations.comparisons import services as comparisons_services
 from evaluations.comparisons.forms import BulkAction, BulkActionForm, BulkScope
 from evaluations.comparisons.requests import build_filter_form, keep_refused_action, list_filters, read_ids
 from evaluations.comparisons.selectors import find_comparison_ids
-from evaluations.comparisons.services import (
-    refuse_tag_name,
-    start_tag_job,
-    tag_comparisons,
-    untag_comparisons,
-)
+from evaluations.comparisons.services import refuse_tag_name, start_tag_job, tag_comparisons, untag_comparisons
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import ComparisonFilter
 from evaluations.models.comparisons import Comparison, TagChange

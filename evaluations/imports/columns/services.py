@@ -9,12 +9,7 @@ from django.db import transaction
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import (
-    CANDIDATE_FIELD,
-    BadRow,
-    ImportState,
-    ReadOptions,
-)
+from evaluations.domain.files import CANDIDATE_FIELD, BadRow, ImportState, ReadOptions
 from evaluations.domain.imports import SampleRow
 from evaluations.formats.column_mapping import mapped_fields
 from evaluations.formats.file_reader import read_file_rows

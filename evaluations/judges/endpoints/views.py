@@ -15,12 +15,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.judges.endpoints.forms import ChangedEndpointForm, EndpointForm, PriceForm, price_initial_values
 from evaluations.judges.endpoints.price_settings import PriceSettings, set_price, use_list_price
 from evaluations.judges.endpoints.prices import find_price, pair_with_list_prices
-from evaluations.judges.endpoints.selectors import (
-    found_local_servers,
-    is_endpoint_used,
-    summarize_checks,
-    usual_model,
-)
+from evaluations.judges.endpoints.selectors import found_local_servers, is_endpoint_used, summarize_checks, usual_model
 from evaluations.judges.endpoints.services import (
     EndpointSettings,
     add_found_server,

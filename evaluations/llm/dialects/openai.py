@@ -26,16 +26,7 @@ from evaluations.llm.dialects.chat import (
     request_messages,
 )
 from evaluations.llm.error_body import SETTING_NAMES, ErrorBody
-from evaluations.llm.exchange import (
-    Answer,
-    LLMError,
-    RecordOnCall,
-    Request,
-    Retry,
-    Server,
-    SettingRefused,
-    StopRun,
-)
+from evaluations.llm.exchange import Answer, LLMError, RecordOnCall, Request, Retry, Server, SettingRefused, StopRun
 from evaluations.llm.token_usage import object_member, parse_usage
 
 # Reasoning models refuse the older name, max_tokens; all accept the newer one.
