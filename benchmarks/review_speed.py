@@ -248,7 +248,7 @@ def services(evaluation: Evaluation, user: User, times: int) -> None:
     taken: Times = defaultdict(list)
     for _ in range(times):
         with clock(taken["take"], taken["take, processor"]):
-            pk = reserve_next_comparison(evaluation, rater, besides=claimed)
+            pk = reserve_next_comparison(evaluation, rater, exclude=claimed)
         with clock(taken["progress"], taken["progress, processor"]):
             get_review_progress(evaluation, rater)
         if pk is not None:

@@ -112,7 +112,7 @@ def get_next_review(request: AuthenticatedRequest, slug: str, asked: Query[NextC
     get_review_rubric(evaluation)
     rater = get_or_create_rater(user, evaluation)
     result = find_unseen_calibration(evaluation, rater)
-    found = None if result else reserve_next_comparison(evaluation, rater, besides=asked.besides)
+    found = None if result else reserve_next_comparison(evaluation, rater, exclude=asked.besides)
     how_far = get_review_progress(evaluation, rater)
     return NextComparisonOut(
         comparison=found,

@@ -127,7 +127,7 @@ def review_ahead(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     pk = (
         None
         if is_end_of_calibration(evaluation, rater, excluded)
-        else reserve_next_comparison(evaluation, rater, besides=excluded)
+        else reserve_next_comparison(evaluation, rater, exclude=excluded)
     )
     if pk is None:
         return HttpResponse(status=204)

@@ -177,7 +177,7 @@ def get_calibration_of_queue(
     mine = get_calibration_result(
         queue, Rater.objects.filter(evaluation=queue.evaluation, user=user).first() or Rater(pk=0)
     )
-    if mine.standing.is_finished:
+    if mine.progress.is_finished:
         record_calibration_result_seen(queue, user)
     rows: list[CalibrationMemberOut] = []
     more = None
@@ -190,10 +190,10 @@ def get_calibration_of_queue(
 
 def calibration_out(mine: CalibrationResult) -> CalibrationOut:
     """An unfinished calibration shows progress only, and no known label."""
-    whole_now = mine.standing.is_finished
+    whole_now = mine.progress.is_finished
     return CalibrationOut(
-        done=mine.standing.done,
-        total=mine.standing.total,
+        done=mine.progress.done,
+        total=mine.progress.total,
         is_finished=whole_now,
         skipped=mine.skipped,
         agreements=agreements_out(mine) if whole_now else [],
@@ -214,14 +214,14 @@ def calibration_members_out(queue: Queue, page: list[Membership]) -> list[Calibr
     rows = []
     for member in page:
         rater = raters.get(member.user_id)
-        if rater is None or not found[rater.pk].standing.done:
+        if rater is None or not found[rater.pk].progress.done:
             continue
         one = found[rater.pk]
         rows.append(
             CalibrationMemberOut(
                 person=serialize_person(member.user),
-                done=one.standing.done,
-                total=one.standing.total,
+                done=one.progress.done,
+                total=one.progress.total,
                 agreements=agreements_out(one),
             )
         )
@@ -259,7 +259,7 @@ def queue_detail_out(queue: Queue) -> QueueDetailOut:
         ReviewerWorkOut(
             name=one.name,
             done=one.done,
-            given=one.given,
+            given=one.assigned,
             open=one.open,
             skipped=one.skipped,
             median_seconds=one.median_seconds,

@@ -22,7 +22,7 @@ from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Review, Verdict
 from evaluations.reviews.queues.items import ensure_queue_is_filled
 from evaluations.reviews.queues.reservations import get_or_create_queue_progress
-from evaluations.reviews.queues.selectors import MET_STATES, CalibrationProgress
+from evaluations.reviews.queues.selectors import PASSED_STATES, CalibrationProgress
 from evaluations.reviews.queues.services import refuse_queue_name
 from evaluations.reviews.queues.sql import SELECT_OPEN_CALIBRATIONS
 from evaluations.reviews.raters import get_or_create_rater
@@ -32,14 +32,14 @@ MAX_CALIBRATION_ITEMS: Final = 200
 
 def find_comparisons_with_known_labels(evaluation: Evaluation) -> "QuerySet[Comparison]":
     """Comparisons with a gold verdict or a resolution on an aspect of the current rubric."""
-    asked = get_asked_aspects(evaluation)
-    gold = Verdict.objects.filter(comparison=OuterRef("pk"), rater__kind=RaterKind.GOLD, aspect__in=asked)
-    settled = Adjudication.objects.filter(comparison=OuterRef("pk"), aspect__in=asked)
+    aspects = get_rubric_aspects(evaluation)
+    gold = Verdict.objects.filter(comparison=OuterRef("pk"), rater__kind=RaterKind.GOLD, aspect__in=aspects)
+    resolved = Adjudication.objects.filter(comparison=OuterRef("pk"), aspect__in=aspects)
     comparisons: QuerySet[Comparison] = Comparison.objects.filter(evaluation=evaluation)
-    return comparisons.filter(Exists(gold) | Exists(settled))
+    return comparisons.filter(Exists(gold) | Exists(resolved))
 
 
-def get_asked_aspects(evaluation: Evaluation) -> list[int]:
+def get_rubric_aspects(evaluation: Evaluation) -> list[int]:
     version = evaluation.review_rubric
     return list(version.asked.values_list("aspect", flat=True)) if version else []
 
@@ -110,7 +110,7 @@ def draw_calibration_comparisons(possible: Collection[int], size: int, seed: int
 
 
 def insert_calibration_slots(queue: Queue, version: RubricVersion, chosen: Iterable[int]) -> None:
-    """Insert the picks, with queue items where they are missing. Calibration takes no slot."""
+    """Insert the slots, with queue items if they are missing. Calibration takes no slot."""
     wanted = queue.evaluation.reviews_wanted
     positions = dict(Comparison.objects.filter(pk__in=list(chosen)).values_list("pk", "random_order"))
     QueueItem.objects.bulk_create(
@@ -133,30 +133,32 @@ def get_calibration_progress(
     evaluation: Evaluation, rater: Rater | None, comparison: Comparison | None = None
 ) -> CalibrationProgress | None:
     """The rater's first unfinished calibration, else the first with an unseen result."""
-    standings = [
-        get_progress_in_calibration(one, rater)
-        for one in Queue.objects.raw(SELECT_OPEN_CALIBRATIONS, [evaluation.review_rubric_id])
+    calibrations = [
+        get_progress_in_calibration(queue, rater)
+        for queue in Queue.objects.raw(SELECT_OPEN_CALIBRATIONS, [evaluation.review_rubric_id])
     ]
-    unfinished = next((one for one in standings if not one.is_finished), None)
+    unfinished = next((progress for progress in calibrations if not progress.is_finished), None)
     if unfinished is None or comparison is None:
-        return unfinished or next((one for one in standings if one.is_news), None)
+        return unfinished or next((progress for progress in calibrations if progress.is_news), None)
     slots = unfinished.queue.slots.filter(item__comparison=comparison)
     return replace(unfinished, position=slots.values_list("position", flat=True).first())
 
 
 def find_unseen_calibration(evaluation: Evaluation, rater: Rater | None) -> Queue | None:
     """The calibration whose result the rater sees before going on."""
-    found = get_calibration_progress(evaluation, rater)
-    return found.queue if found and found.is_news else None
+    progress = get_calibration_progress(evaluation, rater)
+    return progress.queue if progress and progress.is_news else None
 
 
 def is_end_of_calibration(evaluation: Evaluation, rater: Rater, comparisons: Collection[int]) -> bool:
     """Whether these comparisons are the last of the rater's calibration: its result comes next."""
-    left: set[int] = set()
-    for one in Queue.objects.raw(SELECT_OPEN_CALIBRATIONS, [evaluation.review_rubric_id]):
-        met = get_calibration_reviews(one, rater).values("comparison")
-        left.update(one.slots.exclude(item__comparison__in=met).values_list("item__comparison", flat=True))
-    return bool(left) and left.issubset(comparisons)
+    remaining: set[int] = set()
+    for calibration in Queue.objects.raw(SELECT_OPEN_CALIBRATIONS, [evaluation.review_rubric_id]):
+        reviewed = get_calibration_reviews(calibration, rater).values("comparison")
+        remaining.update(
+            calibration.slots.exclude(item__comparison__in=reviewed).values_list("item__comparison", flat=True)
+        )
+    return bool(remaining) and remaining.issubset(comparisons)
 
 
 def get_progress_in_calibration(queue: Queue, rater: Rater | None) -> CalibrationProgress:
@@ -171,12 +173,12 @@ def get_progress_in_calibration(queue: Queue, rater: Rater | None) -> Calibratio
 
 
 def get_calibration_reviews(queue: Queue, rater: Rater) -> "QuerySet[Review]":
-    """This person's reviews of the queue's comparisons, also those from before it was made."""
+    """The rater's reviews of the queue's comparisons, including earlier ones."""
     reviews: QuerySet[Review] = Review.objects.filter(
         rater=rater,
         rubric_version=queue.rubric_version_id,
         comparison__in=queue.slots.values("item__comparison"),
-        state__in=MET_STATES,
+        state__in=PASSED_STATES,
     )
     return reviews
 

@@ -29,7 +29,7 @@ ITEMS_PER_TRANSACTION: Final = 1_000
 
 
 def fill_queue(claim: JobClaim) -> bool:
-    """Make places for the comparisons that came in, before the first reviewer waits for it."""
+    """Create queue items for new comparisons, before a reviewer has to wait for them."""
     evaluation = claim.job.evaluation
     assert evaluation is not None
     ensure_queue_is_filled(evaluation, claim)
@@ -55,22 +55,22 @@ def fill_default_queue(evaluation: Evaluation, claim: JobClaim | None = None) ->
     if default_queue is None:
         return 0
     comparisons = Comparison.all_rows.filter(evaluation=evaluation).order_by("pk").values_list("pk", flat=True)
-    seen = {
+    counts = {
         "imports": evaluation.imports.filter(state=ImportState.DONE).count(),
         "last_comparison": comparisons.last() or 0,
     }
-    made = after = 0
-    while stretch := list(comparisons.filter(pk__gt=after)[:ITEMS_PER_TRANSACTION]):
+    number_created = after = 0
+    while batch := list(comparisons.filter(pk__gt=after)[:ITEMS_PER_TRANSACTION]):
         if claim:
             claim.heartbeat_if_due(after)
-        made += insert_missing_items(default_queue, evaluation, after, stretch[-1])
-        after = stretch[-1]
-    placed = assign_past_reviews(default_queue, evaluation)
-    if made + placed >= ITEMS_PER_TRANSACTION:
+        number_created += insert_missing_items(default_queue, evaluation, after, batch[-1])
+        after = batch[-1]
+    number_assigned = assign_past_reviews(default_queue, evaluation)
+    if number_created + number_assigned >= ITEMS_PER_TRANSACTION:
         refresh_statistics(QueueItem, Assignment)
     items = QueueItem.objects.filter(rubric_version=default_queue.rubric_version_id).count()
-    DefaultQueue.objects.filter(pk=default_queue.pk).update(items=items, **seen)
-    return made
+    DefaultQueue.objects.filter(pk=default_queue.pk).update(items=items, **counts)
+    return number_created
 
 
 def get_evaluation_default_queue(evaluation: Evaluation) -> DefaultQueue | None:
@@ -88,7 +88,7 @@ def lock_default_queue(default_queue: DefaultQueue) -> DefaultQueue:
 
 
 def lock_default_queue_and_progress(default_queue: DefaultQueue) -> DefaultQueue:
-    """The queue, locked: until the transaction ends nobody takes a slot of it, in any queue."""
+    """The queue, locked: nobody can take a slot of it, in any queue, until the transaction ends."""
     locked = lock_default_queue(default_queue)
     QueueProgress.objects.filter(rubric_version=default_queue.rubric_version_id).update(reached=F("reached"))
     return locked
@@ -96,54 +96,54 @@ def lock_default_queue_and_progress(default_queue: DefaultQueue) -> DefaultQueue
 
 def insert_missing_items(default_queue: DefaultQueue, evaluation: Evaluation, after: int, upto: int) -> int:
     """Insert the missing items of a range of comparisons, then move everyone's progress back to the first new one."""
-    version, between = default_queue.rubric_version_id, (evaluation.pk, after, upto)
-    known = QueueItem.objects.filter(
+    version, range_of_ids = default_queue.rubric_version_id, (evaluation.pk, after, upto)
+    existing = QueueItem.objects.filter(
         rubric_version=version, comparison__gt=after, comparison__lte=upto, comparison__evaluation=evaluation
     )
     comparisons = Comparison.objects.filter(evaluation=evaluation, pk__gt=after, pk__lte=upto)
-    if known.count() >= comparisons.count():
+    if existing.count() >= comparisons.count():
         return 0
     with pause_after_transaction(), transaction.atomic():
         wanted = lock_default_queue(default_queue).wanted
-        moment = connection.ops.adapt_datetimefield_value(timezone.now())
+        now = connection.ops.adapt_datetimefield_value(timezone.now())
         with connection.cursor() as cursor:
-            cursor.execute(INSERT_MISSING_ITEMS, [moment, version, wanted, *between, version])
-            made = int(cursor.rowcount)
+            cursor.execute(INSERT_MISSING_ITEMS, [now, version, wanted, *range_of_ids, version])
+            number_created = int(cursor.rowcount)
         undrawn = QueueItem.objects.filter(rubric_version=version, drawn=False).order_by("position")
         first = undrawn.values_list("position", flat=True).first()
         move_progress_back(version, first if first is not None else 0)
-    return made
+    return number_created
 
 
 def move_progress_back(version_id: int, position: int) -> None:
     """Move everyone's progress back to this position. All are updated, so that none moves meanwhile."""
-    everybody = QueueProgress.objects.filter(rubric_version=version_id, queue__isnull=True)
-    everybody.update(reached=Least(F("reached"), position))
+    progress_rows = QueueProgress.objects.filter(rubric_version=version_id, queue__isnull=True)
+    progress_rows.update(reached=Least(F("reached"), position))
 
 
 def assign_past_reviews(default_queue: DefaultQueue, evaluation: Evaluation) -> int:
     """Create assignments for reviews that have none. Returns their number."""
     with connection.cursor() as cursor:
         cursor.execute(SELECT_UNASSIGNED_REVIEWS, [default_queue.rubric_version_id])
-        unplaced = [pk for (pk,) in cursor.fetchall()]
-    for start in range(0, len(unplaced), ITEMS_PER_TRANSACTION // 4):
+        unassigned = [pk for (pk,) in cursor.fetchall()]
+    for start in range(0, len(unassigned), ITEMS_PER_TRANSACTION // 4):
         with pause_after_transaction(), transaction.atomic():
             lock_default_queue(default_queue)
-            some = unplaced[start : start + ITEMS_PER_TRANSACTION // 4]
-            assign_reviews(default_queue.rubric_version_id, some)
-            # What they drew at random counts for estimates from now on, other people's reviews of it too.
+            batch = unassigned[start : start + ITEMS_PER_TRANSACTION // 4]
+            assign_reviews(default_queue.rubric_version_id, batch)
+            # Items drawn at random by these reviews count for estimates from now on, including other reviews of them.
             record_event(
-                "placed reviews", default_queue, user=None, evaluation=evaluation, after={"reviews": len(some)}
+                "placed reviews", default_queue, user=None, evaluation=evaluation, after={"reviews": len(batch)}
             )
-    return len(unplaced)
+    return len(unassigned)
 
 
 def get_or_create_item(version_id: int, comparison: Comparison) -> QueueItem:
     """The item of a comparison that a reviewer opened by hand, created if the queue is not filled yet."""
     items = QueueItem.objects.filter(rubric_version=version_id, comparison=comparison)
-    known = items.first()
-    if known is not None:
-        return known
+    existing = items.first()
+    if existing is not None:
+        return existing
     default_queue = get_or_create_default_queue(version_id, comparison.evaluation.reviews_wanted)
     position = Comparison.objects.values_list("random_order", flat=True).get(pk=comparison.pk)
     with transaction.atomic():
@@ -164,14 +164,14 @@ def apply_reviews_wanted(evaluation: Evaluation) -> None:
     wanted, version = evaluation.reviews_wanted, default_queue.rubric_version_id
     positions: QuerySet[QueueItem, int] = QueueItem.objects.filter(rubric_version=version).order_by("position")  # type: ignore[assignment]
     after = -1
-    while stretch := list(
+    while batch := list(
         positions.filter(position__gt=after).values_list("position", flat=True)[:ITEMS_PER_TRANSACTION]
     ):
         with pause_after_transaction(), transaction.atomic():
             lock_default_queue(default_queue)
-            move_progress_back(version, stretch[0])
+            move_progress_back(version, batch[0])
             set_reviews_wanted(
-                wanted, "rubric_version_id = %s AND position > %s AND position <= %s", version, after, stretch[-1]
+                wanted, "rubric_version_id = %s AND position > %s AND position <= %s", version, after, batch[-1]
             )
-        after = stretch[-1]
+        after = batch[-1]
     DefaultQueue.objects.filter(pk=default_queue.pk).update(wanted=wanted)

@@ -28,11 +28,11 @@ from evaluations.reviews.queues.reservations import (
 from evaluations.reviews.queues.sql import (
     INSERT_RESERVATION,
     SELECT_ASSIGNED,
-    SELECT_BEGUN_REVIEWS,
     SELECT_CALIBRATION_OFFERS,
     SELECT_DEFAULT_QUEUE_OFFERS,
     SELECT_OPEN_QUEUES,
     SELECT_QUEUE_OFFERS,
+    SELECT_STARTED_REVIEWS,
     ItemOffer,
     NextRequest,
     advance_progress,
@@ -43,7 +43,7 @@ from evaluations.reviews.queues.sql import (
 )
 from evaluations.verdicts.judge_choices import load_judge_choices
 
-# Where a queue or the default queue has nothing more for somebody, until a place opens and calls them back.
+# A rater's progress in a queue that has nothing left for them, until a slot opens and moves it back.
 END_OF_QUEUE: Final = 2**62
 
 
@@ -54,134 +54,137 @@ def reserve_from_default_queue(request: NextRequest) -> int | None:
         return None
     with transaction_in_turn():
         reached = lock_progress(progress)
-        taken, came_to = take_first_offer(request, SELECT_DEFAULT_QUEUE_OFFERS, request.version_id, reached)
+        offer, first_open = take_first_offer(request, SELECT_DEFAULT_QUEUE_OFFERS, request.version_id, reached)
         has_drawn = False
-        if taken is not None:
-            insert_reservation(request, taken, SelectionMethod.RANDOM, 1.0)
-            has_drawn = mark_items_reached(request, taken)
-        advance_progress(progress, reached, END_OF_QUEUE if came_to is None else came_to, has_drawn=has_drawn)
-    return taken.comparison_id if taken else None
+        if offer is not None:
+            insert_reservation(request, offer, SelectionMethod.RANDOM, 1.0)
+            has_drawn = mark_items_reached(request, offer)
+        advance_progress(progress, reached, END_OF_QUEUE if first_open is None else first_open, has_drawn=has_drawn)
+    return offer.comparison_id if offer else None
 
 
-def reserve_from_queue(request: NextRequest, within: Queue) -> int | None:
+def reserve_from_queue(request: NextRequest, queue: Queue) -> int | None:
     """Reserve the queue's next comparison; None if nothing in it is open to the rater."""
-    progress = get_or_create_queue_progress(request.rater.pk, within)
+    progress = get_or_create_queue_progress(request.rater.pk, queue)
     if progress.reached == END_OF_QUEUE:
         return None
-    calibrates = within.kind == QueueKind.CALIBRATION
+    calibrates = queue.kind == QueueKind.CALIBRATION
     statement = SELECT_CALIBRATION_OFFERS if calibrates else SELECT_QUEUE_OFFERS
     with transaction_in_turn():
         reached = lock_progress(progress)
-        taken, came_to = take_first_offer(request, statement, within.pk, reached, takes_place=not calibrates)
-        if taken is not None:
-            insert_reservation(request, taken, taken.selection_method, taken.probability)
-        advance_progress(progress, reached, END_OF_QUEUE if came_to is None else came_to)
-    return taken.comparison_id if taken else None
+        offer, first_open = take_first_offer(request, statement, queue.pk, reached, takes_slot=not calibrates)
+        if offer is not None:
+            insert_reservation(request, offer, offer.selection_method, offer.probability)
+        advance_progress(progress, reached, END_OF_QUEUE if first_open is None else first_open)
+    return offer.comparison_id if offer else None
 
 
 def take_first_offer(
-    request: NextRequest, statement: str, among: int, reached: int, *, takes_place: bool = True
+    request: NextRequest, statement: str, source: int, reached: int, *, takes_slot: bool = True
 ) -> tuple[ItemOffer | None, int | None]:
     """The first offer whose slot could be taken, and the position of the first open one. Needs the progress lock.
 
-    Before there is nothing, those are waited for that others had a hand on: they may leave a place.
+    Before it gives up, it waits for items that others have locked: they may leave a slot.
     """
-    came_to: int | None = None
+    first_open: int | None = None
     for may_wait in (True,) if has_single_writer() else (False, True):
         start = reached
-        while found := select_offers(request, statement, among, start):
-            came_to = found[0].position if came_to is None else came_to
-            for offer in found:
-                if offer.comparison_id in request.besides:
+        while offers := select_offers(request, statement, source, start):
+            first_open = offers[0].position if first_open is None else first_open
+            for offer in offers:
+                if offer.comparison_id in request.exclude:
                     continue
-                if not takes_place or take_offered_item(offer, may_wait):
-                    return offer, came_to
-            start = found[-1].position + 1
-    return None, came_to
+                if not takes_slot or take_offered_item(offer, may_wait):
+                    return offer, first_open
+            start = offers[-1].position + 1
+    return None, first_open
 
 
 def insert_reservation(
     request: NextRequest, offer: ItemOffer, selection_method: str, probability: float | None
 ) -> None:
     now, until = (
-        connection.ops.adapt_datetimefield_value(at) for at in (timezone.now(), get_reservation_end(request.evaluation))
+        connection.ops.adapt_datetimefield_value(moment)
+        for moment in (timezone.now(), get_reservation_end(request.evaluation))
     )
-    how = [offer.item_id, request.rater.pk, offer.slot_id, selection_method, probability]
+    columns = [offer.item_id, request.rater.pk, offer.slot_id, selection_method, probability]
     with connection.cursor() as cursor:
-        cursor.execute(INSERT_RESERVATION, [now, *how, until])
+        cursor.execute(INSERT_RESERVATION, [now, *columns, until])
 
 
 UNFINISHED_STATES: Final = (AssignmentState.RESERVED, AssignmentState.ASSIGNED, AssignmentState.EXPIRED)
 
-# Of what awaits the judge so many are looked at together.
-AWAITING_AT_ONCE: Final = 100
+# Reviews that await the judge, read at once.
+AWAITING_PER_QUERY: Final = 100
 
-EXPIRED_AT_ONCE: Final = 100
+EXPIRED_PER_SWEEP: Final = 100
 
-# ---- what comes next -----------------------------------------------------------------------
+# ---- sources of the next comparison
 
 
 def reserve_next_comparison(
-    evaluation: Evaluation, rater: Rater | None, *, besides: Collection[int] = ()
+    evaluation: Evaluation, rater: Rater | None, *, exclude: Collection[int] = ()
 ) -> int | None:
     """The comparison that this rater should review now, reserved for them; None if none is left.
 
-    What they hold or began, and is not among ``besides``, comes again. Somebody who is no rater yet
-    learns only whether there is anything.
+    Comparisons that they have reserved or started come again, except those in ``exclude``. Without a rater
+    nothing is reserved.
     """
     if evaluation.review_rubric_id is None:
         return None
     if rater is None:
-        everything = Comparison.objects.filter(evaluation=evaluation).order_by("random_order", "pk")
-        return everything.values_list("pk", flat=True).first()
+        comparisons = Comparison.objects.filter(evaluation=evaluation).order_by("random_order", "pk")
+        return comparisons.values_list("pk", flat=True).first()
     ensure_queue_is_filled(evaluation)
-    request = NextRequest(evaluation, rater, evaluation.review_rubric_id, frozenset(besides))
+    request = NextRequest(evaluation, rater, evaluation.review_rubric_id, frozenset(exclude))
     return next((pk for pk in try_sources_in_turn(request) if pk is not None), None)
 
 
 def try_sources_in_turn(request: NextRequest) -> Iterator[int | None]:
     """One comparison or None from each source, in order of priority."""
-    yield resume_begun(request)
+    yield resume_started(request)
     queues = get_open_queues(request)
-    for calibration in (one for one in queues if one.kind == QueueKind.CALIBRATION):
+    for calibration in (queue for queue in queues if queue.kind == QueueKind.CALIBRATION):
         yield resume_calibration(request, calibration)
         yield reserve_from_queue(request, calibration)
     yield take_assigned(request)
-    for review_queue in (one for one in queues if one.kind == QueueKind.REVIEW):
+    for review_queue in (queue for queue in queues if queue.kind == QueueKind.REVIEW):
         yield reserve_from_queue(request, review_queue)
     yield reserve_from_default_queue(request)
-    if release_expired_reservations(EXPIRED_AT_ONCE, request.version_id):
+    if release_expired_reservations(EXPIRED_PER_SWEEP, request.version_id):
         yield reserve_from_default_queue(request)
     yield reserve_expired(request)
     yield find_answered_since(request)
     yield reserve_skipped(request)
 
 
-def resume_begun(request: NextRequest) -> int | None:
-    """A review that the rater began or must confirm, even if its slot was taken meanwhile."""
+def resume_started(request: NextRequest) -> int | None:
+    """A review that the rater started or must confirm, even if its slot was taken in the meantime."""
     with connection.cursor() as cursor:
-        cursor.execute(SELECT_BEGUN_REVIEWS, [request.rater.pk, request.version_id])
-        found = [row for row in cursor.fetchall() if row[0] not in request.besides]
-    if not found:
+        cursor.execute(SELECT_STARTED_REVIEWS, [request.rater.pk, request.version_id])
+        rows = [row for row in cursor.fetchall() if row[0] not in request.exclude]
+    if not rows:
         return None
-    comparison_id, assignment_id = found[0]
+    comparison_id, assignment_id = rows[0]
     assignment = Assignment.objects.select_related("item").filter(pk=assignment_id).first() if assignment_id else None
     return renew_reservation(request, assignment) if assignment is not None else int(comparison_id)
 
 
 def resume_calibration(request: NextRequest, calibration: Queue) -> int | None:
     """An unfinished comparison of the calibration, even if its reservation expired."""
-    mine = Assignment.objects.filter(rater=request.rater, item__slots__queue=calibration, state__in=UNFINISHED_STATES)
-    first = mine.exclude(item__comparison__in=request.besides).select_related("item").order_by("pk").first()
+    assignments = Assignment.objects.filter(
+        rater=request.rater, item__slots__queue=calibration, state__in=UNFINISHED_STATES
+    )
+    first = assignments.exclude(item__comparison__in=request.exclude).select_related("item").order_by("pk").first()
     return renew_reservation(request, first) if first else None
 
 
 def take_assigned(request: NextRequest) -> int | None:
     """A comparison reserved for the rater, else the first one assigned to them."""
     with connection.cursor() as cursor:
-        cursor.execute(SELECT_ASSIGNED, [request.rater.pk, request.version_id, len(request.besides) + 1])
-        found = [pk for pk, comparison in cursor.fetchall() if comparison not in request.besides]
-    return renew_reservation(request, Assignment.objects.select_related("item").get(pk=found[0])) if found else None
+        cursor.execute(SELECT_ASSIGNED, [request.rater.pk, request.version_id, len(request.exclude) + 1])
+        ids = [pk for pk, comparison in cursor.fetchall() if comparison not in request.exclude]
+    return renew_reservation(request, Assignment.objects.select_related("item").get(pk=ids[0])) if ids else None
 
 
 def renew_reservation(request: NextRequest, assignment: Assignment) -> int:
@@ -194,14 +197,14 @@ def renew_reservation(request: NextRequest, assignment: Assignment) -> int:
 
 
 def extend_reservation(request: NextRequest, assignment: Assignment) -> None:
-    """Extend the reservation once half of it is over, so that two looks do not write twice."""
+    """Extend the reservation if half of it is over, so that page loads rarely write."""
     until = get_reservation_end(request.evaluation)
     if is_half_over(assignment.reserved_until, until, timedelta(minutes=request.evaluation.reservation_minutes)):
         Assignment.objects.filter(pk=assignment.pk, state=AssignmentState.RESERVED).update(reserved_until=until)
 
 
-def is_half_over(reserved_until: datetime | None, until: datetime, while_held: timedelta) -> bool:
-    return reserved_until is not None and until - reserved_until > while_held / 2
+def is_half_over(reserved_until: datetime | None, until: datetime, duration: timedelta) -> bool:
+    return reserved_until is not None and until - reserved_until > duration / 2
 
 
 def get_open_queues(request: NextRequest) -> list[Queue]:
@@ -211,52 +214,62 @@ def get_open_queues(request: NextRequest) -> list[Queue]:
 
 def reserve_expired(request: NextRequest) -> int | None:
     """A comparison whose reservation expired and whose slot is still open."""
-    return reserve_first_open(request, find_left_assignments(request, AssignmentState.EXPIRED).order_by("pk"))
+    return reserve_first_open(request, find_assignments_in_state(request, AssignmentState.EXPIRED).order_by("pk"))
 
 
 def reserve_skipped(request: NextRequest) -> int | None:
     """The comparison that the rater skipped longest ago."""
     reviews = Review.objects.filter(rater=request.rater, rubric_version=request.version_id, state=ReviewState.SKIPPED)
-    when = dict(reviews.values_list("comparison_id", "finished_at"))
-    found = list(find_left_assignments(request, AssignmentState.SKIPPED))
-    found.sort(key=lambda one: (when.get(one.item.comparison_id) or timezone.now(), one.pk))
-    return reserve_first_open(request, found)
+    skipped_at = dict(reviews.values_list("comparison_id", "finished_at"))
+    assignments = list(find_assignments_in_state(request, AssignmentState.SKIPPED))
+    assignments.sort(
+        key=lambda assignment: (skipped_at.get(assignment.item.comparison_id) or timezone.now(), assignment.pk)
+    )
+    return reserve_first_open(request, assignments)
 
 
-def find_left_assignments(request: NextRequest, state: AssignmentState) -> QuerySet[Assignment]:
+def find_assignments_in_state(request: NextRequest, state: AssignmentState) -> QuerySet[Assignment]:
     """This rater's assignments in that state."""
-    mine = Assignment.objects.alias(version=ITEM_VERSION).filter(
+    assignments = Assignment.objects.alias(version=ITEM_VERSION).filter(
         rater=request.rater, state=state, version=request.version_id
     )
-    return mine.exclude(item__comparison__in=request.besides).select_related("item")
+    return assignments.exclude(item__comparison__in=request.exclude).select_related("item")
 
 
-def reserve_first_open(request: NextRequest, found: "Collection[Assignment] | QuerySet[Assignment]") -> int | None:
-    is_open = (one for one in found if one.item.taken < one.item.wanted or one.selection_method == "calibration")
-    return next((one.item.comparison_id for one in is_open if reserve_again(one, request.evaluation)), None)
+def reserve_first_open(
+    request: NextRequest, assignments: "Collection[Assignment] | QuerySet[Assignment]"
+) -> int | None:
+    is_open = (
+        assignment
+        for assignment in assignments
+        if assignment.item.taken < assignment.item.wanted or assignment.selection_method == "calibration"
+    )
+    return next(
+        (assignment.item.comparison_id for assignment in is_open if reserve_again(assignment, request.evaluation)), None
+    )
 
 
 def find_answered_since(request: NextRequest) -> int | None:
-    """The first that was saved while the shown judge had not answered, and has its answer by now.
+    """The first review saved before the shown judge answered that has its answer by now.
 
-    An answer to what the rubric does not ask, or one that is not to be shown, is none: its page would lead nowhere.
+    An answer on aspects outside the rubric, or one that is not to be shown, does not count.
     """
     if request.evaluation.shown_judge_id is None or request.evaluation.reveal == Reveal.NEVER:
         return None
     judge = Rater.objects.filter(judge=request.evaluation.shown_judge_id).first()
-    waiting = Review.objects.filter(
+    reviews = Review.objects.filter(
         rater=request.rater, rubric_version=request.version_id, awaits_judge=True, state=ReviewState.FINAL
     )
     ids = list(
-        waiting.exclude(comparison__in=request.besides).order_by("finished_at").values_list("comparison", flat=True)
+        reviews.exclude(comparison__in=request.exclude).order_by("finished_at").values_list("comparison", flat=True)
     )
     if judge is None or not ids:
         return None
-    asked = set(RubricAspect.objects.filter(version=request.version_id).values_list("aspect__key", flat=True))
-    for start in range(0, len(ids), AWAITING_AT_ONCE):
-        some = ids[start : start + AWAITING_AT_ONCE]
-        told = load_judge_choices(judge, some)
-        answered = next((pk for pk in some if asked.intersection(told.get(pk, ()))), None)
+    aspects = set(RubricAspect.objects.filter(version=request.version_id).values_list("aspect__key", flat=True))
+    for start in range(0, len(ids), AWAITING_PER_QUERY):
+        batch = ids[start : start + AWAITING_PER_QUERY]
+        choices = load_judge_choices(judge, batch)
+        answered = next((pk for pk in batch if aspects.intersection(choices.get(pk, ()))), None)
         if answered is not None:
             return answered
     return None

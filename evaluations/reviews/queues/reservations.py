@@ -31,7 +31,7 @@ class AssignmentOrigin:
     probability: float | None = None
 
 
-# The version of a place, as no index: what lapsed is few, and the items of a version are all of them.
+# An expression without an index: expired assignments are few, while the items of a version are all of them.
 ITEM_VERSION: Final = ExpressionWrapper(F("item__rubric_version_id") + 0, BigIntegerField())
 
 
@@ -42,39 +42,43 @@ def complete_assignment(review: Review) -> AssignmentOrigin:
     Reviewers who open it by hand or too late may still review it, even beyond the wanted number.
     """
     item = get_or_create_item(review.rubric_version_id, review.comparison)
-    progress = get_or_create_progress(review.rater_id, review.rubric_version_id, besides=review)
-    posed = get_calibration_slot(item)
-    if posed is not None:
+    progress = get_or_create_progress(review.rater_id, review.rubric_version_id, except_for=review)
+    calibration_slot = get_calibration_slot(item)
+    if calibration_slot is not None:
         lock_default_queue(
             get_or_create_default_queue(item.rubric_version_id, 1)
-        )  # before the progress: a place may be given back
+        )  # before the progress, because a slot may be released
     lock_progress(progress)
-    mine = Assignment.objects.filter(item=item, rater=review.rater_id)
-    known = mine.select_related("slot__queue").first()
-    if posed is not None and (known is None or known.selection_method != SelectionMethod.CALIBRATION):
-        known = turn_into_calibration(item, review.rater_id, posed)
-    if known is None:
-        mine.create(
+    own_assignments = Assignment.objects.filter(item=item, rater=review.rater_id)
+    assignment = own_assignments.select_related("slot__queue").first()
+    if calibration_slot is not None and (
+        assignment is None or assignment.selection_method != SelectionMethod.CALIBRATION
+    ):
+        assignment = turn_into_calibration(item, review.rater_id, calibration_slot)
+    if assignment is None:
+        own_assignments.create(
             item=item, rater_id=review.rater_id, selection_method=SelectionMethod.BY_HAND, state=AssignmentState.DONE
         )
         change_taken(item.pk, 1)
-    elif known.state != AssignmentState.DONE:
-        # One statement says whether the place was still theirs: a sweep may be taking it back.
-        still_theirs = mine.filter(state__in=TAKING_STATES).update(state=AssignmentState.DONE, reserved_until=None)
-        if not still_theirs:
-            mine.update(state=AssignmentState.DONE, reserved_until=None)
-            change_taken(item.pk, count_taken_by(known))
-    if known is None or known.state != AssignmentState.DONE:
+    elif assignment.state != AssignmentState.DONE:
+        # One statement tells whether the slot was still reserved: a sweep may be releasing it.
+        was_reserved = own_assignments.filter(state__in=TAKING_STATES).update(
+            state=AssignmentState.DONE, reserved_until=None
+        )
+        if not was_reserved:
+            own_assignments.update(state=AssignmentState.DONE, reserved_until=None)
+            change_taken(item.pk, count_taken_by(assignment))
+    if assignment is None or assignment.state != AssignmentState.DONE:
         QueueProgress.objects.filter(pk=progress.pk).update(done=F("done") + 1)
-    return get_assignment_origin(known)
+    return get_assignment_origin(assignment)
 
 
-def turn_into_calibration(item: QueueItem, rater_id: int, posed: QueueSlot) -> Assignment:
+def turn_into_calibration(item: QueueItem, rater_id: int, slot: QueueSlot) -> Assignment:
     """Turn the assignment into calibration; a slot that the rater held is open to others."""
     release_item(item, rater_id, TAKING_STATES, AssignmentState.EXPIRED)
-    how = {"slot": posed, "selection_method": SelectionMethod.CALIBRATION, "probability": posed.probability}
+    columns = {"slot": slot, "selection_method": SelectionMethod.CALIBRATION, "probability": slot.probability}
     return Assignment.objects.update_or_create(
-        item=item, rater_id=rater_id, defaults=how, create_defaults={**how, "state": AssignmentState.EXPIRED}
+        item=item, rater_id=rater_id, defaults=columns, create_defaults={**columns, "state": AssignmentState.EXPIRED}
     )[0]
 
 
@@ -83,10 +87,10 @@ def skip_assignment(review: Review) -> None:
     """Release the slot of a skipped comparison."""
     item = get_or_create_item(review.rubric_version_id, review.comparison)
     if not release_item(item, review.rater_id, TAKING_STATES, AssignmentState.SKIPPED):
-        mine = {"item": item, "rater_id": review.rater_id}
-        given_up = {"state": AssignmentState.SKIPPED, "reserved_until": None}
+        key = {"item": item, "rater_id": review.rater_id}
+        columns = {"state": AssignmentState.SKIPPED, "reserved_until": None}
         Assignment.objects.update_or_create(
-            **mine, defaults=given_up, create_defaults={**given_up, "selection_method": SelectionMethod.BY_HAND}
+            **key, defaults=columns, create_defaults={**columns, "selection_method": SelectionMethod.BY_HAND}
         )
 
 
@@ -94,7 +98,7 @@ def skip_assignment(review: Review) -> None:
 def restore_reservation(review: Review) -> None:
     """Reserve the comparison again after an undo, if a slot is open."""
     item = get_or_create_item(review.rubric_version_id, review.comparison)
-    progress = get_or_create_progress(review.rater_id, review.rubric_version_id, besides=review)
+    progress = get_or_create_progress(review.rater_id, review.rubric_version_id, except_for=review)
     lock_progress(progress)
     assignment = Assignment.objects.filter(item=item, rater=review.rater_id).first()
     if assignment is None:
@@ -109,22 +113,25 @@ def restore_reservation(review: Review) -> None:
 
 def release_expired_reservations(limit: int, version_id: int | None = None) -> int:
     """Release reservations that expired. Returns their number."""
-    lapsed = Assignment.objects.filter(state=AssignmentState.RESERVED, reserved_until__lt=timezone.now())
+    expired = Assignment.objects.filter(state=AssignmentState.RESERVED, reserved_until__lt=timezone.now())
     if version_id is not None:
-        lapsed = lapsed.alias(version=ITEM_VERSION).filter(version=version_id)
-    found = list(lapsed.order_by("reserved_until").select_related("item")[:limit])
-    held = (AssignmentState.RESERVED,)
-    return sum(release_item(one.item, one.rater_id, held, AssignmentState.EXPIRED, only_expired=True) for one in found)
+        expired = expired.alias(version=ITEM_VERSION).filter(version=version_id)
+    assignments = list(expired.order_by("reserved_until").select_related("item")[:limit])
+    states = (AssignmentState.RESERVED,)
+    return sum(
+        release_item(assignment.item, assignment.rater_id, states, AssignmentState.EXPIRED, only_expired=True)
+        for assignment in assignments
+    )
 
 
-# ---- places --------------------------------------------------------------------------------
+# ---- slots
 
 
 def get_assignment_origin(assignment: Assignment | None) -> AssignmentOrigin:
     if assignment is None:
         return AssignmentOrigin()
-    through = assignment.slot.queue if assignment.slot else None
-    return AssignmentOrigin(SelectionMethod(assignment.selection_method), through, assignment.probability)
+    queue = assignment.slot.queue if assignment.slot else None
+    return AssignmentOrigin(SelectionMethod(assignment.selection_method), queue, assignment.probability)
 
 
 def count_taken_by(assignment: Assignment) -> int:
@@ -149,12 +156,12 @@ def take_item(item_id: int) -> bool:
 @transaction.atomic
 def reserve_again(assignment: Assignment, evaluation: Evaluation) -> bool:
     """Reserve a skipped or expired comparison again, if a slot is open."""
-    left = Assignment.objects.filter(
+    released = Assignment.objects.filter(
         pk=assignment.pk, state__in=(AssignmentState.SKIPPED, AssignmentState.EXPIRED)
     ).select_for_update()
-    if not left.exists() or (count_taken_by(assignment) and not take_item(assignment.item_id)):
+    if not released.exists() or (count_taken_by(assignment) and not take_item(assignment.item_id)):
         return False
-    return bool(left.update(state=AssignmentState.RESERVED, reserved_until=get_reservation_end(evaluation)))
+    return bool(released.update(state=AssignmentState.RESERVED, reserved_until=get_reservation_end(evaluation)))
 
 
 @transaction.atomic
@@ -168,43 +175,43 @@ def release_item(
 ) -> bool:
     """Release the rater's slot in one of these states, and move back the progress beyond it."""
     lock_default_queue(get_or_create_default_queue(item.rubric_version_id, 1))
-    mine = Assignment.objects.filter(item=item, rater=rater_id, state__in=states)
+    assignments = Assignment.objects.filter(item=item, rater=rater_id, state__in=states)
     if only_expired:
-        mine = mine.filter(reserved_until__lt=timezone.now())
-    known = mine.first()
-    if known is None:
+        assignments = assignments.filter(reserved_until__lt=timezone.now())
+    assignment = assignments.first()
+    if assignment is None:
         return False
     move_passed_progress_back(item)
-    if not mine.update(state=to, reserved_until=None):
+    if not assignments.update(state=to, reserved_until=None):
         return False
-    change_taken(item.pk, -count_taken_by(known))
+    change_taken(item.pk, -count_taken_by(assignment))
     return True
 
 
-def get_or_create_progress(rater_id: int, version_id: int, *, besides: Review | None = None) -> QueueProgress:
-    """The rater's position in the random order. ``besides``: the review that is being saved.
+def get_or_create_progress(rater_id: int, version_id: int, *, except_for: Review | None = None) -> QueueProgress:
+    """The rater's position in the random order. ``except_for``: the review being saved.
 
     Called with the queue locked, so that a concurrent release does not miss it.
     """
-    known = list(QueueProgress.objects.raw(SELECT_PROGRESS, [rater_id, version_id]))
-    if known:
-        return known[0]
-    mine = QueueProgress.objects.filter(rater=rater_id, rubric_version=version_id, queue__isnull=True)
+    existing = list(QueueProgress.objects.raw(SELECT_PROGRESS, [rater_id, version_id]))
+    if existing:
+        return existing[0]
+    own_progress = QueueProgress.objects.filter(rater=rater_id, rubric_version=version_id, queue__isnull=True)
     default_queue = get_or_create_default_queue(version_id, 1)
     with transaction.atomic():
         lock_default_queue(default_queue)
         reviews = Review.objects.filter(rater=rater_id, rubric_version=version_id, state__in=SAVED_REVIEW_STATES)
-        done = (reviews.exclude(pk=besides.pk) if besides else reviews).count()
-        return mine.get_or_create(defaults={"done": done}, rater_id=rater_id, rubric_version_id=version_id, queue=None)[
-            0
-        ]
+        done = (reviews.exclude(pk=except_for.pk) if except_for else reviews).count()
+        return own_progress.get_or_create(
+            defaults={"done": done}, rater_id=rater_id, rubric_version_id=version_id, queue=None
+        )[0]
 
 
-def get_or_create_queue_progress(rater_id: int, within: Queue) -> QueueProgress:
-    mine = QueueProgress.objects.filter(rater=rater_id, queue=within)
-    known = mine.first()
-    if known is not None:
-        return known
+def get_or_create_queue_progress(rater_id: int, queue: Queue) -> QueueProgress:
+    own_progress = QueueProgress.objects.filter(rater=rater_id, queue=queue)
+    existing = own_progress.first()
+    if existing is not None:
+        return existing
     with transaction.atomic():
-        lock_default_queue(get_or_create_default_queue(within.rubric_version_id, 1))
-        return mine.get_or_create(rater_id=rater_id, rubric_version_id=within.rubric_version_id, queue=within)[0]
+        lock_default_queue(get_or_create_default_queue(queue.rubric_version_id, 1))
+        return own_progress.get_or_create(rater_id=rater_id, rubric_version_id=queue.rubric_version_id, queue=queue)[0]

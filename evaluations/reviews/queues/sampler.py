@@ -1,4 +1,4 @@
-"""The comparisons that a queue takes by its order of work."""
+"""Sampling of a queue's comparisons by its strategy."""
 
 import math
 import random
@@ -33,8 +33,8 @@ from evaluations.reviews.queues.sql import (
 )
 from evaluations.verdicts.judge_choices import load_choices_of_judges
 
-# Of what one statement found so many are looked at together, where it may have found too much.
-CHECKED_AT_ONCE: Final = 500
+# Comparisons confirmed at once, if a statement may have selected too many.
+CONFIRMED_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True)
@@ -68,101 +68,101 @@ def get_sampling_judges(evaluation: Evaluation) -> list[Rater]:
     return list(pairwise.order_by("pk"))
 
 
-def rank_matching_items(strategy: SelectionMethod, field: SamplingFrame, number: int | None = None) -> list[int]:
+def rank_matching_items(strategy: SelectionMethod, frame: SamplingFrame, number: int | None = None) -> list[int]:
     """The items that match a deterministic strategy, best first, up to ``number``."""
-    found = STRATEGY_FINDERS[strategy](field)
-    items = (field.items[pk] for pk in found if pk in field.items)
+    comparisons = STRATEGY_FINDERS[strategy](frame)
+    items = (frame.items[pk] for pk in comparisons if pk in frame.items)
     return list(items)[:number] if number is not None else list(items)
 
 
-def select_judge_rows(statement: str, field: SamplingFrame) -> list[tuple[Any, ...]]:
+def select_judge_rows(statement: str, frame: SamplingFrame) -> list[tuple[Any, ...]]:
     """Rows of a statement over the judges' verdicts on the current rubric's aspects."""
-    if not field.judges or not field.aspects:
+    if not frame.judges or not frame.aspects:
         return []
-    raters, aspects = (", ".join(["%s"] * len(some)) for some in (field.judges, field.aspects))
+    raters, aspects = (", ".join(["%s"] * len(ids)) for ids in (frame.judges, frame.aspects))
     with connection.cursor() as cursor:
-        values = [*(rater.pk for rater in field.judges), *field.aspects]
+        values = [*(rater.pk for rater in frame.judges), *frame.aspects]
         cursor.execute(statement.format(raters=raters, aspects=aspects), values)
         return list(cursor.fetchall())
 
 
-def sort_by_queue_order(comparisons: Collection[int], field: SamplingFrame) -> list[int]:
-    return [pk for pk in field.items if pk in comparisons]
+def sort_by_queue_order(comparisons: Collection[int], frame: SamplingFrame) -> list[int]:
+    return [pk for pk in frame.items if pk in comparisons]
 
 
-def find_order_flips(field: SamplingFrame) -> Iterator[int]:
+def find_order_flips(frame: SamplingFrame) -> Iterator[int]:
     """Comparisons on which a judge's two orders disagree on an aspect."""
-    found = {pk for pk, _ in select_judge_rows(SELECT_FLIPPED, field)} | find_imported_flips(field)
+    flips = {pk for pk, _ in select_judge_rows(SELECT_FLIPPED, frame)} | find_imported_flips(frame)
     return confirm_with_verdicts(
-        sort_by_queue_order(found, field), field, lambda said: any(one.inconsistent for one in said)
+        sort_by_queue_order(flips, frame), frame, lambda choices: any(choice.inconsistent for choice in choices)
     )
 
 
-def find_imported_flips(field: SamplingFrame) -> set[int]:
+def find_imported_flips(frame: SamplingFrame) -> set[int]:
     """Comparisons with an imported verdict that was inconsistent across orders."""
-    imported = [rater for rater in field.judges if rater.judge and rater.judge.kind == JudgeKind.IMPORTED]
+    imported = [rater for rater in frame.judges if rater.judge and rater.judge.kind == JudgeKind.IMPORTED]
     if not imported:
         return set()
-    verdicts = Verdict.objects.filter(rater__in=imported, aspect__in=field.aspects, inconsistent=True)
+    verdicts = Verdict.objects.filter(rater__in=imported, aspect__in=frame.aspects, inconsistent=True)
     return set(verdicts.values_list("comparison_id", flat=True))
 
 
-def find_judge_disagreements(field: SamplingFrame) -> Iterator[int]:
+def find_judge_disagreements(frame: SamplingFrame) -> Iterator[int]:
     """Comparisons on which two judges differ on an aspect, each over both orders."""
-    found = {pk for (pk,) in select_judge_rows(SELECT_DIFFERING, field)}
-    return confirm_with_verdicts(sort_by_queue_order(found, field), field, None)
+    comparisons = {pk for (pk,) in select_judge_rows(SELECT_DIFFERING, frame)}
+    return confirm_with_verdicts(sort_by_queue_order(comparisons, frame), frame, None)
 
 
 def confirm_with_verdicts(
-    found: Sequence[int], field: SamplingFrame, fits: "Callable[[list[Any]], bool] | None"
+    comparisons: Sequence[int], frame: SamplingFrame, fits: "Callable[[list[Any]], bool] | None"
 ) -> Iterator[int]:
-    """The comparisons, checked one by one where counting rows finds too many.
+    """The comparisons, confirmed one by one if counting rows selects too many.
 
-    Several samples of an order speak by their plurality, and an order without an answer makes the
-    verdict missing: one statement knows neither.
+    Several samples of an order count as their plurality, and an order without an answer makes the verdict missing:
+    a single statement computes neither.
     """
-    if not needs_confirmation(field):
-        yield from found
+    if not needs_confirmation(frame):
+        yield from comparisons
         return
-    for start in range(0, len(found), CHECKED_AT_ONCE):
-        some = found[start : start + CHECKED_AT_ONCE]
-        told = load_choices_of_judges(field.judges, some)
-        for pk in some:
+    for start in range(0, len(comparisons), CONFIRMED_AT_ONCE):
+        batch = comparisons[start : start + CONFIRMED_AT_ONCE]
+        choices = load_choices_of_judges(frame.judges, batch)
+        for pk in batch:
             by_aspect = defaultdict(list)
-            for rater in field.judges:
-                for key, folded in told[rater.pk].get(pk, {}).items():
-                    by_aspect[key].append(folded)
+            for rater in frame.judges:
+                for key, choice in choices[rater.pk].get(pk, {}).items():
+                    by_aspect[key].append(choice)
             if fits is None:
-                if any(len({one.choice for one in said}) > 1 for said in by_aspect.values()):
+                if any(len({choice.choice for choice in by_judge}) > 1 for by_judge in by_aspect.values()):
                     yield pk
-            elif any(fits(said) for said in by_aspect.values()):
+            elif any(fits(by_judge) for by_judge in by_aspect.values()):
                 yield pk
 
 
-def needs_confirmation(field: SamplingFrame) -> bool:
-    judges = [rater.judge for rater in field.judges]
+def needs_confirmation(frame: SamplingFrame) -> bool:
+    judges = [rater.judge for rater in frame.judges]
     calls = Call.objects.filter(judge__in=[judge for judge in judges if judge])
     if calls.exclude(state="answered").exists():
         return True
     return calls.filter(sample__gt=0).exists() or any(judge and judge.kind == JudgeKind.IMPORTED for judge in judges)
 
 
-def find_reviewer_disagreements(field: SamplingFrame) -> list[int]:
+def find_reviewer_disagreements(frame: SamplingFrame) -> list[int]:
     """Comparisons with an unresolved disagreement among reviewers."""
-    labels = Label.objects.filter(aspect__in=field.aspects, unanimous=False).exclude(source=LabelSource.ADJUDICATED)
-    return sort_by_queue_order(set(labels.values_list("comparison_id", flat=True)), field)
+    labels = Label.objects.filter(aspect__in=frame.aspects, unanimous=False).exclude(source=LabelSource.ADJUDICATED)
+    return sort_by_queue_order(set(labels.values_list("comparison_id", flat=True)), frame)
 
 
-def find_least_confident(field: SamplingFrame) -> list[int]:
+def find_least_confident(frame: SamplingFrame) -> list[int]:
     """Comparisons by the judges' mean distance from even probabilities, closest first.
 
-    Where no judge gave probabilities: by the number of aspects on which its orders disagree, the most first.
+    Without probabilities from any judge: by the number of aspects on which its orders disagree, most first.
     """
-    unsure: list[tuple[int, float]] = [(pk, far) for pk, far in select_judge_rows(SELECT_UNSURE, field)]
+    unsure: list[tuple[int, float]] = [(pk, distance) for pk, distance in select_judge_rows(SELECT_UNSURE, frame)]
     if not unsure:
-        unsure = [(pk, -many) for pk, many in select_judge_rows(SELECT_FLIPPED, field)]
-    place = {pk: number for number, pk in enumerate(field.items)}
-    ranked = sorted((far, place[pk], pk) for pk, far in unsure if pk in place)
+        unsure = [(pk, -flips) for pk, flips in select_judge_rows(SELECT_FLIPPED, frame)]
+    positions = {pk: number for number, pk in enumerate(frame.items)}
+    ranked = sorted((distance, positions[pk], pk) for pk, distance in unsure if pk in positions)
     return [pk for _, _, pk in ranked]
 
 
@@ -189,7 +189,7 @@ MAX_QUEUE_SIZE: Final = 100_000
 
 DEFAULT_RANDOM_PERCENT: Final = 20
 
-# Where everything is drawn at random there is no share to choose.
+# Strategies that draw at random have no share to choose.
 FIXED_RANDOM_PERCENTS: Final[Mapping[SelectionMethod, int]] = {
     SelectionMethod.RANDOM: 100,
     SelectionMethod.STRATIFIED: 0,
@@ -200,8 +200,7 @@ FIXED_RANDOM_PERCENTS: Final[Mapping[SelectionMethod, int]] = {
 class QueuePlan:
     """The comparisons and reviewers of a new queue. ``size`` None: all that match.
 
-    ``random_percent`` of them are drawn at random, the rest by the strategy. ``people`` count unless it is
-    for everyone.
+    ``random_percent`` of them are drawn at random, the rest by the strategy. ``people`` is ignored for everyone.
     """
 
     strategy: SelectionMethod
@@ -233,89 +232,94 @@ class QueuePlan:
         return math.ceil(self.most * self.random_share / 100)
 
 
-def draw_queue_sample(field: SamplingFrame, plan: QueuePlan) -> tuple[list[SampledItem], list[int]]:
+def draw_queue_sample(frame: SamplingFrame, plan: QueuePlan) -> tuple[list[SampledItem], list[int]]:
     """The sample, random share first, and the items that the random order reached with it."""
-    share, reached = draw_random_share(field, plan.at_random)
+    share, reached = draw_random_share(frame, plan.at_random)
     chosen = [SampledItem(item, SelectionMethod.RANDOM, 1.0) for item in share]
-    more = plan.most - plan.at_random
-    if plan.strategy == SelectionMethod.RANDOM or more <= 0:
+    remaining = plan.most - plan.at_random
+    if plan.strategy == SelectionMethod.RANDOM or remaining <= 0:
         return chosen, reached
     drawn = set(reached)
     if plan.strategy == SelectionMethod.STRATIFIED:
         assert plan.strata is not None
-        return chosen + draw_stratified(plan.strata, field, more, drawn), reached
-    others = (item for item in rank_matching_items(plan.strategy, field, more + len(share)) if item not in set(share))
-    by_strategy = [SampledItem(item, plan.strategy, None) for item in others][:more]
+        return chosen + draw_stratified(plan.strata, frame, remaining, drawn), reached
+    matching = (
+        item for item in rank_matching_items(plan.strategy, frame, remaining + len(share)) if item not in set(share)
+    )
+    by_strategy = [SampledItem(item, plan.strategy, None) for item in matching][:remaining]
     return chosen + by_strategy, reached
 
 
-def add_probabilities(chosen: Iterable[SampledItem], default_queue: DefaultQueue) -> list[SampledItem]:
+def add_probabilities(items: Iterable[SampledItem], default_queue: DefaultQueue) -> list[SampledItem]:
     """The sample with the random share's probability: the share of all comparisons drawn so far."""
     drawn = QueueItem.objects.filter(rubric_version=default_queue.rubric_version_id, drawn=True).count()
     share = drawn / max(default_queue.items, drawn, 1)
     return [
-        SampledItem(one.item_id, one.selection_method, share) if one.selection_method == SelectionMethod.RANDOM else one
-        for one in chosen
+        SampledItem(item.item_id, item.selection_method, share)
+        if item.selection_method == SelectionMethod.RANDOM
+        else item
+        for item in items
     ]
 
 
-def interleave_random_share(chosen: Sequence[SampledItem], seed: int) -> list[SampledItem]:
+def interleave_random_share(items: Sequence[SampledItem], seed: int) -> list[SampledItem]:
     """One order with the random share spread evenly, so that half a queue has half of it.
 
-    Within each way of selection the order stays: the best first, or the next in the random order.
+    Within each selection method the order stays the same.
     """
-    at_random = [one for one in chosen if one.selection_method == SelectionMethod.RANDOM]
-    others = [one for one in chosen if one.selection_method != SelectionMethod.RANDOM]
-    drawn = set(random.Random(seed).sample(range(len(chosen)), len(at_random)))
-    one_by_one, other_by_other = iter(at_random), iter(others)
-    return [next(one_by_one) if place in drawn else next(other_by_other) for place in range(len(chosen))]
+    at_random = [item for item in items if item.selection_method == SelectionMethod.RANDOM]
+    by_strategy = [item for item in items if item.selection_method != SelectionMethod.RANDOM]
+    drawn = set(random.Random(seed).sample(range(len(items)), len(at_random)))
+    next_random, next_by_strategy = iter(at_random), iter(by_strategy)
+    return [next(next_random) if index in drawn else next(next_by_strategy) for index in range(len(items))]
 
 
 def draw_stratified(
-    strata: StratifyBy, field: SamplingFrame, number: int, without: Collection[int]
+    strata: StratifyBy, frame: SamplingFrame, number: int, excluded: Collection[int]
 ) -> list[SampledItem]:
     """A sample that takes one of each stratum in turn, each in the random order.
 
     The probability is the share of the stratum that was drawn by then, however it was drawn.
     """
-    size, drawn, waiting = count_strata(strata, field, without)
-    turns = zip_longest(*([(one, item) for item in waiting[one]] for one in sorted(size)))
-    sampled = [pair for turn in turns for pair in turn if pair is not None][:number]
-    taken = Counter(one for one, _ in sampled)
+    size, drawn, waiting = count_strata(strata, frame, excluded)
+    rounds = zip_longest(*([(stratum, item) for item in waiting[stratum]] for stratum in sorted(size)))
+    sampled = [pair for turn in rounds for pair in turn if pair is not None][:number]
+    sampled_by_stratum = Counter(stratum for stratum, _ in sampled)
     return [
-        SampledItem(item, SelectionMethod.STRATIFIED, (drawn[one] + taken[one]) / size[one]) for one, item in sampled
+        SampledItem(item, SelectionMethod.STRATIFIED, (drawn[stratum] + sampled_by_stratum[stratum]) / size[stratum])
+        for stratum, item in sampled
     ]
 
 
 def count_strata(
-    strata: StratifyBy, field: SamplingFrame, without: Collection[int]
+    strata: StratifyBy, frame: SamplingFrame, excluded: Collection[int]
 ) -> tuple[dict[str, int], dict[str, int], dict[str, list[int]]]:
     """By stratum: its size, the number drawn so far, and the items left."""
     with connection.cursor() as cursor:
-        cursor.execute(SELECT_STRATA.format(**STRATUM_COLUMNS[strata]), [field.version_id])
+        cursor.execute(SELECT_STRATA.format(**STRATUM_COLUMNS[strata]), [frame.version_id])
         rows = cursor.fetchall()
-    free = set(field.items.values())
+    free = set(frame.items.values())
     size: dict[str, int] = defaultdict(int)
     drawn: dict[str, int] = defaultdict(int)
     waiting: dict[str, list[int]] = defaultdict(list)
     for item, stratum, was_drawn in rows:
         size[stratum] += 1
-        if was_drawn or item in without:
+        if was_drawn or item in excluded:
             drawn[stratum] += 1
         elif item in free:
             waiting[stratum].append(item)
     return size, drawn, waiting
 
 
-def draw_random_share(field: SamplingFrame, number: int) -> tuple[list[int], list[int]]:
+def draw_random_share(frame: SamplingFrame, number: int) -> tuple[list[int], list[int]]:
     """The next items in the random order, and every item that the order reached with them.
 
-    What is full or in another open queue is passed over: its turn has come too.
+    Items that are full or in another open queue are skipped, but count as reached.
     """
-    free = set(field.items.values())
+    free = set(frame.items.values())
     share: list[int] = []
     reached: list[int] = []
-    waiting = QueueItem.objects.filter(rubric_version=field.version_id, drawn=False).order_by("position")
+    waiting = QueueItem.objects.filter(rubric_version=frame.version_id, drawn=False).order_by("position")
     for item in waiting.values_list("pk", flat=True).iterator():
         if len(share) == number:
             break
@@ -325,7 +329,7 @@ def draw_random_share(field: SamplingFrame, number: int) -> tuple[list[int], lis
     return share, reached
 
 
-# ---- what is refused -----------------------------------------------------------------------
+# ---- refusals
 
 
 def get_review_version(evaluation: Evaluation) -> RubricVersion:

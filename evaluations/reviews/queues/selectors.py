@@ -33,25 +33,28 @@ KnownLabels = Mapping[int, Mapping[str, Choice]]
 
 def get_known_labels(comparisons: Collection[int]) -> KnownLabels:
     """Comparison → aspect → choice: the resolution, else what all gold verdicts agree on."""
-    told: dict[int, dict[str, set[Choice]]] = defaultdict(lambda: defaultdict(set))
+    choices: dict[int, dict[str, set[Choice]]] = defaultdict(lambda: defaultdict(set))
     gold = Verdict.objects.filter(comparison__in=comparisons, rater__kind=RaterKind.GOLD)
     for pk, key, choice in gold.values_list("comparison", "aspect__key", "choice"):
-        told[pk][key].add(Choice(choice))
-    settled = Adjudication.objects.filter(comparison__in=comparisons)
-    for pk, key, choice in settled.values_list("comparison", "aspect__key", "choice"):
-        told[pk][key] = {Choice(choice)}
-    return {pk: {key: min(said) for key, said in by_key.items() if len(said) == 1} for pk, by_key in told.items()}
+        choices[pk][key].add(Choice(choice))
+    resolutions = Adjudication.objects.filter(comparison__in=comparisons)
+    for pk, key, choice in resolutions.values_list("comparison", "aspect__key", "choice"):
+        choices[pk][key] = {Choice(choice)}
+    return {
+        pk: {key: min(options) for key, options in by_key.items() if len(options) == 1}
+        for pk, by_key in choices.items()
+    }
 
 
-# A skipped one is met too: nobody is kept from work by a comparison that they cannot decide.
-MET_STATES: Final = (*SAVED_REVIEW_STATES, ReviewState.SKIPPED)
+# Skipping counts too, so that a comparison that a reviewer cannot decide does not block them.
+PASSED_STATES: Final = (*SAVED_REVIEW_STATES, ReviewState.SKIPPED)
 
 
 @dataclass(frozen=True)
 class CalibrationProgress:
     """A rater's progress in a calibration. ``is_news``: finished, with the result not opened yet.
 
-    ``position``: which of its comparisons lies before the person; None where it is none of them.
+    ``position``: of the comparison shown; None if it is not in the calibration.
     """
 
     queue: Queue
@@ -97,22 +100,22 @@ class CalibrationDifference:
         return self.as_seen(self.known)
 
     def as_seen(self, choice: Choice) -> Choice:
-        """In terms of the person's own left and right."""
+        """The choice in terms of the left and right that the reviewer saw."""
         return FLIPPED_CHOICES[choice] if self.review.shown == ShownOrder.SWAPPED else choice
 
 
 @dataclass(frozen=True)
 class CalibrationResult:
-    standing: CalibrationProgress
+    progress: CalibrationProgress
     agreements: tuple[CalibrationAgreement, ...]
     differences: tuple[CalibrationDifference, ...]
     skipped: int
 
     @property
     def overall(self) -> CalibrationAgreement | None:
-        """All aspects together; None where nothing could be compared."""
-        compared = sum(one.compared for one in self.agreements)
-        agreed = sum(one.agreed for one in self.agreements)
+        """The agreement over all aspects; None if nothing could be compared."""
+        compared = sum(agreement.compared for agreement in self.agreements)
+        agreed = sum(agreement.agreed for agreement in self.agreements)
         return CalibrationAgreement(AspectSpec("", "All aspects", ""), compared, agreed) if compared else None
 
 
@@ -136,20 +139,20 @@ def get_calibration_result(queue: Queue, rater: Rater) -> CalibrationResult:
 
 
 def get_calibration_results(queue: Queue, raters: Collection[Rater]) -> Mapping[int, CalibrationResult]:
-    """Rater id → result; as many queries for one person as for fifty."""
+    """The results by rater id, in the same number of queries for any number of raters."""
     aspects = queue.rubric_version.spec().aspects
-    selected = list(queue.slots.order_by("position").values_list("item__comparison", flat=True))
-    known = get_known_labels(selected)
+    comparisons = list(queue.slots.order_by("position").values_list("item__comparison", flat=True))
+    known = get_known_labels(comparisons)
     reviews = Review.objects.filter(
-        rater__in=raters, rubric_version=queue.rubric_version_id, comparison__in=selected, state__in=MET_STATES
+        rater__in=raters, rubric_version=queue.rubric_version_id, comparison__in=comparisons, state__in=PASSED_STATES
     ).select_related("comparison__query")
     by_rater: dict[int, list[Review]] = defaultdict(list)
-    for review in sorted(reviews, key=lambda review: selected.index(review.comparison_id)):
+    for review in sorted(reviews, key=lambda review: comparisons.index(review.comparison_id)):
         by_rater[review.rater_id].append(review)
     chosen = get_first_choices(reviews, aspects)
     return {
         rater.pk: build_calibration_result(
-            CalibrationProgress(queue, len(by_rater[rater.pk]), len(selected)),
+            CalibrationProgress(queue, len(by_rater[rater.pk]), len(comparisons)),
             by_rater[rater.pk],
             aspects,
             known,
@@ -160,7 +163,7 @@ def get_calibration_results(queue: Queue, raters: Collection[Rater]) -> Mapping[
 
 
 def build_calibration_result(
-    standing: CalibrationProgress,
+    progress: CalibrationProgress,
     reviews: list[Review],
     aspects: tuple[AspectSpec, ...],
     known: KnownLabels,
@@ -176,25 +179,25 @@ def build_calibration_result(
         count_calibration_agreement(aspect, [pair[2:] for pair in pairs if pair[1] is aspect]) for aspect in aspects
     )
     differences = tuple(
-        CalibrationDifference(review.comparison, review, aspect, mine, label)
-        for review, aspect, mine, label in pairs
-        if mine != label
+        CalibrationDifference(review.comparison, review, aspect, choice, label)
+        for review, aspect, choice, label in pairs
+        if choice != label
     )
     skipped = sum(review.state == ReviewState.SKIPPED for review in reviews)
-    return CalibrationResult(standing, agreements, differences, skipped)
+    return CalibrationResult(progress, agreements, differences, skipped)
 
 
 def count_calibration_agreement(aspect: AspectSpec, pairs: Collection[tuple[Choice, Choice]]) -> CalibrationAgreement:
-    return CalibrationAgreement(aspect, len(pairs), sum(mine == label for mine, label in pairs))
+    return CalibrationAgreement(aspect, len(pairs), sum(choice == label for choice, label in pairs))
 
 
 def get_first_choices(reviews: Iterable[Review], aspects: Iterable[AspectSpec]) -> KnownLabels:
     """Review → aspect → choice as stored; from scores it is derived with the aspect's margin."""
     ids = [review.pk for review in reviews]
-    told: dict[int, dict[str, Choice]] = defaultdict(dict)
+    choices: dict[int, dict[str, Choice]] = defaultdict(dict)
     first = Q(review__in=ids, stage=Stage.FIRST)
     for pk, key, choice in Verdict.objects.filter(first).values_list("review", "aspect__key", "choice"):
-        told[pk][key] = Choice(choice)
+        choices[pk][key] = Choice(choice)
     scores: dict[tuple[int, int, str], float] = {}
     for pk, response, key, value in Score.objects.filter(first).values_list(
         "review", "response", "aspect__key", "value"
@@ -205,16 +208,16 @@ def get_first_choices(reviews: Iterable[Review], aspects: Iterable[AspectSpec]) 
             sides = (review.comparison.response_a_id, review.comparison.response_b_id)
             a, b = (scores.get((review.pk, side, aspect.key)) for side in sides)
             if (derived := choice_from_scores(a, b, aspect.tie_margin)) is not None:
-                told[review.pk][aspect.key] = derived
-    return told
+                choices[review.pk][aspect.key] = derived
+    return choices
 
 
 @dataclass(frozen=True)
 class DefaultQueueStatus:
     """The default queue. ``drawn`` comparisons are the random sample that estimates use.
 
-    ``calibrating``: in an open calibration. Everybody meets them there, and takes no place: until it
-    is closed no more reviews of them are wanted than there are.
+    ``calibrating`` are in an open calibration, where reviews take no slot: until it is closed, no further reviews of
+    them are wanted.
     """
 
     comparisons: int
@@ -252,12 +255,12 @@ class QueueStatus:
 class ReviewerWork:
     """One reviewer's work on the current rubric version, or within a queue.
 
-    ``reasons``: why they skipped, each with how often, the most frequent first.
+    ``reasons``: reasons for skips with their number, most frequent first.
     """
 
     name: str
     done: int = 0
-    given: int = 0
+    assigned: int = 0
     open: int = 0
     skipped: int = 0
     median_seconds: float | None = None
@@ -269,23 +272,25 @@ def get_default_queue_status(evaluation: Evaluation) -> DefaultQueueStatus:
     version = evaluation.review_rubric_id
     comparisons = Comparison.objects.filter(evaluation=evaluation).count()
     items = QueueItem.objects.filter(rubric_version=version, comparison__evaluation=evaluation)
-    told = items.aggregate(
+    totals = items.aggregate(
         known=Count("pk"), drawn=Count("pk", filter=Q(drawn=True)), wanted=Coalesce(Sum("wanted"), 0)
     )
     reviews = get_saved_reviews(version).filter(comparison__evaluation=evaluation).count()
-    unknown = max(comparisons - told["known"], 0)
-    wanted = told["wanted"] + unknown * evaluation.reviews_wanted
+    without_item = max(comparisons - totals["known"], 0)
+    wanted = totals["wanted"] + without_item * evaluation.reviews_wanted
     missing = Greatest(F("wanted") - F("taken"), 0)
-    kept = items.filter(pk__in=get_items_in_calibration()).aggregate(
+    calibrating = items.filter(pk__in=get_items_in_calibration()).aggregate(
         items=Count("pk"), missing=Coalesce(Sum(missing), 0)
     )
-    return DefaultQueueStatus(comparisons, told["drawn"], reviews, wanted - kept["missing"], kept["items"])
+    return DefaultQueueStatus(
+        comparisons, totals["drawn"], reviews, wanted - calibrating["missing"], calibrating["items"]
+    )
 
 
 def get_items_in_calibration() -> "QuerySet[QueueSlot, int]":
-    """The items that an open calibration holds."""
-    held = QueueSlot.objects.filter(queue__kind=QueueKind.CALIBRATION, queue__closed_at__isnull=True)
-    return held.values_list("item", flat=True)
+    """The items of open calibrations."""
+    slots = QueueSlot.objects.filter(queue__kind=QueueKind.CALIBRATION, queue__closed_at__isnull=True)
+    return slots.values_list("item", flat=True)
 
 
 def count_assigned_to(evaluation: Evaluation, rater: Rater | None) -> int:
@@ -309,8 +314,8 @@ def get_queue_statuses(queues: Collection[Queue]) -> Mapping[int, QueueStatus]:
     sizes = {number: (comparisons, drawn) for number, comparisons, drawn in counted}
     done = dict(slots.annotate(done=Sum(count_slot_reviews())))
     missing = Sum(F("queue__reviews_wanted") - count_slot_reviews())
-    held = slots.filter(item__in=get_items_in_calibration()).annotate(size=Count("pk"), missing=missing)
-    kept = {number: (comparisons, reviews) for number, comparisons, reviews in held}
+    calibrating = slots.filter(item__in=get_items_in_calibration()).annotate(size=Count("pk"), missing=missing)
+    in_calibration = {number: (comparisons, reviews) for number, comparisons, reviews in calibrating}
     people = dict(
         Assignment.objects.filter(slot__queue__in=queues)
         .values("slot__queue")
@@ -318,14 +323,14 @@ def get_queue_statuses(queues: Collection[Queue]) -> Mapping[int, QueueStatus]:
         .values_list("slot__queue", "people")
     )
     return {
-        one.pk: QueueStatus(
-            one,
-            *sizes.get(one.pk, (0, 0)),
-            done.get(one.pk) or 0,
-            people.get(one.pk, 0),
-            *kept.get(one.pk, (0, 0)),
+        queue.pk: QueueStatus(
+            queue,
+            *sizes.get(queue.pk, (0, 0)),
+            done.get(queue.pk) or 0,
+            people.get(queue.pk, 0),
+            *in_calibration.get(queue.pk, (0, 0)),
         )
-        for one in queues
+        for queue in queues
     }
 
 
@@ -349,29 +354,29 @@ def count_slot_reviews() -> Least:
 def get_queue_work(queue: Queue) -> Sequence[ReviewerWork]:
     """Work of each reviewer in the queue, largest first."""
     states = (AssignmentState.DONE, AssignmentState.ASSIGNED, AssignmentState.RESERVED, AssignmentState.SKIPPED)
-    given = Assignment.objects.filter(slot__queue=queue).values_list("rater__name")
-    counted = given.annotate(**{state: Count("pk", filter=Q(state=state)) for state in states})
-    found = [ReviewerWork(*row) for row in counted]
-    return sorted(found, key=lambda work: (-work.done - work.given, work.name))
+    assignments = Assignment.objects.filter(slot__queue=queue).values_list("rater__name")
+    counted = assignments.annotate(**{state: Count("pk", filter=Q(state=state)) for state in states})
+    work = [ReviewerWork(*row) for row in counted]
+    return sorted(work, key=lambda row: (-row.done - row.assigned, row.name))
 
 
 def get_reviewer_work(evaluation: Evaluation, raters: Collection[Rater]) -> Mapping[int, ReviewerWork]:
     """Rater id → work, with the median time of a review."""
-    mine = Q(rater__in=raters)
+    by_raters = Q(rater__in=raters)
     seconds: dict[int, list[int]] = defaultdict(list)
-    saved = get_saved_reviews(evaluation.review_rubric_id).filter(mine)
-    for rater, spent in saved.values_list("rater", "active_ms"):
-        seconds[rater].append(spent)
-    given = Assignment.objects.filter(
-        mine, item__rubric_version=evaluation.review_rubric_id, state=AssignmentState.ASSIGNED
+    saved = get_saved_reviews(evaluation.review_rubric_id).filter(by_raters)
+    for rater, milliseconds in saved.values_list("rater", "active_ms"):
+        seconds[rater].append(milliseconds)
+    assignments = Assignment.objects.filter(
+        by_raters, item__rubric_version=evaluation.review_rubric_id, state=AssignmentState.ASSIGNED
     )
-    waiting = dict(given.values_list("rater").annotate(Count("pk")))
+    assigned = dict(assignments.values_list("rater").annotate(Count("pk")))
     reasons = count_skip_reasons(evaluation, raters)
     return {
         rater.pk: ReviewerWork(
             rater.name,
             len(seconds[rater.pk]),
-            waiting.get(rater.pk, 0),
+            assigned.get(rater.pk, 0),
             skipped=sum(number for _, number in reasons[rater.pk]),
             median_seconds=get_median_seconds(seconds[rater.pk]),
             reasons=tuple(reasons[rater.pk]),
@@ -393,8 +398,8 @@ def count_skip_reasons(evaluation: Evaluation, raters: Collection[Rater]) -> Map
 
 
 def get_median_seconds(milliseconds: Collection[int]) -> float | None:
-    """The median of the measured times; without JavaScript none is measured."""
-    measured = [one for one in milliseconds if one]
+    """The median of the measured times; pages without JavaScript measure none."""
+    measured = [value for value in milliseconds if value]
     return median(measured) / 1000 if measured else None
 
 
@@ -408,18 +413,18 @@ class SlotStatus:
 
 
 def get_slot_statuses(slots: Sequence[QueueSlot]) -> list[SlotStatus]:
-    """The status of a page of picks, in one query."""
+    """The status of these slots, in one query."""
     states: dict[tuple[int, bool], list[str]] = defaultdict(list)
-    known = Assignment.objects.filter(
+    assignments = Assignment.objects.filter(
         item__in=[slot.item_id for slot in slots],
         state__in=(AssignmentState.DONE, AssignmentState.ASSIGNED, AssignmentState.RESERVED),
     )
-    for item, state, name in known.order_by("rater__name").values_list("item", "state", "rater__name"):
+    for item, state, name in assignments.order_by("rater__name").values_list("item", "state", "rater__name"):
         states[item, state == AssignmentState.DONE].append(name)
     return [SlotStatus(slot, tuple(states[slot.item_id, True]), tuple(states[slot.item_id, False])) for slot in slots]
 
 
-def describe_assigned(given: int, people: Sequence[User]) -> str:
+def describe_assigned(number: int, people: Sequence[User]) -> str:
     """A sentence: how many comparisons were assigned to whom."""
     names = ", ".join(map(str, people))
-    return f"{given} comparison{'' if given == 1 else 's'} given to {names}: they meet them next."
+    return f"{number} comparison{'' if number == 1 else 's'} given to {names}: they meet them next."

@@ -70,17 +70,17 @@ def preview_queue(evaluation: Evaluation, plan: QueuePlan) -> QueuePreview:
     """What such a queue would take. Writes nothing but missing items of the default queue."""
     refuse_invalid_plan(evaluation, plan)
     ensure_queue_is_filled(evaluation)
-    field = build_sampling_frame(evaluation, plan.reviews_each)
-    chosen, _ = draw_queue_sample(field, plan)
-    at_random = sum(one.selection_method == SelectionMethod.RANDOM for one in chosen)
-    found = rank_matching_items(plan.strategy, field) if plan.strategy not in RANDOM_SELECTION else field.items
-    return QueuePreview(len(found), at_random, len(chosen) - at_random)
+    frame = build_sampling_frame(evaluation, plan.reviews_each)
+    items, _ = draw_queue_sample(frame, plan)
+    at_random = sum(item.selection_method == SelectionMethod.RANDOM for item in items)
+    matching = rank_matching_items(plan.strategy, frame) if plan.strategy not in RANDOM_SELECTION else frame.items
+    return QueuePreview(len(matching), at_random, len(items) - at_random)
 
 
 def create_queue(evaluation: Evaluation, name: str, plan: QueuePlan, *, user: User | None) -> Queue:
     """A queue that mixes its random share with what the strategy found.
 
-    Where it is assigned, each comparison goes to as many of the people as reviews are wanted of it, in turn.
+    An assigned queue gives each comparison to as many reviewers as reviews are wanted, in turn.
     """
     version = refuse_invalid_plan(evaluation, plan)
     refuse_queue_name(evaluation, name := name.strip())
@@ -92,13 +92,13 @@ def create_queue(evaluation: Evaluation, name: str, plan: QueuePlan, *, user: Us
             f"{plan.reviews_each} reviews are wanted of each comparison: choose at least so many people."
         )
     ensure_queue_is_filled(evaluation)
-    # What takes long is found before anything is locked.
-    field = build_sampling_frame(evaluation, plan.reviews_each)
+    # Slow reads come before the locks.
+    frame = build_sampling_frame(evaluation, plan.reviews_each)
     with transaction.atomic():
         default_queue = lock_default_queue_and_progress(
             get_or_create_default_queue(version.pk, evaluation.reviews_wanted)
         )
-        chosen, reached = draw_queue_sample(field, plan)
+        chosen, reached = draw_queue_sample(frame, plan)
         if not chosen:
             raise InputRefused("No comparison fits this queue: nothing was made.")
         queue = insert_queue(evaluation, name, plan, default_queue, user)
@@ -123,8 +123,8 @@ def close_queue(queue: Queue, user: User | None) -> None:
         raise InputRefused(f"The queue “{queue.name}” is closed already.")
     queue.refresh_from_db()
     open_items(queue, default_queue)
-    given = Assignment.objects.filter(slot__queue=queue, state=AssignmentState.ASSIGNED)
-    given.update(state=AssignmentState.EXPIRED)
+    assignments = Assignment.objects.filter(slot__queue=queue, state=AssignmentState.ASSIGNED)
+    assignments.update(state=AssignmentState.EXPIRED)
     recount_taken("id IN (SELECT item_id FROM evaluations_queueslot WHERE queue_id = %s)", queue.pk)
     record_event("closed queue", queue, user=user, evaluation=queue.evaluation, after={"name": queue.name})
 
@@ -141,8 +141,7 @@ def assign_comparisons(
 ) -> AssignmentCount:
     """Assign each of these comparisons to each of these users, without expiry.
 
-    What they skipped or let lapse is theirs again, selected as it was; of anything else it was no
-    chance that selected it, so their reviews count as selected by hand.
+    Skipped and expired assignments are restored with their selection method; new ones count as selected by hand.
     """
     version = get_review_version(evaluation)
     if not people or not comparisons:
@@ -153,11 +152,13 @@ def assign_comparisons(
         items = QueueItem.objects.filter(rubric_version=version, comparison__in=list(comparisons))
         pks = list(items.order_by("position").values_list("pk", flat=True))
         raters = [get_or_create_rater(person, evaluation) for person in people]
-        theirs = Assignment.objects.filter(item__in=pks, rater__in=raters)
-        met = {(item, rater): state for item, rater, state in theirs.values_list("item", "rater", "state")}
-        again = theirs.exclude(selection_method=SelectionMethod.CALIBRATION).filter(state__in=REASSIGNABLE_STATES)
-        number = again.update(state=AssignmentState.ASSIGNED, reserved_until=None)
-        new = [(item, rater.pk) for rater in raters for item in pks if (item, rater.pk) not in met]
+        assignments = Assignment.objects.filter(item__in=pks, rater__in=raters)
+        states = {(item, rater): state for item, rater, state in assignments.values_list("item", "rater", "state")}
+        reassignable = assignments.exclude(selection_method=SelectionMethod.CALIBRATION).filter(
+            state__in=REASSIGNABLE_STATES
+        )
+        number = reassignable.update(state=AssignmentState.ASSIGNED, reserved_until=None)
+        new = [(item, rater.pk) for rater in raters for item in pks if (item, rater.pk) not in states]
         Assignment.objects.bulk_create(
             Assignment(
                 item_id=item, rater_id=rater, selection_method=SelectionMethod.BY_HAND, state=AssignmentState.ASSIGNED
@@ -165,14 +166,14 @@ def assign_comparisons(
             for item, rater in new
         )
         recount_items(pks)
-        reviewed = sum(state == AssignmentState.DONE for state in met.values())
-        given = AssignmentCount(number + len(new), reviewed, len(met) - reviewed - number)
-        after = {"comparisons": len(pks), "people": [person.username for person in people], "new": given.number}
+        reviewed = sum(state == AssignmentState.DONE for state in states.values())
+        count = AssignmentCount(number + len(new), reviewed, len(states) - reviewed - number)
+        after = {"comparisons": len(pks), "people": [person.username for person in people], "new": count.number}
         record_event("assigned", evaluation, user=user, evaluation=evaluation, after=after)
-    return given
+    return count
 
 
-# ---- what a queue holds --------------------------------------------------------------------
+# ---- rows of a queue
 
 
 def insert_queue(
@@ -195,21 +196,21 @@ def insert_queue(
 
 
 def mark_items_drawn(items: Sequence[int]) -> None:
-    for some in split_into_batches(items):
-        QueueItem.objects.filter(pk__in=some).update(drawn=True)
+    for batch in split_into_batches(items):
+        QueueItem.objects.filter(pk__in=batch).update(drawn=True)
 
 
-def insert_slots(queue: Queue, chosen: Sequence[SampledItem]) -> None:
+def insert_slots(queue: Queue, items: Sequence[SampledItem]) -> None:
     QueueSlot.objects.bulk_create(
         (
             QueueSlot(
                 queue=queue,
-                item_id=one.item_id,
+                item_id=item.item_id,
                 position=position,
-                selection_method=one.selection_method,
-                probability=one.probability,
+                selection_method=item.selection_method,
+                probability=item.probability,
             )
-            for position, one in enumerate(chosen, start=1)
+            for position, item in enumerate(items, start=1)
         ),
         batch_size=ROWS_PER_STATEMENT,
     )
@@ -227,34 +228,34 @@ def open_items(queue: Queue, default_queue: DefaultQueue) -> None:
 
 def assign_in_turn(queue: Queue, raters: Sequence[Rater]) -> None:
     slots = list(queue.slots.order_by("position"))
-    met = find_met_items(queue, raters)
-    given: list[Assignment] = []
+    excluded = find_assigned_items(queue, raters)
+    assignments: list[Assignment] = []
     turn = 0
     for slot in slots:
         in_turn = [raters[(turn + number) % len(raters)] for number in range(len(raters))]
-        free = [rater for rater in in_turn if (slot.item_id, rater.pk) not in met][: queue.reviews_wanted]
+        free = [rater for rater in in_turn if (slot.item_id, rater.pk) not in excluded][: queue.reviews_wanted]
         turn += queue.reviews_wanted
-        given += [build_assignment(slot, rater.pk) for rater in free]
-    store_assignments(given)
+        assignments += [build_assignment(slot, rater.pk) for rater in free]
+    store_assignments(assignments)
 
 
-def find_met_items(queue: Queue, raters: Collection[Rater]) -> set[tuple[int, int]]:
+def find_assigned_items(queue: Queue, raters: Collection[Rater]) -> set[tuple[int, int]]:
     """(item, rater) pairs that a rater has, skipped or reviewed; expired reservations do not count."""
-    met = Assignment.objects.filter(rater__in=raters, item__slots__queue=queue)
-    lapsed = met.filter(state=AssignmentState.EXPIRED).exclude(selection_method=SelectionMethod.CALIBRATION)
-    return set(met.exclude(pk__in=lapsed).values_list("item", "rater"))
+    assignments = Assignment.objects.filter(rater__in=raters, item__slots__queue=queue)
+    expired = assignments.filter(state=AssignmentState.EXPIRED).exclude(selection_method=SelectionMethod.CALIBRATION)
+    return set(assignments.exclude(pk__in=expired).values_list("item", "rater"))
 
 
-def store_assignments(given: Sequence[Assignment]) -> None:
+def store_assignments(assignments: Sequence[Assignment]) -> None:
     """Store the assignments; expired ones of the same rater are replaced."""
     Assignment.objects.bulk_create(
-        given,
+        assignments,
         batch_size=ROWS_PER_STATEMENT,
         update_conflicts=True,
         unique_fields=["item", "rater"],
         update_fields=["slot", "selection_method", "probability", "state", "reserved_until"],
     )
-    recount_items(list({one.item_id for one in given}))
+    recount_items(list({assignment.item_id for assignment in assignments}))
 
 
 def build_assignment(slot: QueueSlot, rater_id: int) -> Assignment:
@@ -270,8 +271,8 @@ def build_assignment(slot: QueueSlot, rater_id: int) -> Assignment:
 
 
 def recount_items(items: Sequence[int]) -> None:
-    for some in split_into_batches(items):
-        recount_taken(f"id IN ({', '.join(['%s'] * len(some))})", *some)
+    for batch in split_into_batches(items):
+        recount_taken(f"id IN ({', '.join(['%s'] * len(batch))})", *batch)
 
 
 def split_into_batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -291,12 +292,12 @@ OPEN_ASSIGNMENT_STATES: Final = (AssignmentState.RESERVED, AssignmentState.ASSIG
 def release_departed_reservations(limit: int, *, of: User | None = None, by: User | None = None) -> int:
     """Release open assignments of raters who left: of all, or of one user. Returns their number.
 
-    It stops with the step that comes to the limit. Who comes back finds what is still open of it, as
-    what was kept for them too long.
+    It stops with the batch that reaches the limit. A rater who returns finds what is still open as expired
+    reservations.
     """
-    who = find_departed_raters() if of is None else find_departed_raters().filter(user=of)
+    raters = find_departed_raters() if of is None else find_departed_raters().filter(user=of)
     released = 0
-    for rater in who.select_related("evaluation", "user"):
+    for rater in raters.select_related("evaluation", "user"):
         versions = get_open_assignments(rater).values_list("item__rubric_version", flat=True).distinct()
         for version in versions:
             while released < limit and (number := release_batch_of_rater(rater, version, by)):
@@ -307,22 +308,23 @@ def release_departed_reservations(limit: int, *, of: User | None = None, by: Use
 def find_departed_raters() -> "QuerySet[Rater]":
     """Raters with open assignments who may no longer review: removed, in another role, or disabled."""
     reviewers = Membership.objects.filter(role__in=REVIEWING_ROLES, user__is_active=True)
-    here = reviewers.filter(user=OuterRef("user"), evaluation=OuterRef("evaluation"))
-    places = Assignment.objects.filter(rater=OuterRef("pk"), state__in=OPEN_ASSIGNMENT_STATES)
-    raters: QuerySet[Rater] = Rater.objects.filter(~Exists(here), Exists(places), user__isnull=False)
+    memberships = reviewers.filter(user=OuterRef("user"), evaluation=OuterRef("evaluation"))
+    open_assignments = Assignment.objects.filter(rater=OuterRef("pk"), state__in=OPEN_ASSIGNMENT_STATES)
+    raters: QuerySet[Rater] = Rater.objects.filter(~Exists(memberships), Exists(open_assignments), user__isnull=False)
     return raters
 
 
 def release_batch_of_rater(rater: Rater, version_id: int, by: User | None) -> int:
     with pause_after_transaction(), transaction.atomic():
         lock_default_queue_and_progress(get_or_create_default_queue(version_id, rater.evaluation.reviews_wanted))
-        theirs = list(
+        assignments = list(
             get_open_assignments(rater)
             .filter(item__rubric_version=version_id)
             .select_related("item")[:SHORT_TRANSACTION_ROWS]
         )
         number = sum(
-            release_item(one.item, rater.pk, OPEN_ASSIGNMENT_STATES, AssignmentState.EXPIRED) for one in theirs
+            release_item(assignment.item, rater.pk, OPEN_ASSIGNMENT_STATES, AssignmentState.EXPIRED)
+            for assignment in assignments
         )
         if number:
             after = {"person": rater.name, "comparisons": number}
@@ -347,9 +349,9 @@ def reopen_queue(queue: Queue, user: User | None) -> None:
     if queue.kind == QueueKind.REVIEW:
         open_items(queue, default_queue)
         if queue.assigned_only:
-            lapsed = Assignment.objects.filter(slot__queue=queue, state=AssignmentState.EXPIRED)
-            items = list(lapsed.values_list("item", flat=True))
-            lapsed.update(state=AssignmentState.ASSIGNED)
+            expired = Assignment.objects.filter(slot__queue=queue, state=AssignmentState.EXPIRED)
+            items = list(expired.values_list("item", flat=True))
+            expired.update(state=AssignmentState.ASSIGNED)
             recount_items(items)
     record_event("reopened queue", queue, user=user, evaluation=queue.evaluation, after={"name": queue.name})
 
@@ -364,22 +366,22 @@ def assign_queue_to_reviewers(queue: Queue, people: Sequence[User], user: User |
     refuse_outdated_queue(queue)
     lock_default_queue(get_or_create_default_queue(queue.rubric_version_id, queue.evaluation.reviews_wanted))
     raters = [get_or_create_rater(person, queue.evaluation) for person in people]
-    wanting = queue.slots.filter(item__taken__lt=F("item__wanted")).select_related("item").order_by("position")
-    slots = list(wanting)
-    met = find_met_items(queue, raters)
+    open_slots = queue.slots.filter(item__taken__lt=F("item__wanted")).select_related("item").order_by("position")
+    slots = list(open_slots)
+    excluded = find_assigned_items(queue, raters)
     load = {rater.pk: 0 for rater in raters}
-    given: list[Assignment] = []
+    assignments: list[Assignment] = []
     for slot in slots:
-        free = sorted((pk for pk in load if (slot.item_id, pk) not in met), key=lambda pk: load[pk])
+        free = sorted((pk for pk in load if (slot.item_id, pk) not in excluded), key=lambda pk: load[pk])
         for pk in free[: slot.item.wanted - slot.item.taken]:
-            given.append(build_assignment(slot, pk))
+            assignments.append(build_assignment(slot, pk))
             load[pk] += 1
-    if not given:
+    if not assignments:
         raise InputRefused("Nothing of this queue is left for them: it has its reviews, or they have met all of it.")
-    store_assignments(given)
-    after = {"people": [person.username for person in people], "comparisons": len(given)}
+    store_assignments(assignments)
+    after = {"people": [person.username for person in people], "comparisons": len(assignments)}
     record_event("assigned queue", queue, user=user, evaluation=queue.evaluation, after=after)
-    return len(given)
+    return len(assignments)
 
 
 def refuse_outdated_queue(queue: Queue) -> None:

@@ -22,8 +22,8 @@ class QueueStock:
     is_full: bool
 
 
-# Comparisons of an import show when it is done, and not before: while one is being stored the newest
-# comparison is no sign of anything.
+# Comparisons of an import are visible once it is done: while one is being stored, the newest comparison
+# does not tell whether the queue is full.
 SELECT_STOCK: Final = """
 SELECT q.items, q.wanted, q.imports, q.last_comparison, e.reviews_wanted,
   (SELECT COUNT(*) FROM evaluations_import i WHERE i.evaluation_id = e.id AND i.state = 'done'),
@@ -48,7 +48,7 @@ UPDATE evaluations_queueitem SET wanted = COALESCE((
   WHERE s.item_id = evaluations_queueitem.id AND q.kind = 'review' AND q.closed_at IS NULL), %s)
 WHERE """
 
-# Saved or skipped reviews that came past the queue: from before it was there, or from an example.
+# Saved or skipped reviews outside the queue: from before it existed, or of an example.
 SELECT_UNASSIGNED_REVIEWS: Final = """
 SELECT r.id FROM evaluations_review r
 JOIN evaluations_queueitem i ON i.rubric_version_id = r.rubric_version_id AND i.comparison_id = r.comparison_id
@@ -66,7 +66,7 @@ WHERE r.id IN ({marks})
   AND NOT EXISTS (SELECT 1 FROM evaluations_assignment a WHERE a.item_id = i.id AND a.rater_id = r.rater_id)
 """
 
-# Calibration takes no place: everybody is to be able to do it.
+# Calibration takes no slot: every reviewer does it.
 UPDATE_TAKEN: Final = """
 UPDATE evaluations_queueitem SET taken = (
   SELECT COUNT(*) FROM evaluations_assignment a WHERE a.item_id = evaluations_queueitem.id
@@ -90,28 +90,28 @@ def read_queue_stock(evaluation: Evaluation) -> QueueStock | None:
     """The stock; None without a queue. Refreshes the evaluation's number of reviews."""
     with connection.cursor() as cursor:
         cursor.execute(SELECT_STOCK, [evaluation.review_rubric_id, evaluation.pk])
-        found = cursor.fetchone()
-    if found is None:
+        row = cursor.fetchone()
+    if row is None:
         return None
-    items, wanted, imports, last, evaluation.reviews_wanted, imports_now, last_now = found
+    items, wanted, imports, last, evaluation.reviews_wanted, imports_now, last_now = row
     return QueueStock(items, wanted, (imports, last) == (imports_now, last_now or 0))
 
 
 def assign_reviews(version_id: int, reviews: Sequence[int]) -> None:
-    marks = ", ".join(["%s"] * len(reviews))
-    moment = connection.ops.adapt_datetimefield_value(timezone.now())
+    placeholders = ", ".join(["%s"] * len(reviews))
+    now = connection.ops.adapt_datetimefield_value(timezone.now())
     with connection.cursor() as cursor:
-        cursor.execute(UPDATE_PROGRESS_DONE.format(marks=marks), [version_id, *reviews])
-        cursor.execute(INSERT_ASSIGNMENTS_OF_REVIEWS.format(marks=marks), [moment, *reviews])
-        cursor.execute(UPDATE_ITEMS_DRAWN_BY_REVIEWS.format(marks=marks), [version_id, *reviews])
-    placed = f"comparison_id IN (SELECT comparison_id FROM evaluations_review WHERE id IN ({marks}))"
-    recount_taken(f"rubric_version_id = %s AND {placed}", version_id, *reviews)
+        cursor.execute(UPDATE_PROGRESS_DONE.format(marks=placeholders), [version_id, *reviews])
+        cursor.execute(INSERT_ASSIGNMENTS_OF_REVIEWS.format(marks=placeholders), [now, *reviews])
+        cursor.execute(UPDATE_ITEMS_DRAWN_BY_REVIEWS.format(marks=placeholders), [version_id, *reviews])
+    with_reviews = f"comparison_id IN (SELECT comparison_id FROM evaluations_review WHERE id IN ({placeholders}))"
+    recount_taken(f"rubric_version_id = %s AND {with_reviews}", version_id, *reviews)
 
 
 def recount_taken(where: str, *values: Any) -> None:
     """Recount the slots taken of these items. Needs the queue lock.
 
-    A place that is being taken at this moment is waited for first: the count would not see it.
+    It first waits for slots that are being taken now: the count would not see them.
     """
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -125,7 +125,7 @@ def set_reviews_wanted(wanted: int, where: str, *values: Any) -> None:
         cursor.execute(UPDATE_REVIEWS_WANTED + where, [wanted, *values])
 
 
-# Those who have passed that place and never met the item: they may want it now.
+# Raters past that position who never had the item: it is open to them again.
 UPDATE_PROGRESS_PASSED: Final = """
 UPDATE evaluations_queueprogress SET reached = %s
 WHERE {where} AND reached > %s AND NOT EXISTS (
@@ -232,12 +232,12 @@ WHERE id = ANY(ARRAY({SELECT_PASSED_ITEMS} FOR UPDATE OF i SKIP LOCKED) || %s::b
 
 @dataclass(frozen=True)
 class NextRequest:
-    """A rater's request for the next comparison. ``besides``: those that the page has already."""
+    """A rater's request for the next comparison. ``exclude``: comparisons that the page has already."""
 
     evaluation: Evaluation
     rater: Rater
     version_id: int
-    besides: frozenset[int] = frozenset()
+    exclude: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -252,10 +252,10 @@ class ItemOffer:
     probability: float | None
 
 
-def select_offers(request: NextRequest, statement: str, among: int, start: int) -> list[ItemOffer]:
-    """The next few that are open to this person, in order."""
+def select_offers(request: NextRequest, statement: str, source: int, start: int) -> list[ItemOffer]:
+    """The next few items that are open to this rater, in order."""
     with connection.cursor() as cursor:
-        cursor.execute(statement, [among, start, request.rater.pk, OFFERS_AT_ONCE])
+        cursor.execute(statement, [source, start, request.rater.pk, OFFERS_AT_ONCE])
         return [ItemOffer(*row) for row in cursor.fetchall()]
 
 
@@ -274,14 +274,14 @@ def mark_items_reached(request: NextRequest, offer: ItemOffer) -> bool:
         return bool(cursor.rowcount)
 
 
-def advance_progress(progress: QueueProgress, reached: int, came_to: int, *, has_drawn: bool = False) -> None:
+def advance_progress(progress: QueueProgress, reached: int, first_open: int, *, has_drawn: bool = False) -> None:
     """Move the progress to the first open item, or to the end."""
     with connection.cursor() as cursor:
         if has_drawn:
             now = connection.ops.adapt_datetimefield_value(timezone.now())
-            cursor.execute(UPDATE_PROGRESS_DRAWN, [came_to, now, progress.pk])
-        elif came_to != reached:
-            cursor.execute(UPDATE_PROGRESS, [came_to, progress.pk])
+            cursor.execute(UPDATE_PROGRESS_DRAWN, [first_open, now, progress.pk])
+        elif first_open != reached:
+            cursor.execute(UPDATE_PROGRESS, [first_open, progress.pk])
 
 
 SELECT_OWN_COUNTS: Final = """
@@ -290,7 +290,7 @@ SELECT
   (SELECT COUNT(*) FROM evaluations_review WHERE rater_id = %s AND rubric_version_id = %s AND state = 'skipped')
 """
 
-SELECT_BEGUN_REVIEWS: Final = """
+SELECT_STARTED_REVIEWS: Final = """
 SELECT r.comparison_id, a.id FROM evaluations_review r
 LEFT JOIN evaluations_queueitem i ON i.rubric_version_id = r.rubric_version_id AND i.comparison_id = r.comparison_id
 LEFT JOIN evaluations_assignment a ON a.item_id = i.id AND a.rater_id = r.rater_id
@@ -309,17 +309,15 @@ SELECT_OPEN_QUEUES: Final = """
 SELECT * FROM evaluations_queue WHERE rubric_version_id = %s AND closed_at IS NULL AND NOT assigned_only ORDER BY id
 """
 
-# ---- the way back --------------------------------------------------------------------------
+# ---- the previous review
 
-
-# What leads back to a review, and undoes it.
+# For “Previous” and “Undo”.
 SELECT_EARLIER_REVIEW: Final = """
 SELECT id, comparison_id, version, state, finished_at FROM evaluations_review
 WHERE rater_id = %s AND rubric_version_id = %s AND finished_at IS NOT NULL{before} ORDER BY finished_at DESC LIMIT 1
 """
 
-# Whether it can still give a queue what it wants: it wants more reviews than are taken, and no open
-# queue has it.
+# Items that can join a queue: they want more reviews than are taken, and no open queue has them.
 SELECT_FREE_ITEMS: Final = """
 SELECT i.comparison_id, i.id FROM evaluations_queueitem i
 WHERE i.rubric_version_id = %s AND i.taken < %s AND NOT EXISTS (
@@ -328,11 +326,11 @@ WHERE i.rubric_version_id = %s AND i.taken < %s AND NOT EXISTS (
 ORDER BY i.position
 """
 
-# ---- deterministic strategies --------------------------------------------------------------
+# ---- deterministic strategies
 
 NO_TEST_CALL: Final = "(call_id IS NULL OR call_id NOT IN (SELECT id FROM evaluations_call WHERE is_test))"
 
-# What one judge says of one aspect: its orders where they agree, else a tie; two words for “no side” are one.
+# One judge's choice on one aspect: its orders if they agree, otherwise a tie. “Both bad” counts as a tie.
 SELECT_CONSOLIDATED: Final = (
     """
 SELECT comparison_id, aspect_id, rater_id,
@@ -347,16 +345,16 @@ GROUP BY comparison_id, aspect_id, rater_id
 )
 
 SELECT_FLIPPED: Final = (
-    "SELECT comparison_id, COUNT(*) FROM (" + SELECT_CONSOLIDATED + ") AS told WHERE least <> most GROUP BY 1"
+    "SELECT comparison_id, COUNT(*) FROM (" + SELECT_CONSOLIDATED + ") AS consolidated WHERE least <> most GROUP BY 1"
 )
 
 SELECT_DIFFERING: Final = (
     "SELECT DISTINCT comparison_id FROM ("
-    "SELECT comparison_id, aspect_id FROM (" + SELECT_CONSOLIDATED + ") AS told "
+    "SELECT comparison_id, aspect_id FROM (" + SELECT_CONSOLIDATED + ") AS consolidated "
     "GROUP BY comparison_id, aspect_id HAVING MIN(choice) <> MAX(choice)) AS differing"
 )
 
-# A is 1, tie a half, B is 0: what lies near a half over both orders is what a judge could not tell.
+# A is 1, a tie a half, B is 0: a mean near a half over both orders means that the judge is unsure.
 SELECT_UNSURE: Final = (
     """
 SELECT comparison_id, AVG(distance) FROM (
@@ -364,12 +362,12 @@ SELECT comparison_id, AVG(distance) FROM (
   WHERE rater_id IN ({raters}) AND aspect_id IN ({aspects}) AND weighted IS NOT NULL AND """
     + NO_TEST_CALL
     + """
-  GROUP BY comparison_id, aspect_id, rater_id) AS told
+  GROUP BY comparison_id, aspect_id, rater_id) AS consolidated
 GROUP BY comparison_id
 """
 )
 
-# ---- strata --------------------------------------------------------------------------------
+# ---- strata
 
 SELECT_STRATA: Final = """
 SELECT i.id, {stratum}, i.drawn OR EXISTS (
@@ -387,7 +385,7 @@ STRATUM_COLUMNS: Final = {
     },
 }
 
-# ---- how far a person is
+# ---- calibration
 
 
 # The same for every page of review: nearly always none.

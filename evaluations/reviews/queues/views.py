@@ -68,7 +68,7 @@ def calibration_result(request: AuthenticatedRequest, slug: str, pk: int) -> Htt
         return redirect("queue", slug, pk)
     queue.evaluation = evaluation
     mine = get_own_calibration_result(queue, user)
-    if mine.standing.is_finished:
+    if mine.progress.is_finished:
         record_calibration_result_seen(queue, user)
     person = get_requested_rater(request, queue) if sees_all else None
     page = paginate(request, get_reviewing_members(queue)) if sees_all else None
@@ -109,7 +109,7 @@ def build_calibration_rows(queue: Queue, page: Page[Membership]) -> list[Calibra
     raters = {rater.user_id: rater for rater in Rater.objects.filter(evaluation=queue.evaluation, user__in=users)}
     told = get_calibration_results(queue, list(raters.values()))
     return [
-        CalibrationRow(member, rater, told[rater.pk] if rater and told[rater.pk].standing.done else None)
+        CalibrationRow(member, rater, told[rater.pk] if rater and told[rater.pk].progress.done else None)
         for member in page.rows
         for rater in [raters.get(member.user_id)]
     ]

@@ -98,7 +98,7 @@ def test_of_those_who_vanish_and_come_back_late_nothing_is_lost() -> None:
             rater = get_or_create_rater(person, mine)
             late: list[int] = []
             together.wait()
-            while (pk := reserve_next_comparison(mine, rater, besides=late)) is not None:
+            while (pk := reserve_next_comparison(mine, rater, exclude=late)) is not None:
                 if rng.random() < 0.05:
                     vanish(rater, pk)
                     if rng.random() < 0.5:

@@ -164,7 +164,7 @@ def made(evaluation: Evaluation, number: int) -> list[int]:
 
 
 def turn(person: User, evaluation: Evaluation, *besides: int) -> int | None:
-    return reserve_next_comparison(evaluation, get_or_create_rater(person, evaluation), besides=besides)
+    return reserve_next_comparison(evaluation, get_or_create_rater(person, evaluation), exclude=besides)
 
 
 def save(person: User, pk: int, version: int = 0) -> Review:
