@@ -1,15 +1,22 @@
-"""The activity log: each change writes one event in its own transaction."""
+"""The activity log: each change writes one event, and the outbox entries of its webhooks, in its own transaction."""
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Final
 
-from django.db import models
+from django.db import models, transaction
 
-from evaluations.audit.outbox import write_to_outbox
+from evaluations.domain.events import WebhookKind
 from evaluations.domain.json_values import JsonMapping
 from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.queues import QueueSlot
 from evaluations.models.users import ApiToken, User
+from evaluations.models.verdicts import Review
+from evaluations.models.webhooks import OutboxEntry, Webhook
+
+logger = logging.getLogger(__name__)
 
 # With which token the request at hand came in: a service need not be told, and cannot forget it.
 CURRENT_TOKEN: "ContextVar[ApiToken | None]" = ContextVar("through", default=None)
@@ -45,4 +52,54 @@ def record_event(
         token=CURRENT_TOKEN.get(),
         before=dict(before or {}),
         after=dict(after or {}),
+    )
+
+
+WebhookSubjects = Iterator[tuple[WebhookKind, int]]
+
+
+def iterate_review_subjects(review: models.Model) -> WebhookSubjects:
+    assert isinstance(review, Review)
+    yield WebhookKind.DISAGREEMENT_OPENED, review.comparison_id
+    # A review that came another way counts in a queue that holds the comparison all the same.
+    queues = QueueSlot.objects.filter(item__comparison=review.comparison_id, queue__closed_at__isnull=True)
+    for pk in queues.values_list("queue", flat=True):
+        yield WebhookKind.ROUND_REVIEWED, pk
+
+
+def build_run_subjects(kind: WebhookKind) -> Callable[[models.Model], WebhookSubjects]:
+    return lambda run: iter([(kind, run.pk)])
+
+
+# By the type of what an Event is about, and its verb.
+SUBJECTS_BY_EVENT: Final[Mapping[tuple[str, str], Callable[[models.Model], WebhookSubjects]]] = {
+    ("run", "finished"): build_run_subjects(WebhookKind.RUN_FINISHED),
+    ("run", "stopped"): build_run_subjects(WebhookKind.RUN_STOPPED),
+    ("review", "saved first choices"): iterate_review_subjects,
+    ("review", "saved final choices"): iterate_review_subjects,
+}
+
+
+def write_to_outbox(verb: str, about: models.Model, evaluation: Evaluation | None) -> None:
+    """Store an outbox entry for every webhook of the evaluation that subscribes to this kind of event."""
+    subjects = SUBJECTS_BY_EVENT.get((about._meta.model_name or "", verb))
+    if subjects is None or evaluation is None:
+        return
+    listening = list(Webhook.objects.filter(evaluation=evaluation, stopped_at__isnull=True))
+    if not listening:
+        return
+    try:
+        with transaction.atomic():
+            save_outbox_entries(listening, subjects(about))
+    except Exception:
+        logger.exception("webhooks of %s: “%s” of %s %s was not noted", evaluation.slug, verb, about._meta, about.pk)
+
+
+def save_outbox_entries(listening: Sequence[Webhook], subjects: WebhookSubjects) -> None:
+    noted = list(subjects)
+    OutboxEntry.objects.bulk_create(
+        OutboxEntry(webhook=webhook, kind=kind, subject=subject)
+        for webhook in listening
+        for kind, subject in noted
+        if kind in webhook.wanted
     )

@@ -14,6 +14,7 @@ from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
 from evaluations.api.problems import FieldError, Problem
 from evaluations.api.serializers import serialize_messages
 from evaluations.api.vote_table import VoteTableOut, serialize_vote_table
+from evaluations.comparisons.manual_comparisons import ManualComparison, add_comparison
 from evaluations.comparisons.requests import build_filter_form, list_filters
 from evaluations.comparisons.schemas import (
     AssignedOut,
@@ -35,8 +36,6 @@ from evaluations.comparisons.schemas import (
 )
 from evaluations.comparisons.selectors import list_tags_with_counts, reveal_found_comparisons
 from evaluations.comparisons.services import (
-    ManualComparison,
-    add_comparison,
     change_tag_name,
     create_saved_filter,
     delete_saved_filter,

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from django import forms
 
-from evaluations.comparisons.services import ManualComparison
 from evaluations.domain.choices import Choice
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import (
@@ -57,9 +56,6 @@ class ManualComparisonForm(forms.Form):
     first_response = LongText(rows=10, label="Its response")
     second_candidate = forms.CharField(label="Other candidate", max_length=200, widget=CANDIDATE_INPUT)
     second_response = LongText(rows=10, label="Its response")
-
-    def written(self) -> ManualComparison:
-        return ManualComparison(**self.cleaned_data)
 
 
 FAILURE_CHOICES = [

@@ -25,7 +25,8 @@ from evaluations.judge_prompts.baseline_rules import LONGEST_RULE
 from evaluations.judges.calls.baseline_worker import work_baseline_run
 from evaluations.judges.calls.work_session import begin_work_session
 from evaluations.judges.runs.planner import plan_run_calls
-from evaluations.judges.runs.services import finish_run, start_run
+from evaluations.judges.runs.services import start_run
+from evaluations.judges.runs.transitions import finish_run
 from evaluations.judges.services import JudgeSettings, create_judge
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.comparisons import Comparison

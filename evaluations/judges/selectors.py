@@ -2,14 +2,15 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from django.db.models import QuerySet
 
 from evaluations.domain.choices import ShownOrder
-from evaluations.domain.judges import JudgeKind, OutputMode, ReplyShape, RequestShape
-from evaluations.domain.rubrics import RubricSpec
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.judges import JudgeKind, ReplyShape, RequestShape
 from evaluations.domain.texts import PairTexts, ResponseTexts
 from evaluations.judge_prompts.preview import SAMPLE_PAIR, PromptPreview, first_response_texts, preview_prompt
 from evaluations.models.comparisons import Comparison, Response
@@ -17,8 +18,18 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judged_texts import judged_texts
 from evaluations.models.judges import Judge
 from evaluations.models.rubrics import RubricVersion
-from evaluations.replies.reply_format import aspects_in_reply_order, only_aspect, wants_text, wants_two_steps
+from evaluations.replies.reply_format import aspects_in_reply_order, known_reply_shape, only_aspect, wants_two_steps
 from evaluations.rubrics.selectors import missing_placeholder_warnings
+
+
+def get_judges_by_name(evaluation: Evaluation, names: Sequence[str]) -> list[Judge]:
+    """The judges of these names in this order; InputRefused if one is missing."""
+    judges = Judge.objects.filter(evaluation=evaluation, name__in=names)
+    known = {judge.name: judge for judge in judges.select_related("evaluation", "endpoint", "rubric_version__rubric")}
+    for name in names:
+        if name not in known:
+            raise InputRefused(f"“{evaluation.name}” has no judge “{name}”.")
+    return [known[name] for name in names]
 
 
 def judge_settings(judge: Judge) -> dict[str, object]:
@@ -54,13 +65,13 @@ def preview_judge_prompt_for(judge: Judge, texts: PairTexts | ResponseTexts, sho
     if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
         return None
     spec = judge.rubric_version.spec()
-    shape, two_steps = judge_reply_shape(judge, spec) or ReplyShape.JSON_SCHEMA, is_two_step_judge(judge, spec)
+    shape = known_reply_shape(spec, judge.mode, judge.reply_shape) or ReplyShape.JSON_SCHEMA
     if judge.one_aspect_per_call:
         first = preview_prompt(
             only_aspect(spec, spec.output_order[0]), texts, shown, judge.fence_key, shape, two_steps=False
         )
         return replace(first, aspects=[aspect.name for aspect in aspects_in_reply_order(spec)])
-    return preview_prompt(spec, texts, shown, judge.fence_key, shape, two_steps=two_steps)
+    return preview_prompt(spec, texts, shown, judge.fence_key, shape, two_steps=wants_two_steps(spec, judge.mode))
 
 
 def judge_warnings(judge: Judge) -> list[str]:
@@ -68,20 +79,6 @@ def judge_warnings(judge: Judge) -> list[str]:
     if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
         return []
     return missing_placeholder_warnings(judge.evaluation, judge.rubric_version.spec())
-
-
-def is_two_step_judge(judge: Judge, spec: RubricSpec) -> bool:
-    """Whether a first request asks for an evaluation in free text, and a second one for the verdict."""
-    return judge.mode == OutputMode.TWO_STEP or wants_two_steps(spec)
-
-
-def judge_reply_shape(judge: Judge, spec: RubricSpec) -> ReplyShape | None:
-    """The reply shape of this judge; None until the probe has found it."""
-    if wants_text(spec):
-        return ReplyShape.TEXT
-    if judge.reply_shape:
-        return ReplyShape(judge.reply_shape)
-    return ReplyShape(judge.mode) if judge.mode in set(ReplyShape) else None
 
 
 def describe_request_adaptations(judge: Judge) -> list[str]:

@@ -16,7 +16,7 @@ from evaluations.judge_prompts.baseline_rules import BASELINE_RULES, DEFAULT_RUL
 from evaluations.judge_prompts.placeholders import is_template
 from evaluations.judge_prompts.rubric_checks import refuse_unusable_rubric
 from evaluations.judges.endpoints.price_settings import keep_list_price
-from evaluations.judges.selectors import is_two_step_judge, judge_fingerprint, judge_settings
+from evaluations.judges.selectors import judge_fingerprint, judge_settings
 from evaluations.llm.request_extras import (
     SEPARATELY_PRICED_FIELDS,
     ExtrasInput,
@@ -30,6 +30,7 @@ from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Run
 from evaluations.models.users import User
 from evaluations.net.addresses import refuse_pasted_key
+from evaluations.replies.reply_format import wants_two_steps
 from evaluations.rubrics.services import freeze_version
 
 ASKING_MODES: Final = tuple(OutputMode)
@@ -164,7 +165,7 @@ def refuse_invalid_one_aspect_per_call(judge: Judge, spec: RubricSpec) -> None:
         return
     if judge.kind == JudgeKind.RULE:
         raise InputRefused("One aspect per call is for models: a rule makes no requests.")
-    if is_two_step_judge(judge, spec):
+    if wants_two_steps(spec, judge.mode):
         raise InputRefused(
             "One aspect per call does not work in two steps: choose another mode and a rubric that is answered in "
             "one step."

@@ -13,7 +13,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from evaluations.domain.judges import Dialect
-from evaluations.llm.dialects.registry import PROVIDER_ADAPTERS
 from evaluations.llm.error_body import parse_json_object
 from evaluations.llm.token_usage import object_member, parse_token_count
 from evaluations.net.addresses import local_server_root
@@ -82,13 +81,14 @@ class UnavailableModelList:
     wants_key: bool
 
 
-def detect_server(base_url: str, get: GetPage, post: PostPage | None = None) -> DetectedServer | None:
+def detect_server(
+    base_url: str, get: GetPage, post: PostPage | None = None, hosted: Dialect | None = None
+) -> DetectedServer | None:
     """The server at this base URL; None if nothing answers, or nothing that lists models.
 
-    A hosted provider is known by its host, whether or not it answers.
+    ``hosted``: the dialect of a hosted provider, which is known by its host whether or not it answers.
     """
     given = base_url.strip().rstrip("/").removesuffix("/chat/completions")
-    hosted = hosted_dialect(given)
     if hosted is None and (tags := ollama_model_names(local_server_root(given), get)) is not None:
         return detect_ollama(local_server_root(given), tags, get, post)
     listed = find_model_list(given, get)
@@ -99,12 +99,6 @@ def detect_server(base_url: str, get: GetPage, post: PostPage | None = None) -> 
     if dialect is None and not wants_key:
         return None
     return DetectedServer(dialect or Dialect.GENERIC, listed.base_url if listed else given, wants_key=wants_key)
-
-
-def hosted_dialect(base_url: str) -> Dialect | None:
-    host = (urlsplit(base_url).hostname or "").lower()
-    ends = ((one.dialect, end) for one in PROVIDER_ADAPTERS for end in one.hosts)
-    return next((dialect for dialect, end in ends if host == end or host.endswith(f".{end}")), None)
 
 
 def find_model_list(given: str, get: GetPage) -> ModelList | UnavailableModelList | None:

@@ -8,7 +8,7 @@ from math import inf, isclose
 from typing import Final
 
 from evaluations.domain.json_values import JsonDict
-from evaluations.domain.judges import AttemptStep
+from evaluations.domain.judges import AttemptStep, OutputMode, ReplyShape
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
 
 # Scales with more values are requested as a number between their ends.
@@ -124,8 +124,18 @@ def wants_text(spec: RubricSpec) -> bool:
     return answer_format(spec) == TEXT_FORMAT
 
 
-def wants_two_steps(spec: RubricSpec) -> bool:
-    return answer_format(spec) == TWO_STEP_FORMAT
+def wants_two_steps(spec: RubricSpec, mode: str = "") -> bool:
+    """Whether rubric or judge ask for an evaluation in free text first, and for the verdict in a second request."""
+    return mode == OutputMode.TWO_STEP or answer_format(spec) == TWO_STEP_FORMAT
+
+
+def known_reply_shape(spec: RubricSpec, mode: str, probed_shape: str) -> ReplyShape | None:
+    """The shape of a judge's replies; None if its probe has not found it yet."""
+    if wants_text(spec):
+        return ReplyShape.TEXT
+    if probed_shape:
+        return ReplyShape(probed_shape)
+    return ReplyShape(mode) if mode in set(ReplyShape) else None
 
 
 def verdict_pattern(spec: RubricSpec) -> str:

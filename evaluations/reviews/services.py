@@ -34,8 +34,8 @@ from evaluations.reviews.answers import (
 )
 from evaluations.reviews.drafts import build_draft, reset_draft_time
 from evaluations.reviews.queues import reservations
-from evaluations.reviews.queues.calibration import has_seen_known_label
 from evaluations.reviews.queues.reservations import restore_reservation, skip_assignment
+from evaluations.reviews.queues.selectors import has_seen_known_label
 from evaluations.reviews.raters import get_or_create_rater
 from evaluations.reviews.selectors import get_order_shown, is_judge_shown_first
 from evaluations.reviews.sheet import get_judge_answer, get_judge_shown_to, is_awaiting_judge

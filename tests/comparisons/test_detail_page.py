@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evaluations.comparisons.services import ManualComparison, add_comparison
+from evaluations.comparisons.manual_comparisons import ManualComparison, add_comparison
 from evaluations.disagreements.services import resolve_aspect
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.events import SAW_VERDICTS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluations.comparisons.services import ManualComparison, add_comparison
+from evaluations.comparisons.manual_comparisons import ManualComparison, add_comparison
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.texts import ComparisonOrigin, content_sha256
 from evaluations.models.comparisons import Candidate, Comparison, Query

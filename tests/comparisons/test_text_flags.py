@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluations.comparisons.services import ManualComparison, add_comparison
+from evaluations.comparisons.manual_comparisons import ManualComparison, add_comparison
 from evaluations.models.comparisons import Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.text_flags import find_suspect_texts

@@ -11,7 +11,8 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluations.comparisons.services import ManualComparison, add_comparison, tag_comparisons
+from evaluations.comparisons.manual_comparisons import ManualComparison, add_comparison
+from evaluations.comparisons.services import tag_comparisons
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState, NewResponse
 from evaluations.domain.pairing import parse_pairing

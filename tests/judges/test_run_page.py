@@ -11,7 +11,8 @@ from evaluations.domain.judges import CallState, RunState
 from evaluations.domain.roles import Role
 from evaluations.jobs.nudges import WorkerTask
 from evaluations.judges.runs.planner import plan_run_calls
-from evaluations.judges.runs.services import cancel_run, pause_run, start_run, stop_run
+from evaluations.judges.runs.services import cancel_run, pause_run, start_run
+from evaluations.judges.runs.transitions import stop_run
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Price
 from evaluations.models.runs import Attempt, Batch, Call, Run

@@ -17,16 +17,8 @@ from evaluations.judges.runs import planner
 from evaluations.judges.runs.planner import cancel_waiting_calls, plan_next_calls, plan_run_calls
 from evaluations.judges.runs.selection import draw_orders
 from evaluations.judges.runs.selectors import count_calls_by_state
-from evaluations.judges.runs.services import (
-    cancel_run,
-    change_budget,
-    finish_run,
-    pause_run,
-    resume_run,
-    start_panel,
-    start_run,
-    stop_run,
-)
+from evaluations.judges.runs.services import cancel_run, change_budget, pause_run, resume_run, start_panel, start_run
+from evaluations.judges.runs.transitions import finish_run, stop_run
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.comparisons import Query, Response
 from evaluations.models.evaluations import Evaluation, Event

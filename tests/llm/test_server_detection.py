@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from evaluations.domain.judges import Dialect
+from evaluations.llm.dialects.registry import hosted_dialect
 from evaluations.llm.server_detection import DetectedServer, ServerPage, detect_server
 
 Pages = Mapping[str, Any]
@@ -26,7 +27,7 @@ def getter(
 
 
 def seen(base_url: str, pages: Pages, **more: Any) -> DetectedServer:
-    found = detect_server(base_url, getter(pages, **more))
+    found = detect_server(base_url, getter(pages, **more), hosted=hosted_dialect(base_url))
     assert found is not None
     return found
 
@@ -143,7 +144,7 @@ def test_a_gateway_that_wants_a_key_is_named_all_the_same() -> None:
 def test_a_hosted_provider_is_known_by_its_host_and_tells_contexts_in_its_list() -> None:
     asked: list[str] = []
     pages = {"/api/v1/models": listing("a/b", context_length=200000)}
-    found = detect_server("https://openrouter.ai/api/v1", getter(pages, asked))
+    found = detect_server("https://openrouter.ai/api/v1", getter(pages, asked), hosted=Dialect.OPENROUTER)
     assert found is not None
     assert (found.dialect, found.context_tokens) == (Dialect.OPENROUTER, {"a/b": 200000})
     assert asked == ["/api/v1/models"]

@@ -18,7 +18,8 @@ from evaluations.imports.services import discard_import, start_storing
 from evaluations.judges.calls.lease_sweeper import MAX_LOST_ATTEMPTS, return_expired_calls
 from evaluations.judges.calls.outcome_store import store_outcomes
 from evaluations.judges.runs.planner import cancel_waiting_calls
-from evaluations.judges.runs.services import cancel_run, stop_run
+from evaluations.judges.runs.services import cancel_run
+from evaluations.judges.runs.transitions import stop_run
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Rater

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluations.comparisons.services import ManualComparison, add_comparison
+from evaluations.comparisons.manual_comparisons import ManualComparison, add_comparison
 from evaluations.domain.jobs import JobState
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation

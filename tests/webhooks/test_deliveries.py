@@ -9,7 +9,7 @@ import pytest
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from evaluations.audit import outbox
+from evaluations.audit import events
 from evaluations.disagreements.selectors import get_disagreements
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.events import DeliveryState
@@ -19,7 +19,7 @@ from evaluations.domain.roles import Role
 from evaluations.jobs.claims import claim_job
 from evaluations.jobs.runner import work_claimed
 from evaluations.jobs.sweeper import put_back_lost_jobs
-from evaluations.judges.runs.services import finish_run, stop_run
+from evaluations.judges.runs.transitions import finish_run, stop_run
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.jobs import Job
 from evaluations.models.queues import Queue
@@ -194,7 +194,7 @@ def test_a_note_that_fails_does_not_fail_what_it_is_of(
         OutboxEntry.objects.create(webhook=webhook, kind="run.finished", subject=1)
         raise fault
 
-    monkeypatch.setattr(outbox, "save_outbox_entries", failing)
+    monkeypatch.setattr(events, "save_outbox_entries", failing)
     ann, comparison = make_member(evaluation, Role.REVIEWER, "ann"), make_comparison(evaluation)
     review = save_first_choices(ann, comparison, choices=ALL_A, version=0)
     assert Review.objects.get(pk=review.pk).state in SAVED_REVIEW_STATES

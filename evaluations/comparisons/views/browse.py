@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from evaluations.access import Action, is_allowed, list_reviewers, require_evaluation
 from evaluations.comparisons.forms import CellForm, FilterForm, ManualComparisonForm
+from evaluations.comparisons.manual_comparisons import ManualComparison, add_comparison
 from evaluations.comparisons.requests import build_filter_form, list_filters, pop_refused_action
 from evaluations.comparisons.search.services import is_index_behind
 from evaluations.comparisons.selectors import (
@@ -19,7 +20,6 @@ from evaluations.comparisons.selectors import (
     load_tags,
     reveal_found_comparisons,
 )
-from evaluations.comparisons.services import add_comparison
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import ComparisonFilter
@@ -83,7 +83,7 @@ def comparison_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     form = ManualComparisonForm(request.POST or None)
     if form.is_valid():
         try:
-            comparison = add_comparison(evaluation, form.written(), user=user)
+            comparison = add_comparison(evaluation, ManualComparison(**form.cleaned_data), user=user)
         except InputRefused as refused:
             form.add_error(None, str(refused))
         else:

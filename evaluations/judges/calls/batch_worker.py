@@ -32,7 +32,7 @@ from evaluations.judges.calls.verdict_requests import (
     session_server,
 )
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, make_work_session
-from evaluations.judges.runs.services import finish_run, stop_run
+from evaluations.judges.runs.transitions import finish_run, stop_run
 from evaluations.llm.batch_client import (
     BatchLine,
     BatchServer,

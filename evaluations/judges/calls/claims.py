@@ -33,7 +33,7 @@ from evaluations.judges.calls.worker_registry import must_count_in_flight
 from evaluations.judges.endpoints.prices import max_request_cost
 from evaluations.judges.endpoints.selectors import endpoint_timeout
 from evaluations.judges.runs.budget import reserve_budget
-from evaluations.judges.runs.services import stop_run
+from evaluations.judges.runs.transitions import stop_run
 from evaluations.judges.sql import DueCall, book_spending, find_batch_calls, find_due_calls, find_run_at_work
 from evaluations.llm.request_loop import ClaimResult
 from evaluations.models.bulk import update_many

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from evaluations.domain.judges import OPEN_CALL_STATES, AttemptOutcome, CallState, JudgeKind, RunState
 from evaluations.judges.calls.outcome_store import last_attempt_numbers
-from evaluations.judges.runs.services import finish_run, touch_raters
+from evaluations.judges.runs.transitions import finish_run, touch_raters
 from evaluations.judges.sql import book_spending
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, pause_after_transaction

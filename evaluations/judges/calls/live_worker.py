@@ -33,7 +33,7 @@ from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, Work
 from evaluations.judges.calls.worker_registry import endpoint_capacity
 from evaluations.judges.endpoints.selectors import endpoint_slots, latest_check_result, server_for_endpoint
 from evaluations.judges.runs.planner import plan_run_calls
-from evaluations.judges.runs.services import finish_run, stop_run
+from evaluations.judges.runs.transitions import finish_run, stop_run
 from evaluations.llm.capacity import CapacityUser
 from evaluations.llm.client import connect_llm, server_getter
 from evaluations.llm.concurrency_window import RequestInFlight

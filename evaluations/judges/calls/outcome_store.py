@@ -20,7 +20,7 @@ from evaluations.judges.calls.circuit_breaker import find_reason_to_pause
 from evaluations.judges.calls.prompt_truncation import withdraw_truncated_answers
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession
 from evaluations.judges.endpoints.prices import request_cost
-from evaluations.judges.runs.services import pause_failing_run, stop_run
+from evaluations.judges.runs.transitions import pause_failing_run, stop_run
 from evaluations.judges.sql import book_spending, lock_call_rows
 from evaluations.models.bulk import insert_many, update_many
 from evaluations.models.judges import Endpoint, Judge

@@ -18,7 +18,6 @@ from evaluations.judge_prompts.prompt_builder import build_messages
 from evaluations.judges.calls.answer_rows import delete_answers
 from evaluations.judges.calls.conversations import SUBJECT_RELATIONS, call_subject, latest_answered_calls
 from evaluations.judges.calls.work_session import WorkSession
-from evaluations.judges.selectors import is_two_step_judge
 from evaluations.llm.token_rates import MIN_CUT_TOKENS, TokenRates, profile_prompt, required_context
 from evaluations.models.judged_texts import judged_texts
 from evaluations.models.judges import Rater
@@ -110,9 +109,12 @@ def rebuild_first_messages(session: WorkSession, call: Call) -> list[Message]:
     subject = call_subject(call)
     if subject is None:
         return []
-    two_steps = is_two_step_judge(session.judge, session.spec)
     return build_messages(
-        session.spec, judged_texts(subject), ShownOrder(call.shown), session.judge.fence_key, two_steps=two_steps
+        session.spec,
+        judged_texts(subject),
+        ShownOrder(call.shown),
+        session.judge.fence_key,
+        two_steps=session.two_steps,
     )
 
 

@@ -17,11 +17,17 @@ from evaluations.domain.rubrics import RubricSpec
 from evaluations.domain.texts import Message, PairTexts, ResponseTexts
 from evaluations.judge_prompts.prompt_builder import build_system_text
 from evaluations.judges.endpoints.prices import find_judge_price, max_reply_tokens
-from evaluations.judges.selectors import is_two_step_judge, judge_reply_shape
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.judges import Judge, Price, Rater
 from evaluations.models.runs import Attempt, Run
-from evaluations.replies.reply_format import asks_verdict_alone, build_reply_schema, build_score_schema, only_aspect
+from evaluations.replies.reply_format import (
+    asks_verdict_alone,
+    build_reply_schema,
+    build_score_schema,
+    known_reply_shape,
+    only_aspect,
+    wants_two_steps,
+)
 from evaluations.replies.reply_parser import ParsedReply
 
 LEASE_TIME: Final = timedelta(seconds=settings.LEASE_SECONDS)
@@ -76,12 +82,12 @@ class WorkSession:
 
     @property
     def two_steps(self) -> bool:
-        return is_two_step_judge(self.judge, self.spec)
+        return wants_two_steps(self.spec, self.judge.mode)
 
     @property
     def shape(self) -> ReplyShape | None:
         """The reply shape; None until the probe has found it."""
-        return judge_reply_shape(self.judge, self.spec)
+        return known_reply_shape(self.spec, self.judge.mode, self.judge.reply_shape)
 
     @property
     def is_probing(self) -> bool:

@@ -21,7 +21,7 @@ from evaluations.domain.judges import DIALECT_NAMES, Dialect, ReplyShape, Reques
 from evaluations.domain.texts import Message
 from evaluations.judges.endpoints.selectors import server_for_endpoint, usual_model
 from evaluations.llm.client import connect_llm, server_getter, server_poster
-from evaluations.llm.dialects.registry import find_adapter
+from evaluations.llm.dialects.registry import find_adapter, hosted_dialect
 from evaluations.llm.exchange import (
     SHAPES_TO_TRY,
     Answer,
@@ -119,7 +119,7 @@ def perform_check(server: Server, model: str, *, long: bool | None = None) -> Ch
     By default only servers on this machine or network get the long prompt: it costs nothing there.
     """
     get = server_getter(server)
-    known = detect_server(server.base_url, get, server_poster(server))
+    known = detect_server(server.base_url, get, server_poster(server), hosted_dialect(server.base_url))
     server = replace(server, dialect=server.dialect or (known.dialect if known else None))
     offered = (known.model_names if known else None) or ()
     named = model or next(iter(offered), "")

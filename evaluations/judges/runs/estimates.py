@@ -28,13 +28,13 @@ from evaluations.judges.runs.selection import (
     make_selection,
     selected_subject_ids,
 )
-from evaluations.judges.selectors import is_two_step_judge, judge_reply_shape, judge_warnings
+from evaluations.judges.selectors import judge_warnings
 from evaluations.llm.list_prices import FULL_PERCENT
 from evaluations.models.comparisons import Comparison, Response
 from evaluations.models.judged_texts import judged_texts
 from evaluations.models.judges import Judge, Price
 from evaluations.models.runs import Attempt
-from evaluations.replies.reply_format import build_reply_schema, only_aspect
+from evaluations.replies.reply_format import build_reply_schema, known_reply_shape, only_aspect, wants_two_steps
 
 # Fewer calls say nothing; more say nothing new.
 MIN_CALLS: Final = 20
@@ -108,7 +108,7 @@ def similar_judges(judge: Judge, spec: RubricSpec) -> Iterable[tuple[Judge, Rubr
 
 def asking_pattern(judge: Judge, spec: RubricSpec) -> tuple[bool, int]:
     """Whether the judge asks in two steps, and how many aspects have separate requests."""
-    return is_two_step_judge(judge, spec), len(spec.aspects) if judge.one_aspect_per_call else 0
+    return wants_two_steps(spec, judge.mode), len(spec.aspects) if judge.one_aspect_per_call else 0
 
 
 def recent_call_usage(
@@ -254,9 +254,10 @@ def count_prompt_tokens(judge: Judge, spec: RubricSpec, subject: JudgedSubject) 
 
 
 def count_first_prompt_tokens(judge: Judge, spec: RubricSpec, subject: JudgedSubject) -> float:
-    two_steps = is_two_step_judge(judge, spec)
+    two_steps = wants_two_steps(spec, judge.mode)
     messages = build_messages(spec, judged_texts(subject), ShownOrder.AS_STORED, judge.fence_key, two_steps=two_steps)
-    with_schema = not two_steps and judge_reply_shape(judge, spec) in (None, ReplyShape.JSON_SCHEMA)
+    shape = known_reply_shape(spec, judge.mode, judge.reply_shape) or ReplyShape.JSON_SCHEMA
+    with_schema = not two_steps and shape == ReplyShape.JSON_SCHEMA
     return count_message_tokens(messages, json.dumps(build_reply_schema(spec)) if with_schema else "")
 
 
@@ -290,7 +291,7 @@ def estimate_from_assumptions(judge: Judge, spec: RubricSpec, prompts: Sequence[
     reply = REASONED_REPLY_TOKEN_RANGE if judge.reasoning_effort else REPLY_TOKEN_RANGE
     if judge.max_tokens is not None:
         reply = ValueRange(min(reply.low, judge.max_tokens), judge.max_tokens)
-    two_steps = is_two_step_judge(judge, spec)
+    two_steps = wants_two_steps(spec, judge.mode)
     # The second request repeats the first and its reply.
     tokens_in = first.times(2).plus(reply) if two_steps else first
     replies = len(spec.aspects) if judge.one_aspect_per_call else 1

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.jobs import PLAN_RUN
-from evaluations.domain.judges import ACTIVE_RUN_STATES, OPEN_CALL_STATES, AttemptStep, CallState, OutputMode, RunState
+from evaluations.domain.judges import ACTIVE_RUN_STATES, OPEN_CALL_STATES, AttemptStep, CallState, RunState
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.judges.runs.budget import transfer_reservations
 from evaluations.judges.runs.selection import (
@@ -23,7 +23,7 @@ from evaluations.judges.runs.selection import (
     run_selection,
     selection_rows_after,
 )
-from evaluations.judges.runs.services import stop_run, touch_raters
+from evaluations.judges.runs.transitions import stop_run, touch_raters
 from evaluations.models.bulk import insert_many
 from evaluations.models.jobs import Job
 from evaluations.models.judges import Judge
@@ -171,7 +171,7 @@ def transfer_calls(run: Run, calls: Sequence[Call]) -> None:
 def first_unpaid_step(judge: Judge) -> AttemptStep:
     """The step at which a call past its first request continues."""
     assert judge.rubric_version is not None
-    two_steps = judge.mode == OutputMode.TWO_STEP or wants_two_steps(judge.rubric_version.spec())
+    two_steps = wants_two_steps(judge.rubric_version.spec(), judge.mode)
     return AttemptStep.SCORE if two_steps else AttemptStep.ASK
 
 

@@ -1,4 +1,4 @@
-"""The transitions of a run: started, paused, resumed, cancelled, stopped, finished; changes of its budget."""
+"""Runs are started, paused, resumed and cancelled, and their budgets changed."""
 
 import secrets
 import uuid
@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
@@ -29,8 +27,8 @@ from evaluations.judges.runs.selection import (
     refuse_archived_judge,
     refuse_impossible_selection,
 )
-from evaluations.judges.runs.selectors import OPEN_RUN_STATES, count_calls_by_state
-from evaluations.models.judges import Judge, Rater
+from evaluations.judges.runs.selectors import OPEN_RUN_STATES
+from evaluations.models.judges import Judge
 from evaluations.models.runs import Call, Run
 from evaluations.models.users import User
 
@@ -190,38 +188,3 @@ def change_budget(run: Run, budget: int | None, *, user: User | None) -> None:
     run.budget = budget
     before, after = ({"budget_usd": None if nano is None else format_exact_usd(nano)} for nano in (row.budget, budget))
     record_event("changed budget", run, user=user, evaluation=run.evaluation, before=before, after=after)
-
-
-@transaction.atomic
-def pause_failing_run(run: Run, reason: str) -> None:
-    """Pause an active run; the first reason is kept."""
-    changed = Run.objects.filter(pk=run.pk, state=RunState.RUNNING).update(state=RunState.PAUSED, stop_reason=reason)
-    if changed:
-        record_event("paused", run, user=None, evaluation=run.evaluation, after={"reason": reason})
-
-
-@transaction.atomic
-def stop_run(run: Run, reason: str) -> None:
-    """End a run that cannot continue until a person fixes the cause; the first reason is kept."""
-    changed = Run.objects.filter(pk=run.pk, state__in=ACTIVE_RUN_STATES).update(
-        state=RunState.STOPPED, stop_reason=reason, finished_at=Now()
-    )
-    if changed:
-        record_event("stopped", run, user=None, evaluation=run.evaluation, after={"reason": reason})
-
-
-@transaction.atomic
-def finish_run(run: Run) -> bool:
-    """End the run if every call of it has its outcome."""
-    if Call.all_rows.filter(run=run, state__in=OPEN_CALL_STATES).exists():
-        return False
-    changed = Run.objects.filter(pk=run.pk, state=RunState.RUNNING).update(state=RunState.DONE, finished_at=Now())
-    if changed:
-        record_event("finished", run, user=None, evaluation=run.evaluation, after=count_calls_by_state(run))
-    return bool(changed)
-
-
-def touch_raters(calls: QuerySet[Call]) -> None:
-    """Mark reports on these calls' judges as out of date; the raters are locked in the order of their judges."""
-    for judge in sorted(calls.order_by().values_list("judge", flat=True).distinct()):
-        Rater.objects.filter(judge=judge).update(verdicts_changed_at=timezone.now())

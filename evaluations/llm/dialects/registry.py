@@ -46,10 +46,14 @@ def find_adapter(server: Server) -> Adapter:
 @cache
 def guess_dialect(base_url: str) -> Dialect:
     """The dialect of a well-known host, or of a local port where such servers usually listen."""
-    parts = urlsplit(base_url)
-    host, port = (parts.hostname or "").lower(), parts.port
-    for one in PROVIDER_ADAPTERS:
-        if any(host == end or host.endswith(f".{end}") for end in one.hosts):
-            return one.dialect
-    is_near = is_local_address(base_url)
+    if (hosted := hosted_dialect(base_url)) is not None:
+        return hosted
+    port, is_near = urlsplit(base_url).port, is_local_address(base_url)
     return next((one.dialect for one in PROVIDER_ADAPTERS if is_near and port in one.ports), Dialect.GENERIC)
+
+
+def hosted_dialect(base_url: str) -> Dialect | None:
+    """The dialect of the provider whose host this is; None for any other host."""
+    host = (urlsplit(base_url).hostname or "").lower()
+    ends = ((adapter.dialect, end) for adapter in PROVIDER_ADAPTERS for end in adapter.hosts)
+    return next((dialect for dialect, end in ends if host == end or host.endswith(f".{end}")), None)

@@ -6,8 +6,8 @@ from typing import Any
 
 from evaluations.jobs.runner import finish_job
 from evaluations.judges.calls.reply_reparse import REPARSE, begin_reparse
-from evaluations.management.commands.run_judge import find_judges_by_name
-from evaluations.management.product_command import ProductCommand
+from evaluations.judges.selectors import get_judges_by_name
+from evaluations.management.product_command import ProductCommand, find_evaluation
 
 
 class Command(ProductCommand):
@@ -18,7 +18,7 @@ class Command(ProductCommand):
         parser.add_argument("--judge", required=True, metavar="NAME")
 
     def handle(self, *args: object, slug: str, **options: Any) -> None:
-        (judge,) = find_judges_by_name(slug, options["judge"])
+        (judge,) = get_judges_by_name(find_evaluation(slug), [options["judge"]])
         begun = begin_reparse(judge, user=None)
         finish_job(REPARSE, begun.pk)
         begun.refresh_from_db()

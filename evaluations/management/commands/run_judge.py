@@ -10,7 +10,6 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from evaluations.comparisons.selectors import get_saved_filter
-from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import NamedFilter
 from evaluations.domain.judges import ACTIVE_RUN_STATES, CallState, RunChannel, RunOrders, RunState
 from evaluations.domain.money import parse_budget_usd
@@ -23,7 +22,7 @@ from evaluations.judges.runs.estimates import estimate_run
 from evaluations.judges.runs.selection import RunOptions
 from evaluations.judges.runs.selectors import count_calls_of_judge
 from evaluations.judges.runs.services import check_run_options, start_panel
-from evaluations.judges.selectors import judge_warnings
+from evaluations.judges.selectors import get_judges_by_name, judge_warnings
 from evaluations.management.product_command import CommandOptions, ProductCommand, find_evaluation
 from evaluations.management.run_summary import round_to_usd, summarize_run
 from evaluations.models.jobs import Worker
@@ -62,7 +61,7 @@ class Command(ProductCommand):
         parser.add_argument("--wait", action="store_true", help="until it ends; works the calls here if no worker runs")
 
     def handle(self, *args: object, slug: str, **options: Any) -> None:
-        judges = find_judges_by_name(slug, options["judge"])
+        judges = get_judges_by_name(find_evaluation(slug), options["judge"])
         sliced = get_saved_filter(judges[0].evaluation, options["slice"]).named if options["slice"] else None
         run_options = run_options_from(options, sliced)
         for judge in judges:
@@ -77,16 +76,6 @@ class Command(ProductCommand):
         self.stdout.write("\n".join(json.dumps(summarize_run(run)) for run in runs))
         if reasons := [run.stop_reason for run in runs if run.stop_reason]:
             raise CommandError(" ".join(dict.fromkeys(reasons)))
-
-
-def find_judges_by_name(slug: str, names: str | Sequence[str]) -> list[Judge]:
-    evaluation, wanted = find_evaluation(slug), [names] if isinstance(names, str) else names
-    judges = Judge.objects.filter(evaluation=evaluation, name__in=wanted)
-    known = {judge.name: judge for judge in judges.select_related("evaluation", "endpoint", "rubric_version__rubric")}
-    for name in wanted:
-        if name not in known:
-            raise InputRefused(f"“{evaluation.name}” has no judge “{name}”.")
-    return [known[name] for name in wanted]
 
 
 def run_options_from(options: CommandOptions, sliced: NamedFilter | None) -> RunOptions:

@@ -196,10 +196,3 @@ def record_calibration_result_seen(queue: Queue, user: User) -> None:
     with transaction.atomic():
         if unseen.update(result_seen_at=timezone.now()):
             record_event("saw calibration result", queue, user=user, evaluation=queue.evaluation)
-
-
-def has_seen_known_label(review: Review) -> bool:
-    """Whether the rater has opened the result of a calibration that the comparison is in."""
-    items = QueueItem.objects.filter(comparison=review.comparison_id, rubric_version=review.rubric_version_id)
-    seen = QueueProgress.objects.filter(rater=review.rater_id, result_seen_at__isnull=False)
-    return seen.filter(queue__slots__item__in=items).exists()

@@ -23,7 +23,7 @@ from evaluations.domain.rubrics import AspectSpec
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.queues import Assignment, Queue, QueueItem, QueueSlot
+from evaluations.models.queues import Assignment, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Review, Score, Verdict
 
@@ -299,6 +299,13 @@ def count_assigned_to(evaluation: Evaluation, rater: Rater | None) -> int:
         return 0
     version = evaluation.review_rubric_id
     return Assignment.objects.filter(rater=rater, state=AssignmentState.ASSIGNED, item__rubric_version=version).count()
+
+
+def has_seen_known_label(review: Review) -> bool:
+    """Whether the rater has opened the result of a calibration that the comparison is in."""
+    items = QueueItem.objects.filter(comparison=review.comparison_id, rubric_version=review.rubric_version_id)
+    seen = QueueProgress.objects.filter(rater=review.rater_id, result_seen_at__isnull=False)
+    return seen.filter(queue__slots__item__in=items).exists()
 
 
 def get_saved_reviews(version_id: int | None) -> "QuerySet[Review]":
