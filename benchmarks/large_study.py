@@ -14,9 +14,9 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from benchmarks.row_writer import insert_rows
-from evaluations.domain.choices import ShownOrder, Stage
+from evaluations.domain.choices import PACKED_CHOICES, ShownOrder, Stage
 from evaluations.domain.judges import RunState
-from evaluations.domain.packed_votes import BITS_PER_CHOICE, PACKED_CHOICES
+from evaluations.domain.packed_votes import BITS_PER_CHOICE
 from evaluations.domain.texts import ComparisonOrigin
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation

@@ -29,6 +29,11 @@ class Stage(StrEnum):
     FINAL = "final"
 
 
+# The code of a choice or an order in packed votes and arrays is its position here. The two sides come first, so that a
+# table without ties is the upper left corner of the table with them.
+PACKED_CHOICES: Final = (Choice.A, Choice.B, Choice.TIE, Choice.BOTH_BAD)
+PACKED_ORDERS: Final = (ShownOrder.AS_STORED, ShownOrder.SWAPPED, ShownOrder.UNKNOWN, ShownOrder.FOLDED)
+
 FLIPPED_CHOICES: Final[Mapping[Choice, Choice]] = {
     Choice.A: Choice.B,
     Choice.B: Choice.A,

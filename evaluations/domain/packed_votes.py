@@ -4,12 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
-from evaluations.domain.choices import Choice, ShownOrder
-
-# The code of a choice or an order is its place here. The two sides come first, so that a table
-# without ties is the upper left corner of the table with them.
-PACKED_CHOICES: Final = (Choice.A, Choice.B, Choice.TIE, Choice.BOTH_BAD)
-PACKED_ORDERS: Final = (ShownOrder.AS_STORED, ShownOrder.SWAPPED, ShownOrder.UNKNOWN, ShownOrder.FOLDED)
+from evaluations.domain.choices import PACKED_CHOICES, PACKED_ORDERS
 
 BITS_PER_CHOICE: Final = 3
 SLOTS_PER_BLOCK: Final = 20

@@ -9,11 +9,11 @@ from django.db import connection
 from django.db.models import Case, Exists, F, IntegerField, Max, Min, OuterRef, Q, QuerySet, When
 from django.db.models.expressions import Combinable
 
-from evaluations.domain.choices import Choice, LabelSource
+from evaluations.domain.choices import PACKED_CHOICES, Choice, LabelSource
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import ANY_FAILURE, DIFFERS, SPLIT, ComparisonFilter, DisagreementState, ReviewsSaved
 from evaluations.domain.judges import FAILURE_STATES
-from evaluations.domain.packed_votes import PACKED_CHOICES, SLOTS_PER_BLOCK, block_of_slot, shift_of_slot
+from evaluations.domain.packed_votes import SLOTS_PER_BLOCK, block_of_slot, shift_of_slot
 from evaluations.domain.reviews import SAVED_REVIEW_STATES, ReviewState
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.search import SearchQuery, parse_search_text

@@ -7,9 +7,8 @@ from typing import Final
 import numpy as np
 from django.db.models import Exists, OuterRef
 
-from evaluations.domain.choices import ScoreRule
+from evaluations.domain.choices import PACKED_ORDERS, ScoreRule
 from evaluations.domain.judges import BASELINE_REMARK, JudgeKind
-from evaluations.domain.packed_votes import PACKED_ORDERS
 from evaluations.domain.reports import FailedRule, ReportRules, SeenRule
 from evaluations.domain.reviews import SelectionMethod, StratifyBy
 from evaluations.domain.roles import RaterKind

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from evaluations.domain.packed_votes import PACKED_CHOICES
+from evaluations.domain.choices import PACKED_CHOICES
 
 # Choices come as bytes, numbers of things as int64.
 IntArray = npt.NDArray[np.signedinteger[Any]]

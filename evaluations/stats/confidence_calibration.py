@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.domain.packed_votes import PACKED_ORDERS
+from evaluations.domain.choices import PACKED_ORDERS
 from evaluations.stats.bootstrap import RESAMPLES, SEED
 from evaluations.stats.cluster_totals import Clusters, number_clusters, sum_by_cluster
 from evaluations.stats.coding import MISSING, FloatArray, IntArray

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.domain.packed_votes import PACKED_CHOICES
+from evaluations.domain.choices import PACKED_CHOICES
 from evaluations.stats.agreement import (
     ALL,
     CELLS,

@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.domain.choices import Choice
-from evaluations.domain.packed_votes import PACKED_CHOICES
+from evaluations.domain.choices import PACKED_CHOICES, Choice
 from evaluations.domain.reports import SideCoding
 from evaluations.stats.agreement import NOTHING_SHARED, AgreementBlock, MajorityBlock, agreement_block
 from evaluations.stats.cluster_totals import cross_tabulate_by_cluster

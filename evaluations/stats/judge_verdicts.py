@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from evaluations.domain.choices import PACKED_ORDERS
 from evaluations.domain.judges import FAILURE_STATES, CallState
-from evaluations.domain.packed_votes import PACKED_ORDERS
 from evaluations.domain.reports import FailedRule
 from evaluations.stats.coding import (
     AS_STORED,

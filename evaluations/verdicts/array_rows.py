@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from django.db.models import Case, IntegerField, Value, When
 
-from evaluations.domain.packed_votes import PACKED_ORDERS
+from evaluations.domain.choices import PACKED_ORDERS
 
 # Each part has this many values.
 MARKS_WIDTH: Final = 72  # what a vote knew and its arm, three of each, how it was picked, four, and whether it is final

@@ -6,8 +6,7 @@ from typing import Final
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from evaluations.domain.choices import ScoreRule
-from evaluations.domain.packed_votes import PACKED_CHOICES
+from evaluations.domain.choices import PACKED_CHOICES, ScoreRule
 from evaluations.domain.reviews import ReviewState
 from evaluations.domain.rubrics import RubricKind, RubricOrigin
 from evaluations.models.comparisons import Comparison

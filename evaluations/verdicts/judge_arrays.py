@@ -12,16 +12,11 @@ from django.db.models import BigIntegerField, Case, F, IntegerField, OuterRef, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from evaluations.domain.choices import PACKED_ORDERS
 from evaluations.domain.files import ImportState
 from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import FAILURE_STATES, CallState
-from evaluations.domain.packed_votes import (
-    BITS_PER_CHOICE,
-    PACKED_ORDERS,
-    SLOTS_PER_BLOCK,
-    block_of_slot,
-    shift_of_slot,
-)
+from evaluations.domain.packed_votes import BITS_PER_CHOICE, SLOTS_PER_BLOCK, block_of_slot, shift_of_slot
 from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Call, Run

@@ -7,9 +7,16 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db.models import Q
 
-from evaluations.domain.choices import Choice, ConsolidatedChoice, ShownOrder, consolidate_orders
+from evaluations.domain.choices import (
+    PACKED_CHOICES,
+    PACKED_ORDERS,
+    Choice,
+    ConsolidatedChoice,
+    ShownOrder,
+    consolidate_orders,
+)
 from evaluations.domain.judges import JudgeKind
-from evaluations.domain.packed_votes import BITS_PER_CHOICE, PACKED_CHOICES, PACKED_ORDERS, SLOTS_PER_BLOCK
+from evaluations.domain.packed_votes import BITS_PER_CHOICE, SLOTS_PER_BLOCK
 from evaluations.formats.exported_rows import ExportedJudgeChoice
 from evaluations.models.comparisons import Comparison
 from evaluations.models.judges import Rater

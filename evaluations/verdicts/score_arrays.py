@@ -8,9 +8,8 @@ import numpy as np
 from django.db.models import BigIntegerField, Case, F, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Cast, Coalesce
 
-from evaluations.domain.choices import ScoreRule, Stage
+from evaluations.domain.choices import PACKED_ORDERS, ScoreRule, Stage
 from evaluations.domain.judges import CallState
-from evaluations.domain.packed_votes import PACKED_ORDERS
 from evaluations.domain.reviews import SAVED_REVIEW_STATES
 from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from evaluations.domain.choices import Choice, ShownOrder, choice_from_scores
+from evaluations.domain.choices import PACKED_CHOICES, PACKED_ORDERS, Choice, ShownOrder, choice_from_scores
 from evaluations.domain.judges import CallState
-from evaluations.domain.packed_votes import PACKED_CHOICES, PACKED_ORDERS
 from evaluations.domain.reports import FailedRule
 from evaluations.stats.coding import FOLDED, MISSING
 from evaluations.stats.judge_verdicts import (

@@ -1,6 +1,6 @@
 import numpy as np
 
-from evaluations.domain.packed_votes import PACKED_ORDERS
+from evaluations.domain.choices import PACKED_ORDERS
 from evaluations.domain.reports import SideCoding
 from evaluations.stats.coding import AS_STORED, MISSING, SWAPPED, TIE, A, B
 from evaluations.stats.judge_agreement import NO_SHARED_VERDICT, judge_pair_agreements

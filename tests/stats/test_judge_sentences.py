@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from evaluations.domain.choices import PACKED_CHOICES
 from evaluations.domain.judges import CallState
-from evaluations.domain.packed_votes import PACKED_CHOICES
 from evaluations.domain.reports import ReportRules, SplitRule
 from evaluations.stats.bias.strata import single_stratum
 from evaluations.stats.coding import IntArray

@@ -4,9 +4,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluations.domain.choices import Choice, ConsolidatedChoice, ShownOrder, consolidate_orders
+from evaluations.domain.choices import (
+    PACKED_CHOICES,
+    PACKED_ORDERS,
+    Choice,
+    ConsolidatedChoice,
+    ShownOrder,
+    consolidate_orders,
+)
 from evaluations.domain.judges import CallState
-from evaluations.domain.packed_votes import PACKED_CHOICES, PACKED_ORDERS
 from evaluations.domain.reports import FailedRule
 from evaluations.stats.coding import MISSING, TIE, A
 from evaluations.stats.judge_verdicts import (

@@ -21,11 +21,10 @@ from pytest_django import DjangoDbBlocker
 
 from evaluations.backups.services import restore_backup
 from evaluations.disagreements.selectors import DisagreementFilter, get_disagreements, get_disagreements_on
-from evaluations.domain.choices import Choice
+from evaluations.domain.choices import PACKED_CHOICES, Choice
 from evaluations.domain.files import BACKUP_FORMAT_NAME
 from evaluations.domain.filters import ComparisonFilter
 from evaluations.domain.judges import CallState
-from evaluations.domain.packed_votes import PACKED_CHOICES
 from evaluations.domain.reports import ReportRules, SeenRule
 from evaluations.domain.reviews import SelectionMethod
 from evaluations.exports.options import ExportRequest

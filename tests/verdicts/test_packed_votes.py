@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluations.domain.choices import ShownOrder
-from evaluations.domain.packed_votes import PACKED_CHOICES, SLOTS_PER_BLOCK, block_of_slot, pack_choices, shift_of_slot
+from evaluations.domain.choices import PACKED_CHOICES, ShownOrder
+from evaluations.domain.packed_votes import SLOTS_PER_BLOCK, block_of_slot, pack_choices, shift_of_slot
 from evaluations.domain.texts import Markup
 from evaluations.examples.services import load_example
 from evaluations.models.batch_sizes import MIN_BULK_ROWS, TRANSACTION_SECONDS

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from evaluations.domain.choices import Choice
+from evaluations.domain.choices import PACKED_CHOICES, Choice
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.packed_votes import PACKED_CHOICES
 from evaluations.domain.reports import ReportRules
 from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.domain.packed_votes import PACKED_ORDERS
+from evaluations.domain.choices import PACKED_ORDERS
 from evaluations.stats.bias.strata import Strata
 from evaluations.stats.bias.stratified_shares import balance_shares, stratum_shares
 from evaluations.stats.cluster_totals import Contributions, join_contributions
