@@ -6,16 +6,14 @@ from typing import Any, Final
 from django.shortcuts import get_object_or_404
 from ninja import Query
 
-from evaluations.access import Action, require_evaluation
+from evaluations.access import Action, is_allowed, require_evaluation
 from evaluations.api.comparison_rows import ComparisonPageOut, select_row_columns, serialize_comparisons
-from evaluations.api.form_validation import clean_form, refuse_unknown_filters
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
 from evaluations.api.problems import FieldError, Problem
 from evaluations.api.serializers import serialize_messages
 from evaluations.api.vote_table import VoteTableOut, serialize_vote_table
 from evaluations.comparisons.manual_comparisons import ManualComparison, add_comparison
-from evaluations.comparisons.requests import build_filter_form, list_filters
 from evaluations.comparisons.schemas import (
     AssignedOut,
     AssignIn,
@@ -34,7 +32,7 @@ from evaluations.comparisons.schemas import (
     TagStepOut,
     TagUndoIn,
 )
-from evaluations.comparisons.selectors import list_tags_with_counts, reveal_found_comparisons
+from evaluations.comparisons.selectors import get_saved_filter, list_tags_with_counts, reveal_found_comparisons
 from evaluations.comparisons.services import (
     change_tag_name,
     create_saved_filter,
@@ -46,7 +44,14 @@ from evaluations.comparisons.services import (
     undo_tagging,
     untag_comparisons,
 )
-from evaluations.domain.filters import ComparisonFilter, parse_filter
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.filters import (
+    PARAMETER_DESCRIPTIONS,
+    REPEATABLE_PARAMETERS,
+    ComparisonFilter,
+    list_usable_parameters,
+    parse_filter,
+)
 from evaluations.domain.roles import Scope
 from evaluations.models.comparisons import Comparison, SavedFilter, Tag, TagChange
 from evaluations.models.evaluations import Evaluation
@@ -54,7 +59,7 @@ from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication
 from evaluations.reviews.queues.services import assign_comparisons, find_reviewers
 from evaluations.reviews.selectors import put_in_order_shown
-from evaluations.visibility import can_see_verdicts, reveal_visible_vote_table, visible_comparisons
+from evaluations.visibility import can_see_judges, can_see_verdicts, reveal_visible_vote_table, visible_comparisons
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["comparisons"])
@@ -65,37 +70,23 @@ DETAIL_RELATIONS: Final = (
     "evaluation__review_rubric__rubric",
 )
 PAGING_PARAMETERS: Final = ("cursor", "limit")
-FILTER_DESCRIPTIONS: Final[Mapping[str, str]] = {
-    "q": "words in the texts",
-    "category": "the category of the query",
-    "candidate": "one of the two",
-    "against": "the other one",
-    "tag": "may be given several times",
-    "flagged": "`on`: a text speaks to the judge",
-    "aspect": "what a choice is about",
-    "choice": "what was chosen: A, B, tie, both_bad, differs, split",
-    "rater": "`kind:name`; empty: the label",
-    "reviews": "how far people are: none, begun, saved, final, skipped",
-    "disagreement": "open or settled",
-    "judge_failed": "how a judge's call ended, or `any`",
-    "origin": "imported, paired or by_hand",
-    "import": "the id of the import that brought it",
-    "slice": "the name of a slice",
-}
-FILTER_PARAMETERS: Final = [
+SAVED_FILTER_PARAMETER: Final = "slice"
+QUERY_PARAMETERS: Final = [
     {
         "name": name,
         "in": "query",
         "required": False,
         "description": words,
-        "schema": {"type": "array", "items": {"type": "string"}} if name == "tag" else {"type": "string"},
+        "schema": {"type": "array", "items": {"type": "string"}}
+        if name in REPEATABLE_PARAMETERS
+        else {"type": "string"},
     }
-    for name, words in FILTER_DESCRIPTIONS.items()
+    for name, words in {**PARAMETER_DESCRIPTIONS, SAVED_FILTER_PARAMETER: "the name of a saved filter"}.items()
 ]
 
 
 @operations.get_one(
-    "/evaluations/{slug:slug}/comparisons", Scope.READ, ComparisonPageOut, extra={"parameters": FILTER_PARAMETERS}
+    "/evaluations/{slug:slug}/comparisons", Scope.READ, ComparisonPageOut, extra={"parameters": QUERY_PARAMETERS}
 )
 def list_comparisons(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> ComparisonPageOut:
     """By the filters of the page, in the order of their ids. A filter that you may not use is refused."""
@@ -112,10 +103,17 @@ def list_comparisons(request: AuthenticatedRequest, slug: str, paging: Query[Pag
 
 
 def parse_filters(request: AuthenticatedRequest, evaluation: Evaluation) -> list[ComparisonFilter]:
-    form = build_filter_form(request, evaluation)
-    refuse_unknown_filters(request.GET.dict(), form, PAGING_PARAMETERS)
-    clean_form(form, "query")
-    return list_filters(form)
+    """The filters that must all match. One that this person may not use would silently find something else."""
+    user, sent = request.user, request.GET.copy()
+    for name in PAGING_PARAMETERS:
+        sent.pop(name, None)
+    sees_all, sees_judges = is_allowed(user, Action.SEE_ALL, evaluation), can_see_judges(user, evaluation)
+    saved = str(sent.pop(SAVED_FILTER_PARAMETER, [""])[-1]) if sees_all else ""
+    for name in sent.keys() - list_usable_parameters(sees_all=sees_all, sees_judges=sees_judges):
+        raise InputRefused(f"There is no filter “{name[:60]}” here for you.", field=name)
+    wanted = parse_filter({name: sent.getlist(name) if name in REPEATABLE_PARAMETERS else sent[name] for name in sent})
+    named = [get_saved_filter(evaluation, saved).named.wanted] if saved else []
+    return [one for one in (wanted, *named) if one]
 
 
 @operations.make("/evaluations/{slug:slug}/comparisons", Scope.WRITE, ComparisonDetailOut)

@@ -1,6 +1,6 @@
 """Forms that filter, add or act on comparisons."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from evaluations.domain.filters import (
     ComparisonFilter,
     DisagreementState,
     NamedFilter,
+    list_usable_parameters,
     parse_filter,
 )
 from evaluations.domain.judges import FAILURE_STATES
@@ -77,7 +78,7 @@ MAX_OFFERED: Final = 500
 
 UNKNOWN_VALUE: Final = "There is no “%(value)s” here, or no longer: choose another."
 
-OfferedChoices = Iterable[tuple[object, object]]
+OfferedChoices = Sequence[tuple[object, object]]
 
 
 class FilterForm(forms.Form):
@@ -122,76 +123,55 @@ class FilterForm(forms.Form):
         *,
         evaluation: Evaluation,
         sees_all: bool,
-        judges_shown: bool,
+        sees_judges: bool,
         in_cell: bool = False,
     ) -> None:
         super().__init__(data)
         self.evaluation = evaluation
         self.fields["import"] = forms.ChoiceField(required=False, label="Import")
         self.fields["slice"] = forms.ChoiceField(required=False, label="Saved filter")
-        saved_filters = SavedFilter.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
-        self.saved_filters = {one.name: one for one in saved_filters}
-        found = list_categories(evaluation)
-        self.offer("category", "all", choices_from_names(found), self.is_wanted("category", found))
-        self.offer_names(sees_all)
-        self.offer_choices(sees_all)
+        usable = {*list_usable_parameters(sees_all=sees_all, sees_judges=sees_judges), *(["slice"] if sees_all else [])}
         if in_cell:  # whose choice on which aspect is asked is said by the cell
-            for name in ("aspect", "choice", "rater"):
-                self.fields.pop(name, None)
-        if not judges_shown:
-            del self.fields["judge_failed"]
+            usable -= {"aspect", "choice", "rater"}
+        for name in self.fields.keys() - usable:
+            del self.fields[name]
+        self.saved_filters: dict[str, SavedFilter] = {}
+        self.tags: list[str] = []
+        self.offer_names("category", "all", list_categories(evaluation))
+        if sees_all:
+            self.offer_rows()
         for field in self.fields.values():
             if isinstance(field, forms.ChoiceField):
                 field.error_messages["invalid_choice"] = UNKNOWN_VALUE
 
-    def offer_names(self, sees_all: bool) -> None:
+    def offer_rows(self) -> None:
         here = {"evaluation": self.evaluation}
-        candidates = list(list_names_in_order(Candidate, **here)) if sees_all else []
-        self.offer(
-            "candidate", "all", choices_from_names(candidates), sees_all and self.is_wanted("candidate", candidates)
-        )
-        self.offer(
-            "against",
-            "any other",
-            choices_from_names(candidates),
-            sees_all and self.is_wanted("against", candidates[1:]),
-        )
-        tags = list(list_names_in_order(Tag, **here)) if sees_all else []
-        self.tags = tags
-        self.offer("tag", None, choices_from_names(tags), sees_all and self.is_wanted("tag", tags))
-        self.offer(
-            "slice",
-            "all comparisons",
-            choices_from_names(self.saved_filters),
-            sees_all and self.is_wanted("slice", self.saved_filters),
-        )
-        imports = Import.objects.filter(**here, state="done").order_by("-pk") if sees_all else Import.objects.none()
-        rows = [(str(pk), f"{pk}: {name}") for pk, name in imports.values_list("pk", "file_name")[:MAX_OFFERED]]
-        self.offer("import", "any", rows, sees_all and self.is_wanted("import", rows))
-        if not sees_all:
-            del self.fields["origin"]
-
-    def offer_choices(self, sees_all: bool) -> None:
-        if not sees_all:
-            for name in ("aspect", "choice", "rater", "reviews", "disagreement"):
-                del self.fields[name]
-            return
-        here = {"evaluation": self.evaluation}
+        candidates = list_names_in_order(Candidate, **here)
+        self.offer_names("candidate", "all", candidates)
+        self.offer_names("against", "any other", candidates if len(candidates) > 1 else [])
+        self.tags = list_names_in_order(Tag, **here)
+        self.offer_names("tag", None, self.tags)
+        self.saved_filters = {one.name: one for one in SavedFilter.objects.filter(**here).order_by("name")}
+        self.offer_names("slice", "all comparisons", self.saved_filters)
+        imports = Import.objects.filter(**here, state="done").order_by("-pk").values_list("pk", "file_name")
+        self.offer("import", "any", [(str(pk), f"{pk}: {name}") for pk, name in imports[:MAX_OFFERED]])
         aspects = Aspect.objects.filter(**here).order_by("slot").values_list("key", "name")
-        self.offer("aspect", "–", list(aspects)[:MAX_OFFERED], True)
+        self.offer("aspect", "–", list(aspects)[:MAX_OFFERED], is_always_shown=True)
         raters = (
             Rater.objects.current().filter(**here).order_by("kind", "name").values_list("kind", "name")[:MAX_OFFERED]
         )
         kinds = {RaterKind.HUMAN: "person", RaterKind.JUDGE: "judge", RaterKind.GOLD: "gold"}
         those = [(f"{kind}:{name}", f"{kinds[RaterKind(kind)]} {name}") for kind, name in raters]
-        self.offer("rater", "the label", those, True)
+        self.offer("rater", "the label", those, is_always_shown=True)
 
-    def is_wanted(self, name: str, there: Collection[object]) -> bool:
-        """Where there is something to choose; else only for an address that names what is gone, which is told."""
-        return bool(there or self.data.get(name))
+    def offer_names(self, name: str, empty: str | None, names: Iterable[str]) -> None:
+        self.offer(name, empty, [(one, one) for one in names])
 
-    def offer(self, name: str, empty: str | None, rows: OfferedChoices, is_allowed: bool) -> None:
-        if is_allowed:
+    def offer(self, name: str, empty: str | None, rows: OfferedChoices, *, is_always_shown: bool = False) -> None:
+        """Fill a filter. Without choices it is shown only for an address that names what is gone, which is reported."""
+        if name not in self.fields:
+            return
+        if rows or is_always_shown or self.data.get(name):
             first = [] if empty is None else [("", empty)]
             self.fields[name].choices = [*first, *rows]  # type: ignore[attr-defined]
         else:
@@ -227,13 +207,8 @@ class FilterForm(forms.Form):
         return any(name in self.errors or self.data.get(name) for name in self.RARE if name in self.fields)
 
 
-def choices_from_names(names: Iterable[str]) -> Sequence[tuple[str, str]]:
-    return [(name, name) for name in names]
-
-
-def list_names_in_order(model: Any, **where: Any) -> Iterable[str]:
-    names: Iterable[str] = model.objects.filter(**where).order_by("name").values_list("name", flat=True)
-    return names
+def list_names_in_order(model: Any, **where: Any) -> list[str]:
+    return list(model.objects.filter(**where).order_by("name").values_list("name", flat=True))
 
 
 class CellForm(forms.Form):

@@ -38,7 +38,7 @@ def build_filter_form(request: AuthenticatedRequest, evaluation: Evaluation) -> 
         request.GET,
         evaluation=evaluation,
         sees_all=sees_all,
-        judges_shown=sees_judges,
+        sees_judges=sees_judges,
         in_cell="judge_choice" in request.GET,
     )
 

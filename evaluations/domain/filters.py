@@ -1,14 +1,15 @@
 """The filter of comparisons, the same in an address, a saved filter, a report and an export."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from evaluations.domain.choices import Choice, LabelSource
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.json_values import JsonDict, JsonMapping
+from evaluations.domain.judges import FAILURE_STATES
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.texts import ComparisonOrigin
 
@@ -37,29 +38,39 @@ SPLIT: Final = LabelSource.SPLIT.value
 FILTERED_CHOICES: Final = (*(choice.value for choice in Choice), DIFFERS, SPLIT)
 
 
+class FilterUser(StrEnum):
+    """Who may use a filter: it must not reveal what its user may not see."""
+
+    EVERYONE = "everyone"
+    SEES_ALL = "sees_all"
+    SEES_JUDGES = "sees_judges"
+
+
+def condition(
+    description: str, *, default: object = "", parameter: str = "", user: FilterUser = FilterUser.SEES_ALL
+) -> Any:
+    """A field of the filter. ``parameter``: its short name in addresses, if it has one."""
+    return field(default=default, metadata={"description": description, "parameter": parameter, "user": user})
+
+
 @dataclass(frozen=True)
 class ComparisonFilter:
-    """Conditions that must all hold; an empty one is not applied. Values are names.
+    """Conditions that must all hold; an empty one is not applied. Values are names."""
 
-    ``text``: a search in its texts, see `domain.search`. ``against``: the other candidate of a pair.
-    ``rater``: as ``kind:name``. ``choice`` on ``aspect``: that rater's, or without a rater the label's.
-    ``failed``: how a judge's call on it ended, or ``any``. ``source``: the number of the import that brought it.
-    """
-
-    text: str = ""
-    category: str = ""
-    candidate: str = ""
-    against: str = ""
-    rater: str = ""
-    aspect: str = ""
-    choice: str = ""
-    reviews: str = ""
-    disagreement: str = ""
-    failed: str = ""
-    flagged: bool = False
-    tags: tuple[str, ...] = ()
-    origin: str = ""
-    source: int = 0
+    text: str = condition("words in the texts", parameter="q", user=FilterUser.EVERYONE)  # see `domain.search`
+    category: str = condition("the category of the query", user=FilterUser.EVERYONE)
+    candidate: str = condition("one of the two")
+    against: str = condition("the other one")
+    rater: str = condition("`kind:name`; empty: the label")
+    aspect: str = condition("what a choice is about")
+    choice: str = condition("what was chosen: A, B, tie, both_bad, differs, split")
+    reviews: str = condition("how far people are: none, begun, saved, final, skipped")
+    disagreement: str = condition("open or settled")
+    failed: str = condition("how a judge's call ended, or `any`", parameter="judge_failed", user=FilterUser.SEES_JUDGES)
+    flagged: bool = condition("`on`: a text speaks to the judge", default=False, user=FilterUser.EVERYONE)
+    tags: tuple[str, ...] = condition("may be given several times", default=(), parameter="tag")
+    origin: str = condition("imported, paired or by_hand")
+    source: int = condition("the id of the import that brought it", default=0, parameter="import")
 
     def __bool__(self) -> bool:
         return self != EMPTY_FILTER
@@ -81,7 +92,7 @@ class ComparisonFilter:
         return urlencode(parameters, doseq=True)
 
     def conditions(self) -> Iterator[tuple[str, object]]:
-        return ((field.name, getattr(self, field.name)) for field in fields(self))
+        return ((one.name, getattr(self, one.name)) for one in fields(self))
 
     @property
     def reveals_choices(self) -> bool:
@@ -146,13 +157,23 @@ class ComparisonFilter:
 
 EMPTY_FILTER: Final = ComparisonFilter()
 ANY_FAILURE: Final = "any"
-# Short words for addresses, where the name of the column is none.
-FILTER_PARAMETERS: Final[Mapping[str, str]] = {field.name: field.name for field in fields(ComparisonFilter)} | {
-    "text": "q",
-    "failed": "judge_failed",
-    "tags": "tag",
-    "source": "import",
+FILTER_PARAMETERS: Final[Mapping[str, str]] = {
+    one.name: one.metadata["parameter"] or one.name for one in fields(ComparisonFilter)
 }
+REPEATABLE_PARAMETERS: Final = frozenset(
+    FILTER_PARAMETERS[one.name] for one in fields(ComparisonFilter) if isinstance(one.default, tuple)
+)
+PARAMETER_DESCRIPTIONS: Final[Mapping[str, str]] = {
+    FILTER_PARAMETERS[one.name]: one.metadata["description"] for one in fields(ComparisonFilter)
+}
+
+
+def list_usable_parameters(*, sees_all: bool, sees_judges: bool) -> Collection[str]:
+    """The parameters of the filters that this person may use."""
+    is_usable = {FilterUser.EVERYONE: True, FilterUser.SEES_ALL: sees_all, FilterUser.SEES_JUDGES: sees_judges}
+    return {FILTER_PARAMETERS[one.name] for one in fields(ComparisonFilter) if is_usable[one.metadata["user"]]}
+
+
 REVIEWS_SAVED_TEXTS: Final = {
     ReviewsSaved.NONE: "nobody has saved a review",
     ReviewsSaved.BEGUN: "a review is begun and not saved",
@@ -222,10 +243,11 @@ def refuse_impossible_filter(wanted: ComparisonFilter) -> None:
     refuse_unknown_word(wanted.reviews, ReviewsSaved, "reviews")
     refuse_unknown_word(wanted.disagreement, DisagreementState, "disagreement")
     refuse_unknown_word(wanted.origin, ComparisonOrigin, "origin")
+    refuse_unknown_word(wanted.failed, (ANY_FAILURE, *FAILURE_STATES), "judge_failed")
     refuse_incomplete_choice(wanted)
 
 
-def refuse_unknown_word(word: str, known: type[StrEnum], what: str) -> None:
+def refuse_unknown_word(word: str, known: Iterable[str], what: str) -> None:
     if word and word not in list(known):
         raise InputRefused(f"“{word}” is nothing that {what} can be: it is one of {', '.join(known)}.")
 
