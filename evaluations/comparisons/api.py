@@ -97,7 +97,7 @@ def list_comparisons(request: AuthenticatedRequest, slug: str, paging: Query[Pag
     rows = list(select_row_columns(Comparison.all_rows.filter(pk__in=found.ids)))
     return ComparisonPageOut(
         items=serialize_comparisons(user, evaluation, rows),
-        next=encode_cursor(found.goes_on) if found.goes_on else None,
+        next=encode_cursor(found.continues_after) if found.continues_after else None,
         is_whole=found.is_whole,
     )
 

@@ -36,10 +36,10 @@ FEW_LEFT: Final = 300
 
 @dataclass(frozen=True)
 class FoundComparisons:
-    """Comparisons in their order. ``goes_on`` is the id to continue after, or None at the end."""
+    """Comparisons in their order. ``continues_after`` is the id to continue after, or None at the end."""
 
     ids: list[int]
-    goes_on: int | None
+    continues_after: int | None
     is_whole: bool = True
 
 
@@ -136,9 +136,9 @@ def find_comparison_ids(evaluation: Evaluation, wanted: Sequence[ComparisonFilte
     while len(found) <= most:
         more = find_comparisons(evaluation, wanted, after=place, size=most + 1 - len(found), seconds=COUNT_SECONDS)
         found += more.ids
-        if more.goes_on is None:
+        if more.continues_after is None:
             break
-        place = more.goes_on
+        place = more.continues_after
     return found
 
 
@@ -204,7 +204,7 @@ def list_if_few_distinguishable(evaluation: Evaluation, wanted: Sequence[Compari
         size=SMALL_REPORT_COMPARISONS,
         seconds=SMALL_SEARCH_SECONDS,
     )
-    if found.is_whole and found.goes_on is not None:
+    if found.is_whole and found.continues_after is not None:
         return []
     return select_sides(found.ids)
 

@@ -103,7 +103,7 @@ def list_disagreements(request: AuthenticatedRequest, slug: str, paging: Query[P
     evaluation = require_evaluation(user, slug)
     wanted = build_filter_form(request, evaluation).wanted()
     found = reveal_disagreements(user, wanted, after=decode_cursor(paging), size=paging.limit)
-    between_people, settled = count_disagreements(wanted)
+    between_people, resolved = count_disagreements(wanted)
     items = [
         DisagreementOut(
             comparison=row.pk,
@@ -114,8 +114,8 @@ def list_disagreements(request: AuthenticatedRequest, slug: str, paging: Query[P
         )
         for row, differences in found.rows
     ]
-    more = encode_cursor(found.goes_on) if found.goes_on else None
-    return DisagreementPage(items=items, next=more, between_people=between_people, settled=settled)
+    more = encode_cursor(found.continues_after) if found.continues_after else None
+    return DisagreementPage(items=items, next=more, between_people=between_people, resolved=resolved)
 
 
 @operations.get_one(DISAGREEMENT_PATH, Scope.READ, DisagreementDetailOut)
@@ -179,7 +179,7 @@ def post_comment(request: AuthenticatedRequest, slug: str, pk: int, body: Commen
     )
     return PostedCommentOut(
         **comment_out(posted.comment).model_dump(),
-        called=[one.username for one in posted.called],
+        called=[one.username for one in posted.mentioned],
         unknown=list(posted.unknown),
     )
 
@@ -235,11 +235,11 @@ def disagreement_detail_out(user: User, comparison: Comparison) -> DisagreementD
     evaluation = comparison.evaluation
     table = reveal_visible_vote_table(user, comparison)
     wanted = DisagreementsForm({}, evaluation=evaluation, user=user).wanted()
-    voices, differ = get_reviewer_choices(comparison), get_disagreements_on(comparison, wanted.judge)
+    reviewer_choices, differ = get_reviewer_choices(comparison), get_disagreements_on(comparison, wanted.judge)
     questions = [
         AspectQuestionOut(
             aspect=aspect.key,
-            voices=[reviewer_choice_out(one) for one in voices.get(aspect, [])],
+            reviewer_choices=[reviewer_choice_out(one) for one in reviewer_choices.get(aspect, [])],
             difference=disagreement_aspect_out(differ[aspect.pk]) if aspect.pk in differ else None,
         )
         for aspect in table.aspects
@@ -258,7 +258,7 @@ def disagreement_aspect_out(one: Disagreement) -> DisagreementAspectOut:
         votes={str(choice): number for choice, number in one.votes.items()},
         kinds=[str(kind) for kind in one.kinds],
         judge=one.judge,
-        settled=serialize_adjudication(one.settled) if one.settled else None,
+        resolution=serialize_adjudication(one.resolution) if one.resolution else None,
     )
 
 

@@ -26,7 +26,7 @@ STATE_OPTIONS = [("", "open"), ("settled", "settled")]
 
 
 class DisagreementsForm(forms.Form):
-    """Which disagreements to list; everything may be left out."""
+    """The filters of the disagreement list, all optional."""
 
     state = forms.ChoiceField(choices=STATE_OPTIONS, required=False)
     kind = forms.ChoiceField(choices=KIND_OPTIONS, required=False)
@@ -77,11 +77,11 @@ class DisagreementsForm(forms.Form):
             judge=chosen or usual,
             only_judge=chosen is not None,
             kind=DisagreementKind(given["kind"]) if given.get("kind") and chosen is None else None,
-            settled=bool(given.get("state")),
+            resolved=bool(given.get("state")),
             aspect=given.get("aspect"),
             reason=DifferenceReason(given["reason"]) if given.get("reason") else None,
             candidates=tuple(given[name] for name in ("candidate", "other") if given.get(name)),
-            calling=self.user if given.get("mine") else None,
+            mentioning=self.user if given.get("mine") else None,
         )
 
 
@@ -95,17 +95,17 @@ class ResolveForm(forms.Form):
 
     @classmethod
     def for_aspect(
-        cls, aspect: Aspect, settled: Adjudication | None, data: Mapping[str, object] | None = None
+        cls, aspect: Aspect, resolution: Adjudication | None, data: Mapping[str, object] | None = None
     ) -> "ResolveForm":
-        """``data``: what was sent and refused; the version stays that of the decision which stands now."""
-        known = {
+        """``data``: refused input; the version stays that of the current resolution."""
+        initial = {
             "aspect": aspect.key,
-            "version": settled.version if settled else 0,
-            "choice": settled.choice if settled else "",
-            "reason": settled.reason if settled else "",
+            "version": resolution.version if resolution else 0,
+            "choice": resolution.choice if resolution else "",
+            "reason": resolution.reason if resolution else "",
         }
         entered = {name: data.get(name, "") for name in ("choice", "reason")} if data else {}
-        return cls(initial={**known, **entered}, auto_id=f"settle_{aspect.key}_%s")
+        return cls(initial={**initial, **entered}, auto_id=f"settle_{aspect.key}_%s")
 
 
 class WithdrawForm(forms.Form):
@@ -113,7 +113,7 @@ class WithdrawForm(forms.Form):
 
 
 class ExplainForm(forms.Form):
-    """Why one chose otherwise than the others, on one aspect."""
+    """The reason for a choice that differs, on one aspect."""
 
     review = forms.IntegerField(min_value=1, max_value=2**63 - 1)
     aspect = forms.SlugField(max_length=60)
@@ -140,6 +140,6 @@ class CommentForm(forms.Form):
 def clean_or_refuse(form: forms.Form) -> CleanedData:
     """The cleaned fields; InputRefused with the first error in one sentence."""
     if not form.is_valid():
-        name, faults = next(iter(form.errors.items()))
-        raise InputRefused(f"Nothing was stored: {name.replace('_', ' ')}: {faults[0]}")
+        name, errors = next(iter(form.errors.items()))
+        raise InputRefused(f"Nothing was stored: {name.replace('_', ' ')}: {errors[0]}")
     return form.cleaned_data

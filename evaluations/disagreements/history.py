@@ -16,16 +16,16 @@ from evaluations.models.evaluations import Event
 from evaluations.models.rubrics import Aspect
 from evaluations.models.verdicts import Adjudication, Comment, Review
 
-# In the words of the page; what is not listed says its own verb.
+# Texts of the page; other events show their verb.
 VERB_TEXTS: Final[Mapping[str, str]] = {
     SAW_VERDICTS: "saw what others chose",
     "undid": "took a step back",
     "adjudicated": "settled",
     "withdrew adjudication": "opened it again",
 }
-# Words of the database as people say them.
+# Texts of stored values.
 VALUE_TEXTS: Final[Mapping[Any, str]] = {Choice.BOTH_BAD: "both bad", **DIFFERENCE_REASON_TEXTS}
-# What says nothing to people, or stands elsewhere on the page; of withdrawn comments the words are not shown again.
+# Values that are technical or shown elsewhere on the page, and the text of withdrawn comments.
 HIDDEN_KEYS: Final = frozenset(
     {"shown", "state", "choices", "reasons", "notes", "aspect", "comparison", "response", "turn", "start", "end", "by"}
     | {"text"}
@@ -34,7 +34,7 @@ HIDDEN_KEYS: Final = frozenset(
 
 @dataclass(frozen=True)
 class HistoryChange:
-    """``about``: an aspect's name, or the name of a value. None where there was or is nothing."""
+    """``about``: the name of an aspect or a value. ``before`` and ``after`` are None if there is no value."""
 
     about: str
     before: str | None
@@ -43,57 +43,57 @@ class HistoryChange:
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    when: datetime
-    who: str
-    what: str
+    time: datetime
+    actor: str
+    action: str
     changes: tuple[HistoryChange, ...]
 
 
 def get_comparison_history(comparison: Comparison) -> list[HistoryEntry]:
     """The history, oldest first; a review's entry lists what changed since its previous step."""
     names = dict(Aspect.objects.filter(evaluation=comparison.evaluation_id).values_list("key", "name"))
-    said: dict[int | None, Mapping[str, str]] = {}
-    return [build_history_entry(event, names, said) for event in get_comparison_events(comparison).order_by("pk")]
+    answers: dict[int | None, Mapping[str, str]] = {}
+    return [build_history_entry(event, names, answers) for event in get_comparison_events(comparison).order_by("pk")]
 
 
 def get_comparison_events(comparison: Comparison) -> QuerySet[Event]:
     """The events of the comparison, of its reviews, comments, resolutions and spans."""
-    about = Q(object_type="comparison", object_id=comparison.pk)
+    condition = Q(object_type="comparison", object_id=comparison.pk)
     for model, rows in (
         (Review, Review.all_rows.filter(comparison=comparison)),
         (Comment, Comment.objects.filter(comparison=comparison)),
         (Adjudication, Adjudication.objects.filter(comparison=comparison)),
     ):
-        about |= Q(object_type=model._meta.model_name, object_id__in=list(rows.values_list("pk", flat=True)))
+        condition |= Q(object_type=model._meta.model_name, object_id__in=list(rows.values_list("pk", flat=True)))
     # Deleted highlights have no row; their events name the comparison.
-    marked = Q(object_type="span", evaluation=comparison.evaluation_id)
-    about |= marked & (Q(after__comparison=comparison.pk) | Q(before__comparison=comparison.pk))
-    return Event.objects.filter(about).select_related("user")
+    highlights = Q(object_type="span", evaluation=comparison.evaluation_id)
+    condition |= highlights & (Q(after__comparison=comparison.pk) | Q(before__comparison=comparison.pk))
+    return Event.objects.filter(condition).select_related("user")
 
 
 def build_history_entry(
-    event: Event, names: Mapping[str, str], said: dict[int | None, Mapping[str, str]]
+    event: Event, names: Mapping[str, str], answers: dict[int | None, Mapping[str, str]]
 ) -> HistoryEntry:
-    changes = [*list_answer_changes(event, names, said), *list_value_changes(event)]
+    changes = [*list_answer_changes(event, names, answers), *list_value_changes(event)]
     aspect = names.get(event.after.get("aspect") or event.before.get("aspect") or "", "")
-    what = VERB_TEXTS.get(event.verb, event.verb)
+    action = VERB_TEXTS.get(event.verb, event.verb)
     return HistoryEntry(
         event.created_at,
         str(event.user) if event.user else "the server",
-        f"{what}: {aspect}" if aspect else what,
+        f"{action}: {aspect}" if aspect else action,
         tuple(changes),
     )
 
 
 def list_answer_changes(
-    event: Event, names: Mapping[str, str], said: dict[int | None, Mapping[str, str]]
+    event: Event, names: Mapping[str, str], answers: dict[int | None, Mapping[str, str]]
 ) -> Iterator[HistoryChange]:
     """Changes of choices, reasons and notes since the previous step of the same review."""
     if not is_review_event(event):
         return
-    before = read_event_answers(event.before, names) or said.get(event.object_id) or {}
+    before = read_event_answers(event.before, names) or answers.get(event.object_id) or {}
     after = read_event_answers(event.after, names)
-    said[event.object_id] = after
+    answers[event.object_id] = after
     for about in dict.fromkeys([*before, *after]):
         if before.get(about) != after.get(about):
             yield HistoryChange(about, before.get(about), after.get(about))
@@ -104,23 +104,23 @@ def is_review_event(event: Event) -> bool:
 
 
 def read_event_answers(state: JsonMapping, names: Mapping[str, str]) -> Mapping[str, str]:
-    """Choices by aspect, then why they were made, by what they are about."""
-    said = {names.get(key, key): format_event_value(given) for key, given in state.get("choices", {}).items()}
-    for words, about in (("reasons", "reason on"), ("notes", "note on")):
-        said |= {
-            f"{about} {names.get(key, key)}": format_event_value(given) for key, given in state.get(words, {}).items()
+    """Choices by aspect, then reasons and notes by their subject."""
+    answers = {names.get(key, key): format_event_value(value) for key, value in state.get("choices", {}).items()}
+    for field, about in (("reasons", "reason on"), ("notes", "note on")):
+        answers |= {
+            f"{about} {names.get(key, key)}": format_event_value(value) for key, value in state.get(field, {}).items()
         }
-    said["note"] = format_event_value(state.get("note"))
-    return {about: given for about, given in said.items() if given is not None}
+    answers["note"] = format_event_value(state.get("note"))
+    return {about: value for about, value in answers.items() if value is not None}
 
 
 def list_value_changes(event: Event) -> Iterator[HistoryChange]:
-    untold = HIDDEN_KEYS | {"note"} if is_review_event(event) else HIDDEN_KEYS
-    # PostgreSQL keeps no order of keys: by name, and what somebody wrote comes last.
-    for name in sorted({*event.before, *event.after} - untold, key=lambda name: (name == "note", name)):
-        one, other = format_event_value(event.before.get(name)), format_event_value(event.after.get(name))
-        if one != other:
-            yield HistoryChange(name.replace("_", " "), one, other)
+    hidden = HIDDEN_KEYS | {"note"} if is_review_event(event) else HIDDEN_KEYS
+    # Sorted, because PostgreSQL keeps no order of keys; the note comes last.
+    for name in sorted({*event.before, *event.after} - hidden, key=lambda name: (name == "note", name)):
+        before, after = format_event_value(event.before.get(name)), format_event_value(event.after.get(name))
+        if before != after:
+            yield HistoryChange(name.replace("_", " "), before, after)
 
 
 def format_event_value(value: Any) -> str | None:
@@ -130,7 +130,7 @@ def format_event_value(value: Any) -> str | None:
     if value is None or value == "" or value == [] or value == {}:
         return None
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {format_event_value(one)}" for name, one in value.items())
+        return ", ".join(f"{name} {format_event_value(item)}" for name, item in value.items())
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return ", ".join(str(one) for one in value)
+        return ", ".join(str(item) for item in value)
     return VALUE_TEXTS.get(value, str(value))

@@ -18,7 +18,7 @@ class DisagreementAspectOut(Schema):
     votes: dict[str, int]
     kinds: list[str]
     judge: Choice | None
-    settled: AdjudicationOut | None
+    resolution: AdjudicationOut | None
 
 
 class DisagreementOut(Schema):
@@ -33,7 +33,7 @@ class DisagreementPage(Schema):
     items: list[DisagreementOut]
     next: str | None
     between_people: int
-    settled: int
+    resolved: int
 
 
 class StageChoiceOut(Schema):
@@ -53,7 +53,7 @@ class ReviewerChoiceOut(Schema):
 
 class AspectQuestionOut(Schema):
     aspect: str
-    voices: list[ReviewerChoiceOut]
+    reviewer_choices: list[ReviewerChoiceOut]
     difference: DisagreementAspectOut | None
 
 

@@ -1,4 +1,4 @@
-"""What may be done about a disagreement: resolve it, comment on it, explain a choice."""
+"""Resolutions, comments and explanations of choices."""
 
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -29,7 +29,7 @@ MAX_REASON_LENGTH: Final = 5_000
 
 
 class ResolvedElsewhere(InputRefused):
-    """Somebody else resolved the aspect or withdrew its resolution meanwhile; nothing was stored."""
+    """Somebody else resolved the aspect or withdrew its resolution in the meantime; nothing was stored."""
 
 
 @transaction.atomic
@@ -38,26 +38,27 @@ def resolve_aspect(
 ) -> Adjudication:
     """Resolve the aspect. ``version``: of the resolution that the user saw, 0 if there was none."""
     refuse_archived_evaluation_of(comparison)
-    given, why = validate_resolution_choice(comparison, aspect, choice), validate_resolution_reason(reason)
+    choice, reason = validate_resolution_choice(comparison, aspect, choice), validate_resolution_reason(reason)
     lock_comparisons([comparison.pk])
-    standing = Adjudication.objects.filter(comparison=comparison, aspect=aspect).select_related("user").first()
-    if standing and (standing.user, standing.choice, standing.reason) == (user, given, why):
-        return standing  # the second half of a double click
-    refuse_unseen_resolution(standing, version, f"your “{spell_choice(given)}”")
-    before = describe_resolution(standing) if standing else {"aspect": aspect.key}
-    written = standing or Adjudication(comparison=comparison, aspect=aspect, version=count_resolutions(comparison))
-    written.user, written.choice, written.reason, written.version = user, given, why, written.version + 1
-    written.save()
+    current = Adjudication.objects.filter(comparison=comparison, aspect=aspect).select_related("user").first()
+    if current and (current.user, current.choice, current.reason) == (user, choice, reason):
+        return current  # a double click
+    refuse_unseen_resolution(current, version, f"your “{spell_choice(choice)}”")
+    before = describe_resolution(current) if current else {"aspect": aspect.key}
+    resolution = current or Adjudication(comparison=comparison, aspect=aspect, version=count_resolutions(comparison))
+    resolution.user, resolution.choice, resolution.reason = user, choice, reason
+    resolution.version += 1
+    resolution.save()
     record_event(
         RESOLVED_VERB,
         comparison,
         user=user,
         evaluation=comparison.evaluation,
         before=before,
-        after=describe_resolution(written),
+        after=describe_resolution(resolution),
     )
     update_labels([comparison.pk])
-    return written
+    return resolution
 
 
 @transaction.atomic
@@ -66,25 +67,25 @@ def withdraw_resolution(adjudication: Adjudication, *, version: int, user: User)
     comparison = adjudication.comparison
     refuse_archived_evaluation_of(comparison)
     lock_comparisons([comparison.pk])
-    standing = Adjudication.objects.filter(pk=adjudication.pk).select_related("user", "aspect").first()
-    refuse_unseen_resolution(standing, version, "your withdrawal")
-    assert standing is not None
+    current = Adjudication.objects.filter(pk=adjudication.pk).select_related("user", "aspect").first()
+    refuse_unseen_resolution(current, version, "your withdrawal")
+    assert current is not None
     record_event(
         WITHDREW_VERB,
         comparison,
         user=user,
         evaluation=comparison.evaluation,
-        before=describe_resolution(standing),
-        after={"aspect": standing.aspect.key},
+        before=describe_resolution(current),
+        after={"aspect": current.aspect.key},
     )
-    standing.delete()
+    current.delete()
     update_labels([comparison.pk])
 
 
 def count_resolutions(comparison: Comparison) -> int:
     """The number of resolutions so far, withdrawn ones included: versions continue from it."""
-    decided = Event.objects.filter(object_type="comparison", object_id=comparison.pk, verb=RESOLVED_VERB)
-    return decided.count()
+    events = Event.objects.filter(object_type="comparison", object_id=comparison.pk, verb=RESOLVED_VERB)
+    return events.count()
 
 
 def refuse_archived_evaluation_of(comparison: Comparison) -> None:
@@ -95,12 +96,12 @@ def refuse_archived_evaluation_of(comparison: Comparison) -> None:
 def validate_resolution_choice(comparison: Comparison, aspect: Aspect, choice: str) -> Choice:
     """The choice, if a rubric of the evaluation that has the aspect offers it."""
     versions = RubricAspect.objects.filter(version__rubric__evaluation=comparison.evaluation_id, aspect=aspect)
-    known = {one for asked in versions.select_related("aspect") for one in asked.choices}
-    if not known:
+    offered = {option for aspect_version in versions.select_related("aspect") for option in aspect_version.choices}
+    if not offered:
         raise InputRefused(f"No rubric of this evaluation asks about {aspect.name}: nothing can be settled.")
-    if choice not in known:
-        offers = ", ".join(spell_choice(one) for one in Choice if one in known)
-        raise InputRefused(f"No rubric offers “{choice}” for {aspect.name}: it is one of {offers}.")
+    if choice not in offered:
+        options = ", ".join(spell_choice(option) for option in Choice if option in offered)
+        raise InputRefused(f"No rubric offers “{choice}” for {aspect.name}: it is one of {options}.")
     return Choice(choice)
 
 
@@ -113,15 +114,15 @@ def validate_resolution_reason(reason: str) -> str:
     return reason
 
 
-def refuse_unseen_resolution(standing: Adjudication | None, version: int, given: str) -> None:
+def refuse_unseen_resolution(current: Adjudication | None, version: int, change: str) -> None:
     """Refuse a change of a resolution that the user has not seen."""
-    if standing is None and version:
-        raise ResolvedElsewhere(f"The adjudication was withdrawn meanwhile, so {given} was not stored. Look again.")
-    if standing is not None and standing.version != version:
+    if current is None and version:
+        raise ResolvedElsewhere(f"The adjudication was withdrawn meanwhile, so {change} was not stored. Look again.")
+    if current is not None and current.version != version:
         raise ResolvedElsewhere(
-            f"{standing.user.username} settled this as “{spell_choice(standing.choice)}” meanwhile "
-            f"(“{standing.reason}”), "
-            f"so {given} was not stored. Look at theirs, then decide again."
+            f"{current.user.username} settled this as “{spell_choice(current.choice)}” meanwhile "
+            f"(“{current.reason}”), "
+            f"so {change} was not stored. Look at theirs, then decide again."
         )
 
 
@@ -139,23 +140,23 @@ def describe_resolution(adjudication: Adjudication) -> dict[str, object]:
     }
 
 
-# What stands as code calls nobody: a decorator is no person.
+# Names in code are no mentions: they may be decorators.
 CODE_PATTERN: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 MENTION_PATTERN: Final = re.compile(r"(?<![\w.@+-])@([\w.@+-]+)")
 
 MAX_COMMENT_LENGTH: Final = 10_000
 
-# The same words again within this time are the second half of a double click.
+# The same text again within this time comes from a double click.
 REPEAT_WINDOW: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
 class PostedComment:
-    """``called``: the users mentioned. ``unknown``: mentioned names that no reader has."""
+    """``mentioned``: the users mentioned. ``unknown``: mentioned names that no reader has."""
 
     comment: Comment
-    called: Sequence[User]
+    mentioned: Sequence[User]
     unknown: Sequence[str]
 
 
@@ -169,12 +170,12 @@ def add_comment(
     if not text.strip():
         raise InputRefused("Write something first: an empty comment was not stored.")
     called, unknown = find_mentioned(text, list(readers))
-    if same := find_repeated_comment(comparison, text, aspect, user):
-        return PostedComment(same, [], unknown)
+    if repeated := find_repeated_comment(comparison, text, aspect, user):
+        return PostedComment(repeated, [], unknown)
     comment = Comment.objects.create(comparison=comparison, aspect=aspect, user=user, text=text)
     others = [reader for reader in called if reader != user]
     Mention.objects.bulk_create(Mention(comment=comment, user=reader) for reader in others)
-    after = {"text": text, "aspect": aspect.key if aspect else "", "called": [one.username for one in others]}
+    after = {"text": text, "aspect": aspect.key if aspect else "", "called": [reader.username for reader in others]}
     record_event("commented", comment, user=user, evaluation=comparison.evaluation, after=after)
     return PostedComment(comment, others, unknown)
 
@@ -182,8 +183,8 @@ def add_comment(
 def find_repeated_comment(comparison: Comparison, text: str, aspect: Aspect | None, user: User) -> Comment | None:
     """Find the same comment by the same user within a minute. The row lock orders two sent at once."""
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
-    same = Comment.objects.filter(comparison=comparison, aspect=aspect, user=user, text=text, withdrawn_at=None)
-    return same.filter(created_at__gt=timezone.now() - REPEAT_WINDOW).order_by("pk").last()
+    comments = Comment.objects.filter(comparison=comparison, aspect=aspect, user=user, text=text, withdrawn_at=None)
+    return comments.filter(created_at__gt=timezone.now() - REPEAT_WINDOW).order_by("pk").last()
 
 
 @transaction.atomic
@@ -191,8 +192,8 @@ def withdraw_own_comment(comment: Comment, *, user: User) -> None:
     """Withdraw a comment: it stays in the thread without its text. A repeat does nothing."""
     if comment.user_id != user.pk:
         raise InputRefused("Only who wrote a comment can withdraw it.")
-    taken = Comment.objects.filter(pk=comment.pk, withdrawn_at__isnull=True).update(withdrawn_at=timezone.now())
-    if taken:
+    is_withdrawn = Comment.objects.filter(pk=comment.pk, withdrawn_at__isnull=True).update(withdrawn_at=timezone.now())
+    if is_withdrawn:
         evaluation = comment.comparison.evaluation
         record_event("withdrew comment", comment, user=user, evaluation=evaluation, before={"text": comment.text})
 
@@ -200,16 +201,16 @@ def withdraw_own_comment(comment: Comment, *, user: User) -> None:
 def find_mentioned(text: str, readers: Collection[User]) -> tuple[list[User], list[str]]:
     """The readers mentioned as @username, and the names that no reader has."""
     by_name = {reader.username.casefold(): reader for reader in readers}
-    called: dict[User, None] = {}
+    mentioned: dict[User, None] = {}
     unknown: dict[str, None] = {}
     for name in MENTION_PATTERN.findall(CODE_PATTERN.sub(" ", text)):
         # A name may end in a dot or a dash, and so may its sentence.
-        meant = next((by_name[one] for one in iter_shortened_names(name.casefold()) if one in by_name), None)
-        if meant is not None:
-            called[meant] = None
+        reader = next((by_name[key] for key in iter_shortened_names(name.casefold()) if key in by_name), None)
+        if reader is not None:
+            mentioned[reader] = None
         else:
             unknown[name.rstrip(".-")] = None
-    return list(called), [name for name in unknown if name]
+    return list(mentioned), [name for name in unknown if name]
 
 
 def iter_shortened_names(name: str) -> Iterable[str]:
@@ -221,9 +222,9 @@ def iter_shortened_names(name: str) -> Iterable[str]:
 
 def mark_mentions_seen(user: User, comparison: Comparison) -> None:
     """Mark this user's mentions on the comparison as seen."""
-    waiting = Mention.objects.filter(user=user, comment__comparison=comparison, seen_at__isnull=True)
-    if waiting.exists():  # an update takes SQLite's one lock even where it finds nothing
-        waiting.update(seen_at=timezone.now())
+    unseen = Mention.objects.filter(user=user, comment__comparison=comparison, seen_at__isnull=True)
+    if unseen.exists():  # an update takes SQLite's one lock even where it finds nothing
+        unseen.update(seen_at=timezone.now())
 
 
 @transaction.atomic
@@ -251,6 +252,6 @@ def explain_own_choice(review: Review, aspect: Aspect, *, reason: str, note: str
 
 def get_own_explanation(review: Review, aspect: Aspect) -> dict[str, str] | None:
     """The stored reason and note; None if the review has no final choice on the aspect."""
-    about = {"review": review, "aspect": aspect, "stage": Stage.FINAL}
-    row = Verdict.objects.filter(**about).first() or Score.objects.filter(**about).first()
+    columns = {"review": review, "aspect": aspect, "stage": Stage.FINAL}
+    row = Verdict.objects.filter(**columns).first() or Score.objects.filter(**columns).first()
     return {"reason": row.reason, "note": row.note} if row else None

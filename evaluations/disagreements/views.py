@@ -75,9 +75,9 @@ def disagreement_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         [comparison for comparison, _ in found.rows],
         is_first=not after,
         first_page=page_query(request, 0),
-        next_page=page_query(request, found.goes_on) if found.goes_on else None,
+        next_page=page_query(request, found.continues_after) if found.continues_after else None,
     )
-    between_people, settled = count_disagreements(wanted)
+    between_people, number_resolved = count_disagreements(wanted)
     context = {
         "page": "disagreements",
         "evaluation": evaluation,
@@ -88,22 +88,22 @@ def disagreement_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "filter": encode_filter(request.GET),
         "is_filtered": any(request.GET.get(name) for name in form.fields if name != "state"),
         "between_people": between_people,
-        "settled": settled,
+        "number_resolved": number_resolved,
     }
     return render(request, "disagreements/disagreements.html", context, status=422 if form.errors else 200)
 
 
 def encode_filter(query: QueryDict) -> str:
-    """What was asked for, to be taken along to a disagreement and from there to the next."""
-    kept = query.copy()
-    kept.pop("after", None)
-    for name in [name for name, value in kept.items() if not value]:
-        del kept[name]
-    return kept.urlencode()
+    """The filter parameters, for links to disagreements."""
+    parameters = query.copy()
+    parameters.pop("after", None)
+    for name in [name for name, value in parameters.items() if not value]:
+        del parameters[name]
+    return parameters.urlencode()
 
 
 def read_filter(request: AuthenticatedRequest, evaluation: Evaluation) -> DisagreementFilter:
-    """The line that a disagreement was opened from, by the filter in its address."""
+    """The filter that a disagreement was opened with."""
     return DisagreementsForm(request.GET, evaluation=evaluation, user=request.user).wanted()
 
 
@@ -117,8 +117,8 @@ class AspectQuestion:
     """One aspect: its votes, judges' choices, and the form that resolves it (None without permission)."""
 
     aspect: Aspect
-    voices: Sequence[ReviewerChoice]
-    others: Sequence[tuple[VoteRow, VoteCell]]
+    reviewer_choices: Sequence[ReviewerChoice]
+    other_choices: Sequence[tuple[VoteRow, VoteCell]]
     difference: Disagreement | None
     label: DecidedLabel | None
     offered: Sequence[tuple[Choice, str]]
@@ -127,12 +127,12 @@ class AspectQuestion:
 
     @property
     def is_open(self) -> bool:
-        return self.difference is not None and not self.difference.settled and bool(self.difference.kinds)
+        return self.difference is not None and not self.difference.resolution and bool(self.difference.kinds)
 
     @property
     def is_disputed(self) -> bool:
-        """Whether it is open, or was and is settled now."""
-        return self.is_open or bool(self.difference and self.difference.settled)
+        """Whether it is open or was resolved."""
+        return self.is_open or bool(self.difference and self.difference.resolution)
 
 
 @dataclass(frozen=True)
@@ -173,9 +173,13 @@ def render_disagreement(
     wanted = read_filter(request, evaluation)
     before, after = get_neighbouring_disagreements(wanted, comparison)
     table = reveal_visible_vote_table(user, comparison)
-    asked = list(build_questions(comparison, wanted, table, refused, is_allowed(user, Action.ADJUDICATE, evaluation)))
-    said = get_thread(comparison)
-    html = render_texts([*iter_comparison_texts(comparison), *table.rationales, *(one.text for one in said)])
+    questions = list(
+        build_questions(comparison, wanted, table, refused, is_allowed(user, Action.ADJUDICATE, evaluation))
+    )
+    comments = get_thread(comparison)
+    html = render_texts(
+        [*iter_comparison_texts(comparison), *table.rationales, *(question.text for question in comments)]
+    )
     context = {
         "page": "disagreements",
         "evaluation": evaluation,
@@ -186,13 +190,13 @@ def render_disagreement(
         ],
         "html": html,
         "table": table,
-        "differing": [one for one in asked if one.is_disputed],
-        "agreed": [one for one in asked if not one.is_disputed],
-        "open_questions": sum(one.is_open for one in asked),
+        "differing": [question for question in questions if question.is_disputed],
+        "agreed": [question for question in questions if not question.is_disputed],
+        "open_questions": sum(question.is_open for question in questions),
         "passages": [
             ("A" if span.response_id == comparison.response_a_id else "B", span) for span in get_saved_spans(comparison)
         ],
-        "thread": said,
+        "thread": comments,
         "comment": comment or CommentForm(aspects=table.aspects),
         "readers": list_people_who_can_see(comparison),
         "history": get_comparison_history(comparison),
@@ -207,47 +211,59 @@ def render_disagreement(
 
 
 def build_questions(
-    comparison: Comparison, wanted: DisagreementFilter, table: VoteTable, refused: RefusedInput | None, may_settle: bool
+    comparison: Comparison,
+    wanted: DisagreementFilter,
+    table: VoteTable,
+    refused: RefusedInput | None,
+    may_resolve: bool,
 ) -> Iterator[AspectQuestion]:
     """Every aspect that has choices or that the rubric has, in the rubric's order."""
-    voices = get_reviewer_choices(comparison)
-    differ = get_disagreements_on(comparison, wanted.judge)
+    reviewer_choices = get_reviewer_choices(comparison)
+    differences = get_disagreements_on(comparison, wanted.judge)
     offered = get_offered_choices(comparison.evaluation)
-    for place, aspect in enumerate(table.aspects):
-        others = [
-            (row, cell) for row in table.rows if row.kind != RaterKind.HUMAN and (cell := row.cells[place]) is not None
+    for index, aspect in enumerate(table.aspects):
+        other_choices = [
+            (row, cell) for row in table.rows if row.kind != RaterKind.HUMAN and (cell := row.cells[index]) is not None
         ]
-        difference, choices = differ.get(aspect.pk), offered.get(aspect.pk, [])
-        mine = refused if refused and refused.aspect == aspect.key else None
-        settled = difference.settled if difference else None
-        form = ResolveForm.for_aspect(aspect, settled, mine.sent if mine else None) if may_settle and choices else None
+        difference, choices = differences.get(aspect.pk), offered.get(aspect.pk, [])
+        own_refusal = refused if refused and refused.aspect == aspect.key else None
+        resolution = difference.resolution if difference else None
+        form = (
+            ResolveForm.for_aspect(aspect, resolution, own_refusal.sent if own_refusal else None)
+            if may_resolve and choices
+            else None
+        )
         yield AspectQuestion(
             aspect,
-            voices.get(aspect, []),
-            others,
+            reviewer_choices.get(aspect, []),
+            other_choices,
             difference,
-            table.labels[place],
+            table.labels[index],
             choices,
             form,
-            mine.reason if mine else "",
+            own_refusal.reason if own_refusal else "",
         )
 
 
 def get_offered_choices(evaluation: Evaluation) -> Mapping[int, Sequence[tuple[Choice, str]]]:
     """The choices offered by aspect: by the current rubric version if it has the aspect, else the newest."""
-    asked = RubricAspect.objects.filter(version__rubric__evaluation=evaluation).select_related("aspect")
-    told: dict[int, RubricAspect] = {}
-    for one in asked.order_by("version_id"):
-        if told.get(one.aspect_id) is None or told[one.aspect_id].version_id != evaluation.review_rubric_id:
-            told[one.aspect_id] = one
+    rubric_aspects = RubricAspect.objects.filter(version__rubric__evaluation=evaluation).select_related("aspect")
+    by_aspect: dict[int, RubricAspect] = {}
+    for rubric_aspect in rubric_aspects.order_by("version_id"):
+        if (
+            by_aspect.get(rubric_aspect.aspect_id) is None
+            or by_aspect[rubric_aspect.aspect_id].version_id != evaluation.review_rubric_id
+        ):
+            by_aspect[rubric_aspect.aspect_id] = rubric_aspect
     return {
-        aspect: [(choice, label_offered_choice(choice, one)) for choice in one.choices] for aspect, one in told.items()
+        aspect: [(choice, label_offered_choice(choice, rubric_aspect)) for choice in rubric_aspect.choices]
+        for aspect, rubric_aspect in by_aspect.items()
     }
 
 
-def label_offered_choice(choice: Choice, asked: RubricAspect) -> str:
-    """Where “both bad” can be chosen, a tie is two good ones."""
-    return "Both good" if choice == Choice.TIE and asked.offers_both_bad else CHOICE_TEXTS[choice]
+def label_offered_choice(choice: Choice, aspect: RubricAspect) -> str:
+    """The label of the choice. If “both bad” is offered, a tie means “both good”."""
+    return "Both good" if choice == Choice.TIE and aspect.offers_both_bad else CHOICE_TEXTS[choice]
 
 
 @require_POST
@@ -255,30 +271,30 @@ def disagreement_resolve(request: AuthenticatedRequest, slug: str, pk: int) -> H
     comparison = get_open_comparison_or_404(request, slug, pk, Action.ADJUDICATE)
     aspect = get_aspect_or_404(comparison, request.POST.get("aspect", ""))
     try:
-        given = clean_or_refuse(ResolveForm(request.POST))
-        made = resolve_aspect(
+        cleaned = clean_or_refuse(ResolveForm(request.POST))
+        resolution = resolve_aspect(
             comparison,
             aspect,
-            choice=given["choice"],
-            reason=given["reason"],
-            version=given["version"],
+            choice=cleaned["choice"],
+            reason=cleaned["reason"],
+            version=cleaned["version"],
             user=request.user,
         )
     except InputRefused as refusal:
         return render_disagreement(request, comparison, refused=RefusedInput(aspect.key, str(refusal), request.POST))
-    messages.success(request, f"{aspect.name} is settled as {made.choice.replace('_', ' ')}.")
+    messages.success(request, f"{aspect.name} is settled as {resolution.choice.replace('_', ' ')}.")
     return redirect_to_disagreement(request, comparison)
 
 
 @require_POST
 def adjudication_withdraw(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug, Action.ADJUDICATE)
-    found = Adjudication.objects.select_related("comparison", "aspect", "user")
-    adjudication = get_object_or_404(found, pk=pk, comparison__evaluation=evaluation)
+    adjudications = Adjudication.objects.select_related("comparison", "aspect", "user")
+    adjudication = get_object_or_404(adjudications, pk=pk, comparison__evaluation=evaluation)
     comparison = get_open_comparison_or_404(request, slug, adjudication.comparison_id, Action.ADJUDICATE)
     try:
-        given = clean_or_refuse(WithdrawForm(request.POST))
-        withdraw_resolution(adjudication, version=given["version"], user=request.user)
+        cleaned = clean_or_refuse(WithdrawForm(request.POST))
+        withdraw_resolution(adjudication, version=cleaned["version"], user=request.user)
     except InputRefused as refusal:
         return render_disagreement(request, comparison, refused=RefusedInput(adjudication.aspect.key, str(refusal)))
     messages.success(request, f"{adjudication.aspect.name} is open again.")
@@ -291,11 +307,11 @@ def disagreement_explain(request: AuthenticatedRequest, slug: str, pk: int) -> H
     comparison, user = get_open_comparison_or_404(request, slug, pk, Action.REVIEW), request.user
     aspect = get_aspect_or_404(comparison, request.POST.get("aspect", ""))
     try:
-        given = clean_or_refuse(ExplainForm(request.POST))
-        mine = Review.objects.filter(rater__user=user, comparison=comparison).select_related("rater")
-        review = get_object_or_404(mine, pk=given["review"])
+        cleaned = clean_or_refuse(ExplainForm(request.POST))
+        reviews = Review.objects.filter(rater__user=user, comparison=comparison).select_related("rater")
+        review = get_object_or_404(reviews, pk=cleaned["review"])
         review.comparison = comparison
-        explain_own_choice(review, aspect, reason=given["reason"], note=given["note"], user=user)
+        explain_own_choice(review, aspect, reason=cleaned["reason"], note=cleaned["note"], user=user)
     except InputRefused as refusal:
         return render_disagreement(request, comparison, refused=RefusedInput(aspect.key, str(refusal)))
     return redirect_to_disagreement(request, comparison, f"aspect-{aspect.key}")
@@ -306,11 +322,11 @@ def disagreement_comment(request: AuthenticatedRequest, slug: str, pk: int) -> H
     comparison, user = get_open_comparison_or_404(request, slug, pk, Action.DISCUSS), request.user
     form = CommentForm(request.POST, aspects=Aspect.objects.filter(evaluation=comparison.evaluation))
     try:
-        given = clean_or_refuse(form)
+        cleaned = clean_or_refuse(form)
         posted = add_comment(
             comparison,
-            given["text"],
-            aspect=get_aspect_or_404(comparison, given["about"]) if given["about"] else None,
+            cleaned["text"],
+            aspect=get_aspect_or_404(comparison, cleaned["about"]) if cleaned["about"] else None,
             user=user,
             readers=list_people_who_can_see(comparison),
         )
@@ -327,8 +343,8 @@ def disagreement_comment(request: AuthenticatedRequest, slug: str, pk: int) -> H
 def comment_withdraw(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.DISCUSS)
-    own = Comment.objects.filter(user=user, comparison__in=visible_comparisons(user, evaluation))
-    comment = get_object_or_404(own.select_related("comparison__evaluation"), pk=pk)
+    comments = Comment.objects.filter(user=user, comparison__in=visible_comparisons(user, evaluation))
+    comment = get_object_or_404(comments.select_related("comparison__evaluation"), pk=pk)
     withdraw_own_comment(comment, user=user)
     return redirect_to_disagreement(request, comment.comparison, "discussion")
 
@@ -341,8 +357,8 @@ def get_aspect_or_404(comparison: Comparison, key: str) -> Aspect:
 def redirect_to_disagreement(request: AuthenticatedRequest, comparison: Comparison, fragment: str = "") -> HttpResponse:
     """Redirect to the comparison, with the filter that it was opened from."""
     address = reverse("disagreement", args=[comparison.evaluation.slug, comparison.pk])
-    kept = encode_filter(request.GET)
-    return redirect(f"{address}{f'?{kept}' if kept else ''}{f'#{fragment}' if fragment else ''}")
+    query = encode_filter(request.GET)
+    return redirect(f"{address}{f'?{query}' if query else ''}{f'#{fragment}' if fragment else ''}")
 
 
 MAX_UNSEEN: Final = 100
@@ -351,9 +367,9 @@ MAX_UNSEEN: Final = 100
 @require_safe
 def mention_list(request: AuthenticatedRequest) -> HttpResponse:
     user = request.user
-    calls = get_mentions(user, visible_comparisons_everywhere(user)).select_related(*MENTION_RELATIONS)
-    unseen = list(calls.filter(seen_at__isnull=True).order_by("-pk")[:MAX_UNSEEN])
-    page = paginate(request, calls.filter(seen_at__isnull=False), newest_first=True)
+    mentions = get_mentions(user, visible_comparisons_everywhere(user)).select_related(*MENTION_RELATIONS)
+    unseen = list(mentions.filter(seen_at__isnull=True).order_by("-pk")[:MAX_UNSEEN])
+    page = paginate(request, mentions.filter(seen_at__isnull=False), newest_first=True)
     html = render_texts(mention.comment.text for mention in reveal_mentions(user, [*unseen, *page.rows]))
     context = {"page": "mentions", "unseen": unseen, "page_of_rows": page, "html": html}
     return render(request, "mentions/mentions.html", context)

@@ -126,9 +126,9 @@ def every_page(evaluation: Evaluation, wanted: list[ComparisonFilter], *, backwa
         assert found.is_whole
         assert len(found.ids) <= 3
         ids += found.ids
-        if found.goes_on is None:
+        if found.continues_after is None:
             return ids
-        place = found.goes_on
+        place = found.continues_after
 
 
 @pytest.mark.parametrize("few", [0, 2, 400], ids=["nothing is few", "two are few", "all are few"])

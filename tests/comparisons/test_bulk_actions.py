@@ -86,9 +86,9 @@ def test_pieces_change_nothing_in_either_direction(
     backwards = find_comparisons(evaluation, wanted, after=four[3].pk + 1, backwards=True)
     assert forwards.ids == [four[2].pk, four[3].pk]
     assert backwards.ids == forwards.ids[::-1]
-    assert find_comparisons(evaluation, wanted, size=1).goes_on == four[2].pk
+    assert find_comparisons(evaluation, wanted, size=1).continues_after == four[2].pk
     hurried = find_comparisons(evaluation, wanted, seconds=0)
-    assert (hurried.is_whole, hurried.goes_on) == (False, four[0].pk)
+    assert (hurried.is_whole, hurried.continues_after) == (False, four[0].pk)
 
 
 def test_pages_lead_back(as_owner: Client, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:

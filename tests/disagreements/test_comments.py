@@ -57,7 +57,7 @@ def test_only_who_may_see_it_is_called(evaluation: Evaluation, comparison: Compa
     posted = add_comment(
         comparison, "@blind @ada @stranger", aspect=None, user=olive, readers=list_people_who_can_see(comparison)
     )
-    assert list(posted.called) == [ada]
+    assert list(posted.mentioned) == [ada]
     assert list(posted.unknown) == ["blind", "stranger"]
     assert Mention.objects.get().user == ada
 

@@ -84,8 +84,8 @@ def test_one_person_who_reviews_again_after_a_change_of_the_rubric_differs_from_
         make_next_rubric_version(evaluation)
     update_labels([comparison.pk])
     assert found(DisagreementFilter(evaluation)) == []
-    (voices,) = get_reviewer_choices(comparison).values()
-    assert [(one.current and one.current.choice, one.is_replaced) for one in voices] == [(A, True), (B, False)]
+    (choices,) = get_reviewer_choices(comparison).values()
+    assert [(one.current and one.current.choice, one.is_replaced) for one in choices] == [(A, True), (B, False)]
 
 
 def test_what_was_settled_is_listed_as_settled_and_no_longer_as_open(evaluation: Evaluation) -> None:
@@ -93,8 +93,8 @@ def test_what_was_settled_is_listed_as_settled_and_no_longer_as_open(evaluation:
     ada = make_member(evaluation, Role.ADJUDICATOR)
     resolve_aspect(one, get_or_make_aspect(evaluation, "clarity"), choice=A, reason="Clear.", version=0, user=ada)
     assert found(DisagreementFilter(evaluation)) == [other.pk]
-    assert found(DisagreementFilter(evaluation, settled=True)) == [one.pk]
-    assert found(DisagreementFilter(evaluation, settled=True, kind=DisagreementKind.JUDGE)) == []
+    assert found(DisagreementFilter(evaluation, resolved=True)) == [one.pk]
+    assert found(DisagreementFilter(evaluation, resolved=True, kind=DisagreementKind.JUDGE)) == []
     assert count_disagreements(DisagreementFilter(evaluation)) == (1, 1)
 
 
@@ -124,8 +124,8 @@ def test_it_is_filtered_by_whom_the_discussion_calls(evaluation: Evaluation) -> 
     here, _ = voted(evaluation, A, B), voted(evaluation, A, B)
     rita = make_member(evaluation, Role.REVIEWER, "rita")
     add_comment(here, "What do you think, @rita?", aspect=None, user=make_user(), readers=[rita])
-    assert found(DisagreementFilter(evaluation, calling=rita)) == [here.pk]
-    assert found(DisagreementFilter(evaluation, calling=make_user())) == []
+    assert found(DisagreementFilter(evaluation, mentioning=rita)) == [here.pk]
+    assert found(DisagreementFilter(evaluation, mentioning=make_user())) == []
 
 
 def test_only_among_comparisons_that_the_person_may_see(evaluation: Evaluation) -> None:
@@ -192,7 +192,7 @@ def test_a_judge_of_ones_choice_is_held_against_people_and_against_what_was_sett
     resolve_aspect(settled, get_or_make_aspect(evaluation, "clarity"), choice=A, reason="Clear.", version=0, user=ada)
     second = make_judge_rater(evaluation, "second")
     assert found(DisagreementFilter(evaluation, judge=second, only_judge=True)) == [open_one.pk]
-    assert found(DisagreementFilter(evaluation, judge=second, only_judge=True, settled=True)) == [settled.pk]
+    assert found(DisagreementFilter(evaluation, judge=second, only_judge=True, resolved=True)) == [settled.pk]
 
 
 @pytest.mark.parametrize(
@@ -265,9 +265,9 @@ def test_pages_of_both_kinds_follow_each_other_without_a_gap(evaluation: Evaluat
     for _ in itertools.count():
         page = find_disagreements(wanted, after=after, size=2)
         pages += page.ids
-        if page.goes_on is None:
+        if page.continues_after is None:
             break
-        after = page.goes_on
+        after = page.continues_after
     assert pages == due
     assert find_disagreements(wanted, after=due[-1], size=2, backwards=True).ids == due[-2:-4:-1]
 

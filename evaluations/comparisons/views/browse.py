@@ -176,9 +176,9 @@ def build_page(
         form.add_error(None, str(refused))
         found = FoundComparisons([], None)
     rows = list(select_list_columns(Comparison.all_rows.filter(pk__in=found.ids)).order_by("pk"))
-    on, back = found.goes_on, rows[0].pk if rows else after + 1
+    on, back = found.continues_after, rows[0].pk if rows else after + 1
     if before:
-        on, back = rows[-1].pk if rows else before - 1, found.goes_on or 0
+        on, back = rows[-1].pk if rows else before - 1, found.continues_after or 0
     return Page(
         rows,
         is_first=not after and not back if before else not after,
