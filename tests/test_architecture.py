@@ -163,6 +163,16 @@ def test_a_page_or_endpoint_gets_the_choices_of_others_only_with_a_record(module
         assert name not in UNRECORDED_READS, f"{module}: {name} leaves no record, use {UNRECORDED_READS[name]}"
 
 
+# How answers become one choice: only `verdicts` decides who chose what.
+CHOICE_RULES: Final = {"consolidate_orders", "choice_from_scores"}
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if package_of(module) != "verdicts"])
+def test_only_verdicts_makes_one_choice_of_scores_or_orders(module: str) -> None:
+    names = {node.name for node in ast.walk(ast.parse(MODULES[module].read_text())) if isinstance(node, ast.alias)}
+    assert not names & CHOICE_RULES
+
+
 def test_nobody_imports_the_tasks_but_the_worker() -> None:
     """Whoever nudges a worker names the task: its module sees nearly everything."""
     assert [module for module, path in MODULES.items() if "evaluations.tasks" in imports_of(path)] == []

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Final, NamedTuple
 
-from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder, Stage, choice_from_scores
+from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder, Stage
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS, DifferenceReason
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
@@ -14,6 +14,7 @@ from evaluations.models.rubrics import Aspect
 from evaluations.models.verdicts import Review, Score, Verdict
 from evaluations.replies.reply_format import format_range, scale_ends, scale_meanings, scale_values, snap_to_scale
 from evaluations.verdicts.packed_votes import delete_packed_review, pack_review_verdicts
+from evaluations.verdicts.score_choices import choose_by_scores
 
 # A scale with more values than this is a field to write in.
 MAX_SCALE_BUTTONS: Final = 11
@@ -56,7 +57,7 @@ def get_choice_of_answer(aspect: AspectSpec, answer: Answer) -> Choice:
     """The choice, or what two scores amount to by the rubric's tie margin."""
     if isinstance(answer, Choice):
         return answer
-    choice = choice_from_scores(answer.left, answer.right, aspect.tie_margin)
+    choice = choose_by_scores(aspect, answer.left, answer.right)
     assert choice is not None
     return choice
 

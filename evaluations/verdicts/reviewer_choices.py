@@ -1,19 +1,22 @@
 """Every reviewer's first and final choices on one comparison."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
+
+from django.db.models import Q
 
 from evaluations.domain.choices import Choice, ShownOrder, Stage
 from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS, DifferenceReason, ReviewState, SelectionMethod
 from evaluations.domain.roles import RaterKind
+from evaluations.domain.rubrics import AspectSpec
 from evaluations.domain.vote_rules import LABEL_VOTES, ReviewFacts, find_vote_holder
 from evaluations.models.comparisons import Comparison
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
-from evaluations.models.verdicts import Review, Verdict
-from evaluations.verdicts.score_choices import load_imported_preferences, load_review_scores
+from evaluations.models.verdicts import Review, Score, Verdict
+from evaluations.verdicts.score_choices import choose_by_scores, load_imported_preferences, load_review_scores
 from evaluations.verdicts.votes import get_review_facts
 
 
@@ -143,3 +146,24 @@ def read_imported_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoi
     for one in preferences:
         choice = StageChoice(one.choice, (one.score_a, one.score_b), note=one.rationale)
         yield (aspects[one.aspect], raters[one.rater], (one.sample, AS_SCORES)), Stage.FINAL, choice
+
+
+def load_first_choices(reviews: Iterable[Review], aspects: Iterable[AspectSpec]) -> Mapping[int, Mapping[str, Choice]]:
+    """Review id → aspect key → first choice as stored, or as scores make it."""
+    ids = [review.pk for review in reviews]
+    choices: dict[int, dict[str, Choice]] = defaultdict(dict)
+    first = Q(review__in=ids, stage=Stage.FIRST)
+    for pk, key, choice in Verdict.objects.filter(first).values_list("review", "aspect__key", "choice"):
+        choices[pk][key] = Choice(choice)
+    scores: dict[tuple[int, int, str], float] = {}
+    for pk, response, key, value in Score.objects.filter(first).values_list(
+        "review", "response", "aspect__key", "value"
+    ):
+        scores[pk, response, key] = value
+    for review in reviews if scores else ():
+        for aspect in aspects:
+            sides = (review.comparison.response_a_id, review.comparison.response_b_id)
+            a, b = (scores.get((review.pk, side, aspect.key)) for side in sides)
+            if (derived := choose_by_scores(aspect, a, b)) is not None:
+                choices[review.pk][aspect.key] = derived
+    return choices

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 from django.db.models import Q
 
-from evaluations.domain.choices import CompleteSideScores, ScoreRule, SideScores, Stage
+from evaluations.domain.choices import Choice, CompleteSideScores, ScoreRule, SideScores, Stage
 from evaluations.domain.judges import JudgeKind
 from evaluations.domain.roles import RaterKind
-from evaluations.domain.rubrics import RubricKind, RubricOrigin
+from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin
 from evaluations.domain.vote_rules import ReviewFacts
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
@@ -28,6 +28,11 @@ def imported_score_rules(among: Q) -> dict[int, ScoreRule]:
     )
     columns = brought.order_by("version__number").values_list("aspect_id", "tie_margin", "lower_is_better")
     return {aspect: ScoreRule(margin, lower) for aspect, margin, lower in columns}
+
+
+def choose_by_scores(aspect: AspectSpec, score_a: float | None, score_b: float | None) -> Choice | None:
+    """The choice that a reviewer's two scores make by the rubric's tie margin; None if a score is missing."""
+    return ScoreRule(aspect.tie_margin).choice(score_a, score_b)
 
 
 def derive_score_choices(

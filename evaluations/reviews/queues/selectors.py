@@ -1,7 +1,7 @@
 """Progress of queues and reviewers."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Final
@@ -9,7 +9,7 @@ from typing import Final
 from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Greatest, Least
 
-from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder, Stage, choice_from_scores
+from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder
 from evaluations.domain.reviews import (
     RANDOM_SELECTION,
     SAVED_REVIEW_STATES,
@@ -25,7 +25,8 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.queues import Assignment, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.users import User
-from evaluations.models.verdicts import Adjudication, Review, Score, Verdict
+from evaluations.models.verdicts import Adjudication, Review, Verdict
+from evaluations.verdicts.reviewer_choices import load_first_choices
 
 # Comparison → aspect → choice as stored.
 KnownLabels = Mapping[int, Mapping[str, Choice]]
@@ -149,7 +150,7 @@ def get_calibration_results(queue: Queue, raters: Collection[Rater]) -> Mapping[
     by_rater: dict[int, list[Review]] = defaultdict(list)
     for review in sorted(reviews, key=lambda review: comparisons.index(review.comparison_id)):
         by_rater[review.rater_id].append(review)
-    chosen = get_first_choices(reviews, aspects)
+    chosen = load_first_choices(reviews, aspects)
     return {
         rater.pk: build_calibration_result(
             CalibrationProgress(queue, len(by_rater[rater.pk]), len(comparisons)),
@@ -189,27 +190,6 @@ def build_calibration_result(
 
 def count_calibration_agreement(aspect: AspectSpec, pairs: Collection[tuple[Choice, Choice]]) -> CalibrationAgreement:
     return CalibrationAgreement(aspect, len(pairs), sum(choice == label for choice, label in pairs))
-
-
-def get_first_choices(reviews: Iterable[Review], aspects: Iterable[AspectSpec]) -> KnownLabels:
-    """Review → aspect → choice as stored; from scores it is derived with the aspect's margin."""
-    ids = [review.pk for review in reviews]
-    choices: dict[int, dict[str, Choice]] = defaultdict(dict)
-    first = Q(review__in=ids, stage=Stage.FIRST)
-    for pk, key, choice in Verdict.objects.filter(first).values_list("review", "aspect__key", "choice"):
-        choices[pk][key] = Choice(choice)
-    scores: dict[tuple[int, int, str], float] = {}
-    for pk, response, key, value in Score.objects.filter(first).values_list(
-        "review", "response", "aspect__key", "value"
-    ):
-        scores[pk, response, key] = value
-    for review in reviews if scores else ():
-        for aspect in aspects:
-            sides = (review.comparison.response_a_id, review.comparison.response_b_id)
-            a, b = (scores.get((review.pk, side, aspect.key)) for side in sides)
-            if (derived := choice_from_scores(a, b, aspect.tie_margin)) is not None:
-                choices[review.pk][aspect.key] = derived
-    return choices
 
 
 @dataclass(frozen=True)
