@@ -9,9 +9,12 @@ from typing import Any, Final
 import pytest
 from django.conf import LazySettings
 from django.db import connection
-from django.db.backends.postgresql.operations import DatabaseOperations
+from django.db.backends.base.operations import BaseDatabaseOperations
+from django.db.backends.postgresql.operations import DatabaseOperations as PostgresOperations
+from django.db.backends.sqlite3.operations import DatabaseOperations as SqliteOperations
 from django.test import Client
 from hypothesis import settings
+from pytest_django import DjangoDbBlocker
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -26,7 +29,10 @@ from tests.factories.verdicts import make_judge_rater
 from tests.helpers.api_client import ApiClient, token_for
 from tests.helpers.job_work import Nudges
 from tests.helpers.running_product import Product, environment_for, own_database, start, stop
+from tests.helpers.shared_rows import rows_taken_back
 from tests.personas import ADJUDICATOR, MANAGER, OWNER, REVIEWERS, STRANGER, VIEWER
+
+TABLES_FILLED_BY_MIGRATE: Final = ("auth_permission", "django_content_type")
 
 
 class FilesTogether(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
@@ -83,22 +89,47 @@ settings.register_profile("judgeweb", deadline=None)
 settings.load_profile("judgeweb")
 
 
-def empty_what_is_filled(_: DatabaseOperations, __: Any, tables: Sequence[str], **___: Any) -> list[str]:
-    """After a test with transactions of its own. Truncating takes a new file for each of 48 tables and 150 indexes.
+def empty_filled_tables(_: BaseDatabaseOperations, __: Any, tables: Sequence[str], **___: Any) -> list[str]:
+    """Delete the rows of all tables that have some, after a test with transactions of its own.
 
-    Foreign keys are checked when the transaction ends, so that the order of the tables is all the same.
-    What Django would fill in again at once stays.
+    PostgreSQL's truncating takes a new file for each of 48 tables and 150 indexes. Foreign keys are checked when the
+    transaction ends, so the order of the tables is of no matter.
     """
-    looked_at = (table for table in tables if table not in ("auth_permission", "django_content_type"))
+    looked_at = (table for table in tables if table not in TABLES_FILLED_BY_MIGRATE)
     with connection.cursor() as cursor:
-        cursor.execute(" UNION ALL ".join(f"(SELECT '{table}' FROM {table} LIMIT 1)" for table in looked_at))
+        parts = (f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM {table})" for table in looked_at)
+        cursor.execute(" UNION ALL ".join(parts))
         return [f"DELETE FROM {table}" for (table,) in cursor.fetchall()]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_flush() -> Iterator[None]:
+    """Django would fill the kept tables in again after each flush, by a hundred queries."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DatabaseOperations, "sql_flush", empty_what_is_filled)
+        for operations in (PostgresOperations, SqliteOperations):
+            patch.setattr(operations, "sql_flush", empty_filled_tables)
+        patch.setattr("django.core.management.commands.flush.emit_post_migrate_signal", lambda *_, **__: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_and_no_broker() -> Iterator[None]:
+    """Leave no pauses for other writers, of which the tests have none; send no nudges; let no heartbeat fall due.
+
+    A heartbeat on a slow machine would wait in another connection for the transaction of the test.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("models.transactions", "judges.calls.claims", "judges.calls.live_worker"):
+            patch.setattr(f"evaluations.{module}.write_pause_seconds", lambda _: 0.0)
+        patch.setattr("evaluations.jobs.nudges.send_nudge", lambda *_: None)
+        patch.setattr("evaluations.jobs.kinds.HEARTBEAT_SECONDS", 3600.0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def rows_for_module(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Let fixtures of module scope store rows that all tests of the module find; each test takes back its own."""
+    with django_db_blocker.unblock(), rows_taken_back():
         yield
 
 
@@ -188,12 +219,6 @@ def nothing_known_of_servers() -> None:
     """What a process learned of a server: another test may have one at the same address."""
     WATCHES.clear()
     REPORTED_SLOTS.clear()
-
-
-@pytest.fixture(autouse=True)
-def heartbeats_only_where_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a slow machine one would fall due, and wait in another connection for the transaction of the test."""
-    monkeypatch.setattr("evaluations.jobs.kinds.HEARTBEAT_SECONDS", 3600.0)
 
 
 @pytest.fixture(autouse=True)

@@ -27,8 +27,8 @@ def reported(capsys: pytest.CaptureFixture[str], slug: str, *options: str) -> An
 # ---- PandaLM: 999 pairs, three people, gpt-3.5-turbo ------------------------------------------
 
 
-@pytest.fixture
-def pandalm(acceptance_data: Path) -> str:
+@pytest.fixture(scope="module")
+def pandalm(acceptance_data: Path, rows_for_module: None) -> str:
     folder = acceptance_data / "pandalm"
     make_evaluation(slug="pandalm")
     call_command("import_comparisons", "pandalm", str(folder / "testset-v1.json"))
@@ -77,12 +77,14 @@ def test_pandalm_failures_are_left_out_and_shown_by_default(pandalm: str, capsys
 
 
 def test_pandalm_traps_are_all_kept(pandalm: str) -> None:
-    assert Comparison.objects.count() == 999
-    assert Verdict.objects.filter(rater__kind="human").count() == 999 * 3
-    booleans = [row for row in Response.objects.filter(characters__in=(4, 5)) if row.text in ("true", "false")]
+    comparisons = Comparison.objects.filter(evaluation__slug=pandalm)
+    responses = Response.objects.filter(query__evaluation__slug=pandalm)
+    assert comparisons.count() == 999
+    assert Verdict.objects.filter(comparison__in=comparisons, rater__kind="human").count() == 999 * 3
+    booleans = [row for row in responses.filter(characters__in=(4, 5)) if row.text in ("true", "false")]
     assert len(booleans) == 6
-    empty = Response.objects.filter(characters=0).values("query")
-    assert Comparison.objects.filter(query__in=empty).count() == 54
+    empty = responses.filter(characters=0).values("query")
+    assert comparisons.filter(query__in=empty).count() == 54
 
 
 # ---- LLMBar: gold labels, judges in both orders -----------------------------------------------
@@ -173,7 +175,7 @@ def test_squality_reviewers_agree_on_ranks_as_published(
     make_evaluation(slug="squality")
     file = acceptance_data / "squality_human_eval" / "all-responses.jsonl"
     call_command("import_scores", "squality", str(file), derive_pairs=0.0)
-    assert Comparison.objects.count() == 300
+    assert Comparison.objects.filter(evaluation__slug="squality").count() == 300
     assert {key: alpha for key, alpha in alphas(capsys, "squality").items() if key in RANKED} == RANKED
 
 
@@ -232,7 +234,10 @@ def test_just_eval_judges_come_in_with_what_they_judged(
         call_command("import_verdicts", "just-eval", str(outputs / f"{name}.json"))
     call_command("import_comparisons", "just-eval", str(acceptance_data / "just_eval" / "example_generation_0.json"))
     call_command("import_scores", "just-eval", str(outputs / "1.score_multi.gpt-4.json"), rater="gpt-4 alone")
-    assert (Comparison.objects.count(), Response.objects.count(), Verdict.objects.count()) == (18, 18, 60)
+    mine = {"query__evaluation__slug": "just-eval"}
+    comparisons = Comparison.objects.filter(**mine)
+    assert (comparisons.count(), Response.objects.filter(**mine).count()) == (18, 18)
+    assert Verdict.objects.filter(comparison__in=comparisons).count() == 60
     capsys.readouterr()
     call_command("report", "just-eval", "--json")
     aspects = json.loads(capsys.readouterr().out)["aspects"]

@@ -8,7 +8,7 @@ import io
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from tests.factories.evaluations import make_evaluation, make_member
 from tests.factories.imports import comparison_row, import_rows, preview_rows, score_row, verdict_row
 from tests.factories.verdicts import get_or_make_aspect
 from tests.helpers.job_work import work_all
+from tests.helpers.shared_rows import rows_taken_back
 
 pytestmark = pytest.mark.django_db
 
@@ -146,10 +147,11 @@ def made(cases: Sequence[Case], seed: int, slug: str = "study") -> Evaluation:
     return evaluation
 
 
-@pytest.fixture(params=[1, 2, 3])
-def study(request: pytest.FixtureRequest) -> tuple[list[Case], Evaluation]:
+@pytest.fixture(scope="module", params=[1, 2, 3])
+def study(request: pytest.FixtureRequest, rows_for_module: None) -> "Iterator[Study]":
     cases = dealt(request.param)
-    return cases, made(cases, request.param)
+    with rows_taken_back():
+        yield cases, made(cases, request.param)
 
 
 # ---- the reckoning -----------------------------------------------------------------------------

@@ -18,10 +18,10 @@ FIRST_NUMBER = 1001  # beyond the numbers that tests write themselves
 _numbers = itertools.count(FIRST_NUMBER)
 
 
-def restart_numbers() -> None:
+def restart_numbers(first: int = FIRST_NUMBER) -> None:
     """Name the rows of the next test as if it were the only one: keys decide about splits, and so about figures."""
     global _numbers
-    _numbers = itertools.count(FIRST_NUMBER)
+    _numbers = itertools.count(first)
 
 
 def make_user(username: str = "", **columns: Any) -> User:
