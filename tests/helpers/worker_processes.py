@@ -1,10 +1,12 @@
 """Celery workers on the tests' own database."""
 
+import json
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -36,6 +38,35 @@ def run_celery(environment: dict[str, str], *arguments: str) -> "Iterator[subpro
     finally:
         process.kill()
         process.wait()
+
+
+class WarmWorkers:
+    """Workers forked from one process that has imported the product: for tests that start many."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        command = [sys.executable, "-m", "tests.warm_workers"]
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, line: list[str] | int) -> int:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{json.dumps(line)}\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def start(self, *arguments: str) -> int:
+        """Start a worker and return its pid."""
+        return self.ask(list(arguments))
+
+    def kill(self, pid: int) -> None:
+        os.kill(pid, signal.SIGKILL)
+        assert self.ask(pid) == -signal.SIGKILL
+
+    def close(self) -> None:
+        """Kill those that still run."""
+        self.process.communicate()
 
 
 def until(ready: Callable[[], bool], seconds: float = 240) -> None:

@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tests.factories.judges import make_llm_judge
 from tests.helpers.llm_faults import assert_nothing_was_bought_twice, evaluation_of_size
 from tests.helpers.llm_server import LLMServer, llm_server
 from tests.helpers.running_product import ROOT
-from tests.helpers.worker_processes import WORKER, environment_on_test_database, run_celery, until
+from tests.helpers.worker_processes import WORKER, WarmWorkers, environment_on_test_database, run_celery, until
 
 pytestmark = [pytest.mark.worker, pytest.mark.django_db(transaction=True)]
 
@@ -37,11 +38,13 @@ def test_a_worker_killed_at_twenty_random_moments_buys_no_stored_answer_twice(tm
         run = start_run(
             make_llm_judge(evaluation_of_size(COMPARISONS), server.base_url, max_in_flight=IN_FLIGHT), user=None
         )
-        for _ in range(KILLS):
-            with run_celery(environment, *WORKER) as worker:
-                kill_soon(worker, server, moments)
-        assert state_of(run) == RunState.RUNNING, "it ended before the last kill"
-        with run_celery(environment, *WORKER):
+        with closing(WarmWorkers(environment)) as workers:
+            for _ in range(KILLS):
+                worker = workers.start(*WORKER)
+                wait_for_some_work(server, moments)
+                workers.kill(worker)
+            assert state_of(run) == RunState.RUNNING, "it ended before the last kill"
+            workers.start(*WORKER)
             until(lambda: state_of(run) == RunState.DONE)
     calls = Call.objects.filter(run=run)
     lost = Count("attempts", filter=Q(attempts__outcome=AttemptOutcome.LOST))
@@ -53,13 +56,11 @@ def test_a_worker_killed_at_twenty_random_moments_buys_no_stored_answer_twice(tm
     assert_nothing_was_bought_twice(run, server, in_flight_at_kills=KILLS * 2 * IN_FLIGHT)
 
 
-def kill_soon(worker: "subprocess.Popen[bytes]", server: LLMServer, moments: random.Random) -> None:
-    """Some time after it did something, planned a call or asked one: wherever that finds it."""
+def wait_for_some_work(server: LLMServer, moments: random.Random) -> None:
+    """Return some time after a worker planned a call or asked one: wherever that finds it."""
     began = done(server)
     until(lambda: done(server) > began)
     time.sleep(moments.uniform(0, 0.25))
-    worker.kill()
-    worker.wait()
 
 
 def done(server: LLMServer) -> int:

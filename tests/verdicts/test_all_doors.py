@@ -16,8 +16,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from django.db import connection, transaction
-from pytest_django import DjangoDbBlocker
+from django.db import connection
 
 from evaluations.backups.services import restore_backup
 from evaluations.disagreements.selectors import DisagreementFilter, get_disagreements, get_disagreements_on
@@ -48,6 +47,7 @@ from evaluations.verdicts.vote_arrays import BLIND, SAW_JUDGE, UNKNOWN
 from evaluations.verdicts.vote_table import build_vote_table
 from evaluations.verdicts.votes import count_votes
 from tests.factories.verdicts import get_or_make_aspect
+from tests.helpers.shared_rows import rows_taken_back
 from tests.verdicts import oracle
 from tests.verdicts.oracle import (
     FINAL,
@@ -138,11 +138,9 @@ def cases(request: pytest.FixtureRequest) -> dict[str, Case]:
 
 
 @pytest.fixture(scope="module")
-def made(cases: dict[str, Case], django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Made]:
-    """Made once, and taken back after the last test: all of them only read it."""
-    with django_db_blocker.unblock(), transaction.atomic():
+def made(cases: dict[str, Case], rows_for_module: None) -> Iterator[Made]:
+    with rows_taken_back():
         yield make_study(list(cases.values()))
-        transaction.set_rollback(True)
 
 
 def by_subject(votes: Iterable[tuple[str, str, Any]]) -> Mapping[tuple[str, str], list[Any]]:
