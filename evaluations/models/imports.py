@@ -136,6 +136,16 @@ class Import(Row):
         return bool(self.summary.scales) and self.options.request.tie_margin is not None
 
     @property
+    def changes_anything(self) -> bool:
+        """Whether storing it adds a row or a comparison."""
+        return bool(self.rows_stored or self.pairs_scored_responses or self.summary.pairs_expected)
+
+    @property
+    def is_retryable(self) -> bool:
+        """Whether storing it failed and can be repeated."""
+        return self.state == ImportState.FAILED and self.is_checked and self.finished_at is not None
+
+    @property
     def pairing(self) -> Pairing | None:
         """The way of pairing that storing it uses; None if it makes no pairs."""
         if self.summary.needs_pairing:
@@ -144,7 +154,7 @@ class Import(Row):
 
     @property
     def is_checked(self) -> bool:
-        """Whether it is known what storing the file would do."""
+        """Whether the effect of storing the file is known."""
         return bool(self.brings)
 
     @property

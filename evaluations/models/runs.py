@@ -60,7 +60,7 @@ class Run(Row):
 
     @property
     def is_at_work(self) -> bool:
-        """Whether workers proceed with it: neither paused nor ended."""
+        """Whether workers process it: it is neither paused nor ended."""
         return self.state in (RunState.PLANNING, RunState.RUNNING)
 
 

@@ -13,28 +13,32 @@ PageRow = TypeVar("PageRow", bound=Model)
 
 @dataclass(frozen=True)
 class Page(Generic[PageRow]):
-    """``first_page``, ``next_page`` and ``page_before`` are query strings, filters kept."""
+    """One page of a list. The other pages are query strings that keep the filters."""
 
     rows: Sequence[PageRow]
     is_first: bool
     first_page: str
     next_page: str | None
-    page_before: str | None = None
+    previous_page: str | None = None
+
+    @property
+    def has_other_pages(self) -> bool:
+        return not self.is_first or bool(self.next_page or self.previous_page)
 
 
 def paginate(
     request: HttpRequest, rows: "QuerySet[PageRow, Any]", size: int = PAGE_SIZE, *, newest_first: bool = False
 ) -> "Page[PageRow]":
-    """The rows after ``?after=<id>``, in the order of their ids or against it."""
+    """The rows after ``?after=<id>``, by ascending or descending id."""
     if after := parse_after(request):
         rows = rows.filter(**{"pk__lt" if newest_first else "pk__gt": after})
-    found = list(rows.order_by("-pk" if newest_first else "pk")[: size + 1])
-    shown = found[:size]
+    read = list(rows.order_by("-pk" if newest_first else "pk")[: size + 1])
+    page = read[:size]
     return Page(
-        shown,
+        page,
         is_first=not after,
         first_page=page_query(request, 0),
-        next_page=page_query(request, shown[-1].pk) if len(found) > size else None,
+        next_page=page_query(request, page[-1].pk) if len(read) > size else None,
     )
 
 
@@ -47,8 +51,8 @@ def parse_after(request: HttpRequest, name: str = "after") -> int:
 
 def page_query(request: HttpRequest, after: int, name: str = "after") -> str:
     parameters = request.GET.copy()
-    for place in ("after", "before"):
-        parameters.pop(place, None)
+    for bound in ("after", "before"):
+        parameters.pop(bound, None)
     if after:
         parameters[name] = str(after)
     return parameters.urlencode()

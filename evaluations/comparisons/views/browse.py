@@ -184,7 +184,7 @@ def build_page(
         is_first=not after and not back if before else not after,
         first_page=page_query(request, 0),
         next_page=page_query(request, on) if on else None,
-        page_before=page_query(request, back, "before") if back and (after or before) else None,
+        previous_page=page_query(request, back, "before") if back and (after or before) else None,
     ), found.is_whole
 
 

@@ -127,6 +127,7 @@ def run_context(request: AuthenticatedRequest, row: Run) -> dict[str, object]:
         "run": row,
         "progress": progress,
         "is_active": is_active,
+        "is_cancellable": is_active or (row.state == RunState.STOPPED and progress.counts[CallState.PENDING] > 0),
         "tiles": tiles_of(progress, is_active),
         "batches": row.batches.order_by("pk") if row.channel == RunChannel.BATCH else [],
         # A cancelled or stopped run may still have requests in flight.
