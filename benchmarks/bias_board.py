@@ -83,7 +83,7 @@ def clusters_drawn(
 
 
 def claimed(numbers: list[Estimate], truth: float) -> float:
-    intervals = [one.ci95 for one in numbers if one.ci95 is not None]
+    intervals = [number.ci95 for number in numbers if number.ci95 is not None]
     return sum(low <= truth <= high for low, high in intervals) / len(intervals)
 
 
@@ -107,8 +107,8 @@ def coverage(replicates: int, clusters: int, size: int, alike: float, chances: l
     first, between = np.array([1, 0, 0]), np.array([1, -1, 0])
     share, difference = chances[0], chances[0] - chances[1]
     differences = [
-        linearised_interval(Estimate(one.part / one.n, one.n), one.clusters, one.variance, DIFFERENCE)
-        for one in stratum_ratios(counts, between, EACH)
+        linearised_interval(Estimate(ratio.part / ratio.n, ratio.n), ratio.clusters, ratio.variance, DIFFERENCE)
+        for ratio in stratum_ratios(counts, between, EACH)
     ]
     told = (
         claimed(stratum_shares(counts, first, EACH, ""), share),

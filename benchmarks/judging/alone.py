@@ -111,7 +111,7 @@ def timed_commits() -> Iterator[Timed]:
         began = time.monotonic()
         store(session, outcomes)
         now = time.monotonic()
-        came = [arrived.pop(claimed) for claimed in (one.call.call_id for one in outcomes) if claimed in arrived]
+        came = [arrived.pop(pk) for pk in (outcome.call.call_id for outcome in outcomes) if pk in arrived]
         timed.waits += [now - at for at in came]
         timed.in_transaction += [now - began] * len(came)
 

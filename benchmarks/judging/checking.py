@@ -41,8 +41,11 @@ def figures_of(run: Run) -> dict[str, Any]:
     calls = Call.objects.filter(run=run)
     states = Counter(calls.values_list("state", flat=True))
     answered = states.pop(CallState.ANSWERED, 0)
-    seconds = [one.latency_ms / 1000 for one in attempts if one.outcome != AttemptOutcome.LOST]
-    spans = [(one.created_at.timestamp() - one.latency_ms / 1000, one.created_at.timestamp()) for one in attempts]
+    seconds = [attempt.latency_ms / 1000 for attempt in attempts if attempt.outcome != AttemptOutcome.LOST]
+    spans = [
+        (attempt.created_at.timestamp() - attempt.latency_ms / 1000, attempt.created_at.timestamp())
+        for attempt in attempts
+    ]
     took = (run.finished_at - run.started_at) / timedelta(seconds=1) if run.finished_at and run.started_at else None
     return {
         "calls": calls.count(),
@@ -52,8 +55,8 @@ def figures_of(run: Run) -> dict[str, Any]:
         "requests": len(attempts),
         "request_seconds_median": round(statistics.median(seconds), 1) if seconds else None,
         "request_seconds_most": round(max(seconds), 1) if seconds else None,
-        "tokens_in_median": middle(one.tokens_in for one in attempts),
-        "tokens_out_median": middle(one.tokens_out for one in attempts),
+        "tokens_in_median": middle(attempt.tokens_in for attempt in attempts),
+        "tokens_out_median": middle(attempt.tokens_out for attempt in attempts),
         "most_in_flight": most_at_once(spans),
         "run_seconds": None if took is None else round(took),
         "run": run.state,

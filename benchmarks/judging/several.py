@@ -34,7 +34,7 @@ def together(workers: int, in_flight: int, latency: float, seconds: float) -> No
         judge = judge_of(int(in_flight / latency * seconds / 2), serving.base_url, in_flight=in_flight)
         run = start_run(judge, user=None)
         plan_run_calls(run.pk, until=float("inf"))
-        before = [processor_seconds_of(one.pid) for one in processes]
+        before = [processor_seconds_of(process.pid) for process in processes]
         moments = until_done(run)
         used = [processor_seconds_of(one.pid) - then for one, then in zip(processes, before, strict=True)]
         count = answered(run)
@@ -48,7 +48,7 @@ def together(workers: int, in_flight: int, latency: float, seconds: float) -> No
             most_in_flight=serving.stats()["most_in_flight"],
             cpu_ms_per_call=round(sum(used) * 1000 / count, 2),
             cpu_of_each=[round(one / max(sum(used), 1e-9), 2) for one in used],
-            mib_of_each=[round(resident_mib(one.pid)) for one in processes],
+            mib_of_each=[round(resident_mib(process.pid)) for process in processes],
         )
 
 
@@ -78,7 +78,7 @@ def until_done(run: Run) -> list[tuple[float, int]]:
 def middle_rate(moments: list[tuple[float, int]]) -> float:
     """Between a third and nine tenths of the answers: after all had joined, and before the tail."""
     most = moments[-1][1]
-    middle = [one for one in moments if most / 3 <= one[1] <= 0.9 * most]
+    middle = [moment for moment in moments if most / 3 <= moment[1] <= 0.9 * most]
     return (middle[-1][1] - middle[0][1]) / (middle[-1][0] - middle[0][0])
 
 

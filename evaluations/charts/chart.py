@@ -65,7 +65,7 @@ def build_table(
 
 def build_estimate_table(estimates: Sequence[PlottedEstimate], quantity: Quantity, row_name: str) -> ChartTable:
     """``row_name``: what a label names, such as “candidate”."""
-    rows: list[TableRow] = [(one, (one.label,), (one.label,)) for one in estimates]
+    rows: list[TableRow] = [(estimate, (estimate.label,), (estimate.label,)) for estimate in estimates]
     return build_table((row_name.lower(),), (row_name,), rows, quantity)
 
 
@@ -113,7 +113,7 @@ def iterate_notes(estimates: Sequence[PlottedEstimate], rule: str, most_rows: in
     if drawn:
         intervals = f" {lines} are pointwise 95% CIs." if any(one.has_interval for one in drawn) else ""
         yield f"n is {format_count_range([one.n for one in drawn])}.{intervals}"
-    if missing := [one for one in estimates if one.value is None]:
+    if missing := [estimate for estimate in estimates if estimate.value is None]:
         yield f"{format_count_of(missing, estimates)} without a value: {format_reasons(missing)}."
     if hollow := [one for one in drawn if not one.has_interval]:
         yield f"{format_count_of(hollow, estimates)} without an interval, drawn hollow: {format_reasons(hollow)}."
@@ -135,15 +135,15 @@ def format_count_of(some: Sequence[PlottedEstimate], estimates: Sequence[Plotted
 
 def format_reasons(estimates: Sequence[PlottedEstimate]) -> str:
     """The distinct reasons, with counts where there are several."""
-    given = Counter(one.note.rstrip(".") or "no reason given" for one in estimates)
-    if len(given) == 1:
-        return next(iter(given))
-    return "; ".join(f"{reason} ({times})" for reason, times in given.items())
+    counts = Counter(estimate.note.rstrip(".") or "no reason given" for estimate in estimates)
+    if len(counts) == 1:
+        return next(iter(counts))
+    return "; ".join(f"{reason} ({times})" for reason, times in counts.items())
 
 
-def describe_cut(there: int, most: int, what: str) -> Iterator[str]:
-    if there > most:
-        yield f"The first {most} of {there} {what} are drawn; the table has them all."
+def describe_cut(count: int, most: int, noun: str) -> Iterator[str]:
+    if count > most:
+        yield f"The first {most} of {count} {noun} are drawn; the table has them all."
 
 
 def describe_chart(title: str, estimates: Sequence[PlottedEstimate], quantity: Quantity) -> str:

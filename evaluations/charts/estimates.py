@@ -22,9 +22,9 @@ class PlottedEstimate:
     note: str = ""
 
     def __post_init__(self) -> None:
-        given = [number for number in (self.value, self.low, self.high) if number is not None]
-        if not all(map(math.isfinite, given)):
-            raise ValueError(f"{self.label}, {self.series}: what is undefined is None, not {given}")
+        numbers = [number for number in (self.value, self.low, self.high) if number is not None]
+        if not all(map(math.isfinite, numbers)):
+            raise ValueError(f"{self.label}, {self.series}: what is undefined is None, not {numbers}")
 
     @property
     def has_interval(self) -> bool:
@@ -140,11 +140,13 @@ def compute_axis_domain(
     quantity: Quantity, estimates: Sequence[PlottedEstimate], also: Iterable[float] = ()
 ) -> list[float]:
     """The two ends of an axis: round numbers around all values and intervals, and around ``also``."""
-    given = [end for one in estimates for end in (one.value, one.low, one.high) if end is not None]
-    given += also
-    if not given:
+    numbers = [
+        end for estimate in estimates for end in (estimate.value, estimate.low, estimate.high) if end is not None
+    ]
+    numbers += also
+    if not numbers:
         return [0.0, 1.0]
-    least, most = min(given), max(given)
+    least, most = min(numbers), max(numbers)
     step = choose_round_step((most - least) or abs(most) or 1.0)
     lowest, highest = quantity.bounds
     low = max(math.floor(least / step) * step, lowest)

@@ -53,7 +53,7 @@ def build_forest_chart(
     spec = None
     if drawn.estimates:
         layers = build_forest_layers(drawn, quantity, theme, row_name, neutral)
-        data = [build_datum(one, quantity) for one in drawn.estimates]
+        data = [build_datum(estimate, quantity) for estimate in drawn.estimates]
         spec = build_specification(caption, theme, notes, data, get_forest_height(drawn), layers)
     return build_chart(caption, estimates, quantity, build_estimate_table(estimates, quantity, row_name), notes, spec)
 
@@ -147,7 +147,9 @@ def build_ranking_chart(caption: Caption, ranked: Sequence[Ranked], theme: Theme
         layers = build_forest_layers(
             drawn, BRADLEY_TERRY_SCORE, theme, "Candidate", None, build_text_field("ranks", "Rank")
         )
-        data = [{**build_datum(one, BRADLEY_TERRY_SCORE), "ranks": ranks[one]} for one in drawn.estimates]
+        data = [
+            {**build_datum(estimate, BRADLEY_TERRY_SCORE), "ranks": ranks[estimate]} for estimate in drawn.estimates
+        ]
         layers.append(build_rank_axis(drawn, estimates[0].series, theme))
         spec = build_specification(
             caption, theme, notes, data, get_forest_height(drawn) + RANK_HEADING_PIXELS, layers, ranks=first

@@ -23,11 +23,16 @@ class RenderFailed(Exception):
 def render_image(spec: Json, picture: ImageFormat) -> bytes:
     """The picture as a file. Waits while two others are drawn."""
     command = [sys.executable, "-m", __name__, picture]
-    given = json.dumps(spec, allow_nan=False).encode()
+    spec_json = json.dumps(spec, allow_nan=False).encode()
     with RENDER_SLOTS:
         try:
             done = subprocess.run(
-                command, input=given, capture_output=True, cwd=PROJECT_ROOT, timeout=RENDER_TIMEOUT_SECONDS, check=True
+                command,
+                input=spec_json,
+                capture_output=True,
+                cwd=PROJECT_ROOT,
+                timeout=RENDER_TIMEOUT_SECONDS,
+                check=True,
             )
         except subprocess.TimeoutExpired:
             raise RenderFailed(f"drawing took more than {RENDER_TIMEOUT_SECONDS} s") from None
@@ -46,5 +51,5 @@ def render_in_this_process(spec: Json, picture: ImageFormat) -> bytes:
 
 
 if __name__ == "__main__":
-    asked: ImageFormat = "png" if sys.argv[1] == "png" else "svg"
-    sys.stdout.buffer.write(render_in_this_process(json.load(sys.stdin), asked))
+    image_format: ImageFormat = "png" if sys.argv[1] == "png" else "svg"
+    sys.stdout.buffer.write(render_in_this_process(json.load(sys.stdin), image_format))

@@ -52,9 +52,9 @@ BIAS_RULE = (
 
 
 def build_bias_charts(boards: Mapping[str, BiasBoard], aspect: str, theme: Theme) -> list[Chart]:
-    estimates = [one for name, board in boards.items() for one in iterate_bias_estimates(name, board)]
+    estimates = [estimate for name, board in boards.items() for estimate in iterate_bias_estimates(name, board)]
     caption = Caption("bias-preferences", f"How often each is chosen, on {aspect}", BIAS_RULE)
-    return [build_preference_chart(caption, [one for one in estimates if one.n], theme)]
+    return [build_preference_chart(caption, [estimate for estimate in estimates if estimate.n], theme)]
 
 
 def iterate_bias_estimates(judge: str, board: BiasBoard) -> Iterator[PlottedEstimate]:
@@ -94,8 +94,10 @@ def build_difference_chart(compared: Sequence[ComparedJudges], names: Mapping[st
     return build_forest_chart(caption, estimates, DIFFERENCE_QUANTITY, theme, row_name="Aspect", neutral=0.0)
 
 
-def iterate_confidence_charts(found: Mapping[str, ConfidenceCalibration], aspect: str, theme: Theme) -> Iterator[Chart]:
-    binned = [build_binned(name, one) for name, judge in found.items() for one in judge.bins if one.n]
+def iterate_confidence_charts(
+    calibrations: Mapping[str, ConfidenceCalibration], aspect: str, theme: Theme
+) -> Iterator[Chart]:
+    binned = [build_binned(name, one) for name, judge in calibrations.items() for one in judge.bins if one.n]
     if binned:
         caption = Caption("judges-confidence", f"Is each judge as sure as it is right, on {aspect}?", WEIGHTS_RULE)
         yield build_calibration_chart(caption, binned, theme)
@@ -125,10 +127,10 @@ def build_people_charts(people: AspectPeople, aspect: str, theme: Theme) -> list
 
 
 def iterate_reviewer_estimates(reviewers: Sequence[ReviewerStatistics]) -> Iterator[PlottedEstimate]:
-    for one in reviewers:
-        yield build_estimate(one.rater, PEOPLE_SERIES, one.others)
-        for judge, number in one.judges.items():
-            yield build_estimate(one.rater, judge, number)
+    for reviewer in reviewers:
+        yield build_estimate(reviewer.rater, PEOPLE_SERIES, reviewer.others)
+        for judge, number in reviewer.judges.items():
+            yield build_estimate(reviewer.rater, judge, number)
 
 
 def iterate_timeline_charts(timeline: Timeline, aspect: str, theme: Theme) -> Iterator[Chart]:
@@ -162,8 +164,14 @@ def build_score_charts(report: ScoreReport, aspect: str, theme: Theme) -> list[C
 SCORE_MEASURES = ("Pearson", "Spearman", "Kendall’s tau-b", "ICC (agreement)", "Krippendorff’s alpha (interval)")
 
 
-def iterate_score_estimates(series: str, found: ScoreAgreement) -> Iterator[PlottedEstimate]:
-    numbers = (found.pearson, found.spearman, found.kendall_tau_b, found.icc_agreement, found.krippendorff_alpha)
+def iterate_score_estimates(series: str, agreement: ScoreAgreement) -> Iterator[PlottedEstimate]:
+    numbers = (
+        agreement.pearson,
+        agreement.spearman,
+        agreement.kendall_tau_b,
+        agreement.icc_agreement,
+        agreement.krippendorff_alpha,
+    )
     for label, number in zip(SCORE_MEASURES, numbers, strict=True):
         yield build_estimate(label, series, number)
 
@@ -217,9 +225,9 @@ def iterate_people_rate_charts(wins: Wins, aspect: str, theme: Theme) -> Iterato
 
 
 def iterate_people_ranking_charts(wins: Wins, aspect: str, theme: Theme) -> Iterator[Chart]:
-    if found := [build_ranked(name, PEOPLE_SERIES, standing) for name, standing in wins.ranking.standings.items()]:
+    if ranked := [build_ranked(name, PEOPLE_SERIES, standing) for name, standing in wins.ranking.standings.items()]:
         yield build_ranking_chart(
-            Caption("wins-ranking", f"Ranking on {aspect}, as people say", RANKING_RULE), found, theme
+            Caption("wins-ranking", f"Ranking on {aspect}, as people say", RANKING_RULE), ranked, theme
         )
 
 
@@ -258,7 +266,9 @@ def build_judge_charts(report: Report, aspect: str, name: str, theme: Theme) -> 
 def build_agreement_chart(report: Report, theme: Theme) -> Chart:
     """Judges and people compared with the same majorities; judges or people alone if there are none."""
     levels = [
-        (one.name, name, judge.ceiling.s1) for one in report.aspects.values() for name, judge in one.answering.items()
+        (aspect.name, name, judge.ceiling.s1)
+        for aspect in report.aspects.values()
+        for name, judge in aspect.answering.items()
     ]
     if any(level.n for _, _, level in levels):
         rule, estimates = CEILING_RULE, build_ceiling_estimates(levels)
@@ -266,17 +276,17 @@ def build_agreement_chart(report: Report, theme: Theme) -> Chart:
         rule, estimates = (
             ALONE_RULE,
             [
-                build_estimate(one.name, name, judge.judge_human.majority.with_ties.agreement)
-                for one in report.aspects.values()
-                for name, judge in one.answering.items()
+                build_estimate(aspect.name, name, judge.judge_human.majority.with_ties.agreement)
+                for aspect in report.aspects.values()
+                for name, judge in aspect.answering.items()
             ],
         )
     else:
         rule, estimates = (
             EACH_PERSON_RULE,
             [
-                build_estimate(one.name, PEOPLE_SERIES, one.human_human.majority.with_ties.agreement)
-                for one in report.aspects.values()
+                build_estimate(aspect.name, PEOPLE_SERIES, aspect.human_human.majority.with_ties.agreement)
+                for aspect in report.aspects.values()
             ],
         )
     caption = Caption("agreement-aspects", "Agreement by aspect", rule)

@@ -63,19 +63,19 @@ class SeriesStyle:
     dashes: list[list[int]]
 
 
-def choose_series_style(names: Sequence[str], given: Sequence[str], theme: Theme) -> SeriesStyle:
+def choose_series_style(names: Sequence[str], chosen: Sequence[str], theme: Theme) -> SeriesStyle:
     """``given``: all series of the chart, with those that have nothing to draw, which keep their shapes and colors.
 
     The first shape and color are reserved for people.
     """
-    others = [name for name in given if name != PEOPLE_SERIES]
-    place = {PEOPLE_SERIES: 0} | {name: 1 + number % MAX_SERIES for number, name in enumerate(others)}
-    places = [place[name] for name in names]
+    others = [name for name in chosen if name != PEOPLE_SERIES]
+    position = {PEOPLE_SERIES: 0} | {name: 1 + number % MAX_SERIES for number, name in enumerate(others)}
+    positions = [position[name] for name in names]
     return SeriesStyle(
         list(names),
-        [SHAPES[at] for at in places],
-        [theme.colors[at] for at in places],
-        [DASHES[at] for at in places],
+        [SHAPES[at] for at in positions],
+        [theme.colors[at] for at in positions],
+        [DASHES[at] for at in positions],
     )
 
 

@@ -45,8 +45,8 @@ def choose_at_random(question: RuleQuestion) -> Choice:
     Each order draws separately, so that two orders agree as often as chance lets them.
     """
     drawn_from = [choice for choice in (Choice.A, Choice.TIE, Choice.B) if choice in question.aspect.choices]
-    asked = f"{question.seed}:{question.comparison_id}:{question.shown}:{question.aspect.key}"
-    return drawn_from[int.from_bytes(hashlib.sha256(asked.encode()).digest()) % len(drawn_from)]
+    text = f"{question.seed}:{question.comparison_id}:{question.shown}:{question.aspect.key}"
+    return drawn_from[int.from_bytes(hashlib.sha256(text.encode()).digest()) % len(drawn_from)]
 
 
 BASELINE_RULES: Final[Mapping[str, Callable[[RuleQuestion], Choice]]] = {

@@ -47,7 +47,7 @@ def letter_class(wanted: str) -> str:
 
 def word_pattern(letters: str) -> str:
     """The word, broken by at most one line break, or with a mark or space between all of its letters."""
-    classes = [letter_class(one) for one in letters]
+    classes = [letter_class(letter) for letter in letters]
     as_one = rf"[{UNSEEN}]*+(?:\r?\n)?+[{UNSEEN}]*+".join(classes)
     apart = rf"[{UNSEEN}]*+[\s._\-\u2010-\u2015][{UNSEEN}]*+".join(classes)
     return f"(?:{as_one}|{apart})"

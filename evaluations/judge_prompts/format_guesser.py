@@ -222,22 +222,25 @@ def format_of_shown_object(shown: Mapping[str, object], text: str) -> GuessedFor
     nested = {key: value for key, value in shown.items() if isinstance(value, dict)}
     key, choices = next(iter(nested.items())) if len(nested) == 1 else ("", shown)
     labels = {name: parse_option_labels(parse_options(value)) for name, value in choices.items()}
-    asked = [offer_labels(make_named_aspect(name, text), one) for name, one in labels.items() if one]
-    if not asked and not key:
+    aspects = [offer_labels(make_named_aspect(name, text), one) for name, one in labels.items() if one]
+    if not aspects and not key:
         verdicts = [name for name in choices if set(fold_label(name).split("_")) & VERDICT_KEYS]
-        asked = [offer_labels(make_named_aspect(name, text), find_named_labels(text)) for name in verdicts]
-    if not asked or (not key and len(asked) > 1):
+        aspects = [offer_labels(make_named_aspect(name, text), find_named_labels(text)) for name in verdicts]
+    if not aspects or (not key and len(aspects) > 1):
         return None
     if not key:
-        asked = [
+        aspects = [
             replace(
-                asked[0], key=OVERALL_ASPECT.key, name=OVERALL_ASPECT.name, reply_key=asked[0].reply_key or asked[0].key
+                aspects[0],
+                key=OVERALL_ASPECT.key,
+                name=OVERALL_ASPECT.name,
+                reply_key=aspects[0].reply_key or aspects[0].key,
             )
         ]
-    named = {aspect.reply_key or aspect.key for aspect in asked}
+    named = {aspect.reply_key or aspect.key for aspect in aspects}
     reasons = [name for name, value in shown.items() if isinstance(value, str) and name not in named]
-    order = tuple(aspect.key for aspect in asked)
-    page = tuple(sorted(asked, key=lambda aspect: definition_position(aspect, text)))
+    order = tuple(aspect.key for aspect in aspects)
+    page = tuple(sorted(aspects, key=lambda aspect: definition_position(aspect, text)))
     return GuessedFormat(page, order, rationale_key=pick_rationale_key(reasons, *reasons[:1]), choices_key=key)
 
 
@@ -313,14 +316,14 @@ def scores_of_shown_object(shown: Mapping[str, object], text: str) -> GuessedFor
     key, scores = next(iter(nested.items())) if len(nested) == 1 else ("", shown)
     names = [name for name in scores if fold_label(name) not in RATIONALE_KEYS]
     # If one member is a number, as in {"pass": true, "score": 0.5}, others are no scores.
-    asked = [
+    aspects = [
         make_named_aspect(name, text) for name in [one for one in names if is_numeric_placeholder(scores[one])] or names
     ]
-    if not asked:
+    if not aspects:
         return None
     reasons = [name for name in shown if fold_label(name) in RATIONALE_KEYS]
     return GuessedFormat(
-        tuple(asked), tuple(one.key for one in asked), rationale_key=pick_rationale_key(reasons), choices_key=key
+        tuple(aspects), tuple(one.key for one in aspects), rationale_key=pick_rationale_key(reasons), choices_key=key
     )
 
 
@@ -347,7 +350,7 @@ def add_scale(form: GuessedFormat, text: str, after: str) -> GuessedFormat:
     meanings = {
         band: meaning
         for band, meaning in meanings.items()
-        if all(low <= one <= high for one in parse_band_numbers(band))
+        if all(low <= number <= high for number in parse_band_numbers(band))
     }
     is_fine = (high - low <= 1 and not meanings) or CONTINUOUS_WORDS.search(text)
     step = None if is_fine or "." in "".join([*written, *meanings]) else 1.0
@@ -361,15 +364,15 @@ def parse_number_words(words: Iterable[str]) -> list[float]:
 
 def find_shown_objects(text: str) -> list[dict[str, object]]:
     """The top-level objects in the text; unquoted values become text."""
-    found: list[dict[str, object]] = []
+    objects: list[dict[str, object]] = []
     position = 0
     for opening in list(SHOWN_OBJECT_START.finditer(text))[-MAX_OBJECTS:]:
         end = find_closing_brace(text, opening.start())
         shown = load_shown_object(text[opening.start() : end]) if opening.start() >= position else None
         if shown:
-            found.append(shown)
+            objects.append(shown)
             position = end
-    return found
+    return objects
 
 
 def find_closing_brace(text: str, start: int) -> int:
@@ -396,8 +399,8 @@ def load_shown_object(written: str) -> dict[str, object] | None:
 
 def find_enum_values(text: str) -> list[str]:
     """The values of the first Python enum that the text defines."""
-    found = ENUM_CLASS.search(text)
-    return [value.strip() for value in ENUM_VALUE.findall(found[1])] if found else []
+    match = ENUM_CLASS.search(text)
+    return [value.strip() for value in ENUM_VALUE.findall(match[1])] if match else []
 
 
 def find_named_fields(text: str) -> tuple[str, str]:

@@ -168,31 +168,31 @@ def find_group_flags(groups: Sequence[Sequence[str]]) -> list[tuple[Flag, ...]]:
 
 
 def find_flags(texts: Iterable[str]) -> tuple[Flag, ...]:
-    found = {one.flag for text in texts for one in find_suspect_places(text)}
-    return tuple(flag for flag in Flag if flag in found)
+    flags = {place.flag for text in texts for place in find_suspect_places(text)}
+    return tuple(flag for flag in Flag if flag in flags)
 
 
 def find_suspect_excerpts(text: str) -> tuple[SuspectExcerpt, ...]:
     """The first suspect words of each kind, in the normalised text."""
     first: dict[Flag, SuspectPlace] = {}
-    for one in find_suspect_places(text):
-        first.setdefault(one.flag, one)
+    for place in find_suspect_places(text):
+        first.setdefault(place.flag, place)
     return tuple(make_suspect_excerpt(first[flag]) for flag in Flag if flag in first)
 
 
-def make_suspect_excerpt(found: SuspectPlace) -> SuspectExcerpt:
-    text, start, end = found.text, found.start, found.end
+def make_suspect_excerpt(place: SuspectPlace) -> SuspectExcerpt:
+    text, start, end = place.text, place.start, place.end
     first, last = max(start - EXCERPT_CONTEXT, 0), min(end + EXCERPT_CONTEXT, len(text))
     before, after = "…" * (first > 0) + text[first:start], text[end:last] + "…" * (last < len(text))
-    return SuspectExcerpt(found.flag, before, text[start:end], after)
+    return SuspectExcerpt(place.flag, before, text[start:end], after)
 
 
 def find_suspect_places(text: str) -> Iterator[SuspectPlace]:
     plain = normalise_text(text)
     lower = plain.lower()
-    for one in FLAG_PATTERNS:
-        if any(anchor in lower for anchor in one.anchors) and (match := one.found_by.search(plain)):
-            yield SuspectPlace(one.flag, plain, *match.span())
+    for pattern in FLAG_PATTERNS:
+        if any(anchor in lower for anchor in pattern.anchors) and (match := pattern.found_by.search(plain)):
+            yield SuspectPlace(pattern.flag, plain, *match.span())
     yield from find_label_instructions(plain)
     unbroken = text.replace(BROKEN_DELIMITER, "[[")
     if match := FORGED_DELIMITER.search(unbroken):
@@ -216,4 +216,4 @@ def normalise_text(text: str) -> str:
     if text.isascii():
         return text
     plain = text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
-    return plain.translate(HIDDEN_REMOVED) if any(one in plain for one in HIDDEN_CHARACTERS) else plain
+    return plain.translate(HIDDEN_REMOVED) if any(character in plain for character in HIDDEN_CHARACTERS) else plain

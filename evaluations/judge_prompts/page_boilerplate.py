@@ -99,27 +99,27 @@ def find_boilerplate(text: str) -> list[Boilerplate]:
     lines = text.replace("\r\n", "\n").split("\n")
     contents = strip_line_numbers(lines)
     listed = find_listed_lines(contents)
-    gone = {place for place, line in enumerate(contents) if place not in listed and is_certain_line(line)}
-    gone |= find_menu_lines(contents, gone, listed)
-    gone |= find_number_lines(contents, gone)
-    found = []
+    removed = {place for place, line in enumerate(contents) if place not in listed and is_certain_line(line)}
+    removed |= find_menu_lines(contents, removed, listed)
+    removed |= find_number_lines(contents, removed)
+    boilerplate = []
     for place, (line, content) in enumerate(zip(lines, contents, strict=True)):
-        anchored = None if place in gone else HEADING_ANCHOR.fullmatch(content)
+        anchored = None if place in removed else HEADING_ANCHOR.fullmatch(content)
         kept = anchored[1] if anchored else content
-        if place in gone:
-            found.append(Boilerplate(place + 1, line))
+        if place in removed:
+            boilerplate.append(Boilerplate(place + 1, line))
         elif kept != line:
-            found.append(Boilerplate(place + 1, line, kept))
-    return found
+            boilerplate.append(Boilerplate(place + 1, line, kept))
+    return boilerplate
 
 
 def remove_boilerplate(text: str) -> str:
     """The text without its boilerplate, and without blank lines at its ends."""
-    found = {one.number: one for one in find_boilerplate(text)}
-    if not found:
+    boilerplate = {one.number: one for one in find_boilerplate(text)}
+    if not boilerplate:
         return text
     lines = text.replace("\r\n", "\n").split("\n")
-    left = [found[number].kept if number in found else line for number, line in enumerate(lines, start=1)]
+    left = [boilerplate[number].kept if number in boilerplate else line for number, line in enumerate(lines, start=1)]
     kept = [line for line in left if line is not None]
     written = [place for place, line in enumerate(kept) if line.strip()]
     return "\n".join(kept[written[0] : written[-1] + 1]) if written else ""
@@ -146,24 +146,24 @@ def is_menu_word(line: str) -> bool:
 
 def find_listed_lines(contents: Sequence[str]) -> set[int]:
     """The lines that a prompt lists after a colon, such as labels, up to a blank line."""
-    found, is_open = set(), False
+    listed, is_open = set(), False
     for place, line in enumerate(contents):
         if is_open and line.strip():
-            found.add(place)
+            listed.add(place)
         is_open = bool(line.strip()) and (is_open or (line.strip().endswith(":") and not is_certain_line(line)))
-    return found
+    return listed
 
 
 def find_menu_lines(contents: Sequence[str], sure: set[int], listed: set[int]) -> set[int]:
     """Menu words in a row with a certain line, or in a long row at an end of the text."""
-    found: set[int] = set()
+    menu: set[int] = set()
     written = [place for place, line in enumerate(contents) if line.strip()]
     for row in find_menu_rows(contents, sure, listed):
         weak = [place for place in row if place not in sure]
         at_end = row[0] == written[0] or row[-1] == written[-1]
         if len(weak) < len(row) or (at_end and len(weak) >= MIN_WEAK_LINES):
-            found |= set(weak)
-    return found
+            menu |= set(weak)
+    return menu
 
 
 def find_menu_rows(contents: Sequence[str], sure: set[int], listed: set[int]) -> Iterator[list[int]]:
@@ -184,7 +184,7 @@ def strip_line_numbers(lines: Sequence[str]) -> list[str]:
     written = sum(bool(line.strip()) for line in lines)
     for pattern, share, accepts in ((GUTTER, 0.6, is_long_enough_menu), (WEAK_GUTTER, 0.8, is_numbered_text)):
         block = longest_numbered_block(lines, pattern)
-        numbered = [found[2] for place in block if (found := pattern.fullmatch(lines[place]))]
+        numbered = [match[2] for place in block if (match := pattern.fullmatch(lines[place]))]
         contents = dedent("\n".join(numbered)).split("\n")
         if len(block) >= share * written and accepts(contents):
             inside = dict(zip(block, contents, strict=True))
@@ -198,17 +198,17 @@ def is_long_enough_menu(contents: Sequence[str]) -> bool:
 
 def is_numbered_text(contents: Sequence[str]) -> bool:
     """Whether numbered lines are a text: unlike list items, some are blank or indented."""
-    says = sum(bool(content.strip()) for content in contents)
+    lines_with_text = sum(bool(content.strip()) for content in contents)
     is_text = any(not content.strip() or content.startswith((" ", "\t")) for content in contents)
-    return len(contents) >= MIN_WEAK_NUMBERED_LINES and is_text and says >= len(contents) / 3
+    return len(contents) >= MIN_WEAK_NUMBERED_LINES and is_text and lines_with_text >= len(contents) / 3
 
 
 def longest_numbered_block(lines: Sequence[str], pattern: re.Pattern[str]) -> range:
     """The longest run of lines with consecutive numbers."""
     best, start, before = range(0), 0, None
     for place, line in enumerate(lines):
-        found = pattern.fullmatch(line)
-        number = int(found[1]) if found else None
+        match = pattern.fullmatch(line)
+        number = int(match[1]) if match else None
         if number is None or before is None or number != before + 1:
             start = place
         before = number
@@ -217,14 +217,14 @@ def longest_numbered_block(lines: Sequence[str], pattern: re.Pattern[str]) -> ra
     return best
 
 
-def find_number_lines(contents: Sequence[str], gone: set[int]) -> set[int]:
+def find_number_lines(contents: Sequence[str], removed: set[int]) -> set[int]:
     """Line numbers that were copied apart from their lines: before all of them, or each before its own."""
-    places = [place for place, line in enumerate(contents) if place not in gone and line.strip()]
+    places = [place for place, line in enumerate(contents) if place not in removed and line.strip()]
     if places and FILE_NAME.fullmatch(contents[places[0]].strip()):
         places.pop(0)
     if not places:
         return set()
-    places = [place for place in range(places[0], len(contents)) if place not in gone]
+    places = [place for place in range(places[0], len(contents)) if place not in removed]
     return find_leading_numbers(contents, places) or find_interleaved_numbers(contents, places)
 
 
@@ -250,7 +250,7 @@ def find_interleaved_numbers(contents: Sequence[str], places: Sequence[int]) -> 
     """1, a line, 2, a line, and so on to the end."""
     written = [place for place in places if contents[place].strip()]
     numbers = written[::2]
-    counted = [found[1] if (found := NUMBER.fullmatch(contents[place])) else "" for place in numbers]
+    counted = [match[1] if (match := NUMBER.fullmatch(contents[place])) else "" for place in numbers]
     if len(numbers) < MIN_NUMBERED_LINES or counted != list(map(str, range(1, len(numbers) + 1))):
         return set()
     return set(numbers)

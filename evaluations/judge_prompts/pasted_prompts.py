@@ -82,7 +82,10 @@ def decode_python_text(text: str) -> str:
 
 def has_double_braced_name(text: str) -> bool:
     """Whether doubled braces contain a name: another style of placeholder, or a literal one."""
-    return any(has_double_braces(one) and " " not in one.strip("{} ") for one in find_placeholders(text))
+    return any(
+        has_double_braces(placeholder) and " " not in placeholder.strip("{} ")
+        for placeholder in find_placeholders(text)
+    )
 
 
 def decode_format_text(text: str) -> str:

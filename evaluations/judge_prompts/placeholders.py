@@ -98,16 +98,17 @@ NAME_ORNAMENTS: Final = re.compile(r"^\W*_*(?:(?:insert|paste) (?:the )?)?|(?: h
 
 def find_placeholders(template: str) -> list[str]:
     """Every placeholder of the text once, its marks included, in the order of first use."""
-    found = list(PLACEHOLDER.finditer(template))
+    matches = list(PLACEHOLDER.finditer(template))
     fields = {
-        one.lastgroup: {guess_field(other[0]) for other in found if other.lastgroup == one.lastgroup} for one in found
+        one.lastgroup: {guess_field(other[0]) for other in matches if other.lastgroup == one.lastgroup}
+        for one in matches
     }
     styles = {style for style, known in fields.items() if known - {None}} | {"doubled", "single"}
     styles -= set() if fields.get("square", set()) & set(TEXT_FIELDS) else {"square"}
-    found = [
-        one for one in found if one.lastgroup in styles and (one.lastgroup not in LONE_STYLES or guess_field(one[0]))
+    matches = [
+        one for one in matches if one.lastgroup in styles and (one.lastgroup not in LONE_STYLES or guess_field(one[0]))
     ]
-    return list(dict.fromkeys(one[0] for one in found))
+    return list(dict.fromkeys(one[0] for one in matches))
 
 
 def has_double_braces(placeholder: str) -> bool:
@@ -116,10 +117,10 @@ def has_double_braces(placeholder: str) -> bool:
 
 def find_template_syntax(template: str, mapping: Mapping[str, str]) -> list[str]:
     """The distinct template expressions in a text, except for the placeholders of the mapping."""
-    found = dict.fromkeys(one[0] for one in TEMPLATE_SYNTAX.finditer(template))
+    syntax = dict.fromkeys(one[0] for one in TEMPLATE_SYNTAX.finditer(template))
     odd = (one[0] for one in UNKNOWN_PLACEHOLDER_STYLE.finditer(template))
-    found |= dict.fromkeys(one for one in odd if guess_field_by_name(NAME_ORNAMENTS.sub("", one)))
-    return [one for one in found if one not in mapping and not PLACEHOLDER.fullmatch(one)]
+    syntax |= dict.fromkeys(one for one in odd if guess_field_by_name(NAME_ORNAMENTS.sub("", one)))
+    return [one for one in syntax if one not in mapping and not PLACEHOLDER.fullmatch(one)]
 
 
 def is_template(mapping: Mapping[str, str]) -> bool:
@@ -140,8 +141,8 @@ def guess_field(placeholder: str) -> str | None:
 
     Of ``inputs.question`` the last part counts, of ``reference_outputs.answer`` and ``outputs.body`` the first.
     """
-    whole = re.search(LOOSE_PLACEHOLDER_NAME, placeholder)
-    parts = whole[0].split(".") if whole else [""]
+    match = re.search(LOOSE_PLACEHOLDER_NAME, placeholder)
+    parts = match[0].split(".") if match else [""]
     if len(parts) > 1 and parts[-1] in ("value", "text", "content", "body") and guess_field_by_name(parts[-2]):
         parts.pop()
     first, last = guess_field_by_name(parts[0]), guess_field_by_name(parts[-1])
@@ -170,8 +171,8 @@ def fill_template(template: str, mapping: Mapping[str, str], values: Mapping[str
     filled = {placeholder: values[field] for placeholder, field in mapping.items() if field != LITERAL_FIELD}
     if not filled:
         return template
-    anyone = re.compile("|".join(re.escape(placeholder) for placeholder in sorted(filled, key=len, reverse=True)))
-    return anyone.sub(lambda found: filled[found[0]], template)
+    pattern = re.compile("|".join(re.escape(placeholder) for placeholder in sorted(filled, key=len, reverse=True)))
+    return pattern.sub(lambda match: filled[match[0]], template)
 
 
 MAX_NAMES_LISTED: Final = 8
@@ -193,5 +194,5 @@ def refuse_unresolved_placeholders(spec: RubricSpec) -> None:
         )
 
 
-def list_names(found: Sequence[str]) -> str:
-    return ", ".join(one[:80] for one in found[:MAX_NAMES_LISTED]) + (" …" if len(found) > MAX_NAMES_LISTED else "")
+def list_names(names: Sequence[str]) -> str:
+    return ", ".join(name[:80] for name in names[:MAX_NAMES_LISTED]) + (" …" if len(names) > MAX_NAMES_LISTED else "")

@@ -83,11 +83,11 @@ def render_example_answer(spec: RubricSpec, example: Mapping[str, object]) -> st
 
 def example_verdict_text(spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, object]) -> str | float:
     """The example's verdict on this aspect in the reply's notation."""
-    given = example_verdict(spec, aspect, example)
+    verdict = example_verdict(spec, aspect, example)
     if not is_pointwise(spec):
-        return example_label(aspect, str(given))
-    value = snap_to_scale(aspect, float(str(given)))
-    return format_value(value) if value is not None and reply_labels(aspect) else float(str(given))
+        return example_label(aspect, str(verdict))
+    value = snap_to_scale(aspect, float(str(verdict)))
+    return format_value(value) if value is not None and reply_labels(aspect) else float(str(verdict))
 
 
 def example_label(aspect: AspectSpec, given: str) -> str:
@@ -160,8 +160,10 @@ def build_later_messages(
         if place:
             conversation.append(user_message(build_score_request(spec)))
         conversation.append({"role": "assistant", "content": reply})
-    asked = build_score_request(spec) if step == AttemptStep.SCORE else build_repair_request(spec, unread, alone=alone)
-    return [*conversation, user_message(asked)]
+    request = (
+        build_score_request(spec) if step == AttemptStep.SCORE else build_repair_request(spec, unread, alone=alone)
+    )
+    return [*conversation, user_message(request)]
 
 
 def user_message(content: str) -> Message:
@@ -237,8 +239,8 @@ def build_first_layout(
     if texts.reference is not None:
         blocks.append(fence_text(REFERENCE_TITLE, texts.reference, token))
     blocks += [fence_text(judged_text_title(spec, field), text, token) for field, text in judged.items()]
-    what = "the response" if isinstance(texts, ResponseTexts) else "the two responses"
-    blocks.append(f"Judge {what} now, and answer in the form that you were told.")
+    subject = "the response" if isinstance(texts, ResponseTexts) else "the two responses"
+    blocks.append(f"Judge {subject} now, and answer in the form that you were told.")
     return "\n\n".join(blocks)
 
 
@@ -285,24 +287,24 @@ def ends_with_user_turn(messages: Sequence[Message]) -> bool:
 def explain_blocks(texts: PairTexts | ResponseTexts) -> list[str]:
     """What is answered and what the other blocks are for, as far as they exist."""
     one = isinstance(texts, ResponseTexts)
-    found = [explain_answered_query(texts.messages, one=one)]
+    sentences = [explain_answered_query(texts.messages, one=one)]
     responses = [texts.response] if isinstance(texts, ResponseTexts) else [texts.response_a, texts.response_b]
     if any(len(response) > 1 for response in responses):
-        found.append(
+        sentences.append(
             "A response with several turns has the role before each turn. Judge what the assistant says in them. The "
             "other turns only show what the assistant replied to."
         )
     if texts.context is not None:
-        found.append(
+        sentences.append(
             f"The context is the source material for the query. {'The' if one else 'A'} response may rely on it. Check "
             "what the response claims against it."
         )
     if texts.reference is not None:
-        found.append(
+        sentences.append(
             "The reference answer is an example of a good answer, to compare with. A good response need not match its "
             "wording, structure or length."
         )
-    return [part for part in found if part]
+    return [part for part in sentences if part]
 
 
 def explain_answered_query(messages: Sequence[Message], *, one: bool) -> str:
@@ -324,10 +326,10 @@ def explain_answered_query(messages: Sequence[Message], *, one: bool) -> str:
 
 def build_verdict_request(spec: RubricSpec, texts: PairTexts | ResponseTexts, *, two_steps: bool) -> str:
     """The form of the answer once more, where it is the last thing that the judge reads."""
-    what = "the response" if isinstance(texts, ResponseTexts) else "the two responses"
+    subject = "the response" if isinstance(texts, ResponseTexts) else "the two responses"
     if wants_text(spec) and verdict_pattern(spec) and not (two_steps or wants_two_steps(spec)):
-        return f"Judge {what} now. Give your verdict in exactly the form that the instructions ask for."
-    return f"Judge {what} now.\n\n{format_instruction(spec, two_steps=two_steps)}"
+        return f"Judge {subject} now. Give your verdict in exactly the form that the instructions ask for."
+    return f"Judge {subject} now.\n\n{format_instruction(spec, two_steps=two_steps)}"
 
 
 def judged_text_title(spec: RubricSpec, field: str) -> str:

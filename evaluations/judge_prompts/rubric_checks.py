@@ -189,21 +189,21 @@ def refuse_invalid_example_verdict(
     spec: RubricSpec, aspect: AspectSpec, example: Mapping[str, object], number: int
 ) -> None:
     """Refuse an example without a valid verdict on an aspect: examples teach the format."""
-    given = example_verdict(spec, aspect, example)
-    if not is_pointwise(spec) and given in aspect.choices:
+    verdict = example_verdict(spec, aspect, example)
+    if not is_pointwise(spec) and verdict in aspect.choices:
         return
-    if is_pointwise(spec) and is_scale_value(aspect, given):
+    if is_pointwise(spec) and is_scale_value(aspect, verdict):
         return
     try:
-        parse_verdict_value(spec, aspect, given)
+        parse_verdict_value(spec, aspect, verdict)
     except UnreadableReply:
         wanted = ", ".join(reply_labels(aspect)) or format_range(aspect)
         raise InputRefused(f"Example {number} needs a verdict on “{aspect.key}”: {wanted}.") from None
 
 
-def is_scale_value(aspect: AspectSpec, given: object) -> bool:
+def is_scale_value(aspect: AspectSpec, value: object) -> bool:
     """A number, or a number written as a word."""
     try:
-        return snap_to_scale(aspect, float(str(given))) is not None
+        return snap_to_scale(aspect, float(str(value))) is not None
     except ValueError:
         return False

@@ -106,24 +106,24 @@ def restore_judge(request: AuthenticatedRequest, slug: str, pk: int, body: Empty
 
 
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}/prompt", Scope.READ, JudgePromptOut)
-def get_prompt(request: AuthenticatedRequest, slug: str, pk: int, asked: Query[PromptQuery]) -> JudgePromptOut:
+def get_prompt(request: AuthenticatedRequest, slug: str, pk: int, query: Query[PromptQuery]) -> JudgePromptOut:
     """The exact messages that it is sent about a comparison, or about the first.
 
     A reviewer, who is not to know which response is A, is told them about made-up texts: `subject` is then null.
     """
     user = request.user
     judge = get_judge_or_404(request, slug, pk)
-    if asked.subject is None and not is_allowed(user, Action.SEE_ALL, judge.evaluation):
-        subject, seen = None, preview_judge_sample_prompt(judge, asked.shown)
+    if query.subject is None and not is_allowed(user, Action.SEE_ALL, judge.evaluation):
+        subject, seen = None, preview_judge_sample_prompt(judge, query.shown)
     else:
         require_evaluation(user, slug, Action.SEE_ALL)
-        subject = get_api_subject_or_404(judge, asked.subject)
-        seen = preview_judge_prompt(judge, subject, asked.shown)
+        subject = get_api_subject_or_404(judge, query.subject)
+        seen = preview_judge_prompt(judge, subject, query.shown)
     if seen is None:
         raise Http404
     return JudgePromptOut(
         subject=subject.pk if subject else None,
-        shown=asked.shown,
+        shown=query.shown,
         messages=serialize_messages(seen.messages),
         reply_schema=seen.schema,
         shape=seen.shape,

@@ -26,7 +26,7 @@ MODE_CHOICES: Final = [
 ]
 EFFORT_CHOICES: Final = [
     ("", "whatever the model does by itself"),
-    *((one, one) for one in REASONING_EFFORTS),
+    *((effort, effort) for effort in REASONING_EFFORTS),
 ]
 RULE_CHOICES: Final = [(name, f"{name} – {words}") for name, words in RULE_JUDGE_TEXTS.items()]
 KIND_CHOICES: Final = [
@@ -41,7 +41,7 @@ class GroupedVersionIterator(ModelChoiceIterator):  # type: ignore[type-arg]  # 
     def __iter__(self) -> Iterator[Any]:
         versions = list(self.queryset)
         for kind, title in KIND_CHOICES:
-            if group := [self.choice(one) for one in versions if one.rubric.kind == kind]:
+            if group := [self.choice(version) for version in versions if version.rubric.kind == kind]:
                 yield title, group
 
 

@@ -83,11 +83,13 @@ def judge_warnings(judge: Judge) -> list[str]:
 
 def describe_request_adaptations(judge: Judge) -> list[str]:
     """How this judge's requests differ from the usual form, as sentences."""
-    found = RequestShape.from_json(judge.request_shape)
-    words = [OMISSION_DESCRIPTIONS.get(name, f"Without {name}: the model refuses it.") for name in found.left_out]
-    if found.limit_name:
-        words.append(f"The limit of tokens as {found.limit_name}.")
-    if found.system_folded:
+    request_shape = RequestShape.from_json(judge.request_shape)
+    words = [
+        OMISSION_DESCRIPTIONS.get(name, f"Without {name}: the model refuses it.") for name in request_shape.left_out
+    ]
+    if request_shape.limit_name:
+        words.append(f"The limit of tokens as {request_shape.limit_name}.")
+    if request_shape.system_folded:
         words.append("System text in the first user message: the model has no system role.")
     return words
 

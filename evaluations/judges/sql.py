@@ -36,10 +36,10 @@ def find_run_at_work(run: Run) -> RunAtWork | None:
             "LEFT JOIN evaluations_endpoint e ON e.id = j.endpoint_id WHERE r.id = %s AND r.state = 'running'",
             [run.pk],
         )
-        found = cursor.fetchone()
-    if found is None:
+        row = cursor.fetchone()
+    if row is None:
         return None
-    now, paused_until = found[0] or timezone.now(), found[1]
+    now, paused_until = row[0] or timezone.now(), row[1]
     if paused_until and paused_until.tzinfo is None:  # raw SQL on SQLite returns UTC without a time zone
         paused_until = paused_until.replace(tzinfo=UTC)
     return RunAtWork(now, (paused_until - now).total_seconds() if paused_until else 0.0)
@@ -67,8 +67,8 @@ def lock_call_rows(call_ids: Sequence[int]) -> tuple[list[LockedCallRow], dateti
             f"{clock_sql()} FROM evaluations_call WHERE id IN ({marks}) ORDER BY id{lock}",
             call_ids,
         )
-        found = cursor.fetchall()
-    return [LockedCallRow(*row[:-1]) for row in found], found[0][-1] or timezone.now()
+        rows = cursor.fetchall()
+    return [LockedCallRow(*row[:-1]) for row in rows], rows[0][-1] or timezone.now()
 
 
 class DueCall(NamedTuple):

@@ -124,13 +124,13 @@ def responses_in_order(comparison: Comparison, shown: ShownOrder) -> list[Respon
     return responses[::-1] if shown == ShownOrder.SWAPPED else responses
 
 
-def get_subject_or_404(given: Mapping[str, str], row: Judge) -> JudgeTestSubject | None:
+def get_subject_or_404(query: Mapping[str, str], row: Judge) -> JudgeTestSubject | None:
     """The comparison or response with this id, or the first; 404 if the judge cannot be asked about it."""
-    wanted = given.get("subject", "")
-    found = find_test_subject(row, parse_row_id(wanted) if wanted else None)
-    if wanted and found is None:
+    wanted = query.get("subject", "")
+    subject = find_test_subject(row, parse_row_id(wanted) if wanted else None)
+    if wanted and subject is None:
         raise Http404
-    return found
+    return subject
 
 
 def parse_row_id(text: str) -> int:
@@ -140,8 +140,8 @@ def parse_row_id(text: str) -> int:
     return int(text) or -1
 
 
-def parse_order(given: Mapping[str, str]) -> ShownOrder:
-    return ShownOrder.SWAPPED if given.get("shown") == ShownOrder.SWAPPED else ShownOrder.AS_STORED
+def parse_order(query: Mapping[str, str]) -> ShownOrder:
+    return ShownOrder.SWAPPED if query.get("shown") == ShownOrder.SWAPPED else ShownOrder.AS_STORED
 
 
 @require_POST

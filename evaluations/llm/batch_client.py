@@ -167,7 +167,7 @@ def parse_remote_batch(made: Batch) -> RemoteBatch:
         output_file=made.output_file_id or "",
         error_file=made.error_file_id or "",
         answered=made.request_counts.completed if made.request_counts else 0,
-        error=replace_unstorable(" ".join(one.message or "" for one in errors).strip())[:1000],
+        error=replace_unstorable(" ".join(error.message or "" for error in errors).strip())[:1000],
     )
 
 

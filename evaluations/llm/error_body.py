@@ -100,8 +100,8 @@ class ErrorBody:
 def parse_error_body(status: int, text: str, key: str, *, is_known_status: bool = True) -> ErrorBody:
     """The error of this answer, with the key redacted."""
     text = redact_key(replace_unstorable(text), key)
-    given = parse_json_object(text)
-    chain = list(unwrap_error_objects(given))
+    body = parse_json_object(text)
+    chain = list(unwrap_error_objects(body))
     names = [
         str(one[name]) for one in chain for name in CODE_NAMES if isinstance(one.get(name), (str, int)) and one[name]
     ]
@@ -118,30 +118,30 @@ def parse_error_body(status: int, text: str, key: str, *, is_known_status: bool 
         code=" ".join(dict.fromkeys(names)),
         param=params[-1] if params else "",
         body=text[:MAX_BODY_LENGTH],
-        is_json=given is not None,
+        is_json=body is not None,
         flawed_reply=flawed_reply,
         is_known_status=is_known_status,
     )
 
 
-def unwrap_error_objects(given: object, depth: int = 0) -> Iterator[JsonMapping]:
+def unwrap_error_objects(body: object, depth: int = 0) -> Iterator[JsonMapping]:
     """The objects that describe the error, from the outermost to the innermost."""
-    if isinstance(given, str):
-        given = parse_embedded_object(given)
-    if isinstance(given, list) and given and isinstance(given[0], str):
-        given = {"message": "; ".join(map(str, given))}
-    if isinstance(given, list) and given and isinstance(given[0], dict) and "loc" not in given[0]:
-        given = given[0]
-    if not isinstance(given, dict) or depth > MAX_DEPTH:
+    if isinstance(body, str):
+        body = parse_embedded_object(body)
+    if isinstance(body, list) and body and isinstance(body[0], str):
+        body = {"message": "; ".join(map(str, body))}
+    if isinstance(body, list) and body and isinstance(body[0], dict) and "loc" not in body[0]:
+        body = body[0]
+    if not isinstance(body, dict) or depth > MAX_DEPTH:
         return
-    if isinstance(given.get("error"), str) and not parse_embedded_object(given["error"]):
-        given = {"message": given["error"], **given}
-    yield given
-    choices = given.get("choices")
+    if isinstance(body.get("error"), str) and not parse_embedded_object(body["error"]):
+        body = {"message": body["error"], **body}
+    yield body
+    choices = body.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         yield from unwrap_error_objects(choices[0].get("error"), depth + 1)
     for name in (*WRAPPER_NAMES, "message"):
-        inside = given.get(name)
+        inside = body.get(name)
         if (
             name in PLAIN_TEXT_NAMES
             and isinstance(inside, str)
@@ -180,9 +180,9 @@ def parse_python_object(text: str, start: int) -> object:
 
 def innermost_sentence(chain: Iterable[JsonMapping]) -> str:
     """The innermost specific sentence: without an object in it, and not a gateway's generic one."""
-    found = [sentence for one in chain if (sentence := error_sentence(one))]
-    telling = [one for one in found if not one.lower().strip(" .").startswith(EMPTY_SENTENCES)]
-    return (telling or found or [""])[-1]
+    sentences = [sentence for one in chain if (sentence := error_sentence(one))]
+    telling = [one for one in sentences if not one.lower().strip(" .").startswith(EMPTY_SENTENCES)]
+    return (telling or sentences or [""])[-1]
 
 
 def error_sentence(error: JsonMapping) -> str:
@@ -216,8 +216,8 @@ def fastapi_error_text(fault: object) -> str:
 
 def html_title(text: str) -> str:
     """The title of a web page; "" if the text is none."""
-    found = HTML_TITLE.search(text[:MAX_BODY_LENGTH]) if text.lstrip()[:1] == "<" else None
-    return " ".join(found[1].split()) if found else ""
+    match = HTML_TITLE.search(text[:MAX_BODY_LENGTH]) if text.lstrip()[:1] == "<" else None
+    return " ".join(match[1].split()) if match else ""
 
 
 def redact_key(text: str, key: str) -> str:

@@ -134,8 +134,8 @@ def exceeds_rate_limit(error: ErrorBody, words: ErrorWords) -> bool:
     """Whether this request alone exceeds the limit, so that waiting does not help."""
     if error.states(words.never_fits):
         return True
-    found = REQUESTED_TOKENS.search(error.message)
-    limit, needed = (int(part.replace(",", "")) for part in found.groups()) if found else (0, 0)
+    match = REQUESTED_TOKENS.search(error.message)
+    limit, needed = (int(part.replace(",", "")) for part in match.groups()) if match else (0, 0)
     return needed > limit
 
 
@@ -155,11 +155,11 @@ def requested_wait(error: ErrorBody, headers: Headers) -> float | None:
     """Seconds until the server wants the next request, by its headers, else by its message."""
     if (after := parse_retry_headers(headers)) is not None:
         return after
-    if found := RESET_TIME.search(error.body):
-        at = int(found[1]) / (1000 if len(found[1]) > 10 else 1)
+    if match := RESET_TIME.search(error.body):
+        at = int(match[1]) / (1000 if len(match[1]) > 10 else 1)
         return max(at - time.time(), 0.0)
-    for found in WAIT_DURATION.finditer(f"{error.message} {error.body}"):
-        hours, minutes, seconds = (float(part) if part else 0.0 for part in found.groups())
+    for match in WAIT_DURATION.finditer(f"{error.message} {error.body}"):
+        hours, minutes, seconds = (float(part) if part else 0.0 for part in match.groups())
         if total := hours * 3600 + minutes * 60 + seconds:
             return total
     return None

@@ -49,8 +49,8 @@ class Request:
 
     def sends(self, setting: str) -> bool:
         """Whether the judge has this setting and the model takes it."""
-        given = getattr(self, setting)
-        return given is not None and given is not False and given != "" and setting not in self.request_shape.left_out
+        value = getattr(self, setting)
+        return value is not None and value is not False and value != "" and setting not in self.request_shape.left_out
 
 
 @dataclass(frozen=True)

@@ -56,23 +56,23 @@ RESERVED_OPTIONS: Final[Mapping[str, str]] = dict.fromkeys(("num_predict", "temp
 SEPARATELY_PRICED_FIELDS: Final = ("service_tier", "speed", "inference_geo")
 
 
-def check_extra_headers(given: ExtrasInput) -> dict[str, str]:
+def check_extra_headers(extras: ExtrasInput) -> dict[str, str]:
     """Name → value, from lines ``Name: value`` or a mapping. InputRefused names the first fault, never a value."""
-    headers = check_extra_pairs(given, "Extra headers", RESERVED_HEADERS)
+    headers = check_extra_pairs(extras, "Extra headers", RESERVED_HEADERS)
     for name in headers:
         if not HEADER_NAME.fullmatch(name):
             raise InputRefused("Extra headers: a header's name has letters, digits and hyphens only.")
     return headers
 
 
-def check_extra_query(given: ExtrasInput) -> dict[str, str]:
+def check_extra_query(extras: ExtrasInput) -> dict[str, str]:
     """Name → value, from lines ``name: value`` or a mapping. InputRefused names the first fault, never a value."""
-    return check_extra_pairs(given, "Extra query parameters", RESERVED_QUERY)
+    return check_extra_pairs(extras, "Extra query parameters", RESERVED_QUERY)
 
 
-def check_extra_body(given: ExtrasInput) -> JsonDict:
+def check_extra_body(extras: ExtrasInput) -> JsonDict:
     """The fields of a JSON object. InputRefused names the first fault, never a value."""
-    fields = parse_json_body(given) if isinstance(given, str) else dict(given)
+    fields = parse_json_body(extras) if isinstance(extras, str) else dict(extras)
     for name in fields:
         refuse_reserved_name(name, "Extra body fields", RESERVED_BODY)
     for name in fields["options"] if isinstance(fields.get("options"), Mapping) else ():
@@ -91,52 +91,52 @@ def check_extra_body(given: ExtrasInput) -> JsonDict:
     return fields
 
 
-def check_extra_pairs(given: ExtrasInput, what: str, reserved: Mapping[str, str]) -> dict[str, str]:
-    pairs = list(parse_extra_lines(given, what) if isinstance(given, str) else given.items())
+def check_extra_pairs(extras: ExtrasInput, kind: str, reserved: Mapping[str, str]) -> dict[str, str]:
+    pairs = list(parse_extra_lines(extras, kind) if isinstance(extras, str) else extras.items())
     if len(pairs) > MAX_EXTRA_LINES:
-        raise InputRefused(f"{what}: use at most {MAX_EXTRA_LINES} lines.")
+        raise InputRefused(f"{kind}: use at most {MAX_EXTRA_LINES} lines.")
     names = [name.lower() for name, _ in pairs]
     if len(set(names)) < len(names):
-        raise InputRefused(f"{what}: use each name once.")
+        raise InputRefused(f"{kind}: use each name once.")
     for name, value in pairs:
         if not (PRINTABLE_VALUE.fullmatch(name) and len(name) <= MAX_NAME_LENGTH) or is_probable_key(name):
-            raise InputRefused(f"{what}: a name has 1 to {MAX_NAME_LENGTH} printable ASCII characters and is no key.")
-        refuse_reserved_name(name, what, reserved)
-        refuse_extra_value(name, value, what)
+            raise InputRefused(f"{kind}: a name has 1 to {MAX_NAME_LENGTH} printable ASCII characters and is no key.")
+        refuse_reserved_name(name, kind, reserved)
+        refuse_extra_value(name, value, kind)
     return dict(pairs)
 
 
-def parse_extra_lines(text: str, what: str) -> Iterator[tuple[str, str]]:
+def parse_extra_lines(text: str, kind: str) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(text.splitlines(), start=1):
         name, colon, value = line.partition(":")
         if not line.strip():
             continue
         if not (colon and name.strip() and value.strip()):
-            raise InputRefused(f"{what}, line {number}: write a name, a colon and a value, as in “X-Title: judgeweb”.")
+            raise InputRefused(f"{kind}, line {number}: write a name, a colon and a value, as in “X-Title: judgeweb”.")
         yield name.strip(), value.strip()
 
 
-def refuse_reserved_name(name: str, what: str, reserved: Mapping[str, str]) -> None:
+def refuse_reserved_name(name: str, kind: str, reserved: Mapping[str, str]) -> None:
     if reason := reserved.get(name.lower()):
-        raise InputRefused(f"{what}: leave out “{name.lower()}”, {reason}")
+        raise InputRefused(f"{kind}: leave out “{name.lower()}”, {reason}")
 
 
-def refuse_extra_value(name: str, value: object, what: str) -> None:
+def refuse_extra_value(name: str, value: object, kind: str) -> None:
     if not isinstance(value, str) or not PRINTABLE_VALUE.fullmatch(value) or len(value) > MAX_VALUE_LENGTH:
-        raise InputRefused(f"{what}, “{name}”: the value has 1 to {MAX_VALUE_LENGTH:,} printable ASCII characters.")
+        raise InputRefused(f"{kind}, “{name}”: the value has 1 to {MAX_VALUE_LENGTH:,} printable ASCII characters.")
     if match := VARIABLE.fullmatch(value):
-        refuse_extra_variable(match[2], what)
+        refuse_extra_variable(match[2], kind)
     elif is_probable_key(value) or is_secret_name(name):
         raise InputRefused(
-            f"{what}, “{name}”: the value may be a key. Keys belong in an environment variable: write its name, such "
+            f"{kind}, “{name}”: the value may be a key. Keys belong in an environment variable: write its name, such "
             "as $JUDGEWEB_KEY_GATEWAY, in place of the value."
         )
 
 
-def refuse_extra_variable(name: str, what: str) -> None:
+def refuse_extra_variable(name: str, kind: str) -> None:
     if not KEY_VARIABLE.fullmatch(name):
         raise InputRefused(
-            f"{what}: the environment variable after $ must end in _API_KEY or start with JUDGEWEB_KEY_, in capital "
+            f"{kind}: the environment variable after $ must end in _API_KEY or start with JUDGEWEB_KEY_, in capital "
             "letters."
         )
 
@@ -186,8 +186,8 @@ def nested_texts(value: object, name: str = "", depth: int = 0) -> Iterator[tupl
 
 def extras_variables(extras: JsonMapping) -> set[str]:
     """The environment variables that the extras name."""
-    found = (VARIABLE.fullmatch(text) for _, text in nested_texts(extras))
-    return {match[2] for match in found if match and KEY_VARIABLE.fullmatch(match[2])}
+    matches = (VARIABLE.fullmatch(text) for _, text in nested_texts(extras))
+    return {match[2] for match in matches if match and KEY_VARIABLE.fullmatch(match[2])}
 
 
 def resolve_extras(extras: JsonMapping, environ: Mapping[str, str]) -> JsonDict:
@@ -203,9 +203,9 @@ def resolve_extras_value(value: object, environ: Mapping[str, str]) -> object:
     match = VARIABLE.fullmatch(value) if isinstance(value, str) else None
     if match is None or not KEY_VARIABLE.fullmatch(match[2]):
         return value
-    if not (found := environ.get(match[2], "").strip()):
+    if not (value_of_variable := environ.get(match[2], "").strip()):
         raise InputRefused(
             f"{match[2]} is not set where the worker runs: set it there and start the worker again, or take it out of "
             "the extra headers, query parameters and body fields."
         )
-    return match[1] + found
+    return match[1] + value_of_variable

@@ -88,41 +88,41 @@ def detect_server(
 
     ``hosted``: the dialect of a hosted provider, which is known by its host whether or not it answers.
     """
-    given = base_url.strip().rstrip("/").removesuffix("/chat/completions")
-    if hosted is None and (tags := ollama_model_names(local_server_root(given), get)) is not None:
-        return detect_ollama(local_server_root(given), tags, get, post)
-    listed = find_model_list(given, get)
+    address = base_url.strip().rstrip("/").removesuffix("/chat/completions")
+    if hosted is None and (tags := ollama_model_names(local_server_root(address), get)) is not None:
+        return detect_ollama(local_server_root(address), tags, get, post)
+    listed = find_model_list(address, get)
     if isinstance(listed, ModelList):
         return detect_local_details(listed, get) if hosted is None else detected_without_details(listed, hosted)
     dialect = hosted or (dialect_from_headers(listed.headers) if listed else None)
     wants_key = listed is not None and listed.wants_key
     if dialect is None and not wants_key:
         return None
-    return DetectedServer(dialect or Dialect.GENERIC, listed.base_url if listed else given, wants_key=wants_key)
+    return DetectedServer(dialect or Dialect.GENERIC, listed.base_url if listed else address, wants_key=wants_key)
 
 
-def find_model_list(given: str, get: GetPage) -> ModelList | UnavailableModelList | None:
+def find_model_list(address: str, get: GetPage) -> ModelList | UnavailableModelList | None:
     """The list of models at the base URL or where it should be; None if nothing answers."""
     closed: list[UnavailableModelList] = []
-    for base_url in dict.fromkeys(candidate_base_urls(given)):
+    for base_url in dict.fromkeys(candidate_base_urls(address)):
         page = get(f"{address_path(base_url)}/models")
         if page is None:
             break
         status, headers, answer = page
         entries = answer.get("data") if isinstance(answer, Mapping) else None
         if status == HTTPStatus.OK and isinstance(entries, list):
-            objects = tuple(one for one in entries if isinstance(one, Mapping))
+            objects = tuple(entry for entry in entries if isinstance(entry, Mapping))
             return ModelList(base_url, lowercase_headers(headers), objects)
         closed.append(UnavailableModelList(base_url, lowercase_headers(headers), status in KEY_REQUIRED_STATUSES))
     return max(closed, key=lambda one: one.wants_key, default=None)
 
 
-def candidate_base_urls(given: str) -> Iterator[str]:
+def candidate_base_urls(address: str) -> Iterator[str]:
     """Base URLs to try, /v1 first where it was left out: some servers answer both ways to some requests."""
-    if not re.search(r"/v\d+(beta)?(/|$)", urlsplit(given).path):
-        yield f"{given}/v1"
-    yield given
-    yield f"{local_server_root(given)}/v1"
+    if not re.search(r"/v\d+(beta)?(/|$)", urlsplit(address).path):
+        yield f"{address}/v1"
+    yield address
+    yield f"{local_server_root(address)}/v1"
 
 
 def address_path(address: str) -> str:
@@ -134,8 +134,8 @@ def lowercase_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def model_names(listed: object, key: str) -> list[str]:
-    given = [one.get(key) for one in listed if isinstance(one, Mapping)] if isinstance(listed, (list, tuple)) else []
-    return [name for name in given if isinstance(name, str) and name]
+    names = [one.get(key) for one in listed if isinstance(one, Mapping)] if isinstance(listed, (list, tuple)) else []
+    return [name for name in names if isinstance(name, str) and name]
 
 
 def limit_model_names(names: Iterable[str]) -> tuple[str, ...]:
@@ -143,8 +143,8 @@ def limit_model_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def model_contexts(entries: Iterable[Mapping[str, object]]) -> dict[str, int]:
-    found = {str(one.get("id", ""))[:MAX_MODEL_NAME_LENGTH]: model_context(one) for one in entries}
-    return {name: context for name, context in found.items() if name and context is not None}
+    contexts = {str(entry.get("id", ""))[:MAX_MODEL_NAME_LENGTH]: model_context(entry) for entry in entries}
+    return {name: context for name, context in contexts.items() if name and context is not None}
 
 
 def model_context(entry: Mapping[str, object]) -> int | None:
@@ -176,7 +176,7 @@ def detect_local_details(listed: ModelList, get: GetPage) -> DetectedServer:
 def dialect_of_model_list(listed: ModelList) -> Dialect | None:
     if (dialect := dialect_from_headers(listed.headers)) is not None:
         return dialect
-    owners = {str(one.get("owned_by", "")).lower() for one in listed.entries}
+    owners = {str(entry.get("owned_by", "")).lower() for entry in listed.entries}
     return next((dialect for owner, dialect in DIALECT_BY_OWNER.items() if owner in owners), None)
 
 
@@ -219,7 +219,7 @@ def detect_lm_studio(listed: ModelList, root: str, get: GetPage) -> DetectedServ
     entries = answer.get("data") if isinstance(answer, Mapping) else None
     if not isinstance(entries, list):
         return None
-    objects = [one for one in entries if isinstance(one, Mapping) and "state" in one]
+    objects = [entry for entry in entries if isinstance(entry, Mapping) and "state" in entry]
     if not objects and listed.entries:
         return None
     return DetectedServer(
@@ -253,7 +253,7 @@ def detect_ollama(root: str, names: list[str], get: GetPage, post: PostPage | No
 def ollama_loaded_contexts(answer: object) -> dict[str, int]:
     """The contexts of the models that are loaded now."""
     models = answer.get("models") if isinstance(answer, Mapping) else None
-    loaded = [one for one in models if isinstance(one, Mapping)] if isinstance(models, list) else []
+    loaded = [model for model in models if isinstance(model, Mapping)] if isinstance(models, list) else []
     return model_contexts({"id": one.get("name"), **one} for one in loaded)
 
 
@@ -276,8 +276,8 @@ def fetch_version(path: str, get: GetPage) -> str:
     return text_or_empty(answer.get("version")) if isinstance(answer, Mapping) else ""
 
 
-def text_or_empty(given: object) -> str:
-    return given[:MAX_MODEL_NAME_LENGTH] if isinstance(given, str) else ""
+def text_or_empty(value: object) -> str:
+    return value[:MAX_MODEL_NAME_LENGTH] if isinstance(value, str) else ""
 
 
 OTHER_SERVER_KIND: Final = "OpenAI-compatible"
@@ -306,10 +306,10 @@ class LocalServerFound:
 
 def probe_local_address(address: str) -> LocalServerFound | None:
     """The server at this address (scheme, host and port) with its models; None if there is none."""
-    found = detect_server(address, lambda path: fetch_local_page(address, path))
-    if found is None or found.model_names is None:
+    server = detect_server(address, lambda path: fetch_local_page(address, path))
+    if server is None or server.model_names is None:
         return None
-    return LocalServerFound(found.base_url, SERVER_KINDS.get(found.dialect, OTHER_SERVER_KIND), found.model_names)
+    return LocalServerFound(server.base_url, SERVER_KINDS.get(server.dialect, OTHER_SERVER_KIND), server.model_names)
 
 
 def dialect_of_server_kind(kind: str) -> Dialect | None:

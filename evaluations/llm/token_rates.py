@@ -161,8 +161,8 @@ LETTER_TABLE: Final = translation_table([(b"a", first) for kind, first in PARTS 
 
 def profile_text(text: str, messages: int = 0) -> TextProfile:
     """Count by searching bytes: the characters of a long prompt are too many for a loop of ours."""
-    whole = text.encode("utf-8", "replace")
-    data = collapse_repeats(whole)
+    encoded = text.encode("utf-8", "replace")
+    data = collapse_repeats(encoded)
     kinds = data.translate(KIND_TABLE, CONTINUATION)
     count = kinds.count
     letters = b" " + data.translate(LETTER_TABLE, CONTINUATION)
@@ -200,7 +200,7 @@ def profile_text(text: str, messages: int = 0) -> TextProfile:
             0.5 * count(b"r"),
             *(0.7 * number for number in of_blocks),
             0.9 * (count(b"o") - vietnamese) + 0.7 * (count(b"i") - sum(of_blocks)),
-            0.25 * (len(whole) - len(data)),
+            0.25 * (len(encoded) - len(data)),
         ),
         messages,
     )
@@ -361,11 +361,11 @@ class TokenRates:
 
     def forget_ceiling(self, ceiling: int) -> None:
         """Learn anew from the prompts that the server read whole."""
-        whole = [one for one in self.seen if abs(one.tokens_in - ceiling) > CEILING_TOLERANCE]
+        below = [one for one in self.seen if abs(one.tokens_in - ceiling) > CEILING_TOLERANCE]
         self.seen.clear()
-        self.seen.extend(whole)
-        self.fit, self.learned = RateFit(), len(whole)
-        for one in whole:
+        self.seen.extend(below)
+        self.fit, self.learned = RateFit(), len(below)
+        for one in below:
             self.fit.add(one)
 
 
@@ -377,12 +377,12 @@ def is_possible_ceiling(tokens_in: int) -> bool:
 
 def count_distinct_sizes(profiles: Iterable[TextProfile], step: float) -> int:
     """How many of the prompts are each longer than the one before by ``step`` tokens, whatever the tokenizer."""
-    found = 0
+    sizes = 0
     last: TextProfile | None = None
     for profile in sorted(profiles, key=lambda one: sum(one.usual)):
         if last is None or least_token_difference(last, profile) >= step:
-            found, last = found + 1, profile
-    return found
+            sizes, last = sizes + 1, profile
+    return sizes
 
 
 def least_token_difference(shorter: TextProfile, longer: TextProfile) -> float:

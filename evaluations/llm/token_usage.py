@@ -69,7 +69,11 @@ def billed_output_tokens(
 def parse_reasoning_tokens(usage: Mapping[str, object]) -> int | None:
     details = [object_member(usage, name) for name in OUTPUT_DETAIL_NAMES]
     return next(
-        (found for one in (*details, usage) if (found := first_token_count(one, REASONING_TOKEN_NAMES)) is not None),
+        (
+            tokens
+            for fields in (*details, usage)
+            if (tokens := first_token_count(fields, REASONING_TOKEN_NAMES)) is not None
+        ),
         None,
     )
 
@@ -77,40 +81,45 @@ def parse_reasoning_tokens(usage: Mapping[str, object]) -> int | None:
 def parse_cached_tokens(usage: Mapping[str, object]) -> int | None:
     details = [object_member(usage, name) for name in INPUT_DETAIL_NAMES]
     return next(
-        (found for one in (*details, usage) if (found := first_token_count(one, CACHED_TOKEN_NAMES)) is not None), None
+        (
+            tokens
+            for fields in (*details, usage)
+            if (tokens := first_token_count(fields, CACHED_TOKEN_NAMES)) is not None
+        ),
+        None,
     )
 
 
-def parse_nano_usd(given: object) -> int | None:
+def parse_nano_usd(value: object) -> int | None:
     """Nano-USD from a server's amount in USD; None if it is none."""
-    amount = parse_amount(given)
+    amount = parse_amount(value)
     return None if amount is None else round(amount * NANO_PER_USD)
 
 
-def parse_amount(given: object) -> float | None:
+def parse_amount(value: object) -> float | None:
     """A non-negative amount, from a number or from text."""
-    if isinstance(given, bool) or not isinstance(given, (int, float, str)):
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
-        amount = float(given)
+        amount = float(value)
     except ValueError:
         return None
     return amount if 0 <= amount < 1e6 else None
 
 
-def first_token_count(given: Mapping[str, object], names: tuple[str, ...]) -> int | None:
-    return next((found for name in names if (found := parse_token_count(given.get(name))) is not None), None)
+def first_token_count(usage: Mapping[str, object], names: tuple[str, ...]) -> int | None:
+    return next((count for name in names if (count := parse_token_count(usage.get(name))) is not None), None)
 
 
-def parse_token_count(given: object) -> int | None:
+def parse_token_count(value: object) -> int | None:
     """A count of tokens, also where it is written as 900.0 or as "900"."""
-    if isinstance(given, bool):
+    if isinstance(value, bool):
         return None
-    if isinstance(given, str) and COUNT_AS_TEXT.fullmatch(given.strip()):
-        given = float(given)
-    if isinstance(given, float) and given.is_integer():
-        given = int(given)
-    return given if isinstance(given, int) and 0 <= given <= MAX_TOKEN_COUNT else None
+    if isinstance(value, str) and COUNT_AS_TEXT.fullmatch(value.strip()):
+        value = float(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and 0 <= value <= MAX_TOKEN_COUNT else None
 
 
 def object_member(body: Mapping[str, object], name: str) -> Mapping[str, object]:

@@ -93,12 +93,12 @@ def parse_sole_object(text: str) -> JsonMembers | None:
     if (text[:1], text[-1:]) not in (("{", "}"), ('"', '"')):
         return None
     try:
-        found, end = DECODER.raw_decode(text)
-        if isinstance(found, str) and end == len(text):
-            text, (found, end) = found, DECODER.raw_decode(found)
+        value, end = DECODER.raw_decode(text)
+        if isinstance(value, str) and end == len(text):
+            text, (value, end) = value, DECODER.raw_decode(value)
     except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError of its own
         return None
-    return found if end == len(text) and isinstance(found, JsonMembers) else None
+    return value if end == len(text) and isinstance(value, JsonMembers) else None
 
 
 def find_json_objects(text: str, *, may_end_open: bool = True) -> tuple[list[JsonObject], bool]:
@@ -106,18 +106,18 @@ def find_json_objects(text: str, *, may_end_open: bool = True) -> tuple[list[Jso
 
     ``may_end_open``: whether braces may be missing at the very end; not if the reply was cut off.
     """
-    found: list[JsonObject] = []
+    objects: list[JsonObject] = []
     flawed, position, attempts = FlawedJsonReader(text, may_end_open), 0, 0
     while opening := OPENING.search(text, position):
         one = decode_strictly(text, opening.start()) or flawed.object_at(opening.start())
         if one:
-            found.append(one)
+            objects.append(one)
         else:
             attempts += 1
-        if attempts > MAX_ATTEMPTS or len(found) > MAX_OBJECTS:
+        if attempts > MAX_ATTEMPTS or len(objects) > MAX_OBJECTS:
             return [], True
         position = one.end if one else opening.end()
-    return found, attempts > 0
+    return objects, attempts > 0
 
 
 def decode_strictly(text: str, start: int) -> JsonObject | None:

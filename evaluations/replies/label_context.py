@@ -197,7 +197,8 @@ def is_harmless_remark(aspect: AspectSpec, label: str, remark: str) -> bool:
     """Whether a remark leaves the label valid: each sentence is a courtesy or supports the label."""
     sentences = [one.strip(IGNORED_MARKS + "-–—=") for one in SENTENCE_END.split(remark) if re.search(r"\w", one)]
     return not sentences or (
-        is_neutral_remark(aspect, label, remark) and all(supports_label(aspect, label, one) for one in sentences)
+        is_neutral_remark(aspect, label, remark)
+        and all(supports_label(aspect, label, sentence) for sentence in sentences)
     )
 
 

@@ -114,7 +114,7 @@ def bare_words(words: str) -> str:
 
 def has_superscript(words: str) -> bool:
     """Whether any character is super- or subscript: “²” is no 2."""
-    return any(unicodedata.decomposition(one).startswith(("<super>", "<sub>")) for one in words)
+    return any(unicodedata.decomposition(word).startswith(("<super>", "<sub>")) for word in words)
 
 
 def bare_labels(aspect: AspectSpec) -> Mapping[str, str]:
@@ -162,8 +162,8 @@ def match_json_label(aspect: AspectSpec, words: str) -> str | None:
     led = strip_lead(words)
     if alone := match_sole_label(aspect, words) or (match_sole_label(aspect, led) if led else None):
         return alone
-    for label, rest in match_leading_labels(aspect, words):
-        if is_label_unaffected(aspect, label, rest):
+    for label, remainder in match_leading_labels(aspect, words):
+        if is_label_unaffected(aspect, label, remainder):
             return label
     return None
 
@@ -182,24 +182,24 @@ def match_leading_labels(aspect: AspectSpec, words: str) -> Iterator[tuple[str, 
                 yield aspect.label(choice), start[len(core) :].lstrip("*_`\"'”’)]")
 
 
-def is_label_unaffected(aspect: AspectSpec, label: str, rest: str) -> bool:
+def is_label_unaffected(aspect: AspectSpec, label: str, remainder: str) -> bool:
     choice = choice_by_label(aspect, label)
-    aside = re.fullmatch(r"\s?\(([^()]{1,60})\)[\s.!*]{0,4}", rest)
+    aside = re.fullmatch(r"\s?\(([^()]{1,60})\)[\s.!*]{0,4}", remainder)
     if aside:
         words = aside[1].strip()
         known = re.fullmatch(rf"{SIDE_ASIDES[choice]}|{PRAISES}", words, re.IGNORECASE)
         return bool(known) or match_sole_label(aspect, words) == label
-    behind = REMARK_START.match(rest)
+    behind = REMARK_START.match(remainder)
     if behind:
-        remark = rest[behind.end() :]
+        remark = remainder[behind.end() :]
         return match_sole_label(aspect, remark) == label or is_harmless_remark(aspect, label, remark)
-    praise = PRAISE.match(rest)
+    praise = PRAISE.match(remainder)
     if praise is None or choice not in (Choice.A, Choice.B):
         return False
-    compared = THAN.match(rest, praise.end())
+    compared = THAN.match(remainder, praise.end())
     end = compared.end() if compared and match_sole_label(aspect, compared[1]) not in (None, label) else praise.end()
-    return not rest[end:].strip(IGNORED_MARKS) or (
-        bool(REMARK_START.match(rest, end)) and is_harmless_remark(aspect, label, rest[end:])
+    return not remainder[end:].strip(IGNORED_MARKS) or (
+        bool(REMARK_START.match(remainder, end)) and is_harmless_remark(aspect, label, remainder[end:])
     )
 
 
@@ -232,8 +232,8 @@ def bare_number(aspect: AspectSpec, words: str) -> str:
     return out_of[1] if out_of and aspect.scale_max is not None and float(out_of[2]) == aspect.scale_max else number
 
 
-def strip_lead(line: str, leads: re.Pattern[str] = CHOICE_LEAD) -> str | None:
+def strip_lead(line: str, lead_pattern: re.Pattern[str] = CHOICE_LEAD) -> str | None:
     """The rest of a line after “Final verdict:” and the like; None if it does not begin so."""
     begin = line[:MAX_LEAD_LENGTH].replace("**", "").replace("`", "").lstrip(" \t#>*_-•$\\")
-    lead = leads.match(begin)
+    lead = lead_pattern.match(begin)
     return begin[lead.end() :] + line[MAX_LEAD_LENGTH:] if lead and lead.end() < len(begin) else None

@@ -90,16 +90,16 @@ class LinearPattern:
         offsets: Callable[[int], int] = int
         if self.marks:
             prepared, offsets = mark_boundaries(prepared)
-        found: list[PatternMatch] = []
+        matches: list[PatternMatch] = []
         stop = thread_time() + SUBPROCESS_SECONDS
         for start, end, label in self.spans(prepared):
             if thread_time() > stop:
                 raise PatternTimedOut(TOO_SLOW.format(SUBPROCESS_SECONDS))
-            if len(found) == MAX_MATCHES:
+            if len(matches) == MAX_MATCHES:
                 raise PatternTimedOut(f"The rubric's pattern matches more than {MAX_MATCHES:,} times in the reply.")
             span = (start, end) if label is None else (0, 0) if label == NOWHERE else label
-            found.append(make_match(text, (offsets(start), offsets(end)), (offsets(span[0]), offsets(span[1]))))
-        return found
+            matches.append(make_match(text, (offsets(start), offsets(end)), (offsets(span[0]), offsets(span[1]))))
+        return matches
 
     def spans(self, text: str) -> Iterator[tuple[int, int, tuple[int, int] | None]]:
         """Start, end and group span of each match, in characters of the prepared text."""

@@ -102,10 +102,10 @@ def is_contradicted_verdict(context: ReplyContext, reading: ParsedVerdicts, befo
     for aspect in spec.aspects:
         if loosen_key(reply_key(aspect))[:3] not in around:
             continue
-        given = rf"(?<![\w-]){key_pattern(reply_key(aspect))}\W{{0,6}}?(?:[:=：→]|->|{{}})\s{{0,3}}([^\n]{{1,60}})"
+        pattern = rf"(?<![\w-]){key_pattern(reply_key(aspect))}\W{{0,6}}?(?:[:=：→]|->|{{}})\s{{0,3}}([^\n]{{1,60}})"
         for words, more in ((before, r"\Z\A"), (remark, r"\b(?:to|should be|is)\b")):
-            values = re.findall(given.replace("{}", more), words, re.IGNORECASE) if words.strip() else []
-            if any(is_other_verdict(spec, aspect, one, verdicts[aspect.key]) for one in values):
+            values = re.findall(pattern.replace("{}", more), words, re.IGNORECASE) if words.strip() else []
+            if any(is_other_verdict(spec, aspect, value, verdicts[aspect.key]) for value in values):
                 return True
     if len(spec.aspects) > 1 or not remark.strip():
         return False
@@ -118,13 +118,13 @@ def is_contradicted_verdict(context: ReplyContext, reading: ParsedVerdicts, befo
     return bool(lines) or contradicts_label(aspect, label, remark)
 
 
-def is_other_verdict(spec: RubricSpec, aspect: AspectSpec, given: object, verdict: VerdictValue) -> bool:
+def is_other_verdict(spec: RubricSpec, aspect: AspectSpec, value: object, verdict: VerdictValue) -> bool:
     """Whether a value is a verdict other than this one."""
-    given = given.strip(" \t*_`.\"'|<") if isinstance(given, str) else given
+    value = value.strip(" \t*_`.\"'|<") if isinstance(value, str) else value
     try:
-        if isinstance(given, str) and is_pointwise(spec):
-            given = float(given)
-        return parse_verdict_value(spec, aspect, given) != verdict
+        if isinstance(value, str) and is_pointwise(spec):
+            value = float(value)
+        return parse_verdict_value(spec, aspect, value) != verdict
     except (UnreadableReply, ValueError):
         return False
 
@@ -147,29 +147,31 @@ def is_announced_as_other(before: str) -> bool:
     return bool(NOT_OWN_VERDICT.search(lines[-1]))
 
 
-def validate_verdicts(context: ReplyContext, found: Mapping[str, object]) -> ParsedVerdicts:
-    spec, given = context.spec, fold_keys(context.spec, found)
-    rationale = given.get(fold_label(spec.rationale_key))
+def validate_verdicts(context: ReplyContext, reply_object: Mapping[str, object]) -> ParsedVerdicts:
+    spec, members = context.spec, fold_keys(context.spec, reply_object)
+    rationale = members.get(fold_label(spec.rationale_key))
     if rationale is None and is_pointwise(spec) and not context.alone:
         raise UnreadableReply(f"The reply's JSON has no “{spec.rationale_key}”.")
-    labels = find_verdict_object(spec, given)
+    labels = find_verdict_object(spec, members)
     missing = [reply_key(aspect) for aspect in spec.aspects if fold_label(reply_key(aspect)) not in labels]
     if missing:
         raise UnreadableReply(f"The reply says nothing on {', '.join(missing)}.")
     verdicts = {
         aspect.key: parse_verdict_value(spec, aspect, labels[fold_label(reply_key(aspect))]) for aspect in spec.aspects
     }
-    refuse_second_verdict(spec, given, verdicts)
+    refuse_second_verdict(spec, members, verdicts)
     return verdicts, rationale if isinstance(rationale, str) else rationale_text(rationale)
 
 
-def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, object], verdicts: Mapping[str, VerdictValue]) -> None:
+def refuse_second_verdict(
+    spec: RubricSpec, members: Mapping[str, object], verdicts: Mapping[str, VerdictValue]
+) -> None:
     """UnreadableReply if another member gives another verdict, or retracts this one."""
-    expected = 1 if spec.choices_key and fold_label(spec.choices_key) in given else len(spec.aspects)
-    if len(given) == expected + (fold_label(spec.rationale_key) in given):
+    expected = 1 if spec.choices_key and fold_label(spec.choices_key) in members else len(spec.aspects)
+    if len(members) == expected + (fold_label(spec.rationale_key) in members):
         return
     known = {fold_label(key) for key in verdict_keys(spec)}
-    for key, value in given.items():
+    for key, value in members.items():
         if key in known:
             continue
         if isinstance(value, str) and TAKEN_BACK.search(value):
@@ -185,13 +187,13 @@ def refuse_second_verdict(spec: RubricSpec, given: Mapping[str, object], verdict
                 raise UnreadableReply("The reply gives more than one verdict.")
 
 
-def find_verdict_object(spec: RubricSpec, given: dict[str, object]) -> dict[str, object]:
+def find_verdict_object(spec: RubricSpec, members: dict[str, object]) -> dict[str, object]:
     """The object with the verdicts: the one under its key, or the whole reply if that key was left out."""
     if not spec.choices_key:
-        return given
-    choices = given.get(fold_label(spec.choices_key))
-    if choices is None and all(fold_label(reply_key(aspect)) in given for aspect in spec.aspects):
-        return given
+        return members
+    choices = members.get(fold_label(spec.choices_key))
+    if choices is None and all(fold_label(reply_key(aspect)) in members for aspect in spec.aspects):
+        return members
     if not isinstance(choices, dict):
         raise UnreadableReply(f"The reply's JSON has no “{spec.choices_key}”.")
     return fold_keys(spec, choices)
@@ -202,21 +204,22 @@ def rationale_text(rationale: object) -> str:
     return "" if rationale is None else json.dumps(rationale, ensure_ascii=False)
 
 
-def fold_keys(spec: RubricSpec, found: Mapping[str, object]) -> dict[str, object]:
+def fold_keys(spec: RubricSpec, members: Mapping[str, object]) -> dict[str, object]:
     """The members by the rubric's keys, regardless of case and word separators."""
-    return dict(refuse_repeated_verdict_keys(JsonMembers.of(match_keys(spec, refuse_repeated_verdict_keys(found)))))
+    return dict(refuse_repeated_verdict_keys(JsonMembers.of(match_keys(spec, refuse_repeated_verdict_keys(members)))))
 
 
-def match_keys(spec: RubricSpec, found: Mapping[str, object]) -> list[tuple[str, object]]:
+def match_keys(spec: RubricSpec, members: Mapping[str, object]) -> list[tuple[str, object]]:
     keys = [fold_label(key) for key in verdict_keys(spec)]
-    if all(fold_label(key) in keys for key in found):
-        return [(fold_label(key), value) for key, value in found.items()]
+    if all(fold_label(key) in keys for key in members):
+        return [(fold_label(key), value) for key, value in members.items()]
     loose = Counter(map(loosen_key, keys))
     known = {loosen_key(key): key for key in keys if loosen_key(key) and loose[loosen_key(key)] == 1} | {
         key: key for key in keys
     }
     return [
-        (known.get(fold_label(key), known.get(loosen_key(key), fold_label(key))), value) for key, value in found.items()
+        (known.get(fold_label(key), known.get(loosen_key(key), fold_label(key))), value)
+        for key, value in members.items()
     ]
 
 
@@ -224,10 +227,10 @@ def loosen_key(key: str) -> str:
     return WORD_BREAK.sub("", key).casefold()
 
 
-def refuse_repeated_verdict_keys(found: Mapping[str, object]) -> Mapping[str, object]:
-    if isinstance(found, JsonMembers) and found.repeated:
-        raise UnreadableReply(f"The reply gives “{found.repeated[:80]}” twice.")
-    return found
+def refuse_repeated_verdict_keys(members: Mapping[str, object]) -> Mapping[str, object]:
+    if isinstance(members, JsonMembers) and members.repeated:
+        raise UnreadableReply(f"The reply gives “{members.repeated[:80]}” twice.")
+    return members
 
 
 def is_verdict_object(spec: RubricSpec, members: Mapping[str, object]) -> bool:
@@ -271,11 +274,11 @@ def is_quoted_object(context: ReplyContext, one: JsonObject, written: str, reply
     return repeats_passage(written, [unescape_text(text) for text in judged if len(text) >= MIN_PASSAGE_LETTERS])
 
 
-def verdict_labels(spec: RubricSpec, found: Mapping[str, object]) -> list[str]:
+def verdict_labels(spec: RubricSpec, reply_object: Mapping[str, object]) -> list[str]:
     """Every verdict of a valid object, with its key."""
-    given = find_verdict_object(spec, fold_keys(spec, found))
+    members = find_verdict_object(spec, fold_keys(spec, reply_object))
     keys = [fold_label(reply_key(aspect)) for aspect in spec.aspects]
-    return [f"{key}:{rationale_text(given[key])}" for key in keys]
+    return [f"{key}:{rationale_text(members[key])}" for key in keys]
 
 
 def is_unambiguous_object(spec: RubricSpec, one: JsonObject, written: str) -> bool:

@@ -44,9 +44,9 @@ def order_judged_texts(texts: PairTexts | ResponseTexts, shown: ShownOrder) -> d
 
 def list_all_texts(texts: PairTexts | ResponseTexts) -> list[str]:
     """The texts that the fence depends on, as stored, so that both orders differ in their order only."""
-    asked = [part for message in texts.messages for part in (message["role"], message["content"])]
+    parts = [part for message in texts.messages for part in (message["role"], message["content"])]
     judged = order_judged_texts(texts, ShownOrder.AS_STORED)
-    return [*asked, texts.context or "", texts.reference or "", *judged.values()]
+    return [*parts, texts.context or "", texts.reference or "", *judged.values()]
 
 
 # So many letters and digits identify a passage without its punctuation.

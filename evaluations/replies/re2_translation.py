@@ -54,51 +54,51 @@ class BoundaryPlaces:
 
 def find_boundary_places(nodes: ParseNode) -> BoundaryPlaces:
     """PatternRefused if two boundaries may meet (a text has one mark there), or a repetition may be empty."""
-    so_far, at_start = BoundaryPlaces(), True
-    for op, given in nodes:
-        here = boundary_places_of(op, given)
-        if so_far.ends and here.begins:
+    total, at_start = BoundaryPlaces(), True
+    for op, argument in nodes:
+        places = boundary_places_of(op, argument)
+        if total.ends and places.begins:
             raise PatternRefused(SIDE_BY_SIDE)
-        is_empty = min_width(op, given) == 0
-        so_far = BoundaryPlaces(
-            so_far.any_boundary or here.any_boundary,
-            so_far.begins or (at_start and here.begins),
-            here.ends or (is_empty and so_far.ends),
+        is_empty = min_width(op, argument) == 0
+        total = BoundaryPlaces(
+            total.any_boundary or places.any_boundary,
+            total.begins or (at_start and places.begins),
+            places.ends or (is_empty and total.ends),
         )
         at_start = at_start and is_empty
-    return so_far
+    return total
 
 
-def boundary_places_of(op: ParseNode, given: ParseNode) -> BoundaryPlaces:
+def boundary_places_of(op: ParseNode, argument: ParseNode) -> BoundaryPlaces:
     if op is ops.AT:
-        is_boundary = given is ops.AT_BOUNDARY
-        is_begin, is_end = str(given).startswith("AT_BEGINNING"), str(given).startswith("AT_END")
+        is_boundary = argument is ops.AT_BOUNDARY
+        is_begin, is_end = str(argument).startswith("AT_BEGINNING"), str(argument).startswith("AT_END")
         return BoundaryPlaces(is_boundary, is_boundary or is_begin, is_boundary or is_end)
     if op is ops.BRANCH:
-        found = [find_boundary_places(branch) for branch in given[1]]
+        branches = [find_boundary_places(branch) for branch in argument[1]]
         return BoundaryPlaces(
-            *(any(getattr(one, name) for one in found) for name in ("any_boundary", "begins", "ends"))
+            *(any(getattr(one, name) for one in branches) for name in ("any_boundary", "begins", "ends"))
         )
     if op is ops.SUBPATTERN:
-        return find_boundary_places(given[3])
+        return find_boundary_places(argument[3])
     if op in (ops.MAX_REPEAT, ops.MIN_REPEAT):
-        if given[2].getwidth()[0] == 0:
+        if argument[2].getwidth()[0] == 0:
             raise PatternRefused("it repeats something that may be empty: write the repetition around what is not")
-        inside = find_boundary_places(given[2])
-        if given[1] > 1 and inside.begins and inside.ends:
+        inside = find_boundary_places(argument[2])
+        if argument[1] > 1 and inside.begins and inside.ends:
             raise PatternRefused(SIDE_BY_SIDE)
         return inside
     return BoundaryPlaces()
 
 
-def min_width(op: ParseNode, given: ParseNode) -> int:
+def min_width(op: ParseNode, argument: ParseNode) -> int:
     """The minimum length of a match of this part."""
     if op is ops.BRANCH:
-        return min(int(branch.getwidth()[0]) for branch in given[1])
+        return min(int(branch.getwidth()[0]) for branch in argument[1])
     if op is ops.SUBPATTERN:
-        return int(given[3].getwidth()[0])
+        return int(argument[3].getwidth()[0])
     if op in (ops.MAX_REPEAT, ops.MIN_REPEAT):
-        return int(given[0] * given[2].getwidth()[0])
+        return int(argument[0] * argument[2].getwidth()[0])
     return 0 if op is ops.AT else 1
 
 
@@ -111,13 +111,13 @@ class RE2Writer:
     def sequence(self, nodes: ParseNode) -> str:
         return "".join(self.node(*node) for node in nodes)
 
-    def node(self, op: ParseNode, given: ParseNode) -> str:
+    def node(self, op: ParseNode, argument: ParseNode) -> str:
         name = str(op)
         if name in REWRITE_ADVICE:
             raise PatternRefused(f"it has {REWRITE_ADVICE[name]}")
-        return str(getattr(self, f"write_{name.lower()}", self.write_unknown)(given))
+        return str(getattr(self, f"write_{name.lower()}", self.write_unknown)(argument))
 
-    def write_unknown(self, given: ParseNode) -> str:
+    def write_unknown(self, argument: ParseNode) -> str:
         raise PatternRefused("it has a construct that cannot be matched in linear time")
 
     # -- single characters
@@ -152,8 +152,8 @@ class RE2Writer:
 
     # -- places
 
-    def write_at(self, place: ParseNode) -> str:
-        name = str(place)
+    def write_at(self, position: ParseNode) -> str:
+        name = str(position)
         if name in REWRITE_ADVICE:
             raise PatternRefused(f"it has {REWRITE_ADVICE[name]}")
         if name == "AT_BOUNDARY":
@@ -171,11 +171,11 @@ class RE2Writer:
 
     # -- structure
 
-    def write_branch(self, given: ParseNode) -> str:
-        return f"(?:{'|'.join(self.sequence(branch) for branch in given[1])})"
+    def write_branch(self, argument: ParseNode) -> str:
+        return f"(?:{'|'.join(self.sequence(branch) for branch in argument[1])})"
 
-    def write_subpattern(self, given: ParseNode) -> str:
-        group, added, removed, nodes = given
+    def write_subpattern(self, argument: ParseNode) -> str:
+        group, added, removed, nodes = argument
         if removed & re.MULTILINE:
             return self.write_unknown(None)
         before, self.flags = self.flags, (self.flags | added) & ~removed
@@ -183,15 +183,15 @@ class RE2Writer:
         self.flags = before
         return f"({inside})" if group is not None else f"(?:{inside})"
 
-    def write_max_repeat(self, given: ParseNode) -> str:
-        low, high, nodes = given
+    def write_max_repeat(self, argument: ParseNode) -> str:
+        low, high, nodes = argument
         if low > MAX_REPEATS or (high is not ops.MAXREPEAT and high > MAX_REPEATS):
             raise PatternRefused(TOO_LARGE)
         most = "" if high is ops.MAXREPEAT else str(high)
         return f"(?:{self.sequence(nodes)}){{{low},{most}}}"
 
-    def write_min_repeat(self, given: ParseNode) -> str:
-        return f"{self.write_max_repeat(given)}?"
+    def write_min_repeat(self, argument: ParseNode) -> str:
+        return f"{self.write_max_repeat(argument)}?"
 
 
 def escape_code_point(code: int) -> str:
@@ -220,15 +220,15 @@ def format_source_character(code: int) -> str:
     return f"\\U{code:08x}"
 
 
-def format_class_item(op: ParseNode, given: ParseNode) -> str:
+def format_class_item(op: ParseNode, argument: ParseNode) -> str:
     if op is ops.NEGATE:
         return "^"
     if op is ops.CATEGORY:
-        return CATEGORIES[str(given)]
+        return CATEGORIES[str(argument)]
     return (
-        format_source_character(given)
+        format_source_character(argument)
         if op is ops.LITERAL
-        else f"{format_source_character(given[0])}-{format_source_character(given[1])}"
+        else f"{format_source_character(argument[0])}-{format_source_character(argument[1])}"
     )
 
 
@@ -237,8 +237,8 @@ def matching_ranges(source: str, flags: int, is_unicode: bool) -> Ranges:
     """The code points that Python's engine matches with this single character."""
     run = re.compile(f"(?:{source})+", flags)
     parts = SCALAR_RANGES if is_unicode else ((0, 127),)
-    found = ((low, run.finditer(character_range(low, high))) for low, high in parts)
-    return [(low + one.start(), low + one.end() - 1) for low, matches in found for one in matches]
+    ranges = ((low, run.finditer(character_range(low, high))) for low, high in parts)
+    return [(low + match.start(), low + match.end() - 1) for low, matches in ranges for match in matches]
 
 
 @lru_cache

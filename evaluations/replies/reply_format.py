@@ -95,7 +95,7 @@ def aspects_in_reply_order(spec: RubricSpec) -> list[AspectSpec]:
 
 def only_aspect(spec: RubricSpec, key: str) -> RubricSpec:
     """The rubric with only this aspect, its instructions unchanged."""
-    return replace(spec, aspects=tuple(one for one in spec.aspects if one.key == key), output_order=(key,))
+    return replace(spec, aspects=tuple(aspect for aspect in spec.aspects if aspect.key == key), output_order=(key,))
 
 
 def reply_key(aspect: AspectSpec) -> str:

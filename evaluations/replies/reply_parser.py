@@ -85,13 +85,13 @@ def parse_reply(
         return refused
     alone = asks_verdict_alone(step, before)
     is_cut_off = reply.finish_reason == "length"
-    asked = ReplyContext(spec, judged, alone, is_cut_off, in_line=is_cut_off and not reply.text.endswith("\n"))
+    context = ReplyContext(spec, judged, alone, is_cut_off, in_line=is_cut_off and not reply.text.endswith("\n"))
     try:
-        verdicts, rationale = parse_strict_or_spoken(asked, reply.text)
+        verdicts, rationale = parse_strict_or_spoken(context, reply.text)
     except UnreadableReply as error:
         return (
             UnparsedReply(CallState.UNREADABLE, replace_unstorable(str(error)))
-            if not asked.is_cut_off
+            if not context.is_cut_off
             else TRUNCATED_REPLY
         )
     # JSON can spell out in escapes what the reply itself could not hold.
@@ -135,54 +135,54 @@ def evaluation_text(text: str) -> str:
     return (parts.spoken or parts.before).strip()
 
 
-def parse_strict_or_spoken(asked: ReplyContext, text: str) -> ParsedVerdicts:
+def parse_strict_or_spoken(context: ReplyContext, text: str) -> ParsedVerdicts:
     """The whole reply if it is one JSON object, whatever its strings contain; else the text after the reasoning."""
-    if whole := parse_whole_object(asked, strip_end_marks(text)):
+    if whole := parse_whole_object(context, strip_end_marks(text)):
         return whole
     parts = split_reasoning(text)
     if not parts.is_cut:
-        return parse_verdicts(asked, text)
-    if asked.judged and has_reasoning_end(TEXT_SEPARATOR.join(list_all_texts(asked.judged()))):
+        return parse_verdicts(context, text)
+    if context.judged and has_reasoning_end(TEXT_SEPARATOR.join(list_all_texts(context.judged()))):
         raise UnreadableReply(
             "A judged text holds the end of a model's thoughts, as the reply does: its verdict may be a quote."
         )
     # All that follows a mark may be one object that holds others in its strings.
-    after = next(filter(None, (parse_whole_object(asked, strip_end_marks(rest)) for rest in parts.rests)), None)
-    after = after or parse_verdicts(asked, parts.spoken)
-    before = parse_before_reasoning(asked, parts)
+    after = next(filter(None, (parse_whole_object(context, strip_end_marks(rest)) for rest in parts.rests)), None)
+    after = after or parse_verdicts(context, parts.spoken)
+    before = parse_before_reasoning(context, parts)
     if before and before[0] != after[0]:
         raise UnreadableReply("The reply gives one verdict before its thoughts and another after them.")
     return after
 
 
-def parse_before_reasoning(asked: ReplyContext, parts: SplitReply) -> ParsedVerdicts | None:
+def parse_before_reasoning(context: ReplyContext, parts: SplitReply) -> ParsedVerdicts | None:
     """A verdict before the reasoning: any before an opening mark, else one that makes up the whole text."""
     before = parts.before
     try:
         if parts.is_opened:
-            return parse_verdicts(asked, before)
-        if wants_text(asked.spec):
-            (aspect,) = asked.spec.aspects
-            return parse_verdicts(asked, before) if match_line_label(aspect, before.strip()) else None
-        return parse_whole_object(asked, strip_end_marks(before))
+            return parse_verdicts(context, before)
+        if wants_text(context.spec):
+            (aspect,) = context.spec.aspects
+            return parse_verdicts(context, before) if match_line_label(aspect, before.strip()) else None
+        return parse_whole_object(context, strip_end_marks(before))
     except UnreadableReply:
         return None
 
 
-def parse_verdicts(asked: ReplyContext, text: str) -> ParsedVerdicts:
-    if asked.alone:
-        return parse_verdict_alone(asked, text)
-    return parse_text_verdicts(asked, text) if wants_text(asked.spec) else parse_json_verdicts(asked, text)
+def parse_verdicts(context: ReplyContext, text: str) -> ParsedVerdicts:
+    if context.alone:
+        return parse_verdict_alone(context, text)
+    return parse_text_verdicts(context, text) if wants_text(context.spec) else parse_json_verdicts(context, text)
 
 
-def parse_verdict_alone(asked: ReplyContext, text: str) -> ParsedVerdicts:
+def parse_verdict_alone(context: ReplyContext, text: str) -> ParsedVerdicts:
     """The verdict without reasons: an object, or for a single aspect a label that makes up the whole reply."""
     spoken = strip_fence(strip_end_marks(text))
-    if len(asked.spec.aspects) == 1 and len(spoken.splitlines()) == 1 and not asked.in_line:
-        (aspect,) = asked.spec.aspects
+    if len(context.spec.aspects) == 1 and len(spoken.splitlines()) == 1 and not context.in_line:
+        (aspect,) = context.spec.aspects
         if label := match_line_label(aspect, spoken):
-            return {aspect.key: parse_text_verdict(asked.spec, aspect, label)}, ""
-    return parse_json_verdicts(asked, text)
+            return {aspect.key: parse_text_verdict(context.spec, aspect, label)}, ""
+    return parse_json_verdicts(context, text)
 
 
 DICTATED_ERROR: Final = (
@@ -208,11 +208,11 @@ def is_dictated_reply(replies: Iterable[str], judged: JudgedTexts) -> bool:
     """Whether one of the replies, of 40 characters or more, is only a passage of a judged text."""
     stripped = {strip_reply_marks(text) for reply in replies for text in (reply, evaluation_text(reply))}
     stripped |= {strip_last_lead(text) for text in stripped}
-    whole = [text for text in stripped if len(" ".join(text.split())) >= MIN_DICTATED_LENGTH]
-    if not whole:
+    long = [text for text in stripped if len(" ".join(text.split())) >= MIN_DICTATED_LENGTH]
+    if not long:
         return False
     texts = [unescape_text(text) for text in list_all_texts(judged()) if len(text) >= MIN_DICTATED_LENGTH / 2]
-    return any(repeats_passage(reply, texts, reply_members(reply)) for reply in whole)
+    return any(repeats_passage(reply, texts, reply_members(reply)) for reply in long)
 
 
 def strip_reply_marks(text: str) -> str:
@@ -228,13 +228,13 @@ def strip_last_lead(text: str) -> str:
 
 def reply_members(reply: str) -> Iterator[str]:
     """The members of a reply that is one JSON object, each with its key: their order may differ."""
-    found = parse_sole_object(reply) if reply.startswith("{") else None
-    if found is not None:
-        yield from leaf_texts(unwrap_members(found))
+    members = parse_sole_object(reply) if reply.startswith("{") else None
+    if members is not None:
+        yield from leaf_texts(unwrap_members(members))
 
 
-def leaf_texts(found: dict[str, object]) -> Iterator[str]:
-    for key, value in found.items():
+def leaf_texts(members: dict[str, object]) -> Iterator[str]:
+    for key, value in members.items():
         if isinstance(value, dict):
             yield from leaf_texts(value)
         else:

@@ -86,12 +86,12 @@ def find_labels_at_end(context: ReplyContext, text: str) -> list[str]:
     if context.in_line and not text.endswith(tuple(bracketed_label_pattern(aspect))):
         return []
     plain = strip_end_marks(text)
-    found = (
+    labels = (
         next(filter(None, (find_pattern_labels(context, pattern, form) for form in reply_variants(text, plain))), [])
         if pattern
         else []
     )
-    return found or parse_last_line(aspect, plain)
+    return labels or parse_last_line(aspect, plain)
 
 
 def reply_variants(text: str, plain: str) -> Iterator[str]:
@@ -112,30 +112,30 @@ def find_pattern_labels(context: ReplyContext, pattern: str, text: str) -> list[
 
     Words that also occur in a judged text may be quoted: they count only as the whole last line.
     """
-    found = find_stored_pattern(pattern, text)
-    befores = [text[max(one.start - NEARBY_LENGTH, 0) : one.start] for one in found]
-    if len(found) > MAX_PATTERN_MATCHES or any(map(is_label_listed, befores)):
+    labels = find_stored_pattern(pattern, text)
+    befores = [text[max(one.start - NEARBY_LENGTH, 0) : one.start] for one in labels]
+    if len(labels) > MAX_PATTERN_MATCHES or any(map(is_label_listed, befores)):
         return []
-    behinds = [text_after_match(one, text) for one in found]
+    behinds = [text_after_match(one, text) for one in labels]
     own = [
         one
-        for one, *around in zip(found, befores, behinds, strict=True)
+        for one, *around in zip(labels, befores, behinds, strict=True)
         if is_label_stated(*around) and is_own_label(one, text)
     ]
-    if found and not own and found[-1].end > len(text.rstrip().rpartition("\n")[0]):
+    if labels and not own and labels[-1].end > len(text.rstrip().rpartition("\n")[0]):
         raise UnreadableReply("The reply denies the verdict that it ends in, or gives it as another's.")
-    found, judged = own, context.judged
-    if found and is_label_retracted(context, found[-1].label, text[found[-1].end :]):
+    labels, judged = own, context.judged
+    if labels and is_label_retracted(context, labels[-1].label, text[labels[-1].end :]):
         raise UnreadableReply("The reply takes its verdict back.")
-    if not found or judged is None:
-        return [one.label for one in found]
+    if not labels or judged is None:
+        return [one.label for one in labels]
     last = squeeze_quotation(text.strip().splitlines()[-1].strip(LABEL_ORNAMENTS)) if text.strip() else ""
-    if all(last == squeeze_quotation(one.text) for one in found):
-        return [one.label for one in found]
+    if all(last == squeeze_quotation(one.text) for one in labels):
+        return [one.label for one in labels]
     texts = [squeeze_quotation(one) for one in list_all_texts(judged())]
     own = [
         one
-        for one in found
+        for one in labels
         if last == (words := squeeze_quotation(one.text)) or not any(words in text for text in texts)
     ]
     return [one.label for one in own]
@@ -212,14 +212,14 @@ def find_other_statements(aspect: AspectSpec, text: str) -> list[str]:
     If labels are bracketed, a bare letter may be anything, such as the answer to a question.
     """
     lines = [line for line in text.splitlines() if line.strip()]
-    leads = CHOICE_LEAD if aspect.scale_min is None else SCORE_LEAD
+    lead_pattern = CHOICE_LEAD if aspect.scale_min is None else SCORE_LEAD
     if marked := bracketed_label_pattern(aspect):
         bracketed = [strip_lead(line) or line for line in lines if "[" in line]
         return [label for label in marked for line in bracketed if line.strip(LABEL_ORNAMENTS) == label]
-    found = [label for line in lines if strip_lead(line, leads) and (label := match_line_label(aspect, line))]
+    labels = [label for line in lines if strip_lead(line, lead_pattern) and (label := match_line_label(aspect, line))]
     if len(lines) > 1 and match_line_label(aspect, lines[-1]):
-        found += [label for label in [match_line_label(aspect, lines[-2])] if label]
-    return found
+        labels += [label for label in [match_line_label(aspect, lines[-2])] if label]
+    return labels
 
 
 def find_labels_before_remark(context: ReplyContext, text: str) -> list[str]:
@@ -247,9 +247,9 @@ def split_after_lines(text: str) -> Iterator[tuple[str, str]]:
 def split_after_brackets(aspect: AspectSpec, text: str) -> Iterator[tuple[str, str]]:
     """The reply in two, split after the last of each bracketed label, if a remark begins there."""
     for label in bracketed_label_pattern(aspect):
-        head, found, remark = text.rpartition(label)
+        head, label_found, remark = text.rpartition(label)
         remark = remark.lstrip("*_`\"'”’ ")
-        if found and REMARK_START.match(remark):
+        if label_found and REMARK_START.match(remark):
             yield head + label, remark
 
 

@@ -129,14 +129,14 @@ def has_reasoning_end(text: str) -> bool:
 
 
 def find_marks(text: str) -> list[ReasoningMark]:
-    found = [mark for match in MARK.finditer(text) if (mark := parse_mark(match)) and not is_mark_mention(text, mark)]
+    marks = [mark for match in MARK.finditer(text) if (mark := parse_mark(match)) and not is_mark_mention(text, mark)]
     lower = text.lower()
     if lower.startswith(("analysis", "commentary")) or any(anchor in lower for anchor in ANCHORS):
-        found = sorted(
-            [*found, *filter(None, map(parse_mark, SPOKEN_MARKS.finditer(text)))], key=lambda mark: mark.start
+        marks = sorted(
+            [*marks, *filter(None, map(parse_mark, SPOKEN_MARKS.finditer(text)))], key=lambda mark: mark.start
         )
-    names = {mark.name for mark in found if not mark.closes}
-    return [mark for mark in found if not mark.closes or mark.name not in (PROSE, DETAILS) or mark.name in names]
+    names = {mark.name for mark in marks if not mark.closes}
+    return [mark for mark in marks if not mark.closes or mark.name not in (PROSE, DETAILS) or mark.name in names]
 
 
 def parse_mark(match: re.Match[str]) -> ReasoningMark | None:

@@ -56,8 +56,8 @@ class ReplyContext:
     in_line: bool = False
 
 
-def parse_verdict_value(spec: RubricSpec, aspect: AspectSpec, given: object) -> VerdictValue:
-    return parse_score(aspect, given) if is_pointwise(spec) else parse_choice(aspect, given)
+def parse_verdict_value(spec: RubricSpec, aspect: AspectSpec, value: object) -> VerdictValue:
+    return parse_score(aspect, value) if is_pointwise(spec) else parse_choice(aspect, value)
 
 
 def parse_text_verdict(spec: RubricSpec, aspect: AspectSpec, label: str) -> VerdictValue:
@@ -72,10 +72,10 @@ def parse_choice(aspect: AspectSpec, label: object) -> Choice:
         (label,) = label
     if isinstance(label, int) and not isinstance(label, bool):
         label = str(label) if abs(label) < MAX_SCALE_VALUES else ""
-    given = match_json_label(aspect, label) if isinstance(label, str) else None
-    if given is None:
+    choice = match_json_label(aspect, label) if isinstance(label, str) else None
+    if choice is None:
         raise not_offered_message(aspect, label)
-    return choice_by_label(aspect, given)
+    return choice_by_label(aspect, choice)
 
 
 def parse_score(aspect: AspectSpec, given: object) -> float:
@@ -93,14 +93,14 @@ def parse_score(aspect: AspectSpec, given: object) -> float:
     return value
 
 
-def not_offered_message(aspect: AspectSpec, given: object) -> UnreadableReply:
+def not_offered_message(aspect: AspectSpec, value: object) -> UnreadableReply:
     offered = reply_labels(aspect)
     wanted = f"offered were {', '.join(offered)}" if offered else f"wanted was {format_range(aspect)}"
-    return UnreadableReply(f"The reply gives {excerpt_value(given)} for {reply_key(aspect)}; {wanted}.")
+    return UnreadableReply(f"The reply gives {excerpt_value(value)} for {reply_key(aspect)}; {wanted}.")
 
 
-def excerpt_value(given: object) -> str:
-    return json.dumps(given, ensure_ascii=False)[:80]
+def excerpt_value(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)[:80]
 
 
 def strip_fence(reply: str) -> str:

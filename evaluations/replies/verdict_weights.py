@@ -55,7 +55,7 @@ def weigh_verdicts(
     begins = token_offsets(text, tokens)
     if begins is None:
         return WeighedReply()
-    weights, kept = {}, {}
+    weights, kept_tokens = {}, {}
     for aspect in spec.aspects:
         span = locate_verdict(spec, aspect, text)
         offered = offered_labels(spec, aspect, text[slice(*span)]) if span else {}
@@ -66,12 +66,12 @@ def weigh_verdicts(
             for place, token in enumerate(tokens)
             if token_overlaps(begins[place], token, span_in_bytes(text, span))
         ]
-        kept[aspect.key] = [compact_token(tokens[place]) for place in at]
+        kept_tokens[aspect.key] = [compact_token(tokens[place]) for place in at]
         weight = weighted_mean(offered, span_in_bytes(text, span), [(begins[place], tokens[place]) for place in at])
         if weight is not None:
             flipped = shown == ShownOrder.SWAPPED and not is_pointwise(spec)
             weights[aspect.key] = round(1 - weight if flipped else weight, 6)
-    return WeighedReply(weights, kept)
+    return WeighedReply(weights, kept_tokens)
 
 
 def verdict_worth(aspect: AspectSpec, shown: ShownOrder, parsed: ParsedReply) -> float | None:
@@ -147,11 +147,11 @@ def scale_grid(aspect: AspectSpec, decimals: int) -> list[float]:
     return [round(low + place / 10**decimals, decimals) for place in range(count)] if count <= MAX_SCALE_VALUES else []
 
 
-def matching_worths(offered: Mapping[str, float], begun: str, *, ended: bool) -> set[float]:
+def matching_worths(offered: Mapping[str, float], prefix: str, *, ended: bool) -> set[float]:
     """The worths of the labels that begin so, or that are this if it has ``ended``: one, several, or none."""
     if ended:
-        return {offered[begun]} if begun in offered else set()
-    return {value for label, value in offered.items() if label.startswith(begun)}
+        return {offered[prefix]} if prefix in offered else set()
+    return {value for label, value in offered.items() if label.startswith(prefix)}
 
 
 @dataclass
@@ -161,11 +161,11 @@ class ProbabilityTally:
     on_values: dict[float, float] = field(default_factory=dict)
     ambiguous: float = 0.0
 
-    def add(self, meant: set[float], chance: float) -> None:
-        if len(meant) == 1:
-            (value,) = meant
+    def add(self, worths: set[float], chance: float) -> None:
+        if len(worths) == 1:
+            (value,) = worths
             self.on_values[value] = self.on_values.get(value, 0.0) + chance
-        elif meant:
+        elif worths:
             self.ambiguous += chance
 
     def mean(self) -> float | None:
@@ -182,28 +182,28 @@ def weighted_mean(offered: Mapping[str, float], span: Span, tokens: Sequence[tup
     one
     value.
     """
-    tally, chance, begun = ProbabilityTally(), 1.0, ""
+    tally, chance, prefix = ProbabilityTally(), 1.0, ""
     for place, (begin, token) in enumerate(tokens):
         for other, logprob in token.likeliest:
             if other != token.text:
-                tally.add(alternative_worth(offered, begun, other, is_first=not place), chance * exp(logprob))
-        begun += token.text[max(span[0] - begin, 0) : span[1] - begin].decode(errors="replace").casefold()
+                tally.add(alternative_worth(offered, prefix, other, is_first=not place), chance * exp(logprob))
+        prefix += token.text[max(span[0] - begin, 0) : span[1] - begin].decode(errors="replace").casefold()
         chance *= exp(token.logprob)
-        meant = matching_worths(offered, begun, ended=place == len(tokens) - 1)
-        if len(meant) == 1:
-            tally.add(meant, chance)
+        worths = matching_worths(offered, prefix, ended=place == len(tokens) - 1)
+        if len(worths) == 1:
+            tally.add(worths, chance)
             break
     return tally.mean()
 
 
-def alternative_worth(offered: Mapping[str, float], begun: str, other: bytes, *, is_first: bool) -> set[float]:
+def alternative_worth(offered: Mapping[str, float], prefix: str, other: bytes, *, is_first: bool) -> set[float]:
     """The worth of another token at the verdict's position."""
     text = other.decode(errors="replace")
     if is_first:
         text = text.lstrip(LABEL_PREFIX_MARKS)
     end = LABEL_END.search(text)
     rest = text[: end.start()] if end else text
-    return matching_worths(offered, begun + rest.rstrip().casefold(), ended=end is not None)
+    return matching_worths(offered, prefix + rest.rstrip().casefold(), ended=end is not None)
 
 
 def compact_token(token: ReplyToken) -> list[object]:

@@ -127,7 +127,7 @@ BUCKETS: Final[tuple[tuple[str, Numbering, Numbering], ...]] = (
 
 def choose_buckets(day: IntArray) -> Buckets:
     """The shortest buckets that give few enough points from the first day to the last, else the longest."""
-    found = (make_buckets(day, *one) for one in BUCKETS)
+    found = (make_buckets(day, *bucket) for bucket in BUCKETS)
     return next((one for one in found if len(one.starts) - 1 <= MOST_POINTS), make_buckets(day, *BUCKETS[-1]))
 
 

@@ -122,7 +122,7 @@ def corrected_intervals(
     """The scores with intervals, and draws of them, where enough differs for the variance to be known."""
     reasons = interval_reasons_by_candidate(correction.reviewed.evidence)
     if correction.judge_weight and correction.differing < LEAST_DISAGREEING:
-        reasons = [one or HARDLY_CORRECTED.format(correction.differing, LEAST_DISAGREEING) for one in reasons]
+        reasons = [reason or HARDLY_CORRECTED.format(correction.differing, LEAST_DISAGREEING) for reason in reasons]
     if None not in reasons:
         return withhold_intervals(numbers, reasons), None
     covariance = sandwich_covariance(correction.table, at, correction.products(at), clusters)

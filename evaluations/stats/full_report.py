@@ -194,10 +194,10 @@ def summarise_judges(
 
 def unanswered_judges(facts: Mapping[str, AspectFacts]) -> dict[str, str]:
     """For each judge without any answer, its failed calls in words."""
-    answering = {name for one in facts.values() for name in one.judges}
+    answering = {name for fact in facts.values() for name in fact.judges}
     most: dict[str, FailedCalls] = {}
-    for one in facts.values():
-        for name, calls in one.unanswered.items():
+    for fact in facts.values():
+        for name, calls in fact.unanswered.items():
             if name not in answering and calls.calls >= most.get(name, calls).calls:
                 most[name] = calls
     return {name: f"{name}: {calls.in_words or 'no call was answered'}." for name, calls in most.items()}

@@ -76,7 +76,7 @@ class JudgedOutcomes:
             return self.counts.sum(axis=1).astype(np.float64), self.counts @ [0.0, 0.5, 1.0]
         group = np.repeat(np.arange(len(self.groups)), np.diff(self.groups.cells))
         cells, groups = (self.groups.sizes, self.by_cell), len(self.groups)
-        size, total = (np.bincount(group, one, groups).astype(np.float64) for one in cells)
+        size, total = (np.bincount(group, cell, groups).astype(np.float64) for cell in cells)
         return size, total
 
     @cached_property

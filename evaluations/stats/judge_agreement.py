@@ -65,7 +65,7 @@ def macro_averages(table: IntArray) -> MacroAverages:
     occurs = chosen + right > 0
     hit, chosen, right = np.diag(table)[occurs], chosen[occurs], right[occurs]
     shares = hit / np.maximum(chosen, 1), hit / np.maximum(right, 1), 2 * hit / (chosen + right)
-    return MacroAverages(*(Estimate(float(one.mean()), n, ci95_why=NO_MACRO_INTERVAL) for one in shares))
+    return MacroAverages(*(Estimate(float(share.mean()), n, ci95_why=NO_MACRO_INTERVAL) for share in shares))
 
 
 def choice_label(choice: Choice, coding: SideCoding) -> str:

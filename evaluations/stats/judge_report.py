@@ -197,7 +197,7 @@ def judge_report(
 
 def panel_material(name: str, judges: Sequence[JudgeMaterial], items: int) -> JudgeMaterial:
     """The material of a panel of judges as one rater, with their failures and repairs."""
-    own, derived = panel_verdicts([PanelMember(one.name, one.consolidated) for one in judges], items)
+    own, derived = panel_verdicts([PanelMember(judge.name, judge.consolidated) for judge in judges], items)
     return JudgeMaterial(
         name=name,
         rater_id=None,
@@ -206,9 +206,9 @@ def panel_material(name: str, judges: Sequence[JudgeMaterial], items: int) -> Ju
         verdicts=JudgeVerdicts(),
         individual=JudgeVerdicts(),
         consolidated=own,
-        states=np.concatenate([one.states for one in judges]),
-        selected=np.logical_or.reduce([one.selected for one in judges]),
-        repaired=sum(one.repaired for one in judges),
+        states=np.concatenate([judge.states for judge in judges]),
+        selected=np.logical_or.reduce([judge.selected for judge in judges]),
+        repaired=sum(judge.repaired for judge in judges),
         derived=derived,
     )
 

@@ -85,7 +85,7 @@ def agreement_range(agreements: Sequence[AspectAgreement]) -> str:
     if agreement_share(least.numbers) == agreement_share(most.numbers):
         # Of the fewest comparisons, whose interval is the widest.
         fewest = min(agreements, key=lambda one: one.numbers.n)
-        sizes = {one.numbers.n for one in agreements}
+        sizes = {agreement.numbers.n for agreement in agreements}
         of = f"{min(sizes):,} to {max(sizes):,}" if len(sizes) > 1 else f"{min(sizes):,}"
         low = percent_with_interval(fewest.numbers.agreement)
         each = f"comparison{'s' * (of != '1')} for each of {len(agreements)} aspects"
@@ -204,7 +204,7 @@ def chance_agreement(numbers: Agreement) -> float | None:
 def agreement_remarks(agreements: Sequence[AspectAgreement], by_aspect: Mapping[str, JudgeReport]) -> list[str]:
     """Remarks that a reader needs with the share of agreement."""
     remarks = one_way_remarks(by_aspect)
-    fewest = min(one.numbers.n for one in agreements)
+    fewest = min(agreement.numbers.n for agreement in agreements)
     if fewest < FEW:
         remarks.append(f"Based on as few as {comparisons_phrase(fewest)}: it may change with more data.")
     return [*remarks, *coverage_remarks(by_aspect), *failed_call_remarks(by_aspect)]

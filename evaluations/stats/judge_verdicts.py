@@ -52,7 +52,7 @@ class JudgeVerdicts:
 
     @property
     def n(self) -> int:
-        return sum(len(one.item) for one in self.answers)
+        return sum(len(answer.item) for answer in self.answers)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def no_choices(items: int) -> Choices:
 
 def count_failures_as_ties(verdicts: JudgeVerdicts, unanswered: UnansweredCalls) -> JudgeVerdicts:
     """The verdicts with a tie for every failed call; for scores, whose calls are about one side, one per comparison."""
-    known = {one.shown: one for one in verdicts.answers}
+    known = {answer.shown: answer for answer in verdicts.answers}
     answers = dict(known)
     for shown in np.unique(unanswered.shown[unanswered.failed]).tolist():
         item = unanswered.item[unanswered.failed & (unanswered.shown == shown)]
@@ -120,8 +120,8 @@ def consolidate_verdicts(
 ) -> ConsolidatedVerdicts:
     """One verdict per comparison: the plurality of samples per order, orders combined; missing if one is unanswered."""
     by_order: list[Choices | None] = [None] * len(PACKED_ORDERS)
-    for one in verdicts.answers:
-        by_order[one.shown] = plurality_of_samples(one, items)
+    for answer in verdicts.answers:
+        by_order[answer.shown] = plurality_of_samples(answer, items)
     choice, inconsistent = combine_orders([one for one in by_order if one is not None], items)
     if verdicts.marked is not None:
         inconsistent[verdicts.marked] = True
@@ -290,14 +290,14 @@ def panel_verdicts(members: Sequence[PanelMember], items: int) -> tuple[Consolid
 
     A comparison is incomplete where every judge was asked about it and fewer than half could answer.
     """
-    choices = np.array([one.consolidated.choice for one in members])
+    choices = np.array([member.consolidated.choice for member in members])
     votes = np.array([(choices == code).sum(axis=0) for code in range(CHOICES)])
     answered = votes.sum(axis=0)
     has_choice = (answered > 0) & (2 * answered >= len(members))
     agreed = 2 * votes.max(axis=0) > answered
     choice = np.where(has_choice, np.where(agreed, votes.argmax(axis=0), TIE), MISSING).astype(np.int8)
-    asked = np.logical_and.reduce([one.consolidated.asked for one in members])
-    any_incomplete = np.logical_or.reduce([one.consolidated.incomplete for one in members])
+    asked = np.logical_and.reduce([member.consolidated.asked for member in members])
+    any_incomplete = np.logical_or.reduce([member.consolidated.incomplete for member in members])
     n_split = int((has_choice & ~agreed).sum())
     return (
         ConsolidatedVerdicts(
@@ -307,5 +307,5 @@ def panel_verdicts(members: Sequence[PanelMember], items: int) -> tuple[Consolid
             asked,
             (None,) * len(PACKED_ORDERS),
         ),
-        Derivation("panel", judges=tuple(one.name for one in members), n_split=n_split),
+        Derivation("panel", judges=tuple(member.name for member in members), n_split=n_split),
     )

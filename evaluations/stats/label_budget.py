@@ -91,7 +91,7 @@ def label_budget(
     """
     if unknown is not None or not isfinite(variance) or variance <= 0:
         return LabelBudget(unknown or NO_INTERVAL, effort.reviews, None, ())
-    targets = tuple(budget_target(one, variance, effort, material) for one in half_widths)
+    targets = tuple(budget_target(width, variance, effort, material) for width in half_widths)
     return LabelBudget(None, effort.reviews, Z_975 * sqrt(variance), targets)
 
 

@@ -105,8 +105,8 @@ def methods_paragraph(
         return " ".join([*described, *describe_intervals(parts)]) if scores else ""
     measured = []
     if ReportPart.AGREEMENT in parts:
-        measured.append(f"{COEFFICIENTS}{AMONG_PEOPLE if any(one.voted_by_two for one in facts.values()) else ''}.")
-        measured += [CEILING] * any(one.judged_and_voted for one in facts.values())
+        measured.append(f"{COEFFICIENTS}{AMONG_PEOPLE if any(fact.voted_by_two for fact in facts.values()) else ''}.")
+        measured += [CEILING] * any(fact.judged_and_voted for fact in facts.values())
     return " ".join(
         [
             describe_study(facts, clusters, rules),
@@ -129,7 +129,7 @@ def describe_intervals(parts: Collection[ReportPart]) -> list[str]:
 
 def describe_study(facts: Mapping[str, AspectFacts], clusters: int, rules: ReportRules) -> str:
     items = next(iter(facts.values())).items
-    names = [one.name.lower() for one in facts.values()]
+    names = [fact.name.lower() for fact in facts.values()]
     about = f"on {join_words(names)}" if len(names) < 8 else f"on {len(names)} aspects"
     pairs, groups = count_phrase(items, "pair"), count_phrase(clusters, "cluster")
     part = f", the {rules.part} part of a split by cluster," if rules.part else ""
@@ -138,10 +138,10 @@ def describe_study(facts: Mapping[str, AspectFacts], clusters: int, rules: Repor
 
 def describe_scores_alone(scores: Mapping[str, AspectScores]) -> Iterator[str]:
     """Sentences on an evaluation without comparisons."""
-    counts = [np.unique(one.people.unit) for one in scores.values()]
-    counts += [np.flatnonzero(~np.isnan(given)) for one in scores.values() for given in one.judges.values()]
+    counts = [np.unique(score.people.unit) for score in scores.values()]
+    counts += [np.flatnonzero(~np.isnan(values)) for score in scores.values() for values in score.judges.values()]
     responses = len(np.unique(np.concatenate(counts))) if counts else 0
-    names, cluster = [one.name.lower() for one in scores.values()], next(iter(scores.values())).cluster
+    names, cluster = [score.name.lower() for score in scores.values()], next(iter(scores.values())).cluster
     clusters = len(np.unique(cluster))
     yield (
         f"Scores of {count_phrase(responses, 'single response')} in "
@@ -152,9 +152,9 @@ def describe_scores_alone(scores: Mapping[str, AspectScores]) -> Iterator[str]:
 def describe_derived_choices(facts: Mapping[str, AspectFacts]) -> Iterator[str]:
     """How choices were derived from scores: one sentence for each rule."""
     by_rule: dict[tuple[ScoreRule, bool], list[str]] = {}
-    for one in facts.values():
-        for rule in one.score_rules:
-            by_rule.setdefault((rule, one.is_chosen), []).append(one.name.lower())
+    for fact in facts.values():
+        for rule in fact.score_rules:
+            by_rule.setdefault((rule, fact.is_chosen), []).append(fact.name.lower())
     for (rule, is_chosen), names in by_rule.items():
         better = "lower" if rule.lower_is_better else "higher"
         tie = f"scores that differ by {rule.margin:g} or less" if rule.margin else "equal scores"
@@ -167,19 +167,19 @@ def describe_derived_choices(facts: Mapping[str, AspectFacts]) -> Iterator[str]:
 
 def describe_ratings(facts: Mapping[str, AspectFacts], rules: ReportRules) -> list[str]:
     """Sentences on people, gold labels and judges, on splits and on failures."""
-    people: set[str] = set().union(*(one.people for one in facts.values()))
+    people: set[str] = set().union(*(fact.people for fact in facts.values()))
     sentences = []
     if people:
-        votes, voted = max(one.votes for one in facts.values()), max(one.voted for one in facts.values())
+        votes, voted = max(fact.votes for fact in facts.values()), max(fact.voted for fact in facts.values())
         on = f" of up to {count_phrase(voted, 'pair')}" if voted < next(iter(facts.values())).items else ""
         sentences.append(f"{people_phrase(people)} gave up to {count_phrase(votes, 'vote')} on an aspect{on}.")
         sentences += describe_blindness(
-            [(one.blind, one.votes - one.blind) for one in facts.values()], "choice", rules, VOTES
+            [(fact.blind, fact.votes - fact.blind) for fact in facts.values()], "choice", rules, VOTES
         )
         sentences += describe_reference(facts, rules)
     sentences += describe_excluded_votes(facts)
-    if any(one.labels for one in facts.values()):
-        labels = max(one.labels for one in facts.values())
+    if any(fact.labels for fact in facts.values()):
+        labels = max(fact.labels for fact in facts.values())
         also = " also" if people else ""
         sentences.append(
             f"Judges are{also} compared with gold labels, on up to {count_phrase(labels, 'pair')} an aspect."
@@ -192,8 +192,8 @@ def describe_ratings(facts: Mapping[str, AspectFacts], rules: ReportRules) -> li
 
 def describe_excluded_votes(facts: Mapping[str, AspectFacts]) -> Iterator[str]:
     counts = (
-        (max(one.saw_judge_first for one in facts.values()), "of reviews that saw a judge's answer first"),
-        (max(one.not_drawn for one in facts.values()), "on comparisons that were picked and not drawn at random"),
+        (max(fact.saw_judge_first for fact in facts.values()), "of reviews that saw a judge's answer first"),
+        (max(fact.not_drawn for fact in facts.values()), "on comparisons that were picked and not drawn at random"),
     )
     phrases = [f"up to {count_phrase(number, 'vote')} {what}" for number, what in counts if number]
     if phrases:
@@ -216,15 +216,15 @@ def describe_blindness(
 
 def describe_reference(facts: Mapping[str, AspectFacts], rules: ReportRules) -> Iterator[str]:
     """The majority, and what becomes of a split, aspect by aspect where a rubric offers no tie."""
-    dropped = [one.name.lower() for one in facts.values() if one.splits_are_dropped and one.people]
-    voted = sum(bool(one.people) for one in facts.values())
+    dropped = [fact.name.lower() for fact in facts.values() if fact.splits_are_dropped and fact.people]
+    voted = sum(bool(fact.people) for fact in facts.values())
     became = SPLIT[rules.split_rule]
     if dropped and rules.split_rule is SplitRule.TIE:
         without = SPLIT[SplitRule.DROP]
         became = f"{became}, and {without} of agreement on {join_words(dropped)}, where no tie was offered"
         if len(dropped) == voted:
             became = f"{without} of agreement, for no tie was offered, and {SPLIT[rules.split_rule]} elsewhere"
-    if any(one.voted_by_two or one.votes > one.voted for one in facts.values()):
+    if any(fact.voted_by_two or fact.votes > fact.voted for fact in facts.values()):
         yield (
             f"The reference is the plurality of their votes; where no choice leads alone the comparison was {became}."
         )
@@ -233,44 +233,44 @@ def describe_reference(facts: Mapping[str, AspectFacts], rules: ReportRules) -> 
 
 
 def describe_judge_verdicts(facts: Mapping[str, AspectFacts], rules: ReportRules) -> Iterator[str]:
-    judges = {name for one in facts.values() for name in one.judges}
-    choosing = sorted(set().union(*(one.choosing for one in facts.values())))
+    judges = {name for fact in facts.values() for name in fact.judges}
+    choosing = sorted(set().union(*(fact.choosing for fact in facts.values())))
     if choosing:
         yield (
             f"The verdict of a judge ({join_words(choosing)}) is the plurality of its samples in each order; orders "
             "that differ make a tie."
         )
-    if judges and any(one.panels for one in facts.values()):
+    if judges and any(fact.panels for fact in facts.values()):
         yield "The verdict of a panel is that of more than half of its judges that have one, else a tie."
     fewest: dict[str, int] = {}
-    for one in facts.values():
-        for name, verdicts in one.partial.items():
+    for fact in facts.values():
+        for name, verdicts in fact.partial.items():
             fewest[name] = min(verdicts, fewest.get(name, verdicts))
     if fewest:
         items = next(iter(facts.values())).items
         counts = [f"{verdicts:,} from {name}" for name, verdicts in sorted(fewest.items())]
         pairs = count_phrase(items, "pair")
         yield f"Not all of the {pairs} have a verdict: on an aspect as few as {join_words(counts)}."
-    failures = max(one.failures for one in facts.values())
+    failures = max(fact.failures for fact in facts.values())
     if failures:
         became = "left out" if rules.failed is FailedRule.EXCLUDE else "counted as ties"
         yield (
             f"Up to {count_phrase(failures, 'call')} of a judge failed; verdicts that are missing "
             f"for that were {became}."
         )
-    silent = sorted({name for one in facts.values() for name in one.unanswered} - judges)
+    silent = sorted({name for fact in facts.values() for name in fact.unanswered} - judges)
     if silent:
         yield f"Of {join_words(silent)} no call was answered."
 
 
 def describe_scores(scores: Mapping[str, AspectScores], rules: ReportRules) -> list[str]:
     """Sentences on people who scored single responses."""
-    people = {one.names[rater] for one in scores.values() for rater in np.unique(one.people.rater).tolist()}
+    people = {score.names[rater] for score in scores.values() for rater in np.unique(score.people.rater).tolist()}
     if not people:
         return []
-    most = max(len(one.people.value) for one in scores.values())
+    most = max(len(score.people.value) for score in scores.values())
     known = describe_blindness(
-        [(one.counts.blind, one.counts.unknown) for one in scores.values()], "score", rules, SCORES
+        [(score.counts.blind, score.counts.unknown) for score in scores.values()], "score", rules, SCORES
     )
     return [
         f"{people_phrase(people)} gave up to {count_phrase(most, 'score')} of single responses on an aspect.",

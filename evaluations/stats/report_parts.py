@@ -177,7 +177,7 @@ def bias_boards(
     if not materials:
         return {}
     traits = comparison_traits(study.items)
-    judges = max(study.judges, *(len(one.answering) for one in materials.values()), 1)
+    judges = max(study.judges, *(len(material.answering) for material in materials.values()), 1)
     claims = PREFERENCES * judges * max(aspects, len(materials))
     return {key: aspect_bias_boards(one, traits, study.families, rules, claims) for key, one in materials.items()}
 

@@ -50,7 +50,7 @@ def candidate_mean_scores(
         own = np.flatnonzero(candidate == number)
         means = {judge: mean_score_estimate(scores[own], cluster[own]) for judge, scores in judges.items()}
         of_people = mean_score_estimate(people[own], cluster[own])
-        if of_people.n or any(one.n for one in means.values()):
+        if of_people.n or any(mean.n for mean in means.values()):
             found[name] = CandidateMeanScores(of_people, means)
     return found
 

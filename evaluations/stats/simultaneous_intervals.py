@@ -147,7 +147,7 @@ def max_t_intervals(
     if not differences:
         return {}
     members = list(differences.values())
-    of_one = t_quantile(1 - level / 2, min(one.degrees for one in members))
+    of_one = t_quantile(1 - level / 2, min(member.degrees for member in members))
     critical = max(float(np.quantile(bootstrap_max_t(members), 1 - level)), of_one)
     found = {}
     for key, one in differences.items():
@@ -166,7 +166,7 @@ def claim_from_interval(low: float, high: float) -> Claim:
 
 def bootstrap_max_t(differences: Sequence[MeanDifference]) -> FloatArray:
     """RESAMPLES draws of the largest |t| of all differences, with the same clusters drawn for all."""
-    clusters = np.unique(np.concatenate([one.cluster for one in differences]))
+    clusters = np.unique(np.concatenate([difference.cluster for difference in differences]))
     if len(clusters) > BOOTSTRAP_UP_TO:
         return normal_max_t(differences)
     added, size = np.zeros((2, len(clusters), len(differences)))
@@ -207,7 +207,7 @@ def normal_max_t(differences: Sequence[MeanDifference]) -> FloatArray:
 
 def cluster_covariances(differences: Sequence[MeanDifference]) -> FloatArray:
     """Σ over clusters of what they add to two differences, for every two: a cluster that adds to one alone adds 0."""
-    clusters = max(int(one.cluster[-1]) for one in differences) + 1
+    clusters = max(int(difference.cluster[-1]) for difference in differences) + 1
     found = np.zeros((len(differences), len(differences)))
     for first in range(0, clusters, AT_ONCE):
         part = np.zeros((len(differences), min(AT_ONCE, clusters - first)))

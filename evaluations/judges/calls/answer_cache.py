@@ -98,54 +98,60 @@ class ReuseDecision:
 
 
 def decide_reuse(session: WorkSession, calls: Sequence[ClaimedCall], now: datetime) -> ReuseDecision:
-    keys = {one.call_id: possible_reuse_keys(session, one) for one in calls}
-    known = find_known_calls([key for mine in keys.values() for key in mine], now)
-    answered = load_cached_answers(session, [one for one in known if one.state == CallState.ANSWERED])
-    asked = {one.reuse_key for one in known if one.state == CallState.RUNNING}
+    keys = {call.call_id: possible_reuse_keys(session, call) for call in calls}
+    known = find_known_calls([key for call_keys in keys.values() for key in call_keys], now)
+    answered = load_cached_answers(
+        session, [known_call for known_call in known if known_call.state == CallState.ANSWERED]
+    )
+    running_keys = {known_call.reuse_key for known_call in known if known_call.state == CallState.RUNNING}
     result = ReuseDecision([], [], [])
-    for one in calls:
-        mine = keys[one.call_id]
-        source = next((answered[key] for key in mine if key in answered), None)
+    for call in calls:
+        call_keys = keys[call.call_id]
+        source = next((answered[key] for key in call_keys if key in answered), None)
         if source is not None:
-            result.to_copy.append((one, source))
-        elif asked.isdisjoint(mine):
-            result.to_ask.append(one)
-            asked.update(mine)
+            result.to_copy.append((call, source))
+        elif running_keys.isdisjoint(call_keys):
+            result.to_ask.append(call)
+            running_keys.update(call_keys)
         else:
-            result.to_wait.append(one)
+            result.to_wait.append(call)
     return result
 
 
 def load_cached_answers(session: WorkSession, answered: Sequence[KnownCall]) -> dict[str, CachedAnswer]:
     """Key → an answered call with that key that has an answer for every aspect of this judge."""
-    found = {
-        one.call_id: CachedAnswer(
-            one.call_id,
-            one.copied_from_id or one.call_id,
-            one.reuse_key,
-            ShownOrder(one.shown),
-            *(bool(one.repaired), one.rationale, one.prompt_sha256),
+    answers = {
+        known_call.call_id: CachedAnswer(
+            known_call.call_id,
+            known_call.copied_from_id or known_call.call_id,
+            known_call.reuse_key,
+            ShownOrder(known_call.shown),
+            *(bool(known_call.repaired), known_call.rationale, known_call.prompt_sha256),
         )
-        for one in answered
-        if session.judge.repairs or not one.repaired
+        for known_call in answered
+        if session.judge.repairs or not known_call.repaired
     }
-    if found:
-        load_answer_values(found)
-    whole = set(session.aspect_ids)
-    return {one.key: one for one in found.values() if whole in (set(one.choices), set(one.scores))}
+    if answers:
+        load_answer_values(answers)
+    aspect_keys = set(session.aspect_ids)
+    return {
+        known_call.key: known_call
+        for known_call in answers.values()
+        if aspect_keys in (set(known_call.choices), set(known_call.scores))
+    }
 
 
-def load_answer_values(found: Mapping[int, CachedAnswer]) -> None:
-    verdicts = Verdict.all_rows.filter(call__in=found).values_list("call_id", "aspect__key", "choice", "weighted")
+def load_answer_values(answers: Mapping[int, CachedAnswer]) -> None:
+    verdicts = Verdict.all_rows.filter(call__in=answers).values_list("call_id", "aspect__key", "choice", "weighted")
     for pk, key, choice, weighted in verdicts:
-        found[pk].choices[key] = Choice(choice)
+        answers[pk].choices[key] = Choice(choice)
         if weighted is not None:
-            found[pk].weighted[key] = weighted
-    scores = Score.all_rows.filter(call__in=found).values_list("call_id", "aspect__key", "value", "weighted")
+            answers[pk].weighted[key] = weighted
+    scores = Score.all_rows.filter(call__in=answers).values_list("call_id", "aspect__key", "value", "weighted")
     for pk, key, value, weighted in scores:
-        found[pk].scores[key] = value
+        answers[pk].scores[key] = value
         if weighted is not None:
-            found[pk].weighted[key] = weighted
+            answers[pk].weighted[key] = weighted
 
 
 def copy_answers(session: WorkSession, pairs: Sequence[tuple[ClaimedCall, CachedAnswer]], now: datetime) -> None:
@@ -173,7 +179,7 @@ def copy_answers(session: WorkSession, pairs: Sequence[tuple[ClaimedCall, Cached
 
 def make_copied_outcome(call: ClaimedCall, source: CachedAnswer) -> CallOutcome:
     """The source's answer for this call. Equal messages show the same text first, which may be A here and B there."""
-    turned = call.shown != source.shown
-    choices = {key: FLIPPED_CHOICES[choice] if turned else choice for key, choice in source.choices.items()}
-    weighted = {key: 1 - weight if turned and key in choices else weight for key, weight in source.weighted.items()}
+    is_swapped = call.shown != source.shown
+    choices = {key: FLIPPED_CHOICES[choice] if is_swapped else choice for key, choice in source.choices.items()}
+    weighted = {key: 1 - weight if is_swapped and key in choices else weight for key, weight in source.weighted.items()}
     return CallOutcome(call, CallState.ANSWERED, choices=choices, scores=source.scores, weighted=weighted)

@@ -32,8 +32,8 @@ def list_calls(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[
     if paging.state and paging.state not in CALL_FILTERS:
         fault = FieldError("query.state", f"One of {', '.join(CALL_FILTERS)}.")
         raise Problem("invalid", "There is no such state of calls.", faults=[fault])
-    found = Call.all_rows.filter(CALL_FILTERS.get(paging.state, Q()), run=row)
-    rows, more = paginate_by_cursor(paging, found.select_related("comparison__query", "response__query"))
+    calls = Call.all_rows.filter(CALL_FILTERS.get(paging.state, Q()), run=row)
+    rows, more = paginate_by_cursor(paging, calls.select_related("comparison__query", "response__query"))
     return CallPage(items=[serialize_call(one) for one in rows], next=more)
 
 

@@ -30,5 +30,5 @@ def baseline_outcome(session: WorkSession, call: ClaimedCall) -> CallOutcome:
     rule, seed = BASELINE_RULES[session.judge.model], (session.judge.seed or 0) + call.sample
     about = partial(RuleQuestion, call.comparison_id, call.texts, call.shown)
     return CallOutcome(
-        call, CallState.ANSWERED, choices={one.key: rule(about(one, seed)) for one in session.spec.aspects}
+        call, CallState.ANSWERED, choices={aspect.key: rule(about(aspect, seed)) for aspect in session.spec.aspects}
     )

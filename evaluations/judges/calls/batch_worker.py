@@ -97,13 +97,13 @@ def fill_batch(session: WorkSession, batch: Batch, write: Callable[[bytes], int]
             claimed = claim_batch_calls(batch, session, SHORT_TRANSACTION_ROWS)
         if not claimed.calls and claimed.wait != 0:
             return
-        held = claimed.calls
+        claimed_calls = claimed.calls
         size += sum(
-            write(build_batch_line(f"{CALL_ID_PREFIX}{one.call_id}", requester.build_request(one), server))
-            for one in held
+            write(build_batch_line(f"{CALL_ID_PREFIX}{call.call_id}", requester.build_request(call), server))
+            for call in claimed_calls
         )
-        calls += len(held)
-        yield held
+        calls += len(claimed_calls)
+        yield claimed_calls
 
 
 def upload_batch(session: WorkSession, batch: Batch, file: Path) -> bool:
@@ -214,10 +214,11 @@ def store_batch_lines(
     with pause_after_transaction(), transaction.atomic():
         claim.heartbeat()
         held = load_batch_calls(batch, session, list(by_call))
-        said = [(one, by_call[one.call_id]) for one in held]
-        if said:
+        answered_calls = [(call, by_call[call.call_id]) for call in held]
+        if answered_calls:
             store_outcomes(
-                session, [line_outcome(CallRequester(session), batch, one, line, server) for one, line in said]
+                session,
+                [line_outcome(CallRequester(session), batch, call, line, server) for call, line in answered_calls],
             )
 
 

@@ -20,11 +20,11 @@ class CapabilityProbe:
     trying: ReplyShape = SHAPES_TO_TRY[0]
     request_shape: RequestShape = field(default_factory=RequestShape)
 
-    def start_from_check(self, found: JsonMapping) -> None:
+    def start_from_check(self, findings: JsonMapping) -> None:
         """Start from the latest check of the model; refusals still change the settings."""
-        if found and self.is_open:
-            self.trying = ReplyShape(found["shape"])
-            request_shape = RequestShape.from_json(found["request_shape"])
+        if findings and self.is_open:
+            self.trying = ReplyShape(findings["shape"])
+            request_shape = RequestShape.from_json(findings["request_shape"])
             self.request_shape = adaptations_for_judge(self.session.judge, request_shape)
 
     @property
@@ -64,11 +64,11 @@ class CapabilityProbe:
         """The capabilities to freeze on the judge, if this answer is the first to show them."""
         if not self.is_open:
             return None
-        found = FoundCapabilities(shape if self.session.shape is None else None, self.request_shape)
-        self.session.judge.reply_shape = found.shape or self.session.judge.reply_shape
+        capabilities = FoundCapabilities(shape if self.session.shape is None else None, self.request_shape)
+        self.session.judge.reply_shape = capabilities.shape or self.session.judge.reply_shape
         self.session.judge.request_shape = self.request_shape.as_json()
         self.session.settings_sums.clear()
-        return found
+        return capabilities
 
 
 def adaptations_for_judge(judge: Judge, request_shape: RequestShape) -> RequestShape:

@@ -46,7 +46,7 @@ class AttemptFailure(NamedTuple):
 def find_reason_to_pause(session: WorkSession, outcomes: Sequence[CallOutcome]) -> str:
     """The reason to pause the run after these outcomes, as a sentence; "" if it may continue."""
     most = settings.PAUSE_AFTER_FAILURES
-    if not most or not any((one.attempt or {}).get("outcome") in FAILURE_OUTCOMES for one in outcomes):
+    if not most or not any((outcome.attempt or {}).get("outcome") in FAILURE_OUTCOMES for outcome in outcomes):
         return ""
     lately = attempts_since_resumed(session.run).order_by("-pk")
     counted = find_recent_failures(
@@ -76,7 +76,7 @@ def find_recent_failures(
 
     Once the endpoint has answered, repeated requests count only when their call is given up: servers restart.
     """
-    found: list[AttemptFailure] = []
+    failures: list[AttemptFailure] = []
     answered: set[str] = set()
     blank = ExpressionWrapper(Q(raw=""), BooleanField())
     rows = lately.annotate(blank=blank).values_list("outcome", "http_status", "step", "error", "aspect", "blank")
@@ -86,8 +86,8 @@ def find_recent_failures(
                 break
             answered.add(one.aspect)
         elif one.aspect not in answered and is_counted_failure(session, one, has_answered=has_answered):
-            found.append(one)
-    return found
+            failures.append(one)
+    return failures
 
 
 def is_counted_failure(session: WorkSession, one: AttemptFailure, *, has_answered: bool) -> bool:

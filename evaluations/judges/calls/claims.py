@@ -76,28 +76,28 @@ def claim_batch_calls(batch: Batch, session: WorkSession, room: int) -> ClaimRes
     if working is None:
         return ClaimResult()
     claimed = take_due_calls(session, find_due_calls(session.run, session.spec.kind, room, working.now), working.now)
-    mine = Call.all_rows.filter(pk__in=[one.call_id for one in claimed.calls])
-    mine.update(batch=batch, lease_until=None)
+    claimed_rows = Call.all_rows.filter(pk__in=[call.call_id for call in claimed.calls])
+    claimed_rows.update(batch=batch, lease_until=None)
     return claimed
 
 
 def take_due_calls(session: WorkSession, rows: Sequence[DueCall], now: datetime) -> ClaimResult[ClaimedCall]:
     """Lease the due calls that must be sent: neither answered from the cache nor beyond the budget."""
     began = time.monotonic()
-    found = decide_reuse(session, prepare_claimed_calls(session, rows), now)
-    copy_answers(session, found.to_copy, now)
-    update_many(Call, ("id", "not_before"), [(one.call_id, now + EQUAL_CALL_WAIT) for one in found.to_wait])
-    if found.to_ask and is_budget_unbounded(session):
+    decision = decide_reuse(session, prepare_claimed_calls(session, rows), now)
+    copy_answers(session, decision.to_copy, now)
+    update_many(Call, ("id", "not_before"), [(one.call_id, now + EQUAL_CALL_WAIT) for one in decision.to_wait])
+    if decision.to_ask and is_budget_unbounded(session):
         return stop_for_unbounded_budget(session)
-    affordable = found.to_ask[: reserve_budget(session.run.pk, [one.reserved for one in found.to_ask])]
-    if found.to_ask and not affordable:
-        return stop_or_wait_for_budget(session, found.to_ask[0])
+    affordable = decision.to_ask[: reserve_budget(session.run.pk, [one.reserved for one in decision.to_ask])]
+    if decision.to_ask and not affordable:
+        return stop_or_wait_for_budget(session, decision.to_ask[0])
     lease_calls(affordable, now)
     if affordable:
         return ClaimResult(affordable)
     # If all calls were copied nothing is sent, and the next claim would follow without a pause.
     return ClaimResult(
-        wait=write_pause_seconds(time.monotonic() - began) if found.to_copy else seconds_until_due(session)
+        wait=write_pause_seconds(time.monotonic() - began) if decision.to_copy else seconds_until_due(session)
     )
 
 
@@ -155,11 +155,11 @@ def prepare_claimed_calls(session: WorkSession, rows: Sequence[DueCall]) -> list
 
 def prepare_aspect_calls(session: WorkSession, rows: Sequence[DueCall], lease: uuid.UUID) -> list[ClaimedCall]:
     """Claimed calls, each for the first aspect that no stored reply answers."""
-    asked = {
+    questions = {
         row.call_id: (ShownOrder(row.shown), AttemptStep(row.step), partial(due_call_texts, session, row))
         for row in rows
     }
-    known = load_aspect_progress(session, asked)
+    known = load_aspect_progress(session, questions)
     calls = [
         make_claimed_call(session, row._replace(failed_requests=at.failed_requests), lease, at.conversation, at)
         for row in rows
@@ -172,11 +172,13 @@ def add_earlier_tries(
     session: WorkSession, calls: Sequence[ClaimedCall], after: Mapping[int, int] | None = None
 ) -> list[ClaimedCall]:
     """The calls with their earlier failures; ``after``: call → the last attempt number that does not count."""
-    repeated = [one.call_id for one in calls if one.failed_requests]
+    repeated = [call.call_id for call in calls if call.failed_requests]
     empty, late = calls_with_empty_reply(repeated, after or {}), count_timeouts(session, repeated, after or {})
     return [
-        replace(one, had_empty_reply=one.call_id in empty, timed_out=late[one.call_id]) if one.failed_requests else one
-        for one in calls
+        replace(call, had_empty_reply=call.call_id in empty, timed_out=late[call.call_id])
+        if call.failed_requests
+        else call
+        for call in calls
     ]
 
 
@@ -187,8 +189,8 @@ def calls_with_empty_reply(call_ids: Sequence[int], after: Mapping[int, int]) ->
     # A server may report an empty reply as an error because it broke the format: only replies have a finish reason.
     is_reply = Q(http_status=200) | ~Q(finish_reason="")
     again = Attempt.objects.filter(is_reply, call__in=call_ids, outcome=AttemptOutcome.RETRY)
-    found = again.values_list("call_id", "number", "raw")
-    return {call_id for call_id, number, raw in found if number > after.get(call_id, 0) and not raw.strip()}
+    replies = again.values_list("call_id", "number", "raw")
+    return {call_id for call_id, number, raw in replies if number > after.get(call_id, 0) and not raw.strip()}
 
 
 def count_timeouts(session: WorkSession, call_ids: Sequence[int], after: Mapping[int, int]) -> Counter[int]:
@@ -275,7 +277,7 @@ def load_batch_calls(batch: Batch, session: WorkSession, call_ids: Sequence[int]
     """The calls of these that still belong to the batch, as they were claimed."""
     rows = find_batch_calls(batch.pk, session.spec.kind, call_ids)
     leases = dict(Call.all_rows.filter(pk__in=[row.call_id for row in rows]).values_list("pk", "lease"))
-    return [replace(one, lease=leases[one.call_id] or one.lease) for one in prepare_claimed_calls(session, rows)]
+    return [replace(call, lease=leases[call.call_id] or call.lease) for call in prepare_claimed_calls(session, rows)]
 
 
 LEASE_COLUMNS: Final = ("id", "state", "lease", "lease_until", "not_before", "reuse_key", "reserved")
@@ -283,27 +285,27 @@ LEASE_COLUMNS: Final = ("id", "state", "lease", "lease_until", "not_before", "re
 
 def lease_calls(calls: Sequence[ClaimedCall], now: datetime) -> None:
     running, until = CallState.RUNNING.value, now + LEASE_TIME
-    rows = [(one.call_id, running, one.lease, until, None, one.reuse_key, one.reserved) for one in calls]
+    rows = [(call.call_id, running, call.lease, until, None, call.reuse_key, call.reserved) for call in calls]
     update_many(Call, LEASE_COLUMNS, rows)
 
 
 def refresh_leases(leases: Mapping[int, uuid.UUID]) -> None:
-    mine = Call.all_rows.filter(pk__in=list(leases), lease__in=set(leases.values()), state=CallState.RUNNING)
-    mine.update(lease_until=Now() + LEASE_TIME)
+    leased = Call.all_rows.filter(pk__in=list(leases), lease__in=set(leases.values()), state=CallState.RUNNING)
+    leased.update(lease_until=Now() + LEASE_TIME)
 
 
 def return_calls(calls: Sequence[ClaimedCall]) -> None:
     """Make calls that were claimed but not sent pending again, at no cost."""
-    leases = {one.lease for one in calls}
+    leases = {call.lease for call in calls}
     release_calls(
-        Call.all_rows.filter(pk__in=[one.call_id for one in calls], lease__in=leases, state=CallState.RUNNING)
+        Call.all_rows.filter(pk__in=[call.call_id for call in calls], lease__in=leases, state=CallState.RUNNING)
     )
 
 
 @transaction.atomic
-def release_calls(mine: "QuerySet[Call]") -> None:
+def release_calls(claimed: "QuerySet[Call]") -> None:
     """Make these running calls pending again, with no budget reserved."""
-    calls = list(mine.select_for_update().order_by("pk").only("run_id", "reserved"))
+    calls = list(claimed.select_for_update().order_by("pk").only("run_id", "reserved"))
     freed = Call.all_rows.filter(pk__in=[call.pk for call in calls])
     freed.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0, batch=None)
     for call in calls:

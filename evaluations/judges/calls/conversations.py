@@ -47,8 +47,8 @@ def load_conversations(steps: Mapping[int, AttemptStep]) -> dict[int, Conversati
     attempts = Attempt.objects.filter(call__in=later, outcome__in=REPLY_OUTCOMES).order_by("call_id", "number")
     for pk, step, outcome, raw, error in attempts.values_list("call_id", "step", "outcome", "raw", "error"):
         replies.setdefault(pk, []).append(StoredReply(AttemptStep(step), AttemptOutcome(outcome), raw, error))
-    found = {pk: build_conversation(step, replies.get(pk, [])) for pk, step in later.items()}
-    return {pk: one for pk, one in found.items() if one is not None}
+    conversations = {pk: build_conversation(step, replies.get(pk, [])) for pk, step in later.items()}
+    return {pk: one for pk, one in conversations.items() if one is not None}
 
 
 def build_conversation(step: AttemptStep, replies: Sequence[StoredReply]) -> Conversation | None:
@@ -65,8 +65,10 @@ def build_conversation(step: AttemptStep, replies: Sequence[StoredReply]) -> Con
 def last_reply_before_step(
     replies: Sequence[StoredReply], outcome: AttemptOutcome, *, first_step: bool = False
 ) -> StoredReply | None:
-    found = [one for one in replies if one.outcome == outcome and (one.step == AttemptStep.ASK or not first_step)]
-    return found[-1] if found else None
+    matching = [
+        reply for reply in replies if reply.outcome == outcome and (reply.step == AttemptStep.ASK or not first_step)
+    ]
+    return matching[-1] if matching else None
 
 
 # The key of the weight among a reply's stored log probabilities; no aspect key contains a space.
@@ -114,19 +116,21 @@ class AspectAnswers:
     answered_number: int = 0
 
 
-def load_aspect_progress(session: WorkSession, asked: Mapping[int, AspectQuestion]) -> dict[int, AspectProgress]:
+def load_aspect_progress(session: WorkSession, questions: Mapping[int, AspectQuestion]) -> dict[int, AspectProgress]:
     stored: dict[int, list[StoredAttempt]] = {}
-    rows = Attempt.objects.filter(call__in=asked).order_by("call_id", "number")
+    rows = Attempt.objects.filter(call__in=questions).order_by("call_id", "number")
     columns = ("call_id", "number", "run_id", "aspect", "step", "outcome", "raw", "finish_reason", "error", "logprobs")
     for call_id, number, run_id, aspect, step, outcome, *rest in rows.values_list(*columns):
         attempt = StoredAttempt(number, run_id, aspect, AttemptStep(step), AttemptOutcome(outcome), *rest)
         stored.setdefault(call_id, []).append(attempt)
-    return {call_id: aspect_progress(session, one, stored.get(call_id, ())) for call_id, one in asked.items()}
+    return {call_id: aspect_progress(session, one, stored.get(call_id, ())) for call_id, one in questions.items()}
 
 
-def aspect_progress(session: WorkSession, asked: AspectQuestion, attempts: Sequence[StoredAttempt]) -> AspectProgress:
-    _, step, _ = asked
-    at = read_aspect_answers(session, asked, attempts)
+def aspect_progress(
+    session: WorkSession, question: AspectQuestion, attempts: Sequence[StoredAttempt]
+) -> AspectProgress:
+    _, step, _ = question
+    at = read_aspect_answers(session, question, attempts)
     order = session.spec.output_order
     aspect = next((key for key in order if key not in at.answers), "")
     unread = last_unreadable_reply(at.since, aspect) if step == AttemptStep.REPAIR else None
@@ -140,20 +144,24 @@ def aspect_progress(session: WorkSession, asked: AspectQuestion, attempts: Seque
 
 
 def read_aspect_answers(
-    session: WorkSession, asked: AspectQuestion, attempts: Sequence[StoredAttempt]
+    session: WorkSession, question: AspectQuestion, attempts: Sequence[StoredAttempt]
 ) -> AspectAnswers:
     """The answers that count among the stored replies.
 
     A call whose aspects are all answered, one of them suspect, has ended as suspect: asking it again starts afresh.
     """
     at = AspectAnswers()
-    for one in attempts:
-        answer = parse_aspect_attempt(session, asked, one, at.since) if one.outcome == AttemptOutcome.ANSWERED else None
+    for attempt in attempts:
+        answer = (
+            parse_aspect_attempt(session, question, attempt, at.since)
+            if attempt.outcome == AttemptOutcome.ANSWERED
+            else None
+        )
         if answer is None:
-            at.since.append(one)
+            at.since.append(attempt)
             continue
-        at.answers[one.aspect] = answer
-        at.since, at.answered_number = [], one.number
+        at.answers[attempt.aspect] = answer
+        at.since, at.answered_number = [], attempt.number
         is_whole = len(at.answers) == len(session.spec.output_order)
         if is_whole and any(answer.is_suspect for answer in at.answers.values()):
             at.answers = {}
@@ -161,12 +169,12 @@ def read_aspect_answers(
 
 
 def parse_aspect_attempt(
-    session: WorkSession, asked: AspectQuestion, attempt: StoredAttempt, before: Sequence[StoredAttempt]
+    session: WorkSession, question: AspectQuestion, attempt: StoredAttempt, before: Sequence[StoredAttempt]
 ) -> AspectAnswer | None:
     """The answer in this reply by the current parser; None if it cannot be parsed, so that it is asked again."""
     if attempt.aspect not in session.spec.output_order:
         return None
-    shown, _, texts = asked
+    shown, _, texts = question
     unread = last_unreadable_reply(before, attempt.aspect) if attempt.step == AttemptStep.REPAIR else None
     earlier_replies = (unread.raw,) if unread else ()
     reply, spec = RawReply(attempt.raw, attempt.finish_reason), session.spec_of(attempt.aspect)
@@ -182,9 +190,9 @@ def parse_aspect_attempt(
 def last_unreadable_reply(attempts: Sequence[StoredAttempt], aspect: str) -> StoredAttempt | None:
     """The last unreadable reply on this aspect, which a repair may follow."""
     unread = [
-        one
-        for one in attempts
-        if one.aspect == aspect and one.outcome == AttemptOutcome.UNREADABLE and one.step == AttemptStep.ASK
+        attempt
+        for attempt in attempts
+        if attempt.aspect == aspect and attempt.outcome == AttemptOutcome.UNREADABLE and attempt.step == AttemptStep.ASK
     ]
     return unread[-1] if unread else None
 

@@ -22,8 +22,8 @@ MAX_LOST_ATTEMPTS: Final = 2  # a call that killed its worker so often is set as
 def return_expired_calls() -> int:
     """Make calls with an expired lease pending again; requests in flight are recorded as lost."""
     count = 0
-    while found := return_some_expired_calls():
-        count += found
+    while returned := return_some_expired_calls():
+        count += returned
     return count
 
 

@@ -209,14 +209,14 @@ class LiveSession:
         if room <= 0:
             return ClaimResult(wait=PROBE_CHECK_SECONDS)
         claimed = await run_in_thread(self.to_claim, claim_calls, self.session, room, unstored)
-        self.requester.leases.update((one.call_id, one.lease) for one in claimed.calls)
+        self.requester.leases.update((call.call_id, call.lease) for call in claimed.calls)
         return claimed
 
     async def store(self, outcomes: Sequence[CallOutcome]) -> None:
-        rest = await run_in_thread(self.to_store, store_with_retries, self.session, outcomes)
+        unstored = await run_in_thread(self.to_store, store_with_retries, self.session, outcomes)
         for outcome in outcomes:
             self.requester.leases.pop(outcome.call.call_id, None)
-        await asyncio.sleep(rest)
+        await asyncio.sleep(unstored)
 
     async def give_back(self, unsent: Sequence[ClaimedCall]) -> None:
         for call in unsent:

@@ -117,8 +117,8 @@ def drop_stored_outcomes(outcomes: Sequence[CallOutcome], rows: Mapping[int, Loc
 
 
 def stored_attempts(calls: Sequence[ClaimedCall]) -> "QuerySet[Attempt]":
-    leases = {one.lease for one in calls}
-    return Attempt.objects.filter(call__in=[one.call_id for one in calls], lease__in=leases)
+    leases = {call.lease for call in calls}
+    return Attempt.objects.filter(call__in=[call.call_id for call in calls], lease__in=leases)
 
 
 def enter_outcomes(
@@ -143,7 +143,11 @@ def attempts_marked_lost(
 ) -> dict[tuple[int, uuid.UUID], Attempt]:
     """The requests that were recorded as lost and were answered after all."""
     strange = [outcome.call for outcome in outcomes if not rows[outcome.call.call_id].is_held_by(outcome.call)]
-    return {(one.call_id, one.lease): one for one in stored_attempts(strange) if one.lease} if strange else {}
+    return (
+        {(attempt.call_id, attempt.lease): attempt for attempt in stored_attempts(strange) if attempt.lease}
+        if strange
+        else {}
+    )
 
 
 @dataclass
@@ -162,8 +166,8 @@ class RunAccounts:
             outcome.attempt or {},
             self.lost.get((outcome.call.call_id, outcome.call.lease)),
         )
-        mine = row.is_held_by(call)
-        run_id = row.run_id if mine else lost.run_id if lost else self.session.run.pk
+        is_held = row.is_held_by(call)
+        run_id = row.run_id if is_held else lost.run_id if lost else self.session.run.pk
         cost = request_cost(
             self.session.price,
             *(fields.get(key) for key in TOKEN_COLUMNS),
@@ -171,15 +175,15 @@ class RunAccounts:
             reported=fields.get("reported_cost"),
         )
         self.session.most_expensive = max(self.session.most_expensive, cost or 0)
-        at_most = row.reserved or None if mine and cost is None and is_billable(outcome) else None
+        at_most = row.reserved or None if is_held and cost is None and is_billable(outcome) else None
         if lost and cost is not None:
             self.remove_lost_cost(lost)
         self.spent[run_id] += cost or at_most or 0
         row.attempts += 1
         known = {"created_at": now, "call_id": call.call_id, "run_id": run_id, "number": row.attempts}
         known |= {"step": call.step.value, "lease": call.lease, "cost": cost, "max_cost": at_most}
-        whole = {**EMPTY_ATTEMPT, **fields, **known}
-        return tuple(whole[column] for column in ATTEMPT_COLUMNS)
+        columns = {**EMPTY_ATTEMPT, **fields, **known}
+        return tuple(columns[column] for column in ATTEMPT_COLUMNS)
 
     def remove_lost_cost(self, lost: Attempt) -> None:
         """Remove the assumed cost of a lost request whose answer came after all."""
@@ -221,9 +225,9 @@ def resolved_call_row(session: WorkSession, outcome: CallOutcome, now: datetime)
 
 def final_reuse_key(session: WorkSession, outcome: CallOutcome) -> str:
     """The reuse key of the request as it was sent; the claim could not know it before the probe was done."""
-    call, found = outcome.call, outcome.request_shape_found
+    call, request_shape = outcome.call, outcome.request_shape_found
     shape = outcome.shape_found or session.shape
-    was_changed = found is not None and found != RequestShape() and call.step == AttemptStep.ASK
+    was_changed = request_shape is not None and request_shape != RequestShape() and call.step == AttemptStep.ASK
     if (
         call.messages
         and shape
@@ -267,5 +271,5 @@ def capability_event_fields(columns: JsonMapping) -> JsonDict:
 
 
 def last_attempt_numbers(call_ids: Sequence[int]) -> dict[int, int]:
-    found = Attempt.objects.filter(call__in=call_ids).order_by().values_list("call_id")
-    return dict(found.annotate(Max("number")))
+    attempts = Attempt.objects.filter(call__in=call_ids).order_by().values_list("call_id")
+    return dict(attempts.annotate(Max("number")))

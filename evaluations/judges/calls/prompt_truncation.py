@@ -98,8 +98,8 @@ def watch_truncation(session: WorkSession) -> TruncationWatch:
 def load_stored_counts(session: WorkSession) -> list[tuple[list[Message], int]]:
     """First prompts of the judge's latest answers with the server's token counts, oldest first."""
     calls = {call.pk: call for call in latest_answered_calls(session.judge, INITIAL_SAMPLES)}
-    asked = Attempt.objects.filter(call__in=calls, step=AttemptStep.ASK, outcome=AttemptOutcome.ANSWERED, aspect="")
-    rows = asked.filter(tokens_in__isnull=False).order_by("pk").values_list("call_id", "tokens_in")
+    attempts = Attempt.objects.filter(call__in=calls, step=AttemptStep.ASK, outcome=AttemptOutcome.ANSWERED, aspect="")
+    rows = attempts.filter(tokens_in__isnull=False).order_by("pk").values_list("call_id", "tokens_in")
     return [
         (messages, tokens) for pk, tokens in rows if (messages := rebuild_first_messages(session, calls[pk])) and tokens
     ]

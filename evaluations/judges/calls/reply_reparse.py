@@ -70,13 +70,13 @@ def begin_reparse(judge: Judge, *, user: User | None) -> Reparse:
     latest = latest_reparse(judge)
     if latest and has_open_job(REPARSE, latest.pk):
         raise InputRefused(f"The replies of “{judge.name}” are being read again already: wait for its end.")
-    found = reparsable_calls(judge).aggregate(calls=Count("pk"), last=Max("pk"))
-    if not found["calls"]:
+    totals = reparsable_calls(judge).aggregate(calls=Count("pk"), last=Max("pk"))
+    if not totals["calls"]:
         raise InputRefused(f"“{judge.name}” has no stored replies yet: run it first.")
-    begun = Reparse.objects.create(judge=judge, user=user, calls=found["calls"])
-    record_event(REPARSE_BEGAN, judge, user=user, evaluation=judge.evaluation, after={"calls": begun.calls})
-    enqueue_job(REPARSE, begun.pk, evaluation=judge.evaluation, total=found["last"])
-    return begun
+    reparse = Reparse.objects.create(judge=judge, user=user, calls=totals["calls"])
+    record_event(REPARSE_BEGAN, judge, user=user, evaluation=judge.evaluation, after={"calls": reparse.calls})
+    enqueue_job(REPARSE, reparse.pk, evaluation=judge.evaluation, total=totals["last"])
+    return reparse
 
 
 def reparse_for_a_while(claim: JobClaim) -> bool:
@@ -131,19 +131,19 @@ class ReplyReparse:
             return False
         replies = load_replies([call.copied_from_id or call.pk for call in calls])
         stored = load_stored_values([call.pk for call in calls])
-        found = [
+        results = [
             reparse_call(self.session, call, replies.get(call.copied_from_id or call.pk, ()), stored.get(call.pk, {}))
             for call in calls
         ]
-        self.count(found)
-        if outcomes := [one.outcome for one in found if one.outcome]:
+        self.count(results)
+        if outcomes := [one.outcome for one in results if one.outcome]:
             correct_answers(self.session, outcomes)
             self.record_progress(REPARSE_PROGRESS)
         return True
 
-    def count(self, found: Sequence["ReparseResult"]) -> None:
+    def count(self, results: Sequence["ReparseResult"]) -> None:
         counts, changes = Counter(self.reparse.counts), Counter(self.reparse.changes)
-        for one in found:
+        for one in results:
             counts[one.word] += 1
             changes.update(one.changes)
         self.reparse.counts, self.reparse.changes = dict(counts), dict(changes)
@@ -202,29 +202,29 @@ class ReparseResult:
 
 def load_replies(call_ids: Sequence[int]) -> dict[int, list[StoredReplyText]]:
     """Call → the model's replies, oldest first."""
-    found: dict[int, list[StoredReplyText]] = {}
+    replies: dict[int, list[StoredReplyText]] = {}
     rows = Attempt.objects.filter(call__in=call_ids, outcome__in=PARSED_OUTCOMES).order_by("call_id", "number")
     for pk, step, *rest in rows.values_list("call_id", "step", "raw", "finish_reason", "aspect"):
-        found.setdefault(pk, []).append(StoredReplyText(AttemptStep(step), *rest))
-    return found
+        replies.setdefault(pk, []).append(StoredReplyText(AttemptStep(step), *rest))
+    return replies
 
 
 def load_stored_values(call_ids: Sequence[int]) -> dict[int, dict[str, str | float]]:
     """Call → aspect key → the stored choice or score."""
-    found: dict[int, dict[str, str | float]] = {}
+    values: dict[int, dict[str, str | float]] = {}
     choices = Verdict.all_rows.filter(call__in=call_ids).values_list("call_id", "aspect__key", "choice")
     scores = Score.all_rows.filter(call__in=call_ids).values_list("call_id", "aspect__key", "value")
     for pk, key, choice in choices:
-        found.setdefault(pk or 0, {})[key] = choice
+        values.setdefault(pk or 0, {})[key] = choice
     for pk, key, value in scores:
-        found.setdefault(pk or 0, {})[key] = value
-    return found
+        values.setdefault(pk or 0, {})[key] = value
+    return values
 
 
 def reparse_call(session: WorkSession, call: Call, replies: Sequence[StoredReplyText], stored: Values) -> ReparseResult:
     """A reading that matches the stored values changes nothing; otherwise the latest readable reply counts."""
     readings = parse_call_replies(session, call, replies, stored)
-    able = [one for one in readings if isinstance(one.read, ParsedReply)]
+    able = [reading for reading in readings if isinstance(reading.read, ParsedReply)]
     if not readings or any((one.state, one.values) == (call.state, stored) for one in able):
         return ReparseResult("unchanged")
     if not able and not stored and call.state != CallState.SUSPECT:
@@ -246,11 +246,11 @@ def parse_call_replies(
         return list(parse_conversation_replies(session, session.spec, call, replies, is_confirmed=is_confirmed))
     chosen: dict[str, ReplyReading] = {}
     for key in session.spec.output_order:
-        about_it = [one for one in replies if one.aspect == key]
+        aspect_replies = [reply for reply in replies if reply.aspect == key]
         readings = list(
-            parse_conversation_replies(session, session.spec_of(key), call, about_it, is_confirmed=is_confirmed)
+            parse_conversation_replies(session, session.spec_of(key), call, aspect_replies, is_confirmed=is_confirmed)
         )
-        able = [one for one in readings if isinstance(one.read, ParsedReply)]
+        able = [reading for reading in readings if isinstance(reading.read, ParsedReply)]
         agreeing = [one for one in able if key in stored and one.values == {key: stored[key]}]
         if not readings:  # the call ended before this aspect was answered
             return []

@@ -29,7 +29,7 @@ def serialize_call_detail(row: Call, attempts: Iterable[Attempt]) -> CallDetailO
         rationale=row.rationale,
         confirmed_by=serialize_optional_person(row.confirmed_by),
         confirmed_at=row.confirmed_at,
-        attempts=[serialize_row(AttemptOut, one, cost_usd=nano_to_usd(one.cost)) for one in attempts],
-        verdicts=[serialize_row(CallVerdictOut, one, aspect=one.aspect.key) for one in verdicts],
-        scores=[serialize_row(CallScoreOut, one, aspect=one.aspect.key) for one in scores],
+        attempts=[serialize_row(AttemptOut, attempt, cost_usd=nano_to_usd(attempt.cost)) for attempt in attempts],
+        verdicts=[serialize_row(CallVerdictOut, verdict, aspect=verdict.aspect.key) for verdict in verdicts],
+        scores=[serialize_row(CallScoreOut, score, aspect=score.aspect.key) for score in scores],
     )

@@ -32,7 +32,7 @@ def confirm_suspect_call(call: Call, *, user: User) -> None:
         raise InputRefused("This call was imported without its reply: there is no verdict to confirm.")
     session, root = make_work_session(latest_run_of_judge(row.judge), RetryPolicy()), row.copied_from_id or row.pk
     readings = parse_call_replies(session, row, load_replies([root]).get(root, ()), {}, is_confirmed=True)
-    able = [one for one in readings if isinstance(one.read, ParsedReply)]
+    able = [reading for reading in readings if isinstance(reading.read, ParsedReply)]
     if not able:
         raise InputRefused("The stored reply of this call can no longer be read: ask it again instead.")
     correct_answers(session, [outcome_of_reading(row, able[-1])])

@@ -166,12 +166,12 @@ def outcome_from_answer(
     if answer.is_flawed and not is_read and requester.probe.may_change_shape:
         requester.probe.record_refused_shape(request.shape)
         return CallOutcome(call, CallState.PENDING, attempt | {"outcome": AttemptOutcome.RETRY}, error=FLAWED_ERROR)
-    found = requester.probe.record_success(request.shape)
+    capabilities = requester.probe.record_success(request.shape)
     return replace(
         outcome,
         prompt_sha256=requester.prompt_hash(call, request),
-        shape_found=found.shape if found else None,
-        request_shape_found=found.request_shape if found else None,
+        shape_found=capabilities.shape if capabilities else None,
+        request_shape_found=capabilities.request_shape if capabilities else None,
     )
 
 
@@ -267,20 +267,20 @@ def outcome_of_aspects(
     """Ask for the next aspect; after the last one the call is answered, or suspect if one answer is."""
     if len(answers) < len(session.spec.output_order):
         return CallOutcome(call, CallState.PENDING, attempt, next_step=AttemptStep.ASK)
-    if dictated := [one for one in answers if one.is_suspect]:
+    if dictated := [answer for answer in answers if answer.is_suspect]:
         return CallOutcome(
             call, CallState.SUSPECT, attempt, error=f"{session.aspect_names[dictated[0].aspect]}: {DICTATED_ERROR}"
         )
-    joined = join_aspect_replies(session, {one.aspect: one.read for one in answers})
+    joined = join_aspect_replies(session, {answer.aspect: answer.read for answer in answers})
     return CallOutcome(
         call,
         CallState.ANSWERED,
         attempt,
         choices=joined.choices,
         scores=joined.scores,
-        weighted={one.aspect: one.weight for one in answers if one.weight is not None},
+        weighted={answer.aspect: answer.weight for answer in answers if answer.weight is not None},
         rationale=joined.rationale,
-        repaired=any(one.repaired for one in answers),
+        repaired=any(answer.repaired for answer in answers),
     )
 
 

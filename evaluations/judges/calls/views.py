@@ -86,9 +86,9 @@ def run_calls(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse
 
 
 def calls_context(request: AuthenticatedRequest, run: Run, kind: str) -> dict[str, object]:
-    found = Call.all_rows.filter(CALL_FILTERS.get(kind, Q()), run=run)
+    calls = Call.all_rows.filter(CALL_FILTERS.get(kind, Q()), run=run)
     related = ("comparison__query", "response__query", "response__candidate")
-    page = paginate(request, found.select_related(*related).only(*LISTED_CALL_COLUMNS))
+    page = paginate(request, calls.select_related(*related).only(*LISTED_CALL_COLUMNS))
     bills, replies = call_bills(run, page.rows), last_failed_replies(page.rows)
     rows = [{"call": call, "bill": bills.get(call.pk), "reply": replies.get(call.pk, "")} for call in page.rows]
     return {"calls": page, "rows": rows}

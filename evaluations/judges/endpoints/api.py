@@ -48,11 +48,11 @@ operations = OperationRouter(tags=["endpoints"])
 def list_endpoints(request: AuthenticatedRequest, paging: Query[PageQuery]) -> EndpointPage:
     require_site_administrator(request.user)
     rows, more = paginate_by_cursor(paging, Endpoint.objects.annotate(judge_count=Count("judges")))
-    found = [
-        FoundServerOut(id=one.pk, base_url=one.base_url, kind=one.kind, models=list(one.model_names))
-        for one in found_local_servers()
+    servers = [
+        FoundServerOut(id=server.pk, base_url=server.base_url, kind=server.kind, models=list(server.model_names))
+        for server in found_local_servers()
     ]
-    return EndpointPage(items=[serialize_endpoint(row) for row in rows], next=more, found=found)
+    return EndpointPage(items=[serialize_endpoint(row) for row in rows], next=more, found=servers)
 
 
 @operations.make("/endpoints", Scope.ADMIN, EndpointDetailOut)
@@ -127,8 +127,8 @@ def serialize_endpoint(row: Endpoint) -> EndpointOut:
 def serialize_endpoint_detail(row: Endpoint) -> EndpointDetailOut:
     return EndpointDetailOut(
         **serialize_endpoint(row).model_dump(),
-        prices=[serialize_price(one) for one in row.prices.order_by("model")],
-        tests=[serialize_check(one) for one in latest_checks(row)],
+        prices=[serialize_price(price) for price in row.prices.order_by("model")],
+        tests=[serialize_check(check) for check in latest_checks(row)],
         paused_until=row.paused_until,
         pause_reason=row.pause_reason,
     )

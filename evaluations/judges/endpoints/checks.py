@@ -95,7 +95,7 @@ class CheckResult:
 
     @property
     def problem(self) -> CheckFinding | None:
-        return next((one for one in self.findings if one.health == HEALTH_PROBLEM), None)
+        return next((finding for finding in self.findings if finding.health == HEALTH_PROBLEM), None)
 
     def as_json(self) -> JsonDict:
         return {**asdict(self), "request_shape": self.request_shape.as_json() if self.request_shape else None}
@@ -123,7 +123,7 @@ def perform_check(server: Server, model: str, *, long: bool | None = None) -> Ch
     server = replace(server, dialect=server.dialect or (known.dialect if known else None))
     offered = (known.model_names if known else None) or ()
     named = model or next(iter(offered), "")
-    found = server_findings(server, known, named)
+    findings = server_findings(server, known, named)
     result = CheckResult(
         findings=(),
         dialect=find_adapter(server).dialect,
@@ -139,12 +139,12 @@ def perform_check(server: Server, model: str, *, long: bool | None = None) -> Ch
         )
         return replace(result, findings=(nobody,))
     if not named:
-        found.append(
+        findings.append(
             CheckFinding("Model", "No model was named, and the server lists none.", HEALTH_PROBLEM, "Name a model.")
         )
-        return replace(result, findings=tuple(found))
+        return replace(result, findings=tuple(findings))
     is_long = is_local_address(server.base_url) if long is None else long
-    return asyncio.run(run_check_requests(server, replace(result, findings=tuple(found)), is_long))
+    return asyncio.run(run_check_requests(server, replace(result, findings=tuple(findings)), is_long))
 
 
 async def run_check_requests(server: Server, result: CheckResult, long: bool) -> CheckResult:
@@ -274,24 +274,24 @@ def server_findings(server: Server, known: DetectedServer | None, model: str) ->
                 "Server", f"{description}: its API is at {known.base_url}", HEALTH_WARNING, "Change the base URL to it."
             )
         ]
-    found = [CheckFinding("Server", description)]
+    findings = [CheckFinding("Server", description)]
     if known.model_names:
-        found.append(CheckFinding("Models", f"{len(known.model_names)} offered: {', '.join(known.model_names[:5])}"))
+        findings.append(CheckFinding("Models", f"{len(known.model_names)} offered: {', '.join(known.model_names[:5])}"))
     if known.slots:
-        found.append(CheckFinding("Slots", f"{known.slots} requests at once"))
+        findings.append(CheckFinding("Slots", f"{known.slots} requests at once"))
     if context := known.context_tokens.get(model):
-        found.append(CheckFinding("Context", f"{context:,} tokens a request"))
-    return found
+        findings.append(CheckFinding("Context", f"{context:,} tokens a request"))
+    return findings
 
 
 def answer_findings(tiny: TinyRequestOutcome, answer: Answer) -> list[CheckFinding]:
     request, refused = tiny.request, tiny.refused
     left_out = request.request_shape.left_out
-    found = [shape_finding(tiny, answer), CheckFinding("Model", answer.model or request.model)]
-    found.append(limit_finding(answer, tiny.limit_name))
+    findings = [shape_finding(tiny, answer), CheckFinding("Model", answer.model or request.model)]
+    findings.append(limit_finding(answer, tiny.limit_name))
     for name, words in (("temperature", "Temperature"), ("seed", "Seed")):
         is_out = name in left_out
-        found.append(
+        findings.append(
             CheckFinding(
                 words,
                 f"left out: {refused.get(name, NOT_IN_PROTOCOL)}" if is_out else "sent",
@@ -299,14 +299,14 @@ def answer_findings(tiny: TinyRequestOutcome, answer: Answer) -> list[CheckFindi
             )
         )
     role = "folded into the first user message" if request.request_shape.system_folded else "sent as a system message"
-    found.append(CheckFinding("System text", role))
-    found.append(logprobs_finding(request, answer))
+    findings.append(CheckFinding("System text", role))
+    findings.append(logprobs_finding(request, answer))
     if answer.usage.tokens_reasoning or answer.reasoning:
-        found.append(CheckFinding("Reasoning", f"{answer.usage.tokens_reasoning or 'some'} tokens before the reply"))
+        findings.append(CheckFinding("Reasoning", f"{answer.usage.tokens_reasoning or 'some'} tokens before the reply"))
     if answer.usage.cost is not None:
-        found.append(CheckFinding("Cost", "reported with each answer"))
-    found.append(CheckFinding("Latency", f"{tiny.latency_ms:,} ms"))
-    return found
+        findings.append(CheckFinding("Cost", "reported with each answer"))
+    findings.append(CheckFinding("Latency", f"{tiny.latency_ms:,} ms"))
+    return findings
 
 
 def shape_finding(tiny: TinyRequestOutcome, answer: Answer) -> CheckFinding:
@@ -342,16 +342,16 @@ def logprobs_finding(request: Request, answer: Answer) -> CheckFinding:
 
 
 def length_finding(is_cut: bool | None, rate: float | None) -> list[CheckFinding]:
-    found = [CheckFinding("Tokens per byte", f"{rate:.2f}")] if rate else []
+    findings = [CheckFinding("Tokens per byte", f"{rate:.2f}")] if rate else []
     if is_cut:
         do = "Give the server a larger context (Ollama: set OLLAMA_CONTEXT_LENGTH, or num_ctx in the Modelfile)."
         return [
-            *found,
+            *findings,
             CheckFinding("Long prompts", "cut without a word: such calls fail as too long", HEALTH_PROBLEM, do),
         ]
     if is_cut is None:
-        return [*found, CheckFinding("Long prompts", "not tested")]
-    return [*found, CheckFinding("Long prompts", "read whole, or refused")]
+        return [*findings, CheckFinding("Long prompts", "not tested")]
+    return [*findings, CheckFinding("Long prompts", "read whole, or refused")]
 
 
 def tokens_per_byte(tiny: TinyRequestOutcome) -> float | None:

@@ -95,10 +95,10 @@ def refuse_unbounded_budget(endpoint: Endpoint, model: str) -> None:
     """Refuse a change that leaves a run's budget without a bound on reply length."""
     runs = Run.objects.filter(judge__endpoint=endpoint, judge__model=model, budget__isnull=False)
     open_runs = runs.filter(state__in=(*ACTIVE_RUN_STATES, RunState.STOPPED)).select_related("judge").order_by("pk")
-    resting = next((run for run in open_runs if max_reply_tokens(run.judge, None) is None), None)
-    if resting is not None:
+    unbounded = next((run for run in open_runs if max_reply_tokens(run.judge, None) is None), None)
+    if unbounded is not None:
         raise InputRefused(
-            f"Run {resting.pk} has a budget that needs the longest reply of “{model}”: enter it, or take the run's "
+            f"Run {unbounded.pk} has a budget that needs the longest reply of “{model}”: enter it, or take the run's "
             "budget away first."
         )
 

@@ -70,10 +70,10 @@ def normalise_address(address: str) -> str:
 
 def known_models(evaluation: Evaluation) -> list[str]:
     """Names of models that were priced, found, or used in this evaluation, for autocompletion."""
-    found = {name for server in LocalServer.objects.all() for name in server.model_names}
+    names = {name for server in LocalServer.objects.all() for name in server.model_names}
     priced = set(Price.objects.values_list("model", flat=True))
     judges = Judge.objects.filter(evaluation=evaluation, kind=JudgeKind.LLM)
-    return sorted(found | priced | set(judges.values_list("model", flat=True)))
+    return sorted(names | priced | set(judges.values_list("model", flat=True)))
 
 
 CHECKS_SHOWN: Final = 5
@@ -101,9 +101,9 @@ def latest_checks(endpoint: Endpoint) -> list[EndpointCheck]:
 
 def summarize_checks(endpoint: Endpoint) -> EndpointChecks:
     rows = latest_checks(endpoint)
-    waiting = [one for one in rows if "waiting_since" in one.result]
+    waiting = [row for row in rows if "waiting_since" in row.result]
     late = any(one.checked_at < timezone.now() - CHECK_LATE_AFTER for one in waiting)
-    return EndpointChecks([one for one in rows if one not in waiting], bool(waiting), late)
+    return EndpointChecks([row for row in rows if row not in waiting], bool(waiting), late)
 
 
 def latest_check_result(endpoint: Endpoint | None, model: str) -> Mapping[str, object]:

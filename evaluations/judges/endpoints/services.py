@@ -189,15 +189,15 @@ def refresh_local_server(address: str) -> LocalServer | None:
 
     Other servers found before are forgotten; endpoints made from them stay.
     """
-    found = probe_local_address(address) if address else None
-    gone = LocalServer.objects.exclude(base_url=found.base_url) if found else LocalServer.objects.all()
+    detected = probe_local_address(address) if address else None
+    gone = LocalServer.objects.exclude(base_url=detected.base_url) if detected else LocalServer.objects.all()
     if gone.exists():  # on SQLite even a DELETE of no rows waits for other writers
         gone.delete()
-    if found is None:
+    if detected is None:
         return None
-    names = [replace_unstorable(name) for name in found.model_names]
+    names = [replace_unstorable(name) for name in detected.model_names]
     server, _ = LocalServer.objects.update_or_create(
-        base_url=found.base_url,
-        defaults={"kind": found.kind, "model_names": names, "seen_at": timezone.now()},
+        base_url=detected.base_url,
+        defaults={"kind": detected.kind, "model_names": names, "seen_at": timezone.now()},
     )
     return server

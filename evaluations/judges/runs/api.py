@@ -51,8 +51,8 @@ operations = OperationRouter(tags=["runs"])
 def list_runs(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> RunPage:
     """Newest first."""
     evaluation = require_evaluation(request.user, slug)
-    found = Run.objects.filter(evaluation=evaluation).select_related("judge", "user")
-    rows, more = paginate_by_cursor(paging, found, newest_first=True)
+    runs = Run.objects.filter(evaluation=evaluation).select_related("judge", "user")
+    rows, more = paginate_by_cursor(paging, runs, newest_first=True)
     return RunPage(items=[serialize_run(row) for row in rows], next=more)
 
 
@@ -90,11 +90,11 @@ def parse_api_budget(usd: float | None) -> int | None:
 
 
 def get_run_judges(evaluation: Evaluation, ids: Sequence[int]) -> list[Judge]:
-    found = {judge.pk: judge for judge in runnable_judges(evaluation).filter(pk__in=ids)}
-    if len(found) < len(set(ids)):
+    judges = {judge.pk: judge for judge in runnable_judges(evaluation).filter(pk__in=ids)}
+    if len(judges) < len(set(ids)):
         fault = FieldError("body.judges", "One of these is no judge here.")
         raise Problem("invalid", "One of these is no judge here. Nothing was done.", faults=[fault])
-    return list(found.values())
+    return list(judges.values())
 
 
 @operations.get_one("/evaluations/{slug:slug}/runs/{int:pk}", Scope.READ, RunDetailOut)

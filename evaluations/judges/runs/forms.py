@@ -35,9 +35,9 @@ class BudgetField(forms.CharField):
         super().__init__(required=False, label="Budget in USD", widget=widget, help_text=help_text)
 
     def clean(self, value: object) -> int | None:
-        given: str = super().clean(value)
+        text: str = super().clean(value)
         try:
-            return parse_budget_usd(given, "Budget") if given else None
+            return parse_budget_usd(text, "Budget") if text else None
         except InputRefused as refused:
             raise forms.ValidationError(str(refused)) from refused
 

@@ -78,11 +78,11 @@ def plan_retried_calls(run: Run, wanted: Selection) -> bool:
 def plan_selected_calls(run: Run, wanted: Selection) -> bool:
     """Create calls that never existed, and take over those that wait or failed in other runs; False after the last."""
     ids = next_subjects(run, wanted)
-    asked = list(call_subjects(ids, run.orders, run.samples, run.seed))
+    subjects = list(call_subjects(ids, run.orders, run.samples, run.seed))
     known = lock_existing_calls(run, f"{wanted.column}_id", ids)
-    new = [subject for subject in asked if subject not in known]
+    new = [subject for subject in subjects if subject not in known]
     create_calls(run, wanted, new)
-    existing = [known[subject] for subject in asked if subject in known]
+    existing = [known[subject] for subject in subjects if subject in known]
     if not wanted.is_one:
         count_test_calls([call for call in existing if call.is_test])
     taken = [call for call in existing if is_transferable(run, call)]
@@ -98,8 +98,8 @@ def lock_existing_calls(run: Run, column: str, ids: Sequence[int]) -> dict[CallS
     Without the lock an answer that arrived before the take-over would be bought again.
     """
     mine = Call.all_rows.filter(**{"judge": run.judge_id, f"{column}__in": ids})
-    found = mine.select_related("run").select_for_update(of=("self",)).order_by("pk")
-    needed = found.only(column, "shown", "sample", "state", "is_test", "reserved", "run__state")
+    locked = mine.select_related("run").select_for_update(of=("self",)).order_by("pk")
+    needed = locked.only(column, "shown", "sample", "state", "is_test", "reserved", "run__state")
     return {(getattr(call, column), ShownOrder(call.shown), call.sample): call for call in needed}
 
 

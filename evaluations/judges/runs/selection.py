@@ -294,8 +294,8 @@ def calls_to_retry(wanted: Selection) -> "QuerySet[Call]":
 def count_retryable_calls(judge: Judge) -> dict[str, int]:
     """State → calls of this judge that can be retried now; states without any are left out."""
     calls = calls_to_retry(make_selection(judge, only_states=RETRYABLE_STATES)).order_by()
-    found = dict(calls.values_list("state").annotate(Count("pk")))
-    return {state.value: found[state] for state in RETRYABLE_STATES if state in found}
+    counts = dict(calls.values_list("state").annotate(Count("pk")))
+    return {state.value: counts[state] for state in RETRYABLE_STATES if state in counts}
 
 
 @dataclass(frozen=True)
@@ -338,7 +338,7 @@ def count_existing_calls(wanted: Selection) -> Counter[tuple[str, bool]]:
         for pk, shown, state, run_state in calls.values_list(f"{wanted.column}_id", "shown", "state", "run__state"):
             counts[state, run_state in ACTIVE_RUN_STATES] += shown in draw_orders(pk, wanted.orders, seed)
         return counts
-    asked = calls.filter(shown__in=draw_orders(0, wanted.orders, 0))
-    for state, run_state, count in asked.values_list("state", "run__state").annotate(Count("pk")):
+    existing = calls.filter(shown__in=draw_orders(0, wanted.orders, 0))
+    for state, run_state, count in existing.values_list("state", "run__state").annotate(Count("pk")):
         counts[state, run_state in ACTIVE_RUN_STATES] += count
     return counts

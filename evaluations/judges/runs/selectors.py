@@ -34,8 +34,8 @@ def list_open_runs_of_site() -> QuerySet[Run]:
 
 def count_calls_by_state(run: Run) -> dict[str, int]:
     """State → calls of this run, in the order of states; zeros included."""
-    found = dict(Call.all_rows.filter(run=run).order_by().values_list("state").annotate(Count("pk")))
-    return {state.value: found.get(state.value, 0) for state in CallState}
+    counts = dict(Call.all_rows.filter(run=run).order_by().values_list("state").annotate(Count("pk")))
+    return {state.value: counts.get(state.value, 0) for state in CallState}
 
 
 RATE_WINDOW: Final = timedelta(seconds=60)
@@ -117,7 +117,7 @@ POSSIBLY_BILLED: Final = Q(http_status__isnull=True) | Q(http_status__lt=400)
 
 def summarise_spending(run: Run) -> dict[str, object]:
     """Tokens and cost from the run's attempts, the only source of money."""
-    found = Attempt.objects.filter(run=run).aggregate(
+    sums = Attempt.objects.filter(run=run).aggregate(
         repeated=Count("pk", filter=Q(outcome=AttemptOutcome.LOST)),
         retried=Count("pk", filter=Q(outcome=AttemptOutcome.RETRY)),
         ended=Count("pk", filter=~Q(outcome__in=UNSETTLED_OUTCOMES)),
@@ -127,7 +127,7 @@ def summarise_spending(run: Run) -> dict[str, object]:
         unpriced=Count("pk", filter=POSSIBLY_BILLED & Q(cost__isnull=True)),
         cost=Sum("cost"),  # last, since from here on the name means the sum
     )
-    return found | ({} if found["priced"] or found["unpriced"] else {"cost": 0})
+    return sums | ({} if sums["priced"] or sums["unpriced"] else {"cost": 0})
 
 
 def count_unusual_answers(run: Run) -> dict[str, int]:
@@ -165,11 +165,11 @@ def count_recent_attempts(run: Run) -> int:
 
 def count_calls_of_runs(run_ids: Iterable[int]) -> dict[int, dict[str, int]]:
     """Run → state → calls, for many runs by one query."""
-    found: dict[int, dict[str, int]] = {run_id: {} for run_id in run_ids}
-    rows = Call.all_rows.filter(run__in=list(found)).order_by().values_list("run_id", "state").annotate(Count("pk"))
+    counts: dict[int, dict[str, int]] = {run_id: {} for run_id in run_ids}
+    rows = Call.all_rows.filter(run__in=list(counts)).order_by().values_list("run_id", "state").annotate(Count("pk"))
     for run_id, state, count in rows:
-        found[run_id or 0][state] = count
-    return found
+        counts[run_id or 0][state] = count
+    return counts
 
 
 @dataclass(frozen=True)
@@ -198,8 +198,8 @@ def find_runs_of_unknown_cost(runs: Iterable[Run]) -> set[int]:
 
 def count_calls_of_judge(judge: Judge) -> dict[str, int]:
     """State → calls of this judge in all its runs; zeros included."""
-    found = dict(Call.all_rows.filter(judge=judge).order_by().values_list("state").annotate(Count("pk")))
-    return {state.value: found.get(state.value, 0) for state in CallState}
+    counts = dict(Call.all_rows.filter(judge=judge).order_by().values_list("state").annotate(Count("pk")))
+    return {state.value: counts.get(state.value, 0) for state in CallState}
 
 
 def runnable_judges(evaluation: Evaluation) -> "QuerySet[Judge]":

@@ -101,8 +101,8 @@ def run_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespons
 
 
 def posted_budget(request: AuthenticatedRequest) -> int | None:
-    given = request.POST.get("budget", "").strip()
-    return parse_budget_usd(given, "Budget") if given else None
+    text = request.POST.get("budget", "").strip()
+    return parse_budget_usd(text, "Budget") if text else None
 
 
 def change_run(request: AuthenticatedRequest, slug: str, pk: int, change: Callable[[Run], object]) -> HttpResponse:
@@ -147,13 +147,13 @@ class Tile:
     is_failure: bool
 
 
-def tiles_of(told: RunProgress, is_active: bool) -> list[Tile]:
+def tiles_of(progress: RunProgress, is_active: bool) -> list[Tile]:
     """The tiles with calls; an active run also has those that wait, and every run its answers."""
     always = {CallState.ANSWERED, *([CallState.PENDING] if is_active else [])}
     words = {CallState.RUNNING: "being asked", CallState.PENDING: "waiting" if is_active else "not asked"}
     return [
-        Tile(state, words.get(CallState(state), state.replace("_", " ")), count, state in told.failures)
-        for state, count in told.counts.items()
+        Tile(state, words.get(CallState(state), state.replace("_", " ")), count, state in progress.failures)
+        for state, count in progress.counts.items()
         if count or state in always
     ]
 
@@ -204,12 +204,12 @@ def redirect_to_started_runs(request: AuthenticatedRequest, runs: Sequence[Run])
 
 
 def render_run_form(
-    request: AuthenticatedRequest, evaluation: Evaluation, form: RunForm, given: QueryDict, status: int = 200
+    request: AuthenticatedRequest, evaluation: Evaluation, form: RunForm, query: QueryDict, status: int = 200
 ) -> HttpResponse:
     judges = list(runnable_judges(evaluation))
-    chosen = selected_judges(judges, given)
-    options = estimate_options(given)
-    if (one := form.saved_filters.get(given.get("slice", ""))) and is_usable_filter(one):
+    chosen = selected_judges(judges, query)
+    options = estimate_options(query)
+    if (one := form.saved_filters.get(query.get("slice", ""))) and is_usable_filter(one):
         options["sliced"] = one.named
     estimates = [JudgeEstimate(judge, estimate_run(judge, **options)) for judge in chosen]
     context = {
@@ -218,7 +218,7 @@ def render_run_form(
         "form": form,
         "judges": [(judge, judge in chosen) for judge in judges],
         "estimates": estimates,
-        "together": sum_estimates([one.estimate for one in estimates]) if len(chosen) > 1 else None,
+        "together": sum_estimates([estimate.estimate for estimate in estimates]) if len(chosen) > 1 else None,
     }
     only_estimate = request.htmx and request.method == "GET"
     template = "run_new/_estimates.html" if only_estimate else "run_new/run_new.html"
@@ -234,23 +234,23 @@ def is_usable_filter(one: SavedFilter) -> bool:
     return True
 
 
-def selected_judges(judges: Sequence[Judge], given: QueryDict) -> list[Judge]:
+def selected_judges(judges: Sequence[Judge], query: QueryDict) -> list[Judge]:
     """The chosen judges; the newest one before any was chosen."""
-    wanted = set(given.getlist("judge"))
-    if not wanted and not given:
+    wanted = set(query.getlist("judge"))
+    if not wanted and not query:
         return list(judges[:1])
     return [judge for judge in judges if str(judge.pk) in wanted]
 
 
-def estimate_options(given: QueryDict) -> RunOptions:
+def estimate_options(query: QueryDict) -> RunOptions:
     """The run options in these fields; invalid fields count as their defaults."""
-    orders = given.get("orders")
+    orders = query.get("orders")
     return RunOptions(
         orders=RunOrders(orders) if orders in set(RunOrders) else RunOrders.BOTH,
-        samples=parse_positive_number(given.get("samples"), most=100) or 1,
-        limit=parse_positive_number(given.get("limit"), most=10**9),
-        ask_failures_again=bool(given.get("ask_failures_again")),
-        channel=RunChannel.BATCH if given.get("channel") == RunChannel.BATCH else RunChannel.LIVE,
+        samples=parse_positive_number(query.get("samples"), most=100) or 1,
+        limit=parse_positive_number(query.get("limit"), most=10**9),
+        ask_failures_again=bool(query.get("ask_failures_again")),
+        channel=RunChannel.BATCH if query.get("channel") == RunChannel.BATCH else RunChannel.LIVE,
     )
 
 
@@ -261,10 +261,13 @@ def parse_positive_number(given: str | None, *, most: int) -> int | None:
 
 def sum_estimates(estimates: Sequence[RunEstimate]) -> dict[str, object]:
     """The sums of a panel. One unknown price makes the total unknown, if it has calls to buy."""
-    costs = [one.cost for one in estimates if one.calls]
+    costs = [estimate.cost for estimate in estimates if estimate.calls]
     known = [cost for cost in costs if cost is not None]
     whole_cost = ValueRange(sum(cost.low for cost in known), sum(cost.high for cost in known))
-    return {"calls": sum(one.calls for one in estimates), "cost": whole_cost if len(known) == len(costs) else None}
+    return {
+        "calls": sum(estimate.calls for estimate in estimates),
+        "cost": whole_cost if len(known) == len(costs) else None,
+    }
 
 
 @never_cache
@@ -305,10 +308,10 @@ def run_retry(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse
 
 
 def render_retry_form(
-    request: AuthenticatedRequest, row: Run, form: RetryForm, given: QueryDict, status: int = 200
+    request: AuthenticatedRequest, row: Run, form: RetryForm, query: QueryDict, status: int = 200
 ) -> HttpResponse:
     counts = count_retryable_calls(row.judge)
-    chosen = selected_states(counts, given)
+    chosen = selected_states(counts, query)
     context = {
         "page": "runs",
         "evaluation": row.evaluation,
@@ -323,9 +326,9 @@ def render_retry_form(
     return render(request, template, context, status=status)
 
 
-def selected_states(counts: dict[str, int], given: QueryDict) -> Sequence[str]:
+def selected_states(counts: dict[str, int], query: QueryDict) -> Sequence[str]:
     """The chosen states; those without a paid answer before any was chosen."""
-    wanted = given.getlist("states") if given else [state.value for state in UNPAID_STATES]
+    wanted = query.getlist("states") if query else [state.value for state in UNPAID_STATES]
     return [state for state in RETRYABLE_STATES if state in wanted and counts.get(state)]
 
 

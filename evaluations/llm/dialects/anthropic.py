@@ -45,26 +45,26 @@ LIMIT_REFUSED: Final = re.compile(r"max_tokens: \d+ > (\d+)")
 ACCESS_REGAINED: Final = re.compile(r"regain access on (\d{4})-(\d\d)-(\d\d)(?: at (\d\d):(\d\d))?")
 
 
-def anthropic_base_url(given: str) -> str:
-    given = given.removesuffix("/messages")
-    return given if urlsplit(given).path else f"{given}/v1"
+def anthropic_base_url(base_url: str) -> str:
+    base_url = base_url.removesuffix("/messages")
+    return base_url if urlsplit(base_url).path else f"{base_url}/v1"
 
 
 def build_anthropic_body(request: Request) -> dict[str, object]:
     messages = request_messages(request)
     system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
-    given: dict[str, object] = {
+    body: dict[str, object] = {
         "model": request.model,
         "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS,
         "messages": merge_turns([message for message in messages if message["role"] != "system"]),
     }
     if system:
-        given["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
+        body["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
     if request.sends("temperature"):
-        given["temperature"] = request.temperature
+        body["temperature"] = request.temperature
     if output := {**anthropic_effort(request), **anthropic_output_format(request)}:
-        given["output_config"] = output
-    return {**given, **anthropic_thinking(request)}
+        body["output_config"] = output
+    return {**body, **anthropic_thinking(request)}
 
 
 def merge_turns(messages: list[Message]) -> list[Message]:
@@ -154,9 +154,9 @@ def classify_anthropic_error(error: ErrorBody, server: Server, request: Request,
         return classify_spend_limit(error)
     if error.status == 429 and error.states(("long context",)):
         return RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for this account: {why}", **error.kept)
-    if found := LIMIT_REFUSED.search(why):
+    if match := LIMIT_REFUSED.search(why):
         return StopRun(
-            f"The model writes {found[1]} tokens at most: make a judge with this limit or a lower one. It says: {why}",
+            f"The model writes {match[1]} tokens at most: make a judge with this limit or a lower one. It says: {why}",
             **error.kept,
         )
     return classify_refused_part(error, request) if error.status == 400 else None
@@ -165,8 +165,8 @@ def classify_anthropic_error(error: ErrorBody, server: Server, request: Request,
 def classify_spend_limit(error: ErrorBody) -> LLMError:
     """A limit that the account's owner set: wait if it is lifted soon, else a person must raise it."""
     why = error.message
-    if found := ACCESS_REGAINED.search(why):
-        year, month, day, hour, minute = (int(part or 0) for part in found.groups())
+    if match := ACCESS_REGAINED.search(why):
+        year, month, day, hour, minute = (int(part or 0) for part in match.groups())
         try:
             after = (datetime(year, month, day, hour, minute, tzinfo=UTC) - datetime.now(UTC)).total_seconds()
         except ValueError:

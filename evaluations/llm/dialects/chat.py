@@ -109,18 +109,18 @@ def build_chat_body(
     top_logprobs: int = TOP_LOGPROBS,
 ) -> JsonDict:
     """The body of a request: the judge's settings that the model takes, by the protocol's names."""
-    given: JsonDict = {"model": request.model, "messages": request_messages(request)}
+    body: JsonDict = {"model": request.model, "messages": request_messages(request)}
     if request.sends("temperature"):
-        given["temperature"] = request.temperature
+        body["temperature"] = request.temperature
     if request.sends("max_tokens"):
-        given[request.request_shape.limit_name or (limit_name or limit_name_by_effort)(request)] = request.max_tokens
+        body[request.request_shape.limit_name or (limit_name or limit_name_by_effort)(request)] = request.max_tokens
     for setting in ("seed", "reasoning_effort"):
         if request.sends(setting):
-            given[setting] = getattr(request, setting)
+            body[setting] = getattr(request, setting)
     if request.sends("logprobs"):
         few = "top_logprobs" in request.request_shape.left_out
-        given |= {"logprobs": True, "top_logprobs": FEW_LOGPROBS if few else top_logprobs}
-    return merge_extra_fields({**given, **(format_of or build_response_format)(request)}, request.body)
+        body |= {"logprobs": True, "top_logprobs": FEW_LOGPROBS if few else top_logprobs}
+    return merge_extra_fields({**body, **(format_of or build_response_format)(request)}, request.body)
 
 
 def limit_name_by_effort(request: Request) -> str:
@@ -213,7 +213,7 @@ def message_reasoning(message: JsonMapping) -> str:
             return replace_unstorable(message[name])
     content, details = message.get("content"), message.get("reasoning_details")
     parts = [one for listed in (details, content) if isinstance(listed, list) for one in listed]
-    texts = [part_reasoning(one) for one in parts if isinstance(one, dict)]
+    texts = [part_reasoning(part) for part in parts if isinstance(part, dict)]
     return replace_unstorable("\n\n".join(filter(None, texts)))
 
 
@@ -231,12 +231,12 @@ def part_reasoning(part: JsonMapping) -> str:
     return ""
 
 
-def normalise_finish_reason(given: str) -> str:
+def normalise_finish_reason(reason: str) -> str:
     """Why the model stopped, in the protocol's word for filters and limits."""
-    word = given.partition(":")[0].strip().lower()  # some servers add details after a colon
+    word = reason.partition(":")[0].strip().lower()  # some servers add details after a colon
     if word in FILTERED_REASONS:
         return "content_filter"
-    return "length" if word in LENGTH_REASONS else given[:40]
+    return "length" if word in LENGTH_REASONS else reason[:40]
 
 
 def first_chat_choice(body: JsonMapping) -> JsonDict:
@@ -245,39 +245,39 @@ def first_chat_choice(body: JsonMapping) -> JsonDict:
     return first if isinstance(first, dict) else {}
 
 
-def content_text(given: object) -> str:
+def content_text(content: object) -> str:
     """The text parts of a list, other JSON as written, "" for nothing.
 
     Parts of other kinds, such as reasoning, are not text although they contain some.
     """
-    if given is None:
+    if content is None:
         return ""
-    if isinstance(given, list) and given and all(isinstance(one, dict) for one in given):
+    if isinstance(content, list) and content and all(isinstance(one, dict) for one in content):
         texts = [
-            one.get("text") for one in given if one.get("type", "text") in TEXT_PART_TYPES and not one.get("thought")
+            one.get("text") for one in content if one.get("type", "text") in TEXT_PART_TYPES and not one.get("thought")
         ]
-        given = "".join(text for text in texts if isinstance(text, str))
-    return replace_unstorable(given if isinstance(given, str) else json.dumps(given))
+        content = "".join(text for text in texts if isinstance(text, str))
+    return replace_unstorable(content if isinstance(content, str) else json.dumps(content))
 
 
 def choice_tokens(choice: JsonMapping) -> tuple[ReplyToken, ...]:
     """The reply's tokens with their probabilities; empty if the server sent none of this form."""
-    given: Any = object_member(choice, "logprobs").get("content")
+    tokens: Any = object_member(choice, "logprobs").get("content")
     try:
-        return tuple(parse_token(one) for one in given or ())
+        return tuple(parse_token(one) for one in tokens or ())
     except (AttributeError, KeyError, TypeError, ValueError):
         return ()
 
 
-def parse_token(given: JsonMapping) -> ReplyToken:
-    likeliest = ((token_bytes(other), token_logprob(other)) for other in given.get("top_logprobs") or ())
-    return ReplyToken(token_bytes(given), token_logprob(given), tuple(likeliest))
+def parse_token(token: JsonMapping) -> ReplyToken:
+    likeliest = ((token_bytes(other), token_logprob(other)) for other in token.get("top_logprobs") or ())
+    return ReplyToken(token_bytes(token), token_logprob(token), tuple(likeliest))
 
 
 def token_bytes(token: JsonMapping) -> bytes:
     """The token's bytes: a token may be half a character, which its text does not show."""
-    given = token.get("bytes")
-    return bytes(given) if isinstance(given, list) else str(token["token"]).encode(errors="replace")
+    values = token.get("bytes")
+    return bytes(values) if isinstance(values, list) else str(token["token"]).encode(errors="replace")
 
 
 def token_logprob(token: JsonMapping) -> float:

@@ -29,10 +29,10 @@ DAILY_LIMIT_WAIT_SECONDS: Final = 3600.0  # a key's daily limit ends at midnight
 
 def build_openrouter_body(request: Request) -> JsonDict:
     """The effort is nested in an object; the limit has one name for all models."""
-    given = build_chat_body(request, limit_name=lambda request: "max_tokens")
-    if effort := given.pop("reasoning_effort", None):
-        given = {"reasoning": {"effort": effort}, **given}
-    return given
+    body = build_chat_body(request, limit_name=lambda request: "max_tokens")
+    if effort := body.pop("reasoning_effort", None):
+        body = {"reasoning": {"effort": effort}, **body}
+    return body
 
 
 def openrouter_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
@@ -47,8 +47,8 @@ def openrouter_cost(usage: Mapping[str, object], headers: Headers) -> int | None
 def openrouter_inner_error(error: ErrorBody) -> ErrorBody:
     """The provider's error, with the status that the provider gave it."""
     raw = openrouter_metadata(error).get("raw")
-    given = parse_embedded_object(raw) if isinstance(raw, str) else raw
-    codes = [one.get(name) for one in openrouter_error_objects(given) for name in ("code", "status")]
+    inner = parse_embedded_object(raw) if isinstance(raw, str) else raw
+    codes = [one.get(name) for one in openrouter_error_objects(inner) for name in ("code", "status")]
     statuses = [int(str(code)) for code in codes if str(code).isdecimal() and 400 <= int(str(code)) < 500]
     if statuses and error.status != 429:
         return replace(error, status=statuses[-1], is_known_status=True)
@@ -63,23 +63,23 @@ def as_refused_request(error: ErrorBody) -> ErrorBody:
 
 def openrouter_metadata(error: ErrorBody) -> Mapping[str, object]:
     """The metadata that OpenRouter adds to an error, at any depth."""
-    given = parse_json_object(error.body)
-    found = [
-        object_member(one, "metadata") for one in openrouter_error_objects(given) if object_member(one, "metadata")
+    body = parse_json_object(error.body)
+    metadata = [
+        object_member(one, "metadata") for one in openrouter_error_objects(body) if object_member(one, "metadata")
     ]
-    return found[-1] if found else {}
+    return metadata[-1] if metadata else {}
 
 
-def openrouter_error_objects(given: object) -> Iterator[Mapping[str, object]]:
+def openrouter_error_objects(body: object) -> Iterator[Mapping[str, object]]:
     """An answer, its error, and the error of its first choice."""
-    if isinstance(given, list) and given:
-        given = given[0]
-    if not isinstance(given, Mapping):
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, Mapping):
         return
-    yield given
-    choices = given.get("choices")
+    yield body
+    choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
-    for one in (given.get("error"), first):
+    for one in (body.get("error"), first):
         yield from openrouter_error_objects(one)
 
 

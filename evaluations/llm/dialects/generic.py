@@ -116,7 +116,7 @@ def classify_generic_error(error: ErrorBody, server: Server, request: Request, h
         return StopRun(
             f"The model answers only in a stream: choose another one. It says: {error.message}", **error.kept
         )
-    one_found = (one(error, server, request, headers) for one in GATEWAY_CLASSIFIERS)
+    one_found = (classifier(error, server, request, headers) for classifier in GATEWAY_CLASSIFIERS)
     return next((error for error in one_found if error is not None), None)
 
 

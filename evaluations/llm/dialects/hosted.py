@@ -145,11 +145,11 @@ SCHEMA_REFUSED_WORDS: Final = (
 )
 
 
-def google_base_url(given: str) -> str:
-    path = urlsplit(given).path
+def google_base_url(base_url: str) -> str:
+    path = urlsplit(base_url).path
     if not path:
-        return f"{given}/v1beta/openai"
-    return f"{given}/openai" if path in ("/v1beta", "/v1") else given
+        return f"{base_url}/v1beta/openai"
+    return f"{base_url}/openai" if path in ("/v1beta", "/v1") else base_url
 
 
 def classify_google_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
@@ -177,7 +177,7 @@ def classify_google_quota(error: ErrorBody, request: Request) -> LLMError | None
         )
     if not error.holds(CHAT_ERROR_WORDS.quota):
         return None
-    delay = max((float(found) for found in RETRY_DELAY.findall(error.body)), default=0.0)
+    delay = max((float(seconds) for seconds in RETRY_DELAY.findall(error.body)), default=0.0)
     after = min(delay, MAX_PAUSE_SECONDS) if delay > SHORT_DELAY_SECONDS else HOUR_SECONDS
     return QuotaExhausted(f"The endpoint's quota is used up. It says: {error.message}", after=after, **error.kept)
 

@@ -51,16 +51,16 @@ API_VERSION_WORDS: Final = ("api version", "api-version", "unsupportedapiversion
 NOT_FOR_CHAT_WORDS: Final = ("operation does not work with the specified model", "operationnotsupported")
 
 
-def azure_base_url(given: str) -> str:
-    given = given.removesuffix("/chat/completions")
-    path = urlsplit(given).path
+def azure_base_url(base_url: str) -> str:
+    base_url = base_url.removesuffix("/chat/completions")
+    path = urlsplit(base_url).path
     if not path:
-        return f"{given}/openai/v1"
-    return f"{given}/v1" if path == "/openai" else given
+        return f"{base_url}/openai/v1"
+    return f"{base_url}/v1" if path == "/openai" else base_url
 
 
-def azure_query(given: str) -> Mapping[str, str]:
-    return {"api-version": AZURE_API_VERSION} if "/openai/deployments/" in urlsplit(given).path else {}
+def azure_query(base_url: str) -> Mapping[str, str]:
+    return {"api-version": AZURE_API_VERSION} if "/openai/deployments/" in urlsplit(base_url).path else {}
 
 
 def is_version_too_old_for_part(error: ErrorBody) -> bool:
@@ -118,17 +118,17 @@ BLOCKED_WORDS: Final = ("invalid_prompt", "content_filter", "usage policy", "saf
 
 def build_responses_body(request: Request) -> JsonDict:
     """The system text is an input item: JSON mode looks for the word “JSON” only there."""
-    given: JsonDict = {"model": request.model, "input": request_messages(request), "store": False}
+    body: JsonDict = {"model": request.model, "input": request_messages(request), "store": False}
     if request.sends("temperature"):
-        given["temperature"] = request.temperature
+        body["temperature"] = request.temperature
     if request.sends("max_tokens"):
-        given["max_output_tokens"] = request.max_tokens
+        body["max_output_tokens"] = request.max_tokens
     if request.sends("reasoning_effort"):
-        given["reasoning"] = {"effort": request.reasoning_effort, **responses_reasoning_summary(request)}
+        body["reasoning"] = {"effort": request.reasoning_effort, **responses_reasoning_summary(request)}
     if request.sends("logprobs"):
         few = "top_logprobs" in request.request_shape.left_out
-        given |= {"include": [INCLUDE_LOGPROBS], "top_logprobs": FEW_LOGPROBS if few else TOP_LOGPROBS}
-    return {**given, **responses_text_format(request)}
+        body |= {"include": [INCLUDE_LOGPROBS], "top_logprobs": FEW_LOGPROBS if few else TOP_LOGPROBS}
+    return {**body, **responses_text_format(request)}
 
 
 def responses_reasoning_summary(request: Request) -> dict[str, str]:

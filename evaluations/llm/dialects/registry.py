@@ -49,7 +49,9 @@ def guess_dialect(base_url: str) -> Dialect:
     if (hosted := hosted_dialect(base_url)) is not None:
         return hosted
     port, is_near = urlsplit(base_url).port, is_local_address(base_url)
-    return next((one.dialect for one in PROVIDER_ADAPTERS if is_near and port in one.ports), Dialect.GENERIC)
+    return next(
+        (adapter.dialect for adapter in PROVIDER_ADAPTERS if is_near and port in adapter.ports), Dialect.GENERIC
+    )
 
 
 def hosted_dialect(base_url: str) -> Dialect | None:

@@ -39,10 +39,10 @@ from evaluations.llm.token_usage import object_member, parse_token_count, parse_
 from evaluations.net.addresses import local_server_root
 
 
-def parse_llama_cpp_answer(given: Mapping[str, object], headers: Headers, request: Request) -> Answer | None:
+def parse_llama_cpp_answer(body: Mapping[str, object], headers: Headers, request: Request) -> Answer | None:
     """A completion; older versions report cached tokens only among their timings."""
-    answer = parse_chat_answer(given, headers, request)
-    cached = parse_token_count(object_member(given, "timings").get("cache_n"))
+    answer = parse_chat_answer(body, headers, request)
+    cached = parse_token_count(object_member(body, "timings").get("cache_n"))
     if answer is None or cached is None or answer.usage.tokens_cached is not None:
         return answer
     return replace(answer, usage=replace(answer.usage, tokens_cached=cached))
@@ -117,7 +117,7 @@ def ollama_path(server: Server, request: Request) -> str:
 def build_ollama_body(request: Request) -> dict[str, object]:
     if not is_native_request(request):
         return build_chat_body(request, limit_name=limit_name_max_tokens)
-    given: dict[str, object] = {
+    body: dict[str, object] = {
         "model": request.model,
         "messages": request_messages(request),
         "stream": False,
@@ -128,19 +128,19 @@ def build_ollama_body(request: Request) -> dict[str, object]:
         **ollama_format(request),
     }
     if request.sends("reasoning_effort"):
-        given["think"] = THINK_BY_EFFORT.get(request.reasoning_effort, request.reasoning_effort)
+        body["think"] = THINK_BY_EFFORT.get(request.reasoning_effort, request.reasoning_effort)
     if request.sends("logprobs"):
         few = "top_logprobs" in request.request_shape.left_out
-        given |= {"logprobs": True, "top_logprobs": FEW_LOGPROBS if few else TOP_LOGPROBS}
-    return merge_extra_fields(given, request.body)
+        body |= {"logprobs": True, "top_logprobs": FEW_LOGPROBS if few else TOP_LOGPROBS}
+    return merge_extra_fields(body, request.body)
 
 
 def ollama_options(request: Request) -> dict[str, object]:
     names = {"temperature": "temperature", "max_tokens": "num_predict", "seed": "seed"}
-    given = {name: getattr(request, setting) for setting, name in names.items() if request.sends(setting)}
+    options = {name: getattr(request, setting) for setting, name in names.items() if request.sends(setting)}
     if request.context_tokens is not None:
-        given["num_ctx"] = round_up_context(request.context_tokens)
-    return given
+        options["num_ctx"] = round_up_context(request.context_tokens)
+    return options
 
 
 def round_up_context(tokens: int) -> int:
@@ -158,33 +158,33 @@ def ollama_format(request: Request) -> dict[str, object]:
     return {"format": "json"} if request.shape == ReplyShape.JSON_OBJECT else {}
 
 
-def parse_ollama_answer(given: JsonMapping, headers: Headers, request: Request) -> Answer | None:
+def parse_ollama_answer(body: JsonMapping, headers: Headers, request: Request) -> Answer | None:
     if not is_native_request(request):
-        return parse_chat_answer(given, headers, request)
-    if "choices" in given:  # it answers on the native path as well, but ignores native names
-        usage = parse_usage(given["usage"]) if isinstance(given.get("usage"), Mapping) else None
+        return parse_chat_answer(body, headers, request)
+    if "choices" in body:  # it answers on the native path as well, but ignores native names
+        usage = parse_usage(body["usage"]) if isinstance(body.get("usage"), Mapping) else None
         raise native_api_refused("It answers in the protocol of OpenAI.", http_status=HTTPStatus.OK, usage=usage)
-    message = given.get("message")
-    if not isinstance(message, Mapping) or given.get("done_reason") in NOT_ANSWERED_REASONS:
+    message = body.get("message")
+    if not isinstance(message, Mapping) or body.get("done_reason") in NOT_ANSWERED_REASONS:
         return None
     return Answer(
         text=content_text(message.get("content")),
-        finish_reason=normalise_finish_reason(content_text(given.get("done_reason"))),
+        finish_reason=normalise_finish_reason(content_text(body.get("done_reason"))),
         refusal="",
-        model=content_text(given.get("model"))[:200],
+        model=content_text(body.get("model"))[:200],
         http_status=HTTPStatus.OK,
-        usage=parse_ollama_usage(given),
+        usage=parse_ollama_usage(body),
         reasoning=message_reasoning(message),
-        logprobs=choice_tokens({"logprobs": {"content": given.get("logprobs")}}) if request.logprobs else (),
+        logprobs=choice_tokens({"logprobs": {"content": body.get("logprobs")}}) if request.logprobs else (),
     )
 
 
-def parse_ollama_usage(given: Mapping[str, object]) -> Usage:
+def parse_ollama_usage(body: Mapping[str, object]) -> Usage:
     """Older versions omit the count of a cached prompt, so a missing or zero count is unknown."""
     return Usage(
-        tokens_in=parse_token_count(given.get("prompt_eval_count")) or None,
-        tokens_out=parse_token_count(given.get("eval_count")),
-        tokens_cached=parse_token_count(given.get("prompt_eval_cached_count")),
+        tokens_in=parse_token_count(body.get("prompt_eval_count")) or None,
+        tokens_out=parse_token_count(body.get("eval_count")),
+        tokens_cached=parse_token_count(body.get("prompt_eval_cached_count")),
     )
 
 
@@ -240,8 +240,8 @@ VLLM_ABORTED_REASONS: Final = ("abort", "error")
 VLLM_CONTEXT_LENGTH: Final = re.compile(r"maximum context length (?:is|of) (\d+)")
 
 
-def parse_vllm_answer(given: Mapping[str, object], headers: Headers, request: Request) -> Answer | None:
-    answer = parse_chat_answer(given, headers, request)
+def parse_vllm_answer(body: Mapping[str, object], headers: Headers, request: Request) -> Answer | None:
+    answer = parse_chat_answer(body, headers, request)
     if answer is not None and answer.finish_reason in VLLM_ABORTED_REASONS:
         raise Retry(
             "The server broke off its reply.", http_status=answer.http_status, body=answer.text, usage=answer.usage

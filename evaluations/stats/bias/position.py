@@ -115,7 +115,7 @@ def accuracy_by_order(
     ``agree``: on how many comparisons the orders agree.
     """
     contributions = {
-        str(PACKED_ORDERS[one.shown]): correctness_by_cluster(one, gold, cluster) for one in verdicts.answers
+        str(PACKED_ORDERS[answer.shown]): correctness_by_cluster(answer, gold, cluster) for answer in verdicts.answers
     }
     contributions = {name: found for name, found in contributions.items() if found.clusters}
     by_order = {name: accuracy_of_verdicts(found) for name, found in contributions.items()}

@@ -61,7 +61,7 @@ def stratum_ratios(counts: CountsByStratum, part: IntArray, whole: IntArray) -> 
 
 def stratum_shares(counts: CountsByStratum, part: IntArray, whole: IntArray, empty: str) -> list[Estimate]:
     """Shares of strata with Wilson intervals. ``empty``: the reason where n is 0."""
-    return [wilson_share(one, empty) for one in stratum_ratios(counts, part, whole)]
+    return [wilson_share(ratio, empty) for ratio in stratum_ratios(counts, part, whole)]
 
 
 def judge_people_shares(counts: CountsByStratum, empty: str) -> list[JudgeVersusPeople]:
