@@ -1,4 +1,4 @@
-"""Checks of every part of the installation, with what to do about each fault."""
+"""Checks of every part of the installation, with advice for each problem."""
 
 import os
 import shutil
@@ -46,43 +46,43 @@ class Health(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The state of one part. ``do`` says what to do about it; empty if nothing."""
+    """The state of one part. ``advice`` is empty if there is nothing to do."""
 
-    about: str
+    part: str
     health: Health
-    says: str
-    do: str = ""
+    summary: str
+    advice: str = ""
 
 
 Findings = Iterator[Finding]
 
 
-def ok_finding(about: str, says: str) -> Finding:
-    return Finding(about, Health.OK, says)
+def ok_finding(part: str, summary: str) -> Finding:
+    return Finding(part, Health.OK, summary)
 
 
-def warning_finding(about: str, says: str, do: str) -> Finding:
-    return Finding(about, Health.WARNING, says, do)
+def warning_finding(part: str, summary: str, advice: str) -> Finding:
+    return Finding(part, Health.WARNING, summary, advice)
 
 
-def problem_finding(about: str, says: str, do: str) -> Finding:
-    return Finding(about, Health.PROBLEM, says, do)
+def problem_finding(part: str, summary: str, advice: str) -> Finding:
+    return Finding(part, Health.PROBLEM, summary, advice)
 
 
 def run_checks(reach_broker: Callable[[], None]) -> Findings:
-    """Every part in turn. ``reach_broker`` raises where the broker does not answer."""
+    """Check every part in turn. ``reach_broker`` raises if the broker does not answer."""
     yield from check_settings()
     yield from check_disk()
     yield from check_broker(reach_broker)
     try:
-        found = list(check_database())
+        findings = list(check_database())
     except DatabaseError as error:
         yield problem_finding(
             "database", f"It does not answer: {error_in_one_line(error)}.", "Look at DATABASE_URL, and start it."
         )
         return
-    yield from found
-    if all(one.health is not Health.PROBLEM for one in found):
+    yield from findings
+    if all(finding.health is not Health.PROBLEM for finding in findings):
         yield from check_workers()
         yield from check_jobs()
         yield from check_endpoints()
@@ -129,19 +129,19 @@ def check_disk() -> Findings:
         )
         return
     free = shutil.disk_usage(folder).free
-    says = f"{free / GIGABYTE:.1f} GB are free for {folder}"
+    summary = f"{free / GIGABYTE:.1f} GB are free for {folder}"
     if free < LITTLE_SPACE:
-        found = problem_finding if free < NO_SPACE else warning_finding
-        yield found("disk", f"Only {says}.", "Make room: runs stop and imports fail once it is full.")
+        build_finding = problem_finding if free < NO_SPACE else warning_finding
+        yield build_finding("disk", f"Only {summary}.", "Make room: runs stop and imports fail once it is full.")
     else:
-        yield ok_finding("disk", says)
+        yield ok_finding("disk", summary)
 
 
 def check_broker(reach_broker: Callable[[], None]) -> Findings:
     scheme = urlsplit(settings.CELERY_BROKER_URL).scheme
     try:
         reach_broker()
-    except Exception as error:  # noqa: BLE001 - each broker has errors of its own, and any of them is the finding
+    except Exception as error:  # noqa: BLE001 - each broker has its own errors, and any of them is the finding
         yield problem_finding(
             "broker", f"{scheme} does not answer: {error_in_one_line(error)}.", "Look at CELERY_BROKER_URL."
         )
@@ -153,9 +153,9 @@ def check_database() -> Findings:
     version, mode = read_server_version(), read_durability_setting()
     name = "SQLite" if settings.USES_SQLITE else "PostgreSQL"
     if mode.lower() not in ("wal", "utf8"):
-        what = f"journal is {mode}, not WAL" if settings.USES_SQLITE else f"encoding is {mode}, not UTF8"
+        problem = f"journal is {mode}, not WAL" if settings.USES_SQLITE else f"encoding is {mode}, not UTF8"
         yield warning_finding(
-            "database", f"Its {what}.", "Keep SQLite on a local disk; make a PostgreSQL database as UTF8."
+            "database", f"Its {problem}.", "Keep SQLite on a local disk; make a PostgreSQL database as UTF8."
         )
     if refusal := refusal_of_other_version():
         yield problem_finding("database", refusal, "")
@@ -170,10 +170,12 @@ def check_database() -> Findings:
 
 
 def check_clocks() -> Findings:
-    """Leases go by the database's clock, what is shown to people by this machine's."""
-    apart = abs(timezone.now().timestamp() - read_server_time())
-    if apart > MAX_CLOCK_DIFFERENCE_SECONDS:
-        yield warning_finding("database", f"Its clock is {apart:.0f} seconds off this machine's.", "Set both by NTP.")
+    """Compare the clocks: leases use the database's, pages this machine's."""
+    difference = abs(timezone.now().timestamp() - read_server_time())
+    if difference > MAX_CLOCK_DIFFERENCE_SECONDS:
+        yield warning_finding(
+            "database", f"Its clock is {difference:.0f} seconds off this machine's.", "Set both by NTP."
+        )
 
 
 def check_workers() -> Findings:
@@ -200,47 +202,45 @@ def check_workers() -> Findings:
 
 def find_overdue_work() -> Iterator[str]:
     """Find work that a sweep should have resumed by now."""
-    before = Now() - OVERDUE
-    if calls := Call.all_rows.filter(state__in=OPEN_CALL_STATES, lease_until__lt=before).count():
+    deadline = Now() - OVERDUE
+    if calls := Call.all_rows.filter(state__in=OPEN_CALL_STATES, lease_until__lt=deadline).count():
         yield f"{calls} calls"
-    if jobs := Job.objects.filter(state=JobState.RUNNING, lease_until__lt=before).count():
+    if jobs := Job.objects.filter(state=JobState.RUNNING, lease_until__lt=deadline).count():
         yield f"{jobs} jobs"
-    if told := OutboxEntry.objects.filter(created_at__lt=before).count():
-        yield f"{told} notes for webhooks"
+    if entries := OutboxEntry.objects.filter(created_at__lt=deadline).count():
+        yield f"{entries} notes for webhooks"
 
 
 def check_jobs() -> Findings:
     for job in jobs_set_aside():
-        cure = f"Look at the worker's log, then run: manage.py retry_job {job.kind} {job.subject}"
-        yield warning_finding("jobs", f"{job} killed its worker twice and is set aside.", cure)
+        advice = f"Look at the worker's log, then run: manage.py retry_job {job.kind} {job.subject}"
+        yield warning_finding("jobs", f"{job} killed its worker twice and is set aside.", advice)
 
 
 def check_endpoints() -> Findings:
     for endpoint in Endpoint.objects.order_by("name"):
-        trouble = find_connection_problem(server_for_endpoint(endpoint))
-        about = f"endpoint {endpoint.name}"
-        if trouble:
-            yield warning_finding(
-                about, trouble, f"Look at {endpoint.base_url}, and at the environment of the workers."
-            )
+        problem = find_connection_problem(server_for_endpoint(endpoint))
+        part = f"endpoint {endpoint.name}"
+        if problem:
+            yield warning_finding(part, problem, f"Look at {endpoint.base_url}, and at the environment of the workers.")
         else:
-            yield check_endpoint_answer(endpoint, about)
+            yield check_endpoint_answer(endpoint, part)
 
 
-def check_endpoint_answer(endpoint: Endpoint, about: str) -> Finding:
-    """One real question to the model that its judges use; without a judge the server was only reached."""
+def check_endpoint_answer(endpoint: Endpoint, part: str) -> Finding:
+    """Ask the model that its judges use one question. Without a judge, reaching the server is enough."""
     from evaluations.judges.endpoints.checks import find_model_problem  # noqa: PLC0415 - openai is slow to import
 
     model = usual_model(endpoint)
     if not model:
-        return ok_finding(about, f"{endpoint.base_url} answers; no judge is asked there yet")
-    if trouble := find_model_problem(endpoint, model):
+        return ok_finding(part, f"{endpoint.base_url} answers; no judge is asked there yet")
+    if problem := find_model_problem(endpoint, model):
         return problem_finding(
-            about, f"{model} did not answer: {trouble}", f"Run: manage.py check_endpoint “{endpoint.name}”"
+            part, f"{model} did not answer: {problem}", f"Run: manage.py check_endpoint “{endpoint.name}”"
         )
-    return ok_finding(about, f"{model} answers a question")
+    return ok_finding(part, f"{model} answers a question")
 
 
 def error_in_one_line(error: Exception) -> str:
-    told = " ".join(str(error).split()) or type(error).__name__
-    return told.rstrip(".")
+    line = " ".join(str(error).split()) or type(error).__name__
+    return line.rstrip(".")

@@ -9,7 +9,7 @@ from evaluations.models.jobs import Worker
 
 @login_not_required
 def health(request: HttpRequest) -> HttpResponse:
-    """The first line is about the site; a second one tells where nothing works in the background."""
+    """Report the site's health in the first line, and missing workers in a second one."""
     try:
         works = Worker.objects.alive().exists()
     except DatabaseError:

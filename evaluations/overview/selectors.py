@@ -23,7 +23,7 @@ from evaluations.models.verdicts import Review, Score, Verdict
 
 
 class StepState(StrEnum):
-    """How far one step of the pipe has come."""
+    """The state of one step of the pipeline."""
 
     TO_DO = "to do"
     UNDER_WAY = "under way"
@@ -46,9 +46,9 @@ class NextStep(StrEnum):
 class EvaluationProgress:
     """Counts of one evaluation.
 
-    ``judged`` and ``reviewed`` count the comparisons on which any judge, any person, gave a verdict or scored both
-    responses; of archived judges nothing counts. ``scored``: whether any response has a score.
-    ``reviews`` counts what people saved here, by the rubric in force, of the ``wanted`` for each comparison.
+    ``judged`` and ``reviewed`` count the comparisons with a verdict, or scores of both responses, by any judge or any
+    reviewer; archived judges do not count. ``scored``: whether any response has a score. ``reviews`` counts the reviews
+    saved by the current rubric version; ``wanted`` of these are wanted for each comparison.
     """
 
     comparisons: int = 0
@@ -79,12 +79,12 @@ class EvaluationProgress:
 
     @property
     def reviewing(self) -> StepState:
-        some_wanted = 0 < self.reviews < self.wanted * self.comparisons
-        return step_state(self.reviewed, self.comparisons, under_way=some_wanted)
+        is_partly_reviewed = 0 < self.reviews < self.wanted * self.comparisons
+        return step_state(self.reviewed, self.comparisons, under_way=is_partly_reviewed)
 
     @property
     def reporting(self) -> StepState:
-        """A report is never finished: it can be read once people and judges both have said something."""
+        """The state of the report, which is never finished: it needs both reviews and verdicts."""
         return StepState.UNDER_WAY if (self.reviewed and self.judged) or self.is_scores_alone else StepState.TO_DO
 
     @property
@@ -100,7 +100,7 @@ class EvaluationProgress:
         return StepState.DONE if self.exports else StepState.TO_DO
 
     def next_step(self, *, manages: bool, reviews: bool, exports: bool) -> NextStep:
-        """The first step of the pipe that this person can take and that is not finished."""
+        """The first unfinished step of the pipeline that this member can take."""
         if manages and (step := self.next_for_manager()):
             return step
         if reviews and self.reviewed_by_me < self.comparisons and self.reviewing != StepState.DONE:
@@ -126,15 +126,15 @@ def step_state(done: int, total: int, *, under_way: bool = False) -> StepState:
 def count_evaluation_progress(evaluations: Sequence[Evaluation], user: User) -> Mapping[int, EvaluationProgress]:
     """Progress of each evaluation by id, for this person."""
     ids = [evaluation.pk for evaluation in evaluations]
-    counted = {evaluation.pk: {"wanted": evaluation.reviews_wanted} for evaluation in evaluations}
+    counts_by_id = {evaluation.pk: {"wanted": evaluation.reviews_wanted} for evaluation in evaluations}
     for rows, owner, counts in progress_queries(ids, user):
         for row in rows.values(owner).annotate(**counts).order_by(owner):
-            counted[row.pop(owner)].update(row)
-    return {pk: EvaluationProgress(**numbers) for pk, numbers in counted.items()}
+            counts_by_id[row.pop(owner)].update(row)
+    return {pk: EvaluationProgress(**numbers) for pk, numbers in counts_by_id.items()}
 
 
 def progress_queries(ids: Sequence[int], user: User) -> list[tuple["QuerySet[Model]", str, dict[str, Count]]]:
-    """One query each: the rows that are counted, the column with their evaluation, the counts."""
+    """The queries: the rows that are counted, the column with their evaluation, the counts."""
     rows, by_me = Count("pk"), Count("pk", filter=Q(rater__user=user))
     comparisons = {
         "comparisons": rows,
@@ -173,10 +173,10 @@ def progress_queries(ids: Sequence[int], user: User) -> list[tuple["QuerySet[Mod
 
 
 def has_verdict_of_kind(kind: RaterKind) -> Q:
-    """That somebody of this kind chose on the comparison, or scored both its responses; no archived judge counts."""
-    whose = {"rater__kind": kind, "rater__judge__archived_at__isnull": True}
-    chosen = Exists(Verdict.objects.filter(comparison=OuterRef("pk"), **whose))
-    a, b = (Exists(Score.objects.filter(response=OuterRef(side), **whose)) for side in ("response_a", "response_b"))
+    """A condition: a rater of this kind has a verdict on the comparison, or scores of both responses."""
+    by_kind = {"rater__kind": kind, "rater__judge__archived_at__isnull": True}
+    chosen = Exists(Verdict.objects.filter(comparison=OuterRef("pk"), **by_kind))
+    a, b = (Exists(Score.objects.filter(response=OuterRef(side), **by_kind)) for side in ("response_a", "response_b"))
     return Q(chosen) | (Q(a) & Q(b))
 
 
@@ -184,16 +184,16 @@ def has_verdict_of_kind(kind: RaterKind) -> Q:
 class EvaluationRow:
     evaluation: Evaluation
     role: Role
-    standing: EvaluationProgress
+    progress: EvaluationProgress
     next: NextStep
 
 
 def list_evaluation_rows(rows: Sequence[Evaluation], user: User) -> list[EvaluationRow]:
     roles = dict(Membership.objects.filter(user=user, evaluation__in=rows).values_list("evaluation_id", "role"))
-    standing = count_evaluation_progress(rows, user)
+    progress = count_evaluation_progress(rows, user)
     return [
         EvaluationRow(
-            row, Role(roles[row.pk]), standing[row.pk], next_step_for_role(standing[row.pk], Role(roles[row.pk]))
+            row, Role(roles[row.pk]), progress[row.pk], next_step_for_role(progress[row.pk], Role(roles[row.pk]))
         )
         for row in rows
     ]
@@ -212,7 +212,7 @@ def get_review_setup(evaluation: Evaluation) -> Evaluation:
     return Evaluation.objects.select_related("review_rubric__rubric", "shown_judge").get(pk=evaluation.pk)
 
 
-# What people chose is not shown here: someone who reviews still would no longer be blind.
+# Choices are hidden, to keep those who still review blind.
 HIDDEN_OBJECT_TYPES: Final = {"review", "verdict", "span", "comment"}
 
 RESOLUTION_VERBS: Final = {"adjudicated", "withdrew adjudication"}
@@ -222,7 +222,7 @@ MAX_VALUE_CHARACTERS: Final = 200
 
 @dataclass(frozen=True)
 class EventChange:
-    """One value before and after; None where there was or is none."""
+    """One value before and after; None if there is none."""
 
     name: str
     before: str | None

@@ -32,7 +32,7 @@ def create_evaluation(
     rubric: str = SIX_ASPECT_NAME,
     is_example: bool = False,
 ) -> Evaluation:
-    """A new study with a built-in rubric to begin with, and its owner."""
+    """Create an evaluation with a built-in rubric and its owner."""
     if slug != slugify(slug) or not slug:
         raise InputRefused(f"“{slug}” cannot be an address: use small letters, digits and hyphens.")
     spec = get_builtin_rubric(rubric)
@@ -42,8 +42,8 @@ def create_evaluation(
     try:
         evaluation.clean_fields()
     except ValidationError as error:
-        wrong = "; ".join(f"{column}: {' '.join(said)}" for column, said in error.message_dict.items())
-        raise InputRefused(f"This evaluation cannot be made: {wrong}") from error
+        problems = "; ".join(f"{column}: {' '.join(messages)}" for column, messages in error.message_dict.items())
+        raise InputRefused(f"This evaluation cannot be made: {problems}") from error
     with transaction.atomic():
         evaluation.save()
         record_event("created", evaluation, user=owner, evaluation=evaluation, after={"slug": slug, "name": name})

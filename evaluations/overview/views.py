@@ -34,15 +34,15 @@ from evaluations.web.requests import AuthenticatedRequest
 @require_safe
 def evaluations(request: AuthenticatedRequest) -> HttpResponse:
     user = request.user
-    mine = Evaluation.objects.of(user)
+    own = Evaluation.objects.of(user)
     archived = "archived" in request.GET
-    page = paginate(request, mine.archived() if archived else mine.current(), newest_first=True)
+    page = paginate(request, own.archived() if archived else own.current(), newest_first=True)
     context = {
         "page": "evaluations",
         "rows": list_evaluation_rows(page.rows, user),
         "page_of_rows": page,
         "archived": archived,
-        "any_archived": mine.archived().exists(),
+        "any_archived": own.archived().exists(),
     }
     return render(request, "evaluations/evaluations.html", context)
 
@@ -51,26 +51,26 @@ def evaluations(request: AuthenticatedRequest) -> HttpResponse:
 def evaluation(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     user = request.user
     found = require_evaluation(user, slug)
-    standing = count_evaluation_progress([found], user)[found.pk]
+    progress = count_evaluation_progress([found], user)[found.pk]
     context = {
         "page": "evaluation",
         "evaluation": found,
-        "standing": standing,
-        "next": next_step_for_role(standing, cast(Role, get_role(user, found))),
+        "progress": progress,
+        "next": next_step_for_role(progress, cast(Role, get_role(user, found))),
         "queries": Query.objects.filter(evaluation=found).count(),
         "candidates": Candidate.objects.filter(evaluation=found).count(),
         "people": Membership.objects.filter(evaluation=found).count(),
         "rules": get_review_setup(found),
-        "given": count_assigned_to(found, Rater.objects.filter(evaluation=found, user=user).first()),
+        "assigned": count_assigned_to(found, Rater.objects.filter(evaluation=found, user=user).first()),
         "failed_calls_at": failed_calls_url(found, manages=is_allowed(user, Action.MANAGE, found))
-        if standing.failed_calls
+        if progress.failed_calls
         else "",
     }
     return render(request, "evaluation/evaluation.html", context)
 
 
 def failed_calls_url(evaluation: Evaluation, *, manages: bool) -> str:
-    """Where failed calls are asked again: of one judge at once, of several judge by judge from the runs."""
+    """The page on which failed calls can be retried: of one judge its retry page, otherwise the runs."""
     failed = Call.objects.filter(run__evaluation=evaluation, state__in=FAILURE_STATES).order_by()
     runs = list(failed.values_list("run", "judge").distinct())
     if manages and len({judge for _, judge in runs}) == 1:
@@ -89,10 +89,10 @@ def evaluation_new(request: AuthenticatedRequest) -> HttpResponse:
 
 
 def create_from_form(form: NewEvaluationForm, owner: User) -> Evaluation | None:
-    given = form.cleaned_data
+    cleaned = form.cleaned_data
     try:
-        slug = given["slug"] or suggest_slug(given["name"])
-        return create_evaluation(slug=slug, name=given["name"], owner=owner, description=given["description"])
+        slug = cleaned["slug"] or suggest_slug(cleaned["name"])
+        return create_evaluation(slug=slug, name=cleaned["name"], owner=owner, description=cleaned["description"])
     except InputRefused as refused:
         form.add_error("slug", str(refused))
         return None
@@ -101,8 +101,8 @@ def create_from_form(form: NewEvaluationForm, owner: User) -> Evaluation | None:
 @require_safe
 def events(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
-    found = Event.objects.filter(evaluation=evaluation).select_related("user", "token")
-    page = paginate(request, found, newest_first=True)
+    events_of_evaluation = Event.objects.filter(evaluation=evaluation).select_related("user", "token")
+    page = paginate(request, events_of_evaluation, newest_first=True)
     rows = [(event, list(list_event_changes(event))) for event in page.rows]
     context = {"page": "events", "evaluation": evaluation, "rows": rows, "page_of_rows": page}
     return render(request, "events/events.html", context)

@@ -16,9 +16,9 @@ from evaluations.rendering.markdown import replace_surrogates
 from evaluations.rendering.text_length import PIECE
 
 # The rows of a table are kept for tracing back, up to so many bits: 8 MB.
-MOST_BITS_KEPT: Final = 1 << 26
-# The bits of words with fewer positions are computed each time: kept for all, they would take hundreds of MB.
-POSITIONS_WORTH_KEEPING: Final = 8
+MAX_TABLE_BITS: Final = 1 << 26
+# The bits of words with fewer positions are not cached: for all words they would take hundreds of MB.
+MIN_CACHED_POSITIONS: Final = 8
 WordSequence = Sequence[Hashable]
 
 
@@ -33,36 +33,38 @@ class MatchingRun(NamedTuple):
 def align_words(a: WordSequence, b: WordSequence) -> list[MatchingRun]:
     """The runs of words common to both texts, in order, with as many words as possible."""
     runs: list[MatchingRun] = []
-    for here, there in matching_pairs(a, b):
-        if runs and runs[-1].a + runs[-1].length == here and runs[-1].b + runs[-1].length == there:
+    for position_a, position_b in matching_pairs(a, b):
+        if runs and runs[-1].a + runs[-1].length == position_a and runs[-1].b + runs[-1].length == position_b:
             runs[-1] = runs[-1]._replace(length=runs[-1].length + 1)
         else:
-            runs.append(MatchingRun(here, there, 1))
+            runs.append(MatchingRun(position_a, position_b, 1))
     return runs
 
 
 def matching_pairs(a: WordSequence, b: WordSequence) -> Iterator[tuple[int, int]]:
     """Pairs of positions of the common words; equal beginnings and ends are matched first."""
     shorter = min(len(a), len(b))
-    start = next((place for place in range(shorter) if a[place] != b[place]), shorter)
+    start = next((index for index in range(shorter) if a[index] != b[index]), shorter)
     left = shorter - start
-    end = next((place for place in range(left) if a[-1 - place] != b[-1 - place]), left)
-    yield from ((place, place) for place in range(start))
-    for here, there in align_between(a[start : len(a) - end], b[start : len(b) - end]):
-        yield start + here, start + there
-    yield from ((len(a) - place, len(b) - place) for place in range(end, 0, -1))
+    end = next((index for index in range(left) if a[-1 - index] != b[-1 - index]), left)
+    yield from ((index, index) for index in range(start))
+    for position_a, position_b in align_between(a[start : len(a) - end], b[start : len(b) - end]):
+        yield start + position_a, start + position_b
+    yield from ((len(a) - index, len(b) - index) for index in range(end, 0, -1))
 
 
 def align_between(a: WordSequence, b: WordSequence) -> Iterator[tuple[int, int]]:
     if not a or not b:
         return
-    if len(a) == 1 or len(a) * len(b) <= MOST_BITS_KEPT:
+    if len(a) == 1 or len(a) * len(b) <= MAX_TABLE_BITS:
         yield from trace_back(a, b)
         return
     half = len(a) // 2
     split = find_best_split(a[:half], a[half:], b)
     yield from matching_pairs(a[:half], b[:split])
-    yield from ((half + here, split + there) for here, there in matching_pairs(a[half:], b[split:]))
+    yield from (
+        (half + position_a, split + position_b) for position_a, position_b in matching_pairs(a[half:], b[split:])
+    )
 
 
 def find_best_split(first: WordSequence, second: WordSequence, b: WordSequence) -> int:
@@ -81,54 +83,58 @@ def prefix_lcs_lengths(a: WordSequence, b: WordSequence) -> list[int]:
 
 def bit_rows(a: WordSequence, b: WordSequence) -> Iterator[int]:
     """The rows of the table, one for each word of ``a``, in bits from the first word of ``b`` on."""
-    places = word_positions(a, b)
-    often = {word: bits_at_positions(found) for word, found in places.items() if len(found) >= POSITIONS_WORTH_KEEPING}
+    positions = word_positions(a, b)
+    cached_bits = {
+        word: bits_at_positions(positions_of_word)
+        for word, positions_of_word in positions.items()
+        if len(positions_of_word) >= MIN_CACHED_POSITIONS
+    }
     full = row = (1 << len(b)) - 1
     for word in a:
-        if word in places:
-            common = row & (often.get(word) or bits_at_positions(places[word]))
+        if word in positions:
+            common = row & (cached_bits.get(word) or bits_at_positions(positions[word]))
             row = (row + common | row - common) & full
         yield row
 
 
 def word_positions(a: WordSequence, b: WordSequence) -> dict[Hashable, list[int]]:
     """The positions in ``b`` of each word that both texts have."""
-    found: dict[Hashable, list[int]] = {word: [] for word in a}
-    for place, word in enumerate(b):
-        if word in found:
-            found[word].append(place)
-    return {word: places for word, places in found.items() if places}
+    positions: dict[Hashable, list[int]] = {word: [] for word in a}
+    for position, word in enumerate(b):
+        if word in positions:
+            positions[word].append(position)
+    return {word: found_positions for word, found_positions in positions.items() if found_positions}
 
 
-def bits_at_positions(places: Sequence[int]) -> int:
-    bits = bytearray(places[-1] // 8 + 1)
-    for place in places:
-        bits[place >> 3] |= 1 << (place & 7)
+def bits_at_positions(positions: Sequence[int]) -> int:
+    bits = bytearray(positions[-1] // 8 + 1)
+    for position in positions:
+        bits[position >> 3] |= 1 << (position & 7)
     return int.from_bytes(bits, "little")
 
 
 def trace_back(a: WordSequence, b: WordSequence) -> Iterator[tuple[int, int]]:
     """The common words, found from the last cell of the table to its first."""
     table = [(1 << len(b)) - 1, *bit_rows(a, b)]
-    here, there = len(a), len(b)
-    found: list[tuple[int, int]] = []
-    while here and there:
-        if table[here] >> (there - 1) & 1:
-            there -= 1
-        elif table[here - 1] >> (there - 1) & 1:
-            here, there = here - 1, there - 1
-            found.append((here, there))
+    position_a, position_b = len(a), len(b)
+    pairs: list[tuple[int, int]] = []
+    while position_a and position_b:
+        if table[position_a] >> (position_b - 1) & 1:
+            position_b -= 1
+        elif table[position_a - 1] >> (position_b - 1) & 1:
+            position_a, position_b = position_a - 1, position_b - 1
+            pairs.append((position_a, position_b))
         else:
-            here -= 1
-    return reversed(found)
+            position_a -= 1
+    return reversed(pairs)
 
 
 # Up to this product of word counts words are compared directly, in less than a second. Above, only lines that differ
 # are compared, and where these are too many, the comparison is refused.
-MOST_COMPARED: Final = 2_500_000_000
+MAX_COMPARED: Final = 2_500_000_000
 TOO_LONG: Final = "These texts are too long and too different to be compared word by word: read them side by side."
 ELEMENTS: Final = ("del", "ins")
-SPOKEN: Final = ("only in A: ", "only in B: ")
+SIDE_LABELS: Final = ("only in A: ", "only in B: ")
 Line = tuple[str, ...]
 
 
@@ -139,17 +145,17 @@ def diff_words(a: str, b: str) -> tuple[str, str]:
     makes no difference. Raises InputRefused where the texts are too long.
     """
     texts = (replace_surrogates(a), replace_surrogates(b))
-    places = [[piece.span() for piece in PIECE.finditer(text)] for text in texts]
-    words = [[text[start:end] for start, end in spans] for text, spans in zip(texts, places, strict=True)]
+    spans = [[piece.span() for piece in PIECE.finditer(text)] for text in texts]
+    words = [[text[start:end] for start, end in text_spans] for text, text_spans in zip(texts, spans, strict=True)]
     runs = drop_coincidental_matches(common_runs(texts, words), *words)
     return (
-        mark_differences(texts[0], places[0], [(run.a, run.length) for run in runs], side=0),
-        mark_differences(texts[1], places[1], [(run.b, run.length) for run in runs], side=1),
+        mark_differences(texts[0], spans[0], [(run.a, run.length) for run in runs], side=0),
+        mark_differences(texts[1], spans[1], [(run.b, run.length) for run in runs], side=1),
     )
 
 
 def common_runs(texts: tuple[str, str], words: Sequence[Sequence[str]]) -> list[MatchingRun]:
-    if len(words[0]) * len(words[1]) <= MOST_COMPARED:
+    if len(words[0]) * len(words[1]) <= MAX_COMPARED:
         return align_words(*words)
     lines = [[tuple(PIECE.findall(line)) for line in text.split("\n")] for text in texts]
     return list(align_by_lines(*lines))
@@ -157,18 +163,18 @@ def common_runs(texts: tuple[str, str], words: Sequence[Sequence[str]]) -> list[
 
 def align_by_lines(a: Sequence[Line], b: Sequence[Line]) -> Iterator[MatchingRun]:
     """Equal lines first, then words between them."""
-    places_a, places_b = part_starts(a), part_starts(b)
+    starts_a, starts_b = part_starts(a), part_starts(b)
     compared = 0
     for before, run in pairwise([MatchingRun(0, 0, 0), *align_words(a, b), MatchingRun(len(a), len(b), 0)]):
-        here, there = before.a + before.length, before.b + before.length
-        words_a = [word for line in a[here : run.a] for word in line]
-        words_b = [word for line in b[there : run.b] for word in line]
+        line_a, line_b = before.a + before.length, before.b + before.length
+        words_a = [word for line in a[line_a : run.a] for word in line]
+        words_b = [word for line in b[line_b : run.b] for word in line]
         compared += len(words_a) * len(words_b)
-        if compared > MOST_COMPARED:
+        if compared > MAX_COMPARED:
             raise InputRefused(TOO_LONG)
         for inner in align_words(words_a, words_b):
-            yield MatchingRun(places_a[here] + inner.a, places_b[there] + inner.b, inner.length)
-        yield MatchingRun(places_a[run.a], places_b[run.b], places_a[run.a + run.length] - places_a[run.a])
+            yield MatchingRun(starts_a[line_a] + inner.a, starts_b[line_b] + inner.b, inner.length)
+        yield MatchingRun(starts_a[run.a], starts_b[run.b], starts_a[run.a + run.length] - starts_a[run.a])
 
 
 def part_starts(parts: Sequence[Sized]) -> list[int]:
@@ -188,31 +194,29 @@ def drop_coincidental_matches(runs: Sequence[MatchingRun], a: Sequence[str], b: 
         only_b = ends_b[after.b] - ends_b[before.b + before.length]
         return max(only_a, only_b)
 
-    kept = [MatchingRun(0, 0, 0)]
+    remaining = [MatchingRun(0, 0, 0)]
     for run in [*runs, MatchingRun(len(a), len(b), 0)]:
-        while len(kept) > 1:
-            last = kept[-1]
+        while len(remaining) > 1:
+            last = remaining[-1]
             same = ends_a[last.a + last.length] - ends_a[last.a]
-            if same > changed(kept[-2], last) or same > changed(last, run):
+            if same > changed(remaining[-2], last) or same > changed(last, run):
                 break
-            kept.pop()
-        kept.append(run)
-    return kept[1:-1]
+            remaining.pop()
+        remaining.append(run)
+    return remaining[1:-1]
 
 
-def mark_differences(
-    text: str, places: Sequence[tuple[int, int]], same: Sequence[tuple[int, int]], *, side: int
-) -> str:
+def mark_differences(text: str, spans: Sequence[tuple[int, int]], same: Sequence[tuple[int, int]], *, side: int) -> str:
     """The text with a mark around each stretch that the other text does not have."""
-    parts, shown = [], 0
-    for (before, count), (run, _) in pairwise([(0, 0), *same, (len(places), 0)]):
+    parts, end_of_output = [], 0
+    for (before, count), (run, _) in pairwise([(0, 0), *same, (len(spans), 0)]):
         if before + count < run:
-            start, end = places[before + count][0], places[run - 1][1]
-            parts += [escape(text[shown:start]), mark_words(text[start:end], side)]
-            shown = end
-    return "".join([*parts, escape(text[shown:])])
+            start, end = spans[before + count][0], spans[run - 1][1]
+            parts += [escape(text[end_of_output:start]), mark_words(text[start:end], side)]
+            end_of_output = end
+    return "".join([*parts, escape(text[end_of_output:])])
 
 
 def mark_words(text: str, side: int) -> str:
-    spoken = f'<span class="visually-hidden" dir="ltr">{SPOKEN[side]}</span>'
-    return f'<{ELEMENTS[side]} class="only">{spoken}{escape(text)}</{ELEMENTS[side]}>'
+    label = f'<span class="visually-hidden" dir="ltr">{SIDE_LABELS[side]}</span>'
+    return f'<{ELEMENTS[side]} class="only">{label}{escape(text)}</{ELEMENTS[side]}>'

@@ -12,7 +12,7 @@ from evaluations.templatetags.numbers import decimal, percent
 register = template.Library()
 
 WIDTH: Final = 160
-MARGIN: Final = 8  # half a mark stands out at either end
+MARGIN: Final = 8  # for half a mark at either end
 LANE: Final = 14
 AXIS_HEIGHT: Final = 14
 TICKS: Final = 3
@@ -36,11 +36,11 @@ class Scale:
     neutral: float | None
 
     def at(self, value: float) -> float:
-        """Where a value stands, in pixels; at the end where it is beyond."""
+        """The position of a value in pixels; values beyond the scale are at its end."""
         share = min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
         return round(MARGIN + share * (WIDTH - 2 * MARGIN), 1)
 
-    def said(self, value: float) -> str:
+    def format(self, value: float) -> str:
         return percent(value) if self.as_percent else decimal(value)
 
 
@@ -91,11 +91,11 @@ def interval(scale: Scale, **numbers: HasInterval | None) -> JsonDict:
     lanes = [(name, number) for name, number in numbers.items() if number is not None]
     return {
         "marks": [
-            mark(scale, name, number.value, number.ci95, LANE * (place + 0.5))
-            for place, (name, number) in enumerate(lanes)
+            mark(scale, name, number.value, number.ci95, LANE * (index + 0.5))
+            for index, (name, number) in enumerate(lanes)
             if number.value is not None
         ],
-        "said": "; ".join(f"{name} {in_words(scale, number)}" for name, number in lanes) or "n/a",
+        "said": "; ".join(f"{name} {format_interval(scale, number)}" for name, number in lanes) or "n/a",
         "width": WIDTH,
         "height": LANE * max(len(lanes), 1),
         "frame": [scale.at(scale.low), scale.at(scale.high)],
@@ -108,9 +108,9 @@ def interval_axis(scale: Scale) -> dict[str, object]:
     """The head of a column of intervals: both ends of its scale, and the middle."""
     step = (scale.high - scale.low) / (TICKS - 1)
     values = [scale.low + step * number for number in range(TICKS)]
-    words = [f"{value:.0%}" if scale.as_percent else decimal(value) for value in values]
-    places = [scale.at(value) for value in values]
-    return {"ticks": list(zip(places, words, ANCHORS, strict=True)), "width": WIDTH, "height": AXIS_HEIGHT}
+    labels = [f"{value:.0%}" if scale.as_percent else decimal(value) for value in values]
+    positions = [scale.at(value) for value in values]
+    return {"ticks": list(zip(positions, labels, ANCHORS, strict=True)), "width": WIDTH, "height": AXIS_HEIGHT}
 
 
 def mark(scale: Scale, name: str, value: float, ends: tuple[float, float] | None, y: float) -> Mark:
@@ -119,7 +119,7 @@ def mark(scale: Scale, name: str, value: float, ends: tuple[float, float] | None
 
 
 def whisker(scale: Scale, low: float, high: float, y: float) -> str:
-    """From end to end; an arrow where the end is beyond the scale."""
+    """A line from end to end, with an arrow where the end is beyond the scale."""
     left, right = scale.at(low), scale.at(high)
     line = f"M{left} {y}H{right}"
     if low < scale.low:
@@ -129,8 +129,8 @@ def whisker(scale: Scale, low: float, high: float, y: float) -> str:
     return line
 
 
-def in_words(scale: Scale, number: HasInterval) -> str:
+def format_interval(scale: Scale, number: HasInterval) -> str:
     if number.value is None:
         return "n/a"
-    said = scale.said(number.value)
-    return f"{said}, {scale.said(number.ci95[0])} to {scale.said(number.ci95[1])}" if number.ci95 else said
+    text = scale.format(number.value)
+    return f"{text}, {scale.format(number.ci95[0])} to {scale.format(number.ci95[1])}" if number.ci95 else text

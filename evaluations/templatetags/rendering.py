@@ -23,8 +23,8 @@ def of(html: Mapping[str, SafeString] | str, text: str | None) -> SafeString:
 
     A page whose view hands over no ``html``, or not this text, renders it on the spot.
     """
-    made = html.get(text or "") if isinstance(html, Mapping) else None
-    return made if made is not None else rendered(text)
+    prepared = html.get(text or "") if isinstance(html, Mapping) else None
+    return prepared if prepared is not None else rendered(text)
 
 
 @register.filter

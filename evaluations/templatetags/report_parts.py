@@ -36,7 +36,7 @@ class Rate(Compared, Protocol):
 
 def around_half(numbers: Iterable[HasInterval]) -> Scale:
     """A scale of shares, symmetric around one half, up to the next tenth beyond all intervals."""
-    ends = [end for one in numbers if one.value is not None for end in (one.value, *(one.ci95 or ()))]
+    ends = [end for number in numbers if number.value is not None for end in (number.value, *(number.ci95 or ()))]
     farthest = max((abs(end - 0.5) for end in ends), default=0.5)
     length = min(max(math.ceil(farthest * 10 - 1e-9) / 10, 0.1), 0.5)
     return Scale(0.5 - length, 0.5 + length, True, 0.5)
@@ -49,19 +49,19 @@ def scale_of_places(boards: JsonMapping) -> Scale:
 
 @register.simple_tag
 def scale_of_tendencies(boards: Mapping[str, object]) -> Scale:
-    found = [one for board in boards.values() for one in compared_in(board)]
-    return around_half(number for one in found for number in (one.judge, one.people))
+    comparisons = [comparison for board in boards.values() for comparison in compared_in(board)]
+    return around_half(number for comparison in comparisons for number in (comparison.judge, comparison.people))
 
 
 def compared_in(board: Any) -> list[Compared]:
     """The rows of a bias board: preferences with those of majorities, ties with those of single votes."""
     preferences: list[Tendency] = [board.length.longer, *board.markup.values(), board.same_family]
-    return [*(one.majority for one in preferences), board.ties.votes]
+    return [*(tendency.majority for tendency in preferences), board.ties.votes]
 
 
 @register.simple_tag
 def scale_of_rates(rates: Mapping[str, Rate]) -> Scale:
-    return around_half(number for one in rates.values() for number in (one.people, one.judge, one.corrected))
+    return around_half(number for rate in rates.values() for number in (rate.people, rate.judge, rate.corrected))
 
 
 @register.simple_tag
@@ -100,5 +100,5 @@ def p_value(p: float | None) -> str:
 
 
 @register.filter
-def at(values: Sequence[Any], place: int) -> Any:
-    return values[place]
+def at(values: Sequence[Any], index: int) -> Any:
+    return values[index]

@@ -11,7 +11,7 @@ from evaluations.templatetags.report_parts import Rate, mirrored
 
 register = template.Library()
 
-MOST_IN_MATRIX = 60
+MAX_MATRIX_CANDIDATES = 60
 
 
 class PairRate(Protocol):
@@ -39,15 +39,15 @@ def as_matrix(pairs: Sequence[PairRate]) -> list[tuple[str, list[tuple[str, Cell
 
     None at all of more candidates than a page can show.
     """
-    if len({name for pair in pairs for name in (pair.first, pair.second)}) > MOST_IN_MATRIX:
+    if len({name for pair in pairs for name in (pair.first, pair.second)}) > MAX_MATRIX_CANDIDATES:
         return None
     cells: dict[tuple[str, str], Cell] = {}
     for pair in pairs:
         rate = pair.rate
         cells[pair.first, pair.second] = Cell(rate.people, rate.judge, rate.corrected, rate)
-        turned = mirrored(rate.people), mirrored(rate.judge), mirrored(rate.corrected)
-        cells[pair.second, pair.first] = Cell(*turned, rate)
-    names = sorted({name for both in cells for name in both})
+        mirrored_rates = mirrored(rate.people), mirrored(rate.judge), mirrored(rate.corrected)
+        cells[pair.second, pair.first] = Cell(*mirrored_rates, rate)
+    names = sorted({name for pair_of_names in cells for name in pair_of_names})
     return [(row, [(column, cells.get((row, column))) for column in names]) for row in names]
 
 

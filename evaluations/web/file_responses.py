@@ -1,4 +1,4 @@
-"""Responses with a stored file, whole or as the range that was asked for."""
+"""Responses with a stored file or a range of it."""
 
 import re
 from collections.abc import Iterator
@@ -14,16 +14,15 @@ RANGE_HEADER: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 BLOCK_BYTES: Final = 256 * 1024
 
 
-def parse_range(asked: str, if_range: str | None, *, size: int, tag: str) -> tuple[int, int] | None:
-    """First and last byte; the first beyond the last where there is nothing to send. None: no range, or another file's.
+def parse_range(header: str, if_range: str | None, *, size: int, tag: str) -> tuple[int, int] | None:
+    """The first and last byte, with first > last if nothing is left to send; None without a range of this file.
 
-    What is no range that we read is no range at all, as the standard has it. ``size``: of the file, in bytes;
-    ``tag``: what its ETag holds.
+    Other ranges are ignored, as the standard demands. ``size`` is in bytes; ``tag``: the file's ETag.
     """
-    found = RANGE_HEADER.fullmatch(asked.replace(" ", ""))
-    if found is None or if_range not in (None, f'"{tag}"'):
+    match = RANGE_HEADER.fullmatch(header.replace(" ", ""))
+    if match is None or if_range not in (None, f'"{tag}"'):
         return None
-    start, end = found.groups()
+    start, end = match.groups()
     if start and end and int(end) < int(start):
         return None
     if start:
@@ -34,7 +33,7 @@ def parse_range(asked: str, if_range: str | None, *, size: int, tag: str) -> tup
 
 
 def read_file_range(file: BinaryIO, first: int, length: int) -> Iterator[bytes]:
-    """So many bytes from there on; the file is closed after them."""
+    """Read ``length`` bytes from ``first`` on, and close the file."""
     with file:
         file.seek(first)
         while length > 0 and (block := file.read(min(BLOCK_BYTES, length))):
@@ -45,18 +44,18 @@ def read_file_range(file: BinaryIO, first: int, length: int) -> Iterator[bytes]:
 def file_response(
     request: HttpRequest, file: "File[bytes]", *, size: int, tag: str, name: str, content_type: str
 ) -> HttpResponseBase:
-    """All of the file, or the one range that was asked for; closes it. Several ranges are answered with all of it."""
+    """Respond with the file, or the range requested, and close it. A request for several ranges gets the whole file."""
     headers = {
         "Accept-Ranges": "bytes",
         "ETag": f'"{tag}"',
         "Content-Disposition": content_disposition_header(True, name) or "",
     }
-    wanted = parse_range(request.headers.get("Range", ""), request.headers.get("If-Range"), size=size, tag=tag)
-    if wanted is None or request.method == "HEAD":
+    byte_range = parse_range(request.headers.get("Range", ""), request.headers.get("If-Range"), size=size, tag=tag)
+    if byte_range is None or request.method == "HEAD":
         first, status = 0, 200
         last = size - 1
     else:
-        first, last, status = *wanted, 206
+        first, last, status = *byte_range, 206
         if first > last:
             file.close()
             return HttpResponse(status=416, headers={**headers, "Content-Range": f"bytes */{size}"})

@@ -26,8 +26,8 @@ def submit_form(form: forms.Form, action: Callable[P, T], *args: P.args, **kwarg
 
 def add_refusal(form: forms.Form, refused: InputRefused, field: str | None = None) -> None:
     """Show a refusal at the field that it names, or else at this one."""
-    named = refused.field if refused.field in form.fields else field
-    form.add_error(named, str(refused))
+    field_of_refusal = refused.field if refused.field in form.fields else field
+    form.add_error(field_of_refusal, str(refused))
 
 
 # What a form has cleaned, as Django types it.
@@ -35,7 +35,7 @@ CleanedData: TypeAlias = dict[str, Any]
 
 
 class ReviewersForm(forms.Form):
-    """Whom comparisons are given to by name."""
+    """The reviewers to whom comparisons are assigned."""
 
     people = forms.ModelMultipleChoiceField(
         User.objects.none(),
@@ -50,14 +50,14 @@ class ReviewersForm(forms.Form):
         self.fields["people"].queryset = people  # type: ignore[attr-defined]
 
     def chosen(self) -> list[User]:
-        """The people, or in one sentence why not."""
+        """The reviewers; InputRefused if the choice is invalid."""
         if not self.is_valid():
             raise InputRefused(" ".join(map(str, self.errors["people"])))
         return list(self.cleaned_data["people"])
 
 
 class SecretFreeInput(forms.TextInput):
-    """A text input that comes back empty where the value must not be shown. ``may_show`` decides."""
+    """A text input that is empty if ``may_show`` says that its value must not be shown."""
 
     def __init__(self, may_show: Callable[[str], bool], **options: Any) -> None:
         super().__init__(**options)
@@ -73,7 +73,7 @@ class SecretFreeURLInput(SecretFreeInput):
 
 
 class SecretFreeTextarea(forms.Textarea):
-    """A text area that comes back empty where its text must not be shown. ``may_show`` decides."""
+    """A text area that is empty if ``may_show`` says that its text must not be shown."""
 
     def __init__(self, may_show: Callable[[str], bool], **options: Any) -> None:
         super().__init__(**options)
@@ -85,7 +85,7 @@ class SecretFreeTextarea(forms.Textarea):
 
 
 class NumberOnlyInput(forms.NumberInput):
-    """A number input that comes back empty where no number was entered."""
+    """A number input that is empty if its value is no number."""
 
     def format_value(self, value: object) -> str | None:
         text: str | None = super().format_value(value)
@@ -119,7 +119,7 @@ class HeaderLinesField(forms.CharField):
         super().__init__(required=False, widget=SecretFreeTextarea(can_show_lines, attrs=PLAIN_TEXT_ATTRS), **options)
 
     def prepare_value(self, value: object) -> object:
-        return "\n".join(f"{name}: {one}" for name, one in value.items()) if isinstance(value, Mapping) else value
+        return "\n".join(f"{name}: {text}" for name, text in value.items()) if isinstance(value, Mapping) else value
 
     def to_python(self, value: object) -> Any:
         return value if isinstance(value, Mapping) else super().to_python(value)
@@ -135,7 +135,7 @@ class JSONObjectField(HeaderLinesField):
 
 
 class MultilineField(forms.CharField):
-    """A text of several lines. Browsers send their line ends as CRLF: kept so, an unchanged text would look changed."""
+    """A text of several lines. The CRLF of browsers is replaced, or an unchanged text would look changed."""
 
     def __init__(self, *, rows: int, classes: str = "", **options: Any) -> None:
         attrs = {"rows": rows, **({"class": classes, "spellcheck": "false"} if classes else {})}
@@ -146,7 +146,7 @@ class MultilineField(forms.CharField):
 
 
 class KeyValueField(forms.CharField):
-    """Text in, a mapping out, in the order in which it was written."""
+    """A field that parses lines of “one = other” into a mapping, in their order."""
 
     def __init__(self, *, separator: str = "\n", **options: Any) -> None:
         self.separator = separator
@@ -156,12 +156,12 @@ class KeyValueField(forms.CharField):
         if not isinstance(value, Mapping):
             return value
         between = "\n" if self.separator == "\n" else f"{self.separator} "
-        return between.join(f"{one} = {other}" for one, other in value.items())
+        return between.join(f"{key} = {item}" for key, item in value.items())
 
     def clean(self, value: object) -> dict[str, str]:
         text = (super().clean(value) or "").replace("\r\n", "\n").replace("\r", "\n")
         pairs = [split_pair(part) for part in text.split(self.separator) if part.strip()]
-        refuse_repeated_names([one for one, _ in pairs])
+        refuse_repeated_names([name for name, _ in pairs])
         return dict(pairs)
 
 
@@ -172,7 +172,7 @@ def split_pair(text: str) -> tuple[str, str]:
     return left.strip(), right.strip()
 
 
-def refuse_repeated_names(given: list[str]) -> None:
-    for one in given:
-        if given.count(one) > 1:
-            raise forms.ValidationError(f"“{one}” is listed twice. List it once.")
+def refuse_repeated_names(names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise forms.ValidationError(f"“{name}” is listed twice. List it once.")

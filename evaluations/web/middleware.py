@@ -1,4 +1,4 @@
-"""What happens around every page request."""
+"""Middleware of page requests."""
 
 from collections.abc import Callable
 from typing import Final
@@ -27,8 +27,8 @@ class UploadLimitMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        given = request.headers.get("Content-Length", "")
-        size = int(given) if given.isdecimal() else 0
+        header = request.headers.get("Content-Length", "")
+        size = int(header) if header.isdecimal() else 0
         if size <= settings.MAX_UPLOAD_BYTES + FORM_BYTES:
             return self.get_response(request)
         drain_body(request)
@@ -40,10 +40,10 @@ class UploadLimitMiddleware:
 
 
 def drain_body(request: HttpRequest) -> None:
-    """Answered while it still sends, a browser shows a broken connection instead of the answer."""
-    left = settings.MAX_UPLOAD_BYTES
-    while left > 0 and (chunk := request.read(DRAIN_BLOCK_BYTES)):
-        left -= len(chunk)
+    """Read the body first: a browser that is still sending shows a broken connection instead of the response."""
+    remaining = settings.MAX_UPLOAD_BYTES
+    while remaining > 0 and (chunk := request.read(DRAIN_BLOCK_BYTES)):
+        remaining -= len(chunk)
 
 
 def format_megabytes(size: int) -> str:
@@ -51,7 +51,7 @@ def format_megabytes(size: int) -> str:
 
 
 class HtmxRedirectMiddleware:
-    """A redirect would be followed and pasted into the fragment: the browser goes there instead."""
+    """Makes the browser follow a redirect, instead of htmx pasting the target into the fragment."""
 
     def __init__(self, get_response: Callable[[HtmxRequest], HttpResponse]) -> None:
         self.get_response = get_response

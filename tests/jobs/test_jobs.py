@@ -176,7 +176,7 @@ def test_a_job_is_set_aside_after_two_deaths_and_named_by_the_doctor_until_it_is
     assert not work_once("count", 7)
     assert [str(one) for one in jobs_set_aside()] == ["count 7"]
     (finding,) = check_jobs()
-    assert "count 7 killed its worker twice" in finding.says
+    assert "count 7 killed its worker twice" in finding.summary
     enqueue_job("count", 7, evaluation=None, retry=False)
     kill_worker_at("count", 7)
     assert job_about("count", 7).state == JobState.SET_ASIDE, "one more death, for what is new, and not two"

@@ -200,10 +200,10 @@ def test_strangers_find_no_test(client: Any) -> None:
 def test_the_doctor_asks_the_model_of_a_judge_one_real_question() -> None:
     with llm_server(fail_with(400, "The model has crashed")) as server:
         make_llm_judge(make_evaluation(), server.base_url)
-        (told,) = [one for one in run_checks(lambda: None) if one.about.startswith("endpoint")]
+        (told,) = [one for one in run_checks(lambda: None) if one.part.startswith("endpoint")]
         assert told.health is Health.PROBLEM
-        assert "test-model did not answer: " in told.says
-        assert "The model has crashed" in told.says
+        assert "test-model did not answer: " in told.summary
+        assert "The model has crashed" in told.summary
         server.script = answer_well
-        (told,) = [one for one in run_checks(lambda: None) if one.about.startswith("endpoint")]
-    assert (told.health, told.says) == (Health.OK, "test-model answers a question")
+        (told,) = [one for one in run_checks(lambda: None) if one.part.startswith("endpoint")]
+    assert (told.health, told.summary) == (Health.OK, "test-model answers a question")

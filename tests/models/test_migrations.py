@@ -63,7 +63,7 @@ def test_a_database_of_another_version_is_refused_and_left_alone(command: str) -
 @pytest.mark.usefixtures("database_of_another_version")
 def test_the_doctor_says_that_a_database_belongs_to_another_version() -> None:
     (found,) = (finding for finding in check_database() if finding.health == Health.PROBLEM)
-    assert "belongs to another version of judgeweb" in found.says
+    assert "belongs to another version of judgeweb" in found.summary
 
 
 @pytest.mark.django_db

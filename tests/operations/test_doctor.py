@@ -47,7 +47,7 @@ def server() -> Iterator[LLMServer]:
 
 
 def found(health: Health) -> list[str]:
-    return [f"{one.about}: {one.says}" for one in run_checks(lambda: None) if one.health is health]
+    return [f"{one.part}: {one.summary}" for one in run_checks(lambda: None) if one.health is health]
 
 
 def the_only(health: Health) -> Finding:
@@ -57,21 +57,21 @@ def the_only(health: Health) -> Finding:
 
 def test_nothing_is_wrong_where_nothing_is(worker: Worker) -> None:
     assert found(Health.PROBLEM) == found(Health.WARNING) == []
-    assert {one.about for one in run_checks(lambda: None)} == {"settings", "disk", "broker", "database", "workers"}
+    assert {one.part for one in run_checks(lambda: None)} == {"settings", "disk", "broker", "database", "workers"}
 
 
 def test_whatever_is_found_to_be_mended_comes_with_what_to_do(data: Path) -> None:
     (data / "static" / "staticfiles.json").unlink()
-    assert all(one.do for one in run_checks(lambda: None) if one.health is not Health.OK)
+    assert all(one.advice for one in run_checks(lambda: None) if one.health is not Health.OK)
 
 
 def test_no_worker_is_a_problem(data: Path) -> None:
-    assert the_only(Health.PROBLEM).says.startswith("No worker is running")
+    assert the_only(Health.PROBLEM).summary.startswith("No worker is running")
 
 
 def test_a_worker_of_another_version_is_named(worker: Worker) -> None:
     Worker.objects.update(version="0.0.1")
-    assert the_only(Health.WARNING).says == "here:1 runs another version of judgeweb."
+    assert the_only(Health.WARNING).summary == "here:1 runs another version of judgeweb."
 
 
 def test_what_no_sweep_has_put_right_is_a_problem(worker: Worker) -> None:
@@ -79,7 +79,7 @@ def test_what_no_sweep_has_put_right_is_a_problem(worker: Worker) -> None:
     OutboxEntry.objects.create(webhook=webhook, kind="test", subject=1)
     assert found(Health.PROBLEM) == []
     OutboxEntry.objects.update(created_at=timezone.now() - timedelta(minutes=3))
-    assert the_only(Health.PROBLEM).says.startswith("1 notes for webhooks should have been swept minutes ago")
+    assert the_only(Health.PROBLEM).summary.startswith("1 notes for webhooks should have been swept minutes ago")
 
 
 def test_a_broker_that_does_not_answer_is_a_problem_in_its_own_words(worker: Worker) -> None:
@@ -87,7 +87,9 @@ def test_a_broker_that_does_not_answer_is_a_problem_in_its_own_words(worker: Wor
         raise ConnectionError("nobody listens.\n")
 
     [finding] = [one for one in run_checks(refuse) if one.health is Health.PROBLEM]
-    assert finding.says == "filesystem does not answer: nobody listens." or finding.says.endswith(": nobody listens.")
+    assert finding.summary == "filesystem does not answer: nobody listens." or finding.summary.endswith(
+        ": nobody listens."
+    )
 
 
 @pytest.mark.parametrize(("free", "health"), [(0.5, Health.PROBLEM), (3, Health.WARNING), (6, Health.OK)])
@@ -96,15 +98,15 @@ def test_little_room_is_told_before_there_is_none(
 ) -> None:
     usage = SimpleNamespace(free=int(free * GIGABYTE))
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
-    [finding] = [one for one in run_checks(lambda: None) if one.about == "disk"]
+    [finding] = [one for one in run_checks(lambda: None) if one.part == "disk"]
     assert finding.health is health
-    assert f"{free:.1f} GB are free" in finding.says
+    assert f"{free:.1f} GB are free" in finding.summary
 
 
 def test_a_folder_that_cannot_be_written_is_a_problem(worker: Worker, data: Path, settings: Settings) -> None:
     settings.DATA_DIR = data / "gone"
-    [finding] = [one for one in run_checks(lambda: None) if one.about == "disk"]
-    assert (finding.health, finding.says) == (
+    [finding] = [one for one in run_checks(lambda: None) if one.part == "disk"]
+    assert (finding.health, finding.summary) == (
         Health.PROBLEM,
         f"Nothing can be written in {data / 'gone'}: No such file or directory.",
     )
@@ -112,18 +114,18 @@ def test_a_folder_that_cannot_be_written_is_a_problem(worker: Worker, data: Path
 
 def test_a_key_that_others_can_read_is_told(worker: Worker, data: Path) -> None:
     (data / "secret_key").chmod(0o644)
-    assert the_only(Health.WARNING).do == f"chmod 600 {data / 'secret_key'}"
+    assert the_only(Health.WARNING).advice == f"chmod 600 {data / 'secret_key'}"
 
 
 def test_debug_pages_at_a_public_address_are_a_problem(worker: Worker, settings: Settings) -> None:
     settings.ADDRESS = "https://judgeweb.example.org"
     settings.DEBUG = True
-    assert "errors show the program" in the_only(Health.PROBLEM).says
+    assert "errors show the program" in the_only(Health.PROBLEM).summary
 
 
 def test_passwords_without_encryption_are_told(worker: Worker, settings: Settings) -> None:
     settings.ADDRESS = "http://judgeweb.example.org"
-    assert "without encryption" in the_only(Health.WARNING).says
+    assert "without encryption" in the_only(Health.WARNING).summary
 
 
 def test_migrations_that_wait_are_a_problem_and_nothing_behind_them_is_asked(
@@ -131,14 +133,14 @@ def test_migrations_that_wait_are_a_problem_and_nothing_behind_them_is_asked(
 ) -> None:
     monkeypatch.setattr(MigrationExecutor, "migration_plan", lambda self, targets: [1, 2])
     assert found(Health.PROBLEM) == ["database: 2 migrations are not applied."]
-    assert "workers" not in {one.about for one in run_checks(lambda: None)}
+    assert "workers" not in {one.part for one in run_checks(lambda: None)}
 
 
 def test_endpoints_are_asked_for_their_models(worker: Worker, server: LLMServer) -> None:
     Endpoint.objects.create(name="here", base_url=server.base_url)
     Endpoint.objects.create(name="nowhere", base_url="http://127.0.0.1:9/v1")
     Endpoint.objects.create(name="without", base_url=server.base_url, key_variable="MISSING_API_KEY")
-    told = {one.about: (one.health, one.says) for one in run_checks(lambda: None)}
+    told = {one.part: (one.health, one.summary) for one in run_checks(lambda: None)}
     assert told["endpoint here"] == (Health.OK, f"{server.base_url} answers; no judge is asked there yet")
     assert told["endpoint nowhere"][0] is Health.WARNING
     assert told["endpoint nowhere"][1].startswith("It does not answer (")

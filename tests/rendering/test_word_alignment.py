@@ -35,7 +35,7 @@ def test_texts_without_a_common_word_have_no_run() -> None:
 
 @given(WORDS, WORDS, st.sampled_from([0, 1 << 26]))
 def test_as_many_words_as_possible_are_common_and_in_order_halved_or_not(a: list[str], b: list[str], kept: int) -> None:
-    with mock.patch.object(word_diff, "MOST_BITS_KEPT", kept):
+    with mock.patch.object(word_diff, "MAX_TABLE_BITS", kept):
         runs = align_words(a, b)
     assert all(a[run.a : run.a + run.length] == b[run.b : run.b + run.length] for run in runs)
     ends = [0, 0]

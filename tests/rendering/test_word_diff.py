@@ -82,9 +82,9 @@ ALIKE = st.lists(
 ).map("".join)
 
 
-@given(st.one_of(st.tuples(ANY, ANY), st.tuples(ALIKE, ALIKE)), st.sampled_from([word_diff.MOST_COMPARED, 900]))
+@given(st.one_of(st.tuples(ANY, ANY), st.tuples(ALIKE, ALIKE)), st.sampled_from([word_diff.MAX_COMPARED, 900]))
 def test_without_its_marks_each_text_is_exactly_as_it_was(texts: tuple[str, str], most: int) -> None:
-    with mock.patch.object(word_diff, "MOST_COMPARED", most):
+    with mock.patch.object(word_diff, "MAX_COMPARED", most):
         try:
             compared = diff_words(*texts)
         except InputRefused:
@@ -100,14 +100,14 @@ def test_what_is_not_marked_is_the_same_on_both_sides(a: str, b: str) -> None:
 
 def test_long_texts_are_compared_line_by_line_first() -> None:
     same = "".join(f"line {number}\n" for number in range(50))
-    with mock.patch.object(word_diff, "MOST_COMPARED", 1000):
+    with mock.patch.object(word_diff, "MAX_COMPARED", 1000):
         a, b = diff_words(f"{same}so red an evening\n{same}", f"{same}so blue an evening\nand more\n{same}")
     assert only(a) == ["red"]
     assert only(b) == ["blue", "and more"]
 
 
 def test_texts_that_are_too_long_and_too_different_are_refused_in_a_sentence() -> None:
-    with mock.patch.object(word_diff, "MOST_COMPARED", 1000), pytest.raises(InputRefused, match="side by side"):
+    with mock.patch.object(word_diff, "MAX_COMPARED", 1000), pytest.raises(InputRefused, match="side by side"):
         diff_words("a b c d " * 10, "w x y z " * 10)
 
 

@@ -61,7 +61,7 @@ def test_without_a_script_the_page_itself_shows_them(browser: Client, comparison
 def test_texts_that_are_too_long_and_too_different_say_so(
     browser: Client, comparison: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaluations.rendering.word_diff.MOST_COMPARED", 0)
+    monkeypatch.setattr("evaluations.rendering.word_diff.MAX_COMPARED", 0)
     answer = browser.get(review_url("review_diff", comparison))
     assert answer.status_code == 200
     assert answer.content.decode().count("read them side by side") == 2

@@ -3,7 +3,7 @@
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.simultaneous_intervals import Claim
 from evaluations.stats.win_rates import PairWinRate, WinRate
-from evaluations.templatetags.win_rates import MOST_IN_MATRIX, as_matrix, can_err, errors
+from evaluations.templatetags.win_rates import MAX_MATRIX_CANDIDATES, as_matrix, can_err, errors
 
 
 def rate(
@@ -43,7 +43,7 @@ def test_a_judge_errs_where_that_is_shown_over_all_models_and_not_where_one_inte
 
 
 def test_a_matrix_of_too_many_is_none() -> None:
-    pairs = [PairWinRate("a", f"{number}", rate(0.7)) for number in range(MOST_IN_MATRIX)]
+    pairs = [PairWinRate("a", f"{number}", rate(0.7)) for number in range(MAX_MATRIX_CANDIDATES)]
     assert as_matrix(pairs) is None
 
 

@@ -33,5 +33,5 @@ class Command(BaseCommand):
 
 def finding_line(finding: Finding) -> str:
     mark = {Health.OK: "ok     ", Health.WARNING: "warning", Health.PROBLEM: "PROBLEM"}[finding.health]
-    line = f"{mark}  {finding.about}: {finding.says}"
-    return f"{line}\n         → {finding.do}" if finding.do else line
+    line = f"{mark}  {finding.part}: {finding.summary}"
+    return f"{line}\n         → {finding.advice}" if finding.advice else line
