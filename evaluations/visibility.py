@@ -12,11 +12,12 @@ from evaluations.domain.judges import CallState
 from evaluations.domain.reviews import SAVED_REVIEW_STATES, QueueKind, Reveal, ReviewState
 from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison
-from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.exports import Export
 from evaluations.models.queues import QueueSlot
 from evaluations.models.runs import Call
 from evaluations.models.users import Membership, User
-from evaluations.models.verdicts import Adjudication, Comment, Review, Score, Verdict
+from evaluations.models.verdicts import Adjudication, Comment, Disclosure, Review, Score, Verdict
 from evaluations.verdicts.score_choices import load_imported_preferences
 from evaluations.verdicts.vote_counts import find_judges_that_scored
 from evaluations.verdicts.vote_table import VoteTable, build_vote_table
@@ -100,11 +101,15 @@ def can_see_judges(user: User, evaluation: Evaluation) -> bool:
 
 def has_seen_verdicts(user: User, comparison: Comparison) -> bool:
     """Whether this person was shown others' choices on it: a review made now is not blind."""
-    seen = Event.objects.filter(user=user, evaluation=comparison.evaluation)
-    return (
-        seen.filter(verb=SAW_VERDICTS, object_type="comparison", object_id=comparison.pk).exists()
-        or seen.filter(verb=DOWNLOADED, object_type="export").exists()
-    )
+    seen = Disclosure.objects.filter(user=user, evaluation=comparison.evaluation_id)
+    return seen.filter(Q(comparison=comparison) | Q(comparison__isnull=True)).exists()
+
+
+@transaction.atomic
+def record_download(user: User, export: Export) -> None:
+    """Record that this person took an export: from then on they count as having seen all of its evaluation."""
+    Disclosure.objects.get_or_create(user=user, evaluation=export.evaluation, comparison=None)
+    record_event(DOWNLOADED, export, user=user, evaluation=export.evaluation)
 
 
 def reveal_vote_table(user: User, comparison: Comparison) -> VoteTable | None:
@@ -159,10 +164,14 @@ def record_disclosure(
         find_with_test_calls(shown.values()) if tests else set()
     )
     if new:
-        new -= find_fixed_or_recorded(user, evaluation, new)
+        new -= find_fixed_or_recorded(user, new)
     if not new:
         return  # without a transaction: on SQLite even one that only reads keeps all writers waiting
     with transaction.atomic():
+        Disclosure.objects.bulk_create(
+            [Disclosure(user=user, evaluation=evaluation, comparison_id=pk) for pk in sorted(new)],
+            ignore_conflicts=True,
+        )
         for pk in sorted(new):
             record_event(SAW_VERDICTS, shown[pk], user=user, evaluation=evaluation)
 
@@ -199,15 +208,12 @@ def find_with_test_calls(comparisons: Iterable[Comparison]) -> set[int]:
     return {pk for pk, pair in sides.items() if pk in found or pair & scored}
 
 
-def find_fixed_or_recorded(user: User, evaluation: Evaluation, ids: Collection[int]) -> set[int]:
+def find_fixed_or_recorded(user: User, ids: Collection[int]) -> set[int]:
     """The comparisons with a record of disclosure, or on which this person's first choices are fixed."""
-    noted = Event.objects.filter(
-        evaluation=evaluation, user=user, verb=SAW_VERDICTS, object_type="comparison", object_id__in=ids
-    )
+    on_record = Disclosure.objects.filter(user=user, comparison__in=ids).values_list("comparison_id", flat=True)
     mine = list(Review.objects.filter(rater__user=user, comparison__in=ids, state__in=SAVED_REVIEW_STATES))
     open_still = {review.comparison_id for review in mine if not has_fixed_first_choices(review)}
-    on_record = {pk for pk in noted.values_list("object_id", flat=True) if pk}
-    return on_record | {review.comparison_id for review in mine} - open_still
+    return {pk for pk in on_record if pk} | {review.comparison_id for review in mine} - open_still
 
 
 def has_fixed_first_choices(review: Review) -> bool:

@@ -5,13 +5,12 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 
 from evaluations.access import Action, get_role, is_allowed, require_evaluation
-from evaluations.domain.events import DOWNLOADED, SAW_VERDICTS
 from evaluations.domain.reviews import Reveal, ReviewState
 from evaluations.domain.roles import Role
 from evaluations.evaluation_settings.services import change_evaluation
-from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.verdicts import Review
+from evaluations.models.verdicts import Disclosure, Review
 from evaluations.visibility import (
     can_see_judges,
     can_see_verdicts,
@@ -115,25 +114,11 @@ def test_judges_are_hidden_from_reviewers_where_they_are_never_shown(
     assert can_see_judges(make_member(evaluation, role), evaluation) is not hidden
 
 
-@pytest.mark.parametrize(
-    ("verb", "object_type", "of_it", "seen"),
-    [
-        (SAW_VERDICTS, "comparison", True, True),
-        (SAW_VERDICTS, "comparison", False, False),
-        (DOWNLOADED, "export", False, True),
-        ("saved", "comparison", True, False),
-    ],
-)
-def test_who_looked_or_downloaded_has_seen(
-    evaluation: Evaluation, verb: str, object_type: str, of_it: bool, seen: bool
-) -> None:
+@pytest.mark.parametrize(("shown", "seen"), [("it", True), ("another", False), ("all", True), ("elsewhere", False)])
+def test_who_looked_or_downloaded_has_seen(evaluation: Evaluation, shown: str, seen: bool) -> None:
     user, comparison = make_member(evaluation, Role.OWNER), make_comparison(evaluation)
-    Event.objects.create(
-        user=user,
-        evaluation=evaluation,
-        verb=verb,
-        object_type=object_type,
-        object_id=comparison.pk if of_it else comparison.pk + 1,
-    )
+    of = {"it": comparison, "another": make_comparison(evaluation), "all": None, "elsewhere": None}
+    where = make_evaluation() if shown == "elsewhere" else evaluation
+    Disclosure.objects.create(user=user, evaluation=where, comparison=of[shown])
     assert has_seen_verdicts(user, comparison) is seen
     assert not has_seen_verdicts(make_member(evaluation, Role.OWNER), comparison)

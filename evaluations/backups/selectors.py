@@ -41,7 +41,18 @@ from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
 from evaluations.models.users import ApiToken, IdempotencyRecord, Membership, SignInLink, User
-from evaluations.models.verdicts import Adjudication, Comment, Label, Mention, PackedVotes, Review, Score, Span, Verdict
+from evaluations.models.verdicts import (
+    Adjudication,
+    Comment,
+    Disclosure,
+    Label,
+    Mention,
+    PackedVotes,
+    Review,
+    Score,
+    Span,
+    Verdict,
+)
 from evaluations.models.webhooks import Delivery, DeliveryAttempt, OutboxEntry, Webhook
 
 
@@ -131,6 +142,7 @@ BACKUP_TABLES: Final = (
     BackupTable(Comment, "comparison__evaluation"),
     BackupTable(Mention, "comment__comparison__evaluation"),
     BackupTable(Adjudication, "comparison__evaluation"),
+    BackupTable(Disclosure, "evaluation"),
     BackupTable(Label, "comparison__evaluation"),
     BackupTable(PackedVotes, "rater__evaluation"),
     BackupTable(Tag, "evaluation"),

@@ -44,8 +44,8 @@ def delivery_pause_seconds(failures: int) -> int:
     return min(DELIVERY_RETRY_SECONDS[min(failures, len(DELIVERY_RETRY_SECONDS)) - 1], MAX_DELIVERY_PAUSE_SECONDS)
 
 
-SAW_VERDICTS: Final = "saw verdicts"  # a review made after it is not blind
+SAW_VERDICTS: Final = "saw verdicts"
 
-DOWNLOADED: Final = "downloaded"  # an export: the same, for every comparison
+DOWNLOADED: Final = "downloaded"
 
 MADE_ACCOUNT: Final = "made account"  # for an evaluation: its owners may make its links

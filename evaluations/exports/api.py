@@ -13,10 +13,8 @@ from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.problems import DEFAULT_DETAILS, Problem
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_optional_person, serialize_row
-from evaluations.audit.events import record_event
 from evaluations.comparisons.selectors import get_saved_filter
 from evaluations.domain.choices import LabelPolicy
-from evaluations.domain.events import DOWNLOADED
 from evaluations.domain.files import ExportState
 from evaluations.domain.roles import Scope
 from evaluations.domain.splits import Split, make_split
@@ -35,6 +33,7 @@ from evaluations.exports.services import delete_export_file, export_job, jobs_of
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.jobs import Job
+from evaluations.visibility import record_download
 from evaluations.web.file_responses import file_response
 from evaluations.web.requests import AuthenticatedRequest
 
@@ -157,7 +156,7 @@ def get_export_file(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRe
     export = get_export_or_404(request, slug, pk, state=ExportState.DONE)
     require_evaluation(user, slug, action_for_export(export.format))
     file = open_export_file(export)
-    record_event(DOWNLOADED, export, user=user, evaluation=export.evaluation)
+    record_download(user, export)
     answer = file_response(
         request,
         file,

@@ -13,7 +13,6 @@ from django.db.models.functions import Now
 from evaluations.audit.events import record_event
 from evaluations.backups.selectors import refuse_if_busy
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.events import DOWNLOADED
 from evaluations.domain.files import ExportState
 from evaluations.exports.failures import (
     EXPORT_JOB,
@@ -40,7 +39,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.jobs import Job
 from evaluations.models.users import User
-from evaluations.visibility import visible_comparisons
+from evaluations.visibility import record_download, visible_comparisons
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def request_export(evaluation: Evaluation, *, written_as: str, user: User, wante
     export = start_export(evaluation, written_as=written_as, user=user, wanted=wanted, in_background=is_long)
     if is_long:
         return RequestedExport(export, None)
-    record_event(DOWNLOADED, export, user=user, evaluation=evaluation)
+    record_download(user, export)
     return RequestedExport(export, stream_export(export, comparisons))
 
 

@@ -13,10 +13,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django_htmx.http import HttpResponseClientRefresh
 
 from evaluations.access import Action, action_for_export, is_allowed, require_evaluation
-from evaluations.audit.events import record_event
 from evaluations.backups.selectors import refuse_if_busy
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.events import DOWNLOADED
 from evaluations.domain.files import ExportState
 from evaluations.exports.failures import OPEN
 from evaluations.exports.forms import ExportForm
@@ -35,7 +33,7 @@ from evaluations.exports.services import delete_export_file, export_job, request
 from evaluations.jobs.queue import job_progress
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
-from evaluations.visibility import visible_comparisons
+from evaluations.visibility import record_download, visible_comparisons
 from evaluations.web.file_responses import file_response
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
@@ -212,7 +210,7 @@ def export_file(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
         messages.error(request, str(refused))
         return redirect("exports", slug)
     if request.method == "GET":
-        record_event(DOWNLOADED, export, user=user, evaluation=export.evaluation)
+        record_download(user, export)
     return file_response(
         request,
         file,

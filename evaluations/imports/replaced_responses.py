@@ -17,7 +17,7 @@ from evaluations.models.imports import Import
 from evaluations.models.judges import Judge
 from evaluations.models.queues import Assignment, DefaultQueue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.runs import Call
-from evaluations.models.verdicts import Adjudication, Comment, Review, Score, Verdict
+from evaluations.models.verdicts import Adjudication, Comment, Disclosure, Review, Score, Verdict
 
 REPLACES: Final = "replaces"  # of a response's metadata: the id of the one whose place it takes
 
@@ -109,6 +109,7 @@ def delete_replaced_responses(importing: Import) -> None:
         for comparisons in split_response_ids(list(pairs.values_list("pk", flat=True))):
             remove_from_search_index(comparisons)
             Tagging.objects.filter(comparison__in=comparisons).delete()
+            Disclosure.objects.filter(comparison__in=comparisons).delete()
             Assignment.objects.filter(item__comparison__in=comparisons).delete()
             QueueItem.objects.filter(comparison__in=comparisons).delete()
             Comparison.all_rows.filter(pk__in=comparisons).delete()

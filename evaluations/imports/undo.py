@@ -46,7 +46,7 @@ from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Call
 from evaluations.models.transactions import TransactionPacer, is_time_up
 from evaluations.models.users import User
-from evaluations.models.verdicts import Adjudication, Comment, Label, Review, Score, Verdict
+from evaluations.models.verdicts import Adjudication, Comment, Disclosure, Label, Review, Score, Verdict
 from evaluations.verdicts.label_counts import update_labels
 from evaluations.verdicts.label_updates import (
     find_score_imports,
@@ -310,7 +310,7 @@ def remove_dependent_rows(importing: Import, pace: TransactionPacer, until: floa
         importing.rows_cursor = some[-1]
         with pace.turn(), transaction.atomic():
             renew_import_claim(importing, ImportState.UNDOING, rows_cursor=importing.rows_cursor)
-            for hanging in (Label, Tagging):
+            for hanging in (Label, Tagging, Disclosure):
                 hanging.objects.filter(comparison__in=some).delete()
             remove_from_search_index(some)
         if is_time_up(until):

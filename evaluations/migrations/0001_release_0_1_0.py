@@ -2342,6 +2342,49 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Disclosure",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "comparison",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="disclosures",
+                        to="evaluations.comparison",
+                    ),
+                ),
+                (
+                    "evaluation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="disclosures",
+                        to="evaluations.evaluation",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="disclosures",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("user", "comparison"), name="disclosure_once"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("comparison__isnull", True)),
+                        fields=("user", "evaluation"),
+                        name="disclosure_of_all_once",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="Adjudication",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),

@@ -20,7 +20,18 @@ from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run, test_call_condition
 from evaluations.models.users import ApiToken, IdempotencyRecord, Membership, SignInLink, User
-from evaluations.models.verdicts import Adjudication, Comment, Label, Mention, PackedVotes, Review, Score, Span, Verdict
+from evaluations.models.verdicts import (
+    Adjudication,
+    Comment,
+    Disclosure,
+    Label,
+    Mention,
+    PackedVotes,
+    Review,
+    Score,
+    Span,
+    Verdict,
+)
 from evaluations.models.webhooks import Delivery, DeliveryAttempt, OutboxEntry, Webhook
 
 __all__ = [
@@ -38,6 +49,7 @@ __all__ = [
     "DefaultQueue",
     "Delivery",
     "DeliveryAttempt",
+    "Disclosure",
     "EarlierGuidelines",
     "Endpoint",
     "EndpointCheck",

@@ -14,6 +14,7 @@ from evaluations.models.base import (
     not_null_index,
 )
 from evaluations.models.comparisons import Comparison, Response
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import FinishedManager, Import
 from evaluations.models.judges import Judge, Rater
 from evaluations.models.queues import Queue
@@ -320,6 +321,30 @@ class Adjudication(Row):
 
     def __str__(self) -> str:
         return f"{self.choice} for {self.aspect_id} of {self.comparison_id}"
+
+
+class Disclosure(Row):
+    """A person was shown what others chose on a comparison, or without one on all of an evaluation.
+
+    A review that they save later is not blind.
+    """
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="disclosures")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="disclosures", db_index=False)
+    comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, null=True, related_name="disclosures")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "comparison"], name="disclosure_once"),
+            models.UniqueConstraint(
+                fields=["user", "evaluation"],
+                condition=models.Q(comparison__isnull=True),
+                name="disclosure_of_all_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"disclosure of {self.comparison_id or 'all'} to {self.user_id}"
 
 
 class Label(Row):

@@ -34,7 +34,18 @@ from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
 from evaluations.models.users import ApiToken, IdempotencyRecord, Membership, SignInLink, User
-from evaluations.models.verdicts import Adjudication, Comment, Label, Mention, PackedVotes, Review, Score, Span, Verdict
+from evaluations.models.verdicts import (
+    Adjudication,
+    Comment,
+    Disclosure,
+    Label,
+    Mention,
+    PackedVotes,
+    Review,
+    Score,
+    Span,
+    Verdict,
+)
 from evaluations.models.webhooks import Delivery, DeliveryAttempt, OutboxEntry, Webhook
 
 
@@ -66,6 +77,7 @@ def make_full_evaluation(number: int) -> FullEvaluation:
     make_records(evaluation, owner)
     make_queue(comparison, version)
     make_discussion(comparison, aspect, owner)
+    Disclosure.objects.create(pk=number, evaluation=evaluation, user=owner, comparison=comparison)
     tag = Tag.objects.create(pk=number, evaluation=evaluation, name=f"tag-{number}")
     Tagging.objects.create(pk=number, tag=tag, comparison=comparison)
     TagChange.objects.create(pk=number, evaluation=evaluation, tag=tag)

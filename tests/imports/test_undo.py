@@ -38,7 +38,7 @@ from evaluations.models.queues import Assignment, QueueItem
 from evaluations.models.rubrics import Rubric
 from evaluations.models.runs import Call
 from evaluations.models.search_index import search_ids
-from evaluations.models.verdicts import Adjudication, Comment, Label
+from evaluations.models.verdicts import Adjudication, Comment, Disclosure, Label
 from evaluations.reviews.queues.items import fill_default_queue
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
 from evaluations.reviews.raters import get_or_create_rater
@@ -104,7 +104,9 @@ def test_all_that_an_import_brought_goes_with_all_that_hangs_on_it(evaluation: E
     importing = import_rows(evaluation, *rows)
     fill_default_queue(evaluation)
     work_all("index_import")
-    tag_comparisons(evaluation, [Comparison.objects.latest("pk").pk], "hard", user=None)
+    newest = Comparison.objects.latest("pk")
+    tag_comparisons(evaluation, [newest.pk], "hard", user=None)
+    Disclosure.objects.create(evaluation=evaluation, user=evaluation.memberships.get().user, comparison=newest)
     assert (Tagging.objects.count(), QueueItem.objects.count()) == (1, 21)
     undo(importing)
     assert importing.state == ImportState.UNDONE

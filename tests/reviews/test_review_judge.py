@@ -12,10 +12,10 @@ from evaluations.domain.rubrics import RubricOrigin
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT
 from evaluations.models.comparisons import Comparison
-from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.queues import Assignment, QueueItem
 from evaluations.models.users import User
-from evaluations.models.verdicts import Review
+from evaluations.models.verdicts import Disclosure, Review
 from evaluations.reviews.raters import get_or_create_rater
 from evaluations.rubrics.services import add_rubric
 from tests.factories.evaluations import make_comparison
@@ -195,8 +195,6 @@ def test_where_both_bad_is_offered_a_torn_judge_is_not_said_to_find_both_good(
 
 def test_someone_who_saw_verdicts_before_is_not_blind(browser: Client, reviewer: User, evaluation: Evaluation) -> None:
     comparison = make_judged_comparison(evaluation)
-    Event.objects.create(
-        user=reviewer, evaluation=evaluation, verb="saw verdicts", object_type="comparison", object_id=comparison.pk
-    )
+    Disclosure.objects.create(user=reviewer, evaluation=evaluation, comparison=comparison)
     post_first_choices(browser, comparison)
     assert not Review.objects.get().blind
