@@ -64,7 +64,7 @@ class SeriesStyle:
 
 
 def choose_series_style(names: Sequence[str], chosen: Sequence[str], theme: Theme) -> SeriesStyle:
-    """``given``: all series of the chart, with those that have nothing to draw, which keep their shapes and colors.
+    """``chosen``: all series of the chart, with those that have nothing to draw, which keep their shapes and colors.
 
     The first shape and color are reserved for people.
     """

@@ -136,8 +136,8 @@ def gini_impurity(table: ContingencyTables) -> FloatArray:
 
 def category_distances(size: int) -> FloatArray:
     """The number of steps between each two categories: size × size."""
-    place = np.arange(float(size))
-    return np.abs(place[:, None] - place)
+    position = np.arange(float(size))
+    return np.abs(position[:, None] - position)
 
 
 def alpha_nominal(coincidences: FloatArray) -> FloatArray:
@@ -192,9 +192,9 @@ def icc_agreement(totals: FloatArray) -> FloatArray:
 
     (MSR − MSE) ÷ (MSR + (k − 1) MSE + k (MSC − MSE) ÷ n). ``totals``: as for `anova_mean_squares`, (…, 3 + k) → (…).
     """
-    found, k = anova_mean_squares(totals), totals.shape[-1] - 3
-    lenient = k * (found.raters - found.rest) / totals[..., 0]
-    return ratio_or_nan(found.responses - found.rest, found.responses + (k - 1) * found.rest + lenient, found)
+    squares, k = anova_mean_squares(totals), totals.shape[-1] - 3
+    lenient = k * (squares.raters - squares.rest) / totals[..., 0]
+    return ratio_or_nan(squares.responses - squares.rest, squares.responses + (k - 1) * squares.rest + lenient, squares)
 
 
 def icc_consistency(totals: FloatArray) -> FloatArray:
@@ -202,8 +202,8 @@ def icc_consistency(totals: FloatArray) -> FloatArray:
 
     ``totals``: as for `anova_mean_squares`, (…, 3 + k) → (…).
     """
-    found, k = anova_mean_squares(totals), totals.shape[-1] - 3
-    return ratio_or_nan(found.responses - found.rest, found.responses + (k - 1) * found.rest, found)
+    squares, k = anova_mean_squares(totals), totals.shape[-1] - 3
+    return ratio_or_nan(squares.responses - squares.rest, squares.responses + (k - 1) * squares.rest, squares)
 
 
 def ratio_or_nan(part: FloatArray, whole: FloatArray, of: AnovaMeanSquares) -> FloatArray:

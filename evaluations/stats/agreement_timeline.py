@@ -57,19 +57,20 @@ class Buckets:
     starts: IntArray
 
 
-def agreement_timeline(found: PersonVotes, day: IntArray, judges: Mapping[str, Choices]) -> Timeline:
+def agreement_timeline(person_votes: PersonVotes, day: IntArray, judges: Mapping[str, Choices]) -> Timeline:
     """Agreement of people with each other and with judges, by period. Intervals are Wilson's by cluster.
 
     ``day``: of each vote in the order cast, in days since 1970-01-01. ``judges``: by name, the choice on each item of
     the poll. The buckets are the shortest of which there are at most MOST_POINTS.
     """
-    if not len(found):
+    if not len(person_votes):
         return Timeline(None, ())
-    buckets = choose_buckets(day[found.vote_index])
-    entries = group_entries(buckets.of, len(buckets.starts) - 1, found.cluster)
-    people = shares_by_group(entries, found.share_of_same_votes, found.others_voted, NO_OTHER_VOTES)
+    buckets = choose_buckets(day[person_votes.vote_index])
+    entries = group_entries(buckets.of, len(buckets.starts) - 1, person_votes.cluster)
+    people = shares_by_group(entries, person_votes.share_of_same_votes, person_votes.others_voted, NO_OTHER_VOTES)
     of_judges = {
-        name: shares_by_group(entries, *match_judge_choices(judge, found), NO_VERDICT) for name, judge in judges.items()
+        name: shares_by_group(entries, *match_judge_choices(judge, person_votes), NO_VERDICT)
+        for name, judge in judges.items()
     }
     votes = np.bincount(buckets.of, minlength=entries.groups).tolist()
     return Timeline(
@@ -127,8 +128,10 @@ BUCKETS: Final[tuple[tuple[str, Numbering, Numbering], ...]] = (
 
 def choose_buckets(day: IntArray) -> Buckets:
     """The shortest buckets that give few enough points from the first day to the last, else the longest."""
-    found = (make_buckets(day, *bucket) for bucket in BUCKETS)
-    return next((one for one in found if len(one.starts) - 1 <= MOST_POINTS), make_buckets(day, *BUCKETS[-1]))
+    candidates = (make_buckets(day, *bucket) for bucket in BUCKETS)
+    return next(
+        (buckets for buckets in candidates if len(buckets.starts) - 1 <= MOST_POINTS), make_buckets(day, *BUCKETS[-1])
+    )
 
 
 def make_buckets(day: IntArray, name: str, of_days: Numbering, first_days: Numbering) -> Buckets:

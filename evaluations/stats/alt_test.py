@@ -42,13 +42,13 @@ def advantage_of_choices(choice: IntArray, each: Votes, cluster: IntArray) -> Ad
     """
     counts = count_choices_by_unit(each.item, each.choice, len(choice))
     voters = np.bincount(each.item, minlength=len(choice))
-    kept = (choice[each.item] != MISSING) & (voters[each.item] > 1)
-    item, own = each.item[kept], each.choice[kept]
+    counted = (choice[each.item] != MISSING) & (voters[each.item] > 1)
+    item, own = each.item[counted], each.choice[counted]
     judged = choice[item]
     # Of the others as many chose as the person did as of all, less the person.
     with_human = counts[item, own] - 1
     with_judge = counts[item, judged] - (judged == own)
-    return Advantage(each.rater[kept], cluster[item], with_judge >= with_human, with_human >= with_judge)
+    return Advantage(each.rater[counted], cluster[item], with_judge >= with_human, with_human >= with_judge)
 
 
 def advantage_of_scores(value: FloatArray, people: PersonScores, cluster: IntArray) -> Advantage:
@@ -60,11 +60,11 @@ def advantage_of_scores(value: FloatArray, people: PersonScores, cluster: IntArr
     items = len(value)
     voters = np.bincount(people.unit, minlength=items)
     totals = np.bincount(people.unit, people.value, items)
-    kept = ~np.isnan(value[people.unit]) & (voters[people.unit] > 1)
-    item, own = people.unit[kept], people.value[kept]
+    counted = ~np.isnan(value[people.unit]) & (voters[people.unit] > 1)
+    item, own = people.unit[counted], people.value[counted]
     judged, others = value[item], (totals[item] - own) / (voters[item] - 1)
     further = np.round((own - judged) * (own + judged - 2 * others), ADVANTAGE_DIGITS)
-    return Advantage(people.rater[kept], cluster[item], further >= 0, further <= 0)
+    return Advantage(people.rater[counted], cluster[item], further >= 0, further <= 0)
 
 
 LEAST_VALUES: Final = 10  # below, a t of means of clusters assumes a normal distribution that nobody has checked
@@ -82,8 +82,8 @@ class AdvantageDifferences:
 
     def p_values(self, epsilon: float) -> FloatArray:
         """One-sided p values of H0: the mean is ε or more. NaN below LEAST_VALUES."""
-        found = zip(self.n.tolist(), self.total.tolist(), self.squares.tolist(), strict=True)
-        return np.array([one_sided_p(epsilon, *one) for one in found])
+        sums = zip(self.n.tolist(), self.total.tolist(), self.squares.tolist(), strict=True)
+        return np.array([one_sided_p(epsilon, *one) for one in sums])
 
 
 def one_sided_p(epsilon: float, n: int, total: float, squares: float) -> float:
@@ -96,11 +96,11 @@ def one_sided_p(epsilon: float, n: int, total: float, squares: float) -> float:
     return t_upper_tail((epsilon - mean) / sqrt(around / (n - 1) / n), n - 1)
 
 
-def differences_by_cluster(found: Advantage, people: int) -> AdvantageDifferences:
+def differences_by_cluster(advantage: Advantage, people: int) -> AdvantageDifferences:
     """Differences of the means of each cluster in which a person has items."""
-    clusters = int(found.cluster.max(initial=0)) + 1
-    # Each cell of person and cluster is sorted along with its difference, as 0, 1 or 2: quicker than sorting places.
-    keys = (found.rater * clusters + found.cluster) * 3 + 1 + found.human - found.judge
+    clusters = int(advantage.cluster.max(initial=0)) + 1
+    # Each cell of person and cluster is sorted along with its difference, as 0, 1 or 2: quicker than sorting positions.
+    keys = (advantage.rater * clusters + advantage.cluster) * 3 + 1 + advantage.human - advantage.judge
     cell, difference = np.divmod(np.sort(keys), 3)
     starts = np.flatnonzero(np.diff(cell, prepend=-1))
     means = np.add.reduceat(difference - 1.0, starts) / np.diff(starts, append=len(cell))
@@ -177,33 +177,33 @@ class AltTest:
     by_skill: dict[str, AltTestAtEpsilon]
 
 
-def alt_test(found: Advantage, names: Sequence[str], items: str = "comparisons") -> AltTest:
+def alt_test(advantage: Advantage, names: Sequence[str], items: str = "comparisons") -> AltTest:
     """The alternative annotator test of one judge, at each ε.
 
-    ``found``: from `advantage_of_choices` or `advantage_of_scores`. ``names``: the person of each rater number.
+    ``advantage``: from `advantage_of_choices` or `advantage_of_scores`. ``names``: the person of each rater number.
     ``items``: what items are called in sentences. Undefined below LEAST_PEOPLE people with LEAST_ITEMS items each that
     the judge and another person share.
     """
-    n = np.bincount(found.rater, minlength=len(names))
+    n = np.bincount(advantage.rater, minlength=len(names))
     (people,) = np.nonzero(n >= LEAST_ITEMS)
     if len(people) < LEAST_PEOPLE:
         why = unmet_condition(n, items)
         return AltTest(why, (), undefined_estimate(why, int(n.sum())), DEFAULT, {})
-    tested = only_people(found, people, len(names))
+    tested = only_people(advantage, people, len(names))
     items_of = differences_from_values(tested.rater, tested.human.astype(np.float64) - tested.judge, len(people))
     clusters_of = differences_by_cluster(tested, len(people))
-    kept = [names[one] for one in people.tolist()]
+    tested_names = [names[position] for position in people.tolist()]
     repeats = bool((clusters_of.n < items_of.n).any())
     return AltTest(
         why=None,
-        annotators=describe_annotators(tested, kept, items_of.n, clusters_of.n),
+        annotators=describe_annotators(tested, tested_names, items_of.n, clusters_of.n),
         rho=mean_advantage(tested, len(people)),
         default=DEFAULT,
         by_skill={
             skill: AltTestAtEpsilon(
                 epsilon,
-                winning_rate(kept, items_of, epsilon),
-                winning_rate(kept, clusters_of, epsilon) if repeats else None,
+                winning_rate(tested_names, items_of, epsilon),
+                winning_rate(tested_names, clusters_of, epsilon) if repeats else None,
             )
             for skill, epsilon in EPSILON.items()
         },
@@ -219,27 +219,27 @@ def unmet_condition(n: IntArray, items: str) -> str:
     )
 
 
-def only_people(found: Advantage, people: IntArray, raters: int) -> Advantage:
+def only_people(advantage: Advantage, people: IntArray, raters: int) -> Advantage:
     """The advantages of these people, who are renumbered from 0 in this order."""
-    place = np.full(raters, -1)
-    place[people] = np.arange(len(people))
-    person = place[found.rater]
+    position = np.full(raters, -1)
+    position[people] = np.arange(len(people))
+    person = position[advantage.rater]
     kept = person >= 0
-    return Advantage(person[kept], found.cluster[kept], found.judge[kept], found.human[kept])
+    return Advantage(person[kept], advantage.cluster[kept], advantage.judge[kept], advantage.human[kept])
 
 
 def describe_annotators(
-    found: Advantage, names: Sequence[str], n: IntArray, clusters: IntArray
+    advantage: Advantage, names: Sequence[str], n: IntArray, clusters: IntArray
 ) -> tuple[Annotator, ...]:
-    judge = (np.bincount(found.rater, found.judge, len(n)) / n).tolist()
-    human = (np.bincount(found.rater, found.human, len(n)) / n).tolist()
+    judge = (np.bincount(advantage.rater, advantage.judge, len(n)) / n).tolist()
+    human = (np.bincount(advantage.rater, advantage.human, len(n)) / n).tolist()
     return tuple(Annotator(*one) for one in zip(names, n.tolist(), clusters.tolist(), judge, human, strict=True))
 
 
-def mean_advantage(found: Advantage, people: int) -> Estimate:
+def mean_advantage(advantage: Advantage, people: int) -> Estimate:
     """The mean advantage ρ with its interval by cluster, for these people and randomly drawn items."""
-    cells = Contributions(found.cluster, found.rater * 2 + found.judge, people * 2)
-    number = Estimate(float(mean_advantage_statistic(cells.totals)), len(found.rater))
+    cells = Contributions(advantage.cluster, advantage.rater * 2 + advantage.judge, people * 2)
+    number = Estimate(float(mean_advantage_statistic(cells.totals)), len(advantage.rater))
     behind = np.arange(people * 2) % 2 == 0
     if reason := why_interval_withheld(cells, behind, among=np.ones_like(behind)):
         return number.without_interval(reason)
@@ -255,7 +255,7 @@ def mean_advantage_statistic(totals: FloatArray) -> FloatArray:
 def winning_rate(names: Sequence[str], differences: AdvantageDifferences, epsilon: float) -> WinningRate:
     p = differences.p_values(epsilon)
     rejected = benjamini_yekutieli_adjust(np.nan_to_num(p, nan=1.0)) <= FALSE_DISCOVERIES
-    found = zip(names, p.tolist(), rejected.tolist(), strict=True)
-    tests = tuple(AnnotatorTest(name, None if isnan(one) else one, won) for name, one, won in found)
+    results = zip(names, p.tolist(), rejected.tolist(), strict=True)
+    tests = tuple(AnnotatorTest(name, None if isnan(one) else one, won) for name, one, won in results)
     omega = Estimate(float(rejected.mean()), len(tests)).without_interval(OF_THESE_PEOPLE)
     return WinningRate(tests, omega, bool(rejected.mean() >= PASSES_FROM))

@@ -106,8 +106,8 @@ def arm_difference(spread: Spread, blind: Estimate, shown: Estimate) -> Estimate
 def changes_after_reveal(choice: IntArray, confirmed: ConfirmedChoices, cluster: IntArray) -> AfterReveal:
     """How reviews changed after the reveal. ``choice`` and ``cluster``: as in `anchoring_effect`."""
     moved = confirmed.first != confirmed.final
-    found = Contributions(cluster[confirmed.item], moved.astype(np.int64), len(CHANGED))
-    changed = estimate_share(Spread(found), CHANGED, CHANGED | ~CHANGED, NOT_REVEALED)
+    contributions = Contributions(cluster[confirmed.item], moved.astype(np.int64), len(CHANGED))
+    changed = estimate_share(Spread(contributions), CHANGED, CHANGED | ~CHANGED, NOT_REVEALED)
     judged = choice[confirmed.item]
     to_judge, away = (int(np.sum(moved & (one == judged))) for one in (confirmed.final, confirmed.first))
     return AfterReveal(changed, to_judge, away)

@@ -128,15 +128,15 @@ class AspectReport:
 
     @property
     def has_reveal_data(self) -> bool:
-        drawn = any(found.difference.n for found in self.anchoring.values())
-        return drawn or any(found.changed.n for found in self.after_reveal.values())
+        drawn = any(effect.difference.n for effect in self.anchoring.values())
+        return drawn or any(effect.changed.n for effect in self.after_reveal.values())
 
     @property
     def why_reveal_not_random(self) -> str | None:
         """Why no effect of seeing a judge is claimed; None where one is."""
-        if any(found.difference.n for found in self.anchoring.values()):
+        if any(effect.difference.n for effect in self.anchoring.values()):
             return None
-        return next((found.difference.why for found in self.anchoring.values()), None)
+        return next((effect.difference.why for effect in self.anchoring.values()), None)
 
 
 def share_rating_designs(materials: Mapping[str, AspectMaterial]) -> dict[str, AspectMaterial]:
@@ -258,8 +258,8 @@ def make_reference(
         votes = votes.where(votes.choice != MISSING)
         order = find_common_order(votes.item, votes.shown, len(cluster))
         votes = recode_votes_by_position(votes, len(cluster))
-    found = make_poll(votes, cluster)
-    return ReferenceVotes(found, found.majority(split_rule), order, names)
+    poll = make_poll(votes, cluster)
+    return ReferenceVotes(poll, poll.majority(split_rule), order, names)
 
 
 def report_saw_judge_first(

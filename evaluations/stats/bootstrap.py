@@ -32,11 +32,11 @@ def resample_totals(by_cluster: FloatArray, *, whole: bool = False) -> FloatArra
     same draws serve for any number of clusters. ``whole``: whether totals are counts, which float32 holds exactly.
     """
     kind: type[np.floating] = np.float32 if whole and by_cluster.sum() < MOST_COUNTED else np.float64
-    found = np.zeros((by_cluster.shape[1], RESAMPLES))
+    totals = np.zeros((by_cluster.shape[1], RESAMPLES))
     for part, first in enumerate(range(0, len(by_cluster), CLUSTERS_PER_CHUNK)):
         some = by_cluster[first : first + CLUSTERS_PER_CHUNK].astype(kind)
-        found += some.T @ poisson_draws(part)[: len(some)].astype(kind)
-    return found.T
+        totals += some.T @ poisson_draws(part)[: len(some)].astype(kind)
+    return totals.T
 
 
 def bca_bounds(ordered: FloatArray, observed: float, skewness: float, clusters: int) -> tuple[float, float]:
@@ -67,7 +67,7 @@ def bca_accelerations(influences: FloatArray) -> FloatArray:
 
 def interpolated_quantile(ordered: FloatArray, level: float) -> float:
     """A quantile, interpolated linearly between the two nearest values."""
-    place = level * (len(ordered) - 1)
-    lower = int(place)
+    position = level * (len(ordered) - 1)
+    lower = int(position)
     upper = min(lower + 1, len(ordered) - 1)
-    return float(ordered[lower] + (place - lower) * (ordered[upper] - ordered[lower]))
+    return float(ordered[lower] + (position - lower) * (ordered[upper] - ordered[lower]))

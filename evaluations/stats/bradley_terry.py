@@ -34,9 +34,9 @@ class WinTable:
     matches: FloatArray
     wins: FloatArray
 
-    def select(self, kept: BoolArray) -> "WinTable":
+    def select(self, selected: BoolArray) -> "WinTable":
         """Some of many tables: those where ``kept`` is true."""
-        return WinTable(self.first, self.second, self.candidates, self.matches[kept], self.wins[kept])
+        return WinTable(self.first, self.second, self.candidates, self.matches[selected], self.wins[selected])
 
 
 def bradley_terry_scores(table: WinTable, start: FloatArray | None = None) -> FloatArray:
@@ -44,13 +44,13 @@ def bradley_terry_scores(table: WinTable, start: FloatArray | None = None) -> Fl
 
     They are NaN too where the iteration does not converge. ``start``: scores to begin from, one for each candidate.
     """
-    found = np.full((*table.matches.shape[:-1], table.candidates), np.nan)
+    scores = np.full((*table.matches.shape[:-1], table.candidates), np.nan)
     settled = has_finite_scores(table)
     if settled.any():
         at = np.zeros(table.candidates) if start is None else start
         sparse = settled.ndim == 0 and table.candidates > MOST_DENSE
-        found[settled] = newton_scores_sparse(table, at) if sparse else newton_scores(table.select(settled), at)
-    return found
+        scores[settled] = newton_scores_sparse(table, at) if sparse else newton_scores(table.select(settled), at)
+    return scores
 
 
 def newton_scores(table: WinTable, start: FloatArray) -> FloatArray:
@@ -94,22 +94,22 @@ def likelihood_gradient(table: WinTable, at: FloatArray) -> FloatArray:
 
 def incidence_matrix(table: WinTable) -> FloatArray:
     """1 for the first and −1 for the second of each pair: pairs × candidates."""
-    found = np.zeros((len(table.first), table.candidates))
+    matrix = np.zeros((len(table.first), table.candidates))
     pairs = np.arange(len(table.first))
-    found[pairs, table.first], found[pairs, table.second] = 1, -1
-    return found
+    matrix[pairs, table.first], matrix[pairs, table.second] = 1, -1
+    return matrix
 
 
 def information_matrix(table: WinTable, at: FloatArray) -> FloatArray:
     """Minus the second derivative, made regular: scores are known but for a constant, and sums of 0 stay so."""
     p = win_probabilities(table, at)
     shared = table.matches * p * (1 - p)
-    found = np.zeros((*shared.shape[:-1], table.candidates, table.candidates))
-    found[..., table.first, table.second] = found[..., table.second, table.first] = -shared
-    own = -found.sum(axis=-1)
+    matrix = np.zeros((*shared.shape[:-1], table.candidates, table.candidates))
+    matrix[..., table.first, table.second] = matrix[..., table.second, table.first] = -shared
+    own = -matrix.sum(axis=-1)
     diagonal = np.arange(table.candidates)
-    found[..., diagonal, diagonal] = own
-    return np.asarray(found + own.mean(axis=-1)[..., None, None] / table.candidates)
+    matrix[..., diagonal, diagonal] = own
+    return np.asarray(matrix + own.mean(axis=-1)[..., None, None] / table.candidates)
 
 
 def beat_edges(table: WinTable) -> tuple[IntArray, IntArray, BoolArray]:
@@ -123,10 +123,10 @@ def has_finite_scores(table: WinTable) -> BoolArray:
     tail, head, beats = beat_edges(table)
     if beats.ndim > 1:
         flat = beats.reshape(-1, beats.shape[-1])
-        ways = [reaches_all_nodes(*way, flat, table.candidates) for way in ((tail, head), (head, tail))]
+        ways = [reaches_all_nodes(*direction, flat, table.candidates) for direction in ((tail, head), (head, tail))]
         return np.asarray((ways[0] & ways[1]).reshape(beats.shape[:-1]))
     tail, head = tail[beats], head[beats]
-    reached = (reachable_nodes(*way, table.candidates, 0) for way in ((tail, head), (head, tail)))
+    reached = (reachable_nodes(*direction, table.candidates, 0) for direction in ((tail, head), (head, tail)))
     return np.asarray(all(len(one) == table.candidates for one in reached))
 
 
@@ -157,20 +157,20 @@ def unbeaten_candidates(table: WinTable) -> BoolArray:
         best = int(unbeaten[-1])
 
 
-def membership_mask(places: IntArray, count: int) -> BoolArray:
-    found = np.zeros(count, dtype=np.bool_)
-    found[places] = True
-    return found
+def membership_mask(positions: IntArray, count: int) -> BoolArray:
+    mask = np.zeros(count, dtype=np.bool_)
+    mask[positions] = True
+    return mask
 
 
 def explain_unconnected(table: WinTable, names: Sequence[str]) -> str | None:
     """A sentence on two groups of candidates between which the table has no comparison; None where there are none."""
     compared = table.matches > 0
     tail, head = np.concatenate([table.first, table.second]), np.concatenate([table.second, table.first])
-    found = reachable_nodes(tail[np.tile(compared, 2)], head[np.tile(compared, 2)], table.candidates, 0)
-    if len(found) == table.candidates:
+    reached = reachable_nodes(tail[np.tile(compared, 2)], head[np.tile(compared, 2)], table.candidates, 0)
+    if len(reached) == table.candidates:
         return None
-    connected = membership_mask(found, table.candidates)
+    connected = membership_mask(reached, table.candidates)
     return (
         f"No comparison, direct or through others, leads from {list_candidates(names, connected)} "
         f"to {list_candidates(names, ~connected)}."
@@ -179,7 +179,7 @@ def explain_unconnected(table: WinTable, names: Sequence[str]) -> str | None:
 
 def list_candidates(names: Sequence[str], chosen: BoolArray) -> str:
     """The first chosen candidates by name, and the number of the others."""
-    found = [name for name, is_one in zip(names, chosen, strict=True) if is_one]
-    if len(found) <= MOST_LISTED:
-        return ", ".join(found)
-    return f"{', '.join(found[:MOST_LISTED])} and {len(found) - MOST_LISTED:,} others"
+    listed = [name for name, is_one in zip(names, chosen, strict=True) if is_one]
+    if len(listed) <= MOST_LISTED:
+        return ", ".join(listed)
+    return f"{', '.join(listed[:MOST_LISTED])} and {len(listed) - MOST_LISTED:,} others"

@@ -90,23 +90,23 @@ class Contributions:
             return np.diag(np.bincount(self.cell, squared, self.cells).astype(np.float64))
         if self.largest <= FEW_ENTRIES and self.cells <= FEW_CELLS and self.is_sorted_by_cluster:
             return self.moments_of_sorted_runs()
-        found = np.zeros((self.cells, self.cells))
+        products = np.zeros((self.cells, self.cells))
         for first in range(0, self.clusters, AT_ONCE):
             part = self.by_cluster(first, min(first + AT_ONCE, self.clusters))
-            found += part.T @ part
-        return found
+            products += part.T @ part
+        return products
 
     def moments_of_sorted_runs(self) -> FloatArray:
         """`moments` from the pairs of entries of each cluster: quick where clusters are many, small and adjacent."""
         squared = None if self.weight is None else self.weight**2
-        found = np.diag(np.bincount(self.cell, squared, self.cells).astype(np.float64))
+        products = np.diag(np.bincount(self.cell, squared, self.cells).astype(np.float64))
         for apart in range(1, self.largest):
             same = self.cluster_number[apart:] == self.cluster_number[:-apart]
             pair = self.cell[apart:][same] * np.int16(self.cells) + self.cell[:-apart][same]
             weight = None if self.weight is None else (self.weight[apart:] * self.weight[:-apart])[same]
             counts = np.bincount(pair, weight, self.cells**2).reshape(self.cells, self.cells)
-            found += counts + counts.T
-        return found
+            products += counts + counts.T
+        return products
 
     def squares(self, u: FloatArray) -> FloatArray:
         """The sum over clusters of (u · n_g)², uᵀSu, for each column of u, cells × numbers."""
@@ -239,14 +239,14 @@ class ClusterSums:
 
     def clusters_with(self, cells: BoolArray, enough: int | None = None) -> int:
         """How many clusters have a sum other than 0 in one of these cells, counted up to ``enough``."""
-        found = int(np.count_nonzero((self.of_cluster[:, cells] != 0).any(axis=1)))
-        return found if enough is None else min(found, enough)
+        clusters = int(np.count_nonzero((self.of_cluster[:, cells] != 0).any(axis=1)))
+        return clusters if enough is None else min(clusters, enough)
 
 
 def sum_by_cluster(clusters: Clusters, *values: FloatArray) -> ClusterSums:
     """Sums of each value by cluster; the first total counts the entries."""
-    found = np.empty((1 + len(values), clusters.count))
-    found[0] = np.bincount(clusters.of, minlength=clusters.count)
+    sums = np.empty((1 + len(values), clusters.count))
+    sums[0] = np.bincount(clusters.of, minlength=clusters.count)
     for cell, value in enumerate(values, 1):
-        found[cell] = clusters.total(value)
-    return ClusterSums(found.T)
+        sums[cell] = clusters.total(value)
+    return ClusterSums(sums.T)

@@ -74,8 +74,8 @@ def mean_weights(item: IntArray, shown: IntArray, weight: FloatArray, choice: Ch
     total = np.bincount(key, weight, len(samples))
     with np.errstate(all="ignore"):
         of_order = np.where(samples > 0, total / samples, 0.0).reshape(shape)
-        found = of_order.sum(axis=1) / np.count_nonzero(samples.reshape(shape), axis=1)
-    return np.where(choice == MISSING, np.nan, found)
+        means = of_order.sum(axis=1) / np.count_nonzero(samples.reshape(shape), axis=1)
+    return np.where(choice == MISSING, np.nan, means)
 
 
 def confidence_calibration(
@@ -83,21 +83,21 @@ def confidence_calibration(
 ) -> ConfidenceCalibration:
     """Calibration of the judge's weights on A (NaN where missing) against the majority of people, by item."""
     weighed = ~np.isnan(weight)
-    kept = weighed & (majority != MISSING)
-    if not kept.any():
+    counted = weighed & (majority != MISSING)
+    if not counted.any():
         return undefined_calibration(NOTHING_SHARED if weighed.any() else NO_WEIGHTS)
-    weight, people = weight[kept], WORTH[majority[kept]]
-    place = np.minimum((weight * BINS).astype(np.int64), BINS - 1)
-    clusters = number_clusters(cluster[kept])
-    noise = bin_noise_draws(place, weight - people, clusters)
+    weight, people = weight[counted], WORTH[majority[counted]]
+    bin_index = np.minimum((weight * BINS).astype(np.int64), BINS - 1)
+    clusters = number_clusters(cluster[counted])
+    noise = bin_noise_draws(bin_index, weight - people, clusters)
     score = brier_score(weight - people, clusters)
     return ConfidenceCalibration(
         n=len(weight),
-        bins=calibration_bins(place, weight, people, clusters),
-        calibration_error=calibration_error(place, weight - people, noise),
+        bins=calibration_bins(bin_index, weight, people, clusters),
+        calibration_error=calibration_error(bin_index, weight - people, noise),
         by_chance=None if noise is None else float(np.abs(noise).sum(axis=1).mean()),
         brier_score=score,
-        **murphy_decomposition(score, place, weight, people),
+        **murphy_decomposition(score, bin_index, weight, people),
     )
 
 
@@ -106,29 +106,31 @@ def undefined_calibration(why: str) -> ConfidenceCalibration:
 
 
 def calibration_bins(
-    place: IntArray, weight: FloatArray, people: FloatArray, clusters: Clusters
+    bin_index: IntArray, weight: FloatArray, people: FloatArray, clusters: Clusters
 ) -> tuple[CalibrationBin, ...]:
-    counts = np.bincount(place, minlength=BINS).tolist()
-    weights = np.bincount(place, weight, BINS).tolist()
-    found = shares_by_group(group_entries(place, BINS, clusters.of), people, np.ones(len(place), dtype=bool), EMPTY_BIN)
+    counts = np.bincount(bin_index, minlength=BINS).tolist()
+    weights = np.bincount(bin_index, weight, BINS).tolist()
+    shares = shares_by_group(
+        group_entries(bin_index, BINS, clusters.of), people, np.ones(len(bin_index), dtype=bool), EMPTY_BIN
+    )
     return tuple(
         CalibrationBin(at / BINS, (at + 1) / BINS, n, total / n if n else None, share)
-        for at, (n, total, share) in enumerate(zip(counts, weights, found, strict=True))
+        for at, (n, total, share) in enumerate(zip(counts, weights, shares, strict=True))
     )
 
 
 # ---- calibration error ---------------------------------------------------------------------
 
 
-def calibration_error(place: IntArray, difference: FloatArray, noise: FloatArray | None) -> Estimate:
+def calibration_error(bin_index: IntArray, difference: FloatArray, noise: FloatArray | None) -> Estimate:
     """Σ over bins of |mean weight − mean of people| · share of comparisons (Naeini, Cooper and Hauskrecht 2015).
 
     Chance alone makes it more than 0. Its lower bound is the number less what noise alone adds up to in 97.5 % of
     draws: it cannot be too high by more. The upper one is that of the basic bootstrap, which takes out the bias.
     """
-    in_bins = np.bincount(place, difference, BINS) / len(place)
+    in_bins = np.bincount(bin_index, difference, BINS) / len(bin_index)
     value = float(np.abs(in_bins).sum())
-    number = Estimate(value, len(place))
+    number = Estimate(value, len(bin_index))
     if noise is None:
         return number.without_interval(TOO_FEW)
     by_noise = float(np.quantile(np.abs(noise).sum(axis=1), 0.975))
@@ -136,16 +138,16 @@ def calibration_error(place: IntArray, difference: FloatArray, noise: FloatArray
     return number.with_interval(max(value - by_noise, 0.0), max(value, 2 * value - lowest), RULE)
 
 
-def bin_noise_draws(place: IntArray, difference: FloatArray, clusters: Clusters) -> FloatArray | None:
+def bin_noise_draws(bin_index: IntArray, difference: FloatArray, clusters: Clusters) -> FloatArray | None:
     """Draws of the errors of the bins' parts of the calibration error: draws × bins; None for too few clusters.
 
     They are normal with the covariance of the parts by cluster.
     """
     if clusters.effective < LEAST_CLUSTERS:
         return None
-    flat = np.bincount(clusters.of * BINS + place, difference, clusters.count * BINS)
-    by_cluster = flat.reshape(clusters.count, BINS) / len(place)
-    size = np.bincount(clusters.of) / len(place)
+    flat = np.bincount(clusters.of * BINS + bin_index, difference, clusters.count * BINS)
+    by_cluster = flat.reshape(clusters.count, BINS) / len(bin_index)
+    size = np.bincount(clusters.of) / len(bin_index)
     influence = by_cluster - by_cluster.sum(axis=0) * size[:, None]
     spread, directions = np.linalg.eigh(influence.T @ influence * clusters.count / (clusters.count - 1))
     drawn = np.random.default_rng(SEED).normal(size=(RESAMPLES, BINS))
@@ -167,16 +169,18 @@ def mean_square(totals: FloatArray) -> FloatArray:
     return np.asarray(totals[..., 1] / totals[..., 0])
 
 
-def murphy_decomposition(score: Estimate, place: IntArray, weight: FloatArray, people: FloatArray) -> dict[str, float]:
+def murphy_decomposition(
+    score: Estimate, bin_index: IntArray, weight: FloatArray, people: FloatArray
+) -> dict[str, float]:
     """Murphy's decomposition (1973) over the bins.
 
     What weights and choices do inside a bin counts for the resolution (Stephenson, Coelho and Jolliffe 2008), so that
     reliability − resolution + uncertainty is the score itself.
     """
     assert score.value is not None
-    n = np.maximum(np.bincount(place, minlength=BINS), 1)
-    apart = np.bincount(place, weight - people, BINS) / n
-    reliability = float((n * apart**2).sum()) / len(place)
+    n = np.maximum(np.bincount(bin_index, minlength=BINS), 1)
+    apart = np.bincount(bin_index, weight - people, BINS) / n
+    reliability = float((n * apart**2).sum()) / len(bin_index)
     uncertainty = float(people.var())
     resolution = reliability + uncertainty - score.value
     return {"reliability": reliability, "resolution": resolution, "uncertainty": uncertainty}

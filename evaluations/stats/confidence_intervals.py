@@ -43,10 +43,10 @@ def differentiate(statistic: Statistic, totals: FloatArray) -> StatisticWithGrad
     step = GRADIENT_STEP * max(float(np.abs(totals).sum()), 1.0)
     moves = np.eye(len(totals)) * step
     with np.errstate(all="ignore"):
-        found = statistic(np.concatenate([totals[None], totals + moves, totals - moves]))
-        raised, lowered = found[1 : len(totals) + 1], found[len(totals) + 1 :]
+        values = statistic(np.concatenate([totals[None], totals + moves, totals - moves]))
+        raised, lowered = values[1 : len(totals) + 1], values[len(totals) + 1 :]
         slopes = (raised - lowered) / (2 * step)
-    return StatisticWithGradient(statistic, found[0], np.where(np.isfinite(slopes), slopes, 0.0))
+    return StatisticWithGradient(statistic, values[0], np.where(np.isfinite(slopes), slopes, 0.0))
 
 
 Bounds = tuple[float, float]
@@ -75,8 +75,8 @@ class Spread:
     @cached_property
     def effective(self) -> int:
         """The effective number of clusters, (Σn)² ÷ Σn², rounded down: a few large clusters may dominate a variance."""
-        found = self.contributions.effective_clusters(np.ones(self.contributions.cells, dtype=bool))
-        return max(floor(found + ROUNDING), 2)
+        effective_clusters = self.contributions.effective_clusters(np.ones(self.contributions.cells, dtype=bool))
+        return max(floor(effective_clusters + ROUNDING), 2)
 
     @property
     def uses_bootstrap(self) -> bool:
@@ -93,21 +93,21 @@ class Spread:
         return self.intervals_around(numbers, differentiate(statistic, self.contributions.totals), bounds)
 
     def intervals_around(
-        self, numbers: Sequence[Estimate], found: StatisticWithGradient, bounds: Sequence[Bounds]
+        self, numbers: Sequence[Estimate], statistic: StatisticWithGradient, bounds: Sequence[Bounds]
     ) -> list[Estimate]:
         """The intervals of several numbers, given their statistic already measured at the totals."""
         if self.contributions.clusters < 2:
             return [number if number.value is None else number.without_interval(ONE_CLUSTER) for number in numbers]
         return (
-            self.bootstrap_intervals(numbers, found)
+            self.bootstrap_intervals(numbers, statistic)
             if self.uses_bootstrap
-            else self.linearised_intervals(numbers, found.slopes, bounds)
+            else self.linearised_intervals(numbers, statistic.slopes, bounds)
         )
 
     def intervals_or_wilson(
         self,
         numbers: Sequence[Estimate],
-        found: StatisticWithGradient,
+        statistic: StatisticWithGradient,
         bounds: Sequence[Bounds],
         few: Sequence[str | None],
         among: Sequence[BoolArray],
@@ -117,8 +117,8 @@ class Spread:
         ``few``: of each number, why it has too few clusters, or None. ``among``: of each number, the cells that it is
         made of; Wilson's interval is over the clusters with an entry in one of them.
         """
-        estimates = self.intervals_around(numbers, found, bounds) if None in few else list(numbers)
-        variances = self.variances(found.slopes) if any(few) else np.zeros(len(numbers))
+        estimates = self.intervals_around(numbers, statistic, bounds) if None in few else list(numbers)
+        variances = self.variances(statistic.slopes) if any(few) else np.zeros(len(numbers))
         for k, (number, why) in enumerate(zip(numbers, few, strict=True)):
             if why is not None and number.value is not None:
                 is_share = bounds[k] is SHARE_BOUNDS
@@ -135,12 +135,12 @@ class Spread:
             number, clusters, variance * bessel_factor(clusters) / bessel_factor(all_of_them), effective
         )
 
-    def bootstrap_intervals(self, numbers: Sequence[Estimate], found: StatisticWithGradient) -> list[Estimate]:
+    def bootstrap_intervals(self, numbers: Sequence[Estimate], statistic: StatisticWithGradient) -> list[Estimate]:
         """Intervals by the bootstrap of clusters."""
         with np.errstate(all="ignore"):
-            resampled = found.statistic(self.resampled_totals)
+            resampled = statistic.statistic(self.resampled_totals)
         ordered = np.sort(np.where(np.isfinite(resampled), resampled, np.nan).T, axis=1)  # NaN comes last
-        skewness = bca_accelerations(self.influences(found.slopes))
+        skewness = bca_accelerations(self.influences(statistic.slopes))
         return [
             number if number.value is None else self.bca_interval(number, number.value, ordered[k], float(skewness[k]))
             for k, number in enumerate(numbers)
@@ -164,20 +164,20 @@ class Spread:
         """Linearised intervals, number ± t · error (z for many clusters), cut off at the bounds. ``u``: the slopes."""
         quantile = t_975(self.effective - 1) if self.effective <= BOOTSTRAP_UP_TO else Z_975
         rule = f"linearised over {self.contributions.clusters:,} clusters"
-        found = []
+        intervals = []
         for number, variance, limits in zip(numbers, self.variances(u).tolist(), bounds, strict=True):
             if number.value is None:
-                found.append(number)
+                intervals.append(number)
             elif not NOISE * abs(number.value) < sqrt(variance) < np.inf:
-                found.append(number.without_interval(NO_INTERVAL))
+                intervals.append(number.without_interval(NO_INTERVAL))
             else:
-                found.append(number.with_margin(quantile * sqrt(variance), limits, rule))
-        return found
+                intervals.append(number.with_margin(quantile * sqrt(variance), limits, rule))
+        return intervals
 
     def variance(self, statistic: Statistic) -> float:
         """uᵀSu · G ÷ (G − 1), u the slopes of the statistic at the totals (Binder 1983)."""
-        found = differentiate(lambda totals: statistic(totals)[..., None], self.contributions.totals)
-        return float(self.variances(found.slopes)[0])
+        gradient = differentiate(lambda totals: statistic(totals)[..., None], self.contributions.totals)
+        return float(self.variances(gradient.slopes)[0])
 
     def variances(self, u: FloatArray) -> FloatArray:
         """The variance uᵀSu · G ÷ (G − 1) for each column of u, cells × numbers; 0 below two clusters."""
@@ -192,8 +192,8 @@ class Spread:
 
     def influences(self, u: FloatArray) -> FloatArray:
         """The influence of each cluster on each number, centred at 0: numbers × clusters."""
-        found = (self.contributions.by_cluster() @ u).T
-        return np.asarray(found - found.mean(axis=1, keepdims=True))
+        values = (self.contributions.by_cluster() @ u).T
+        return np.asarray(values - values.mean(axis=1, keepdims=True))
 
 
 def bessel_factor(clusters: int) -> float:
@@ -253,9 +253,11 @@ def wilson_by_cluster(number: Estimate, spread: Spread, statistic: Statistic) ->
     It uses t with clusters − 1 degrees of freedom, for few clusters hardly know their design effect (Dean and Pagano
     2015).
     """
-    found = spread.contributions
-    effective = found.effective_clusters(np.ones(found.cells, dtype=bool))
-    return wilson_from_variance(number, found.clusters, spread.variance(statistic) if number.n else 0.0, effective)
+    contributions = spread.contributions
+    effective = contributions.effective_clusters(np.ones(contributions.cells, dtype=bool))
+    return wilson_from_variance(
+        number, contributions.clusters, spread.variance(statistic) if number.n else 0.0, effective
+    )
 
 
 def wilson_from_variance(number: Estimate, clusters: int, variance: float, effective: float | None = None) -> Estimate:
@@ -284,11 +286,11 @@ def design_effect_n(p: float, n: int, clusters: int, variance: float) -> float:
     by_chance = p * (1 - p) / n
     if not by_chance:
         return float(clusters)
-    found = n / max(variance / by_chance, 1.0)
-    if found <= clusters:
-        return found
-    known = min(found * min(p, 1 - p) / min(LEAST_DISAGREEING, clusters / 2), 1.0)
-    return clusters + (found - clusters) * known
+    effective_n = n / max(variance / by_chance, 1.0)
+    if effective_n <= clusters:
+        return effective_n
+    known = min(effective_n * min(p, 1 - p) / min(LEAST_DISAGREEING, clusters / 2), 1.0)
+    return clusters + (effective_n - clusters) * known
 
 
 def estimate_share(spread: Spread, part: BoolArray, whole: BoolArray, empty: str) -> Estimate:
@@ -296,13 +298,13 @@ def estimate_share(spread: Spread, part: BoolArray, whole: BoolArray, empty: str
 
     Where few clusters have an entry in the part, or in the rest of the whole, the interval is Wilson's.
     """
-    found = spread.contributions
-    n = int(found.totals[whole].sum())
+    contributions = spread.contributions
+    n = int(contributions.totals[whole].sum())
     if not n:
         return undefined_estimate(empty)
-    number = Estimate(float(found.totals[part].sum()) / n, n)
-    ratio = differentiate(ratio_statistic((part, whole)), found.totals)
-    few = why_interval_withheld(found, part, among=whole)
+    number = Estimate(float(contributions.totals[part].sum()) / n, n)
+    ratio = differentiate(ratio_statistic((part, whole)), contributions.totals)
+    few = why_interval_withheld(contributions, part, among=whole)
     return spread.intervals_or_wilson([number], ratio, [SHARE_BOUNDS], [few], [whole])[0]
 
 
@@ -310,8 +312,8 @@ def ratio_statistic(*shares: tuple[BoolArray, BoolArray]) -> Statistic:
     """A statistic of shares, each of a ``part`` in a ``whole``, both masks of cells: (…, cells) → (…, shares)."""
 
     def statistic(totals: FloatArray) -> FloatArray:
-        found = [totals[..., part].sum(axis=-1) / totals[..., whole].sum(axis=-1) for part, whole in shares]
-        return np.stack(found, axis=-1)
+        ratios = [totals[..., part].sum(axis=-1) / totals[..., whole].sum(axis=-1) for part, whole in shares]
+        return np.stack(ratios, axis=-1)
 
     return statistic
 

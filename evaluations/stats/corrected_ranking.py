@@ -53,7 +53,7 @@ class RankingCorrection:
         return np.asarray(self.reviewed.weight / self.reviewed.weight.sum())
 
     @cached_property
-    def places(self) -> IntArray:
+    def positions(self) -> IntArray:
         """The positions of the reviewed comparisons among all in order of clusters."""
         return self.matches.cluster_position[self.reviewed.items]
 
@@ -65,7 +65,7 @@ class RankingCorrection:
     @cached_property
     def judge(self) -> FloatArray:
         """F of the reviewed comparisons."""
-        return self.judgement.evidence.outcome[self.places]
+        return self.judgement.evidence.outcome[self.positions]
 
     def by_pair(self, values: FloatArray) -> FloatArray:
         """The sum of values of reviewed comparisons by pair of candidates."""
@@ -86,13 +86,13 @@ class RankingCorrection:
         extra = np.full(len(surplus), -every)
         of_pair = p[self.reviewed.evidence.pair]
         added = self.share * (self.people - of_pair - self.judge_weight * (self.judge - of_pair))
-        surplus[self.places] += added
-        extra[self.places] += self.share
-        found = score_residuals(matches, matches.pair_by_cluster, matches.number_by_cluster, surplus, extra).products
+        surplus[self.positions] += added
+        extra[self.positions] += self.share
+        products = score_residuals(matches, matches.pair_by_cluster, matches.number_by_cluster, surplus, extra).products
         # The mean over the sample is as far above 0 as the mean over all comparisons is below it.
         mean = self.by_pair(added) @ incidence_matrix(self.table)
         centring = np.column_stack([np.eye(len(mean)), -mean])
-        return np.asarray(centring @ found @ centring.T)
+        return np.asarray(centring @ products @ centring.T)
 
     @property
     def differing(self) -> int:
@@ -112,8 +112,8 @@ def rank_by_corrected_judge(reviewed: ReviewedMatches, judgement: JudgedMatches)
     at = bradley_terry_scores(correction.table)
     if np.isnan(at).any():
         return Ranking({}, NOT_FOUND, comparisons, clusters, judge_weight)
-    found = corrected_intervals(correction, score_estimates(alone.evidence, at), at, clusters)
-    return Ranking(make_standings(alone.evidence.names, *found), None, comparisons, clusters, judge_weight)
+    standings = corrected_intervals(correction, score_estimates(alone.evidence, at), at, clusters)
+    return Ranking(make_standings(alone.evidence.names, *standings), None, comparisons, clusters, judge_weight)
 
 
 def corrected_intervals(
@@ -127,5 +127,5 @@ def corrected_intervals(
         return withhold_intervals(numbers, reasons), None
     covariance = sandwich_covariance(correction.table, at, correction.products(at), clusters)
     rule = f"linearised, t over {clusters:,} reviewed clusters"
-    found = score_intervals(numbers, covariance, t_975(clusters - 1), rule)
-    return withhold_intervals(found, reasons), normal_draws(at, covariance)
+    intervals = score_intervals(numbers, covariance, t_975(clusters - 1), rule)
+    return withhold_intervals(intervals, reasons), normal_draws(at, covariance)

@@ -66,17 +66,17 @@ def regularised_incomplete_beta(a: float, b: float, x: float) -> float:
 
 def continued_fraction(a: float, b: float, x: float) -> float:
     c, d = 1.0, 1 / keep_from_zero(1 - (a + b) * x / (a + 1))
-    found = d
+    value = d
     for m in range(1, MOST_STEPS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for term in (even, odd):
             d = 1 / keep_from_zero(1 + term * d)
             c = keep_from_zero(1 + term / c)
-            found *= c * d
+            value *= c * d
         if abs(c * d - 1) < PRECISE:
-            return found
-    return found
+            return value
+    return value
 
 
 def keep_from_zero(value: float) -> float:

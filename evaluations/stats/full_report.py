@@ -209,8 +209,8 @@ def judge_labels(facts: Mapping[str, AspectFacts], shown: Collection[str]) -> di
     A judge may have chosen on one aspect and scored on another: its label is that on the first aspect that is shown and
     that it was asked about.
     """
-    found: dict[str, JudgeSummary] = {}
+    summaries: dict[str, JudgeSummary] = {}
     for key in sorted(facts, key=lambda key: key not in shown):
         for name, label in facts[key].judges.items():
-            found.setdefault(name, JudgeSummary(label, ""))
-    return found
+            summaries.setdefault(name, JudgeSummary(label, ""))
+    return summaries

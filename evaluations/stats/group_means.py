@@ -54,8 +54,8 @@ class JudgedOutcomes:
     def by_cell(self) -> FloatArray:
         """Σ aF of each cell."""
         halves, share = self.halves[self.groups.side], self.groups.share
-        found = np.bincount(self.groups.cell, halves if share is None else share * halves, int(self.groups.cells[-1]))
-        return np.asarray(found / 2)
+        sums = np.bincount(self.groups.cell, halves if share is None else share * halves, int(self.groups.cells[-1]))
+        return np.asarray(sums / 2)
 
     def sums_at_cells(self, sample: "ReviewedSample") -> FloatArray:
         """Σ aF of each cell that has a reviewed entry, over all its entries."""
@@ -105,7 +105,7 @@ class JudgedOutcomes:
 class ReviewedSample:
     """People's outcomes Y (0, ½ or 1) of the reviewed entries with weights w = a/π.
 
-    ``entry``: places in the groups' entries, ascending; the other two have one for each of them.
+    ``entry``: positions in the groups' entries, ascending; the other two have one for each of them.
     """
 
     groups: MatchGroups
@@ -159,9 +159,9 @@ class ReviewedSample:
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = self.by_group(wy) / total
             influence = np.stack([-mean / total, 1 / total], axis=1)
-            found = slice_products(self.starts, self.by_cell(w), self.by_cell(wy))
-            variance = quadratic_form(found, influence, influence) * bessel_factors(clusters)
-            effective = total**2 / found[:, 0, 0]
+            products = slice_products(self.starts, self.by_cell(w), self.by_cell(wy))
+            variance = quadratic_form(products, influence, influence) * bessel_factors(clusters)
+            effective = total**2 / products[:, 0, 0]
         return GroupMeans(mean, variance, clusters, effective, self.varied, self.n)
 
     @property
@@ -174,8 +174,8 @@ class ReviewedSample:
 def slice_products(starts: IntArray, *rows: FloatArray) -> FloatArray:
     """Σ v vᵀ over each slice, v the values of all rows at a position: slices × rows × rows."""
     together = np.stack(rows)
-    found = [together[:, a:b] @ together[:, a:b].T for a, b in pairwise(starts)]
-    return np.array(found).reshape(-1, len(rows), len(rows))
+    products = [together[:, a:b] @ together[:, a:b].T for a, b in pairwise(starts)]
+    return np.array(products).reshape(-1, len(rows), len(rows))
 
 
 def quadratic_form(matrix: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:

@@ -68,8 +68,8 @@ def shares_by_group(
     clusters = entries.clusters(counted)
     variance = entries.variance(influence, clusters)
     columns = share, n.astype(np.int64), clusters, variance, entries.effective(counted)
-    found = zip(*(column.tolist() for column in columns), strict=True)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     return [
         wilson_from_variance(Estimate(p, n), g, v, effective) if n else undefined_estimate(empty)
-        for p, n, g, v, effective in found
+        for p, n, g, v, effective in rows
     ]

@@ -221,7 +221,7 @@ class HumanHuman:
 
 def human_agreement(
     poll: Poll,
-    found: Majority,
+    majority: Majority,
     others: Majority,
     names: Sequence[str],
     q: int,
@@ -231,7 +231,7 @@ def human_agreement(
 ) -> HumanHuman:
     """Agreement among the people of a poll.
 
-    ``found``: the majority on each item. ``others``: the majority of the others, for each entry of ``poll.per_rater``.
+    ``majority``: on each item. ``others``: the majority of the others, for each entry of ``poll.per_rater``.
     ``names``: the reviewer of each rater number. ``q``: how many choices the rubric offers. ``empty``: the reason where
     nothing is shared. ``all_pairs``: report every pair of reviewers, however many there are.
     """
@@ -241,7 +241,7 @@ def human_agreement(
     return HumanHuman(
         votes=pooled_agreement(poll, q, empty or NO_TWO_VOTES),
         majority=agreement_with_others_majority(poll, others, q, empty or NO_TWO_PEOPLE),
-        majority_choices=count_majority_choices(found),
+        majority_choices=count_majority_choices(majority),
         pairs=tuple(pairwise_agreements(poll.per_rater, shared, names, q)),
         multi=multi_rater_agreement(poll, q),
         pairs_left_out=0 if is_whole else len(design.pair_sizes[0]) - len(shared),
@@ -255,24 +255,24 @@ def pooled_agreement(poll: Poll, q: int, empty: str) -> PooledBlock:
     """
     one, other = poll.design.pairs
     table = cross_tabulate_by_cluster(poll.choice[one], poll.choice[other], poll.cluster[one])
-    found = agreement_block(table, q, empty=empty, raters_known=False)
+    block = agreement_block(table, q, empty=empty, raters_known=False)
     same_rater = poll.design.rater[one] == poll.design.rater[other]
     both_voted = (poll.choice[one] != MISSING) & (poll.choice[other] != MISSING)
-    return PooledBlock(found.with_ties, found.without_ties, found.dropped, int((same_rater & both_voted).sum()))
+    return PooledBlock(block.with_ties, block.without_ties, block.dropped, int((same_rater & both_voted).sum()))
 
 
 def agreement_with_others_majority(poll: Poll, others: Majority, q: int, empty: str) -> MajorityBlock:
     each = poll.per_rater
-    found = agreement_block(cross_tabulate_by_cluster(each.choice, others.choice, each.cluster), q, empty=empty)
+    block = agreement_block(cross_tabulate_by_cluster(each.choice, others.choice, each.cluster), q, empty=empty)
     n_split = int((others.split & (each.choice != MISSING)).sum())
-    return MajorityBlock(found.with_ties, found.without_ties, found.dropped, n_split)
+    return MajorityBlock(block.with_ties, block.without_ties, block.dropped, n_split)
 
 
-def count_majority_choices(found: Majority) -> MajorityChoices:
-    kept = found.choice[found.choice != MISSING]
-    counts = np.bincount(kept, minlength=CHOICES)
+def count_majority_choices(majority: Majority) -> MajorityChoices:
+    decided = majority.choice[majority.choice != MISSING]
+    counts = np.bincount(decided, minlength=CHOICES)
     by_choice = {str(choice): int(count) for choice, count in zip(PACKED_CHOICES, counts, strict=True)}
-    return MajorityChoices(len(kept), int(found.split.sum()), by_choice)
+    return MajorityChoices(len(decided), int(majority.split.sum()), by_choice)
 
 
 def pairwise_agreements(each: Poll, shared: SharedItems, names: Sequence[str], q: int) -> Iterator[ReviewerPair]:
@@ -280,5 +280,5 @@ def pairwise_agreements(each: Poll, shared: SharedItems, names: Sequence[str], q
     for (rater_1, rater_2), (first, second) in shared.items():
         table = cross_tabulate_by_cluster(each.choice[first], each.choice[second], each.cluster[first])
         if len(table.cell):
-            found = agreement_block(table, q)
-            yield ReviewerPair(found.with_ties, found.without_ties, found.dropped, names[rater_1], names[rater_2])
+            block = agreement_block(table, q)
+            yield ReviewerPair(block.with_ties, block.without_ties, block.dropped, names[rater_1], names[rater_2])

@@ -32,7 +32,7 @@ from evaluations.stats.confidence_intervals import (
 from evaluations.stats.estimates import Estimate, JudgeVersusPeople, undefined_estimate
 from evaluations.stats.majority import Majority
 from evaluations.stats.polls import Poll
-from evaluations.stats.votes import group_places
+from evaluations.stats.votes import group_positions
 
 Measure = Callable[[ContingencyTables], FloatArray]
 MEASURE_CELLS: Final = CHOICES**2
@@ -71,9 +71,9 @@ def average_over_raters(
     keys = [person * MEASURE_CELLS + cell for cell in sides]
     tables = np.array([np.bincount(key, minlength=people * MEASURE_CELLS) for key in keys], dtype=np.float64)
     tables = tables.reshape(len(sides), people, MEASURE_CELLS)
-    found = [measure_each_rater(tables, measure) for measure in measures]
-    influences = [slope.ravel()[key] for _, slopes in found for slope, key in zip(slopes, keys, strict=True)]
-    values = np.array([mean_over_raters(of_people) for of_people, _ in found])
+    averages = [measure_each_rater(tables, measure) for measure in measures]
+    influences = [slope.ravel()[key] for _, slopes in averages for slope, key in zip(slopes, keys, strict=True)]
+    values = np.array([mean_over_raters(of_people) for of_people, _ in averages])
     return RaterAverage(values, sum_by_cluster(number_clusters(cluster), *influences))
 
 
@@ -84,13 +84,13 @@ def measure_each_rater(tables: FloatArray, measure: Measure) -> tuple[FloatArray
         return measure(contingency_tables(flat))
 
     with np.errstate(all="ignore"):
-        found = numbers(tables)
+        values = numbers(tables)
         step = GRADIENT_STEP * tables.sum(axis=-1)[..., None, None]
         moves = step * np.eye(MEASURE_CELLS)
         raised, lowered = (numbers(tables[..., None, :] + move) for move in (moves, -moves))
         slopes = (raised - lowered) / (2 * step[..., 0])
-    counted = has_measure(found)
-    return found, np.where(counted[:, None], slopes, 0.0) / max(np.count_nonzero(counted), 1)
+    counted = has_measure(values)
+    return values, np.where(counted[:, None], slopes, 0.0) / max(np.count_nonzero(counted), 1)
 
 
 def has_measure(of_people: FloatArray) -> BoolArray:
@@ -151,11 +151,11 @@ class LeaveOneOutVotes:
     others_choice: IntArray
     cluster: IntArray
 
-    def where(self, kept: BoolArray) -> "LeaveOneOutVotes":
-        if kept.all():
+    def where(self, selected: BoolArray) -> "LeaveOneOutVotes":
+        if selected.all():
             return self
         columns = (self.person, self.judge_choice, self.person_choice, self.others_choice, self.cluster)
-        return LeaveOneOutVotes(*(column[kept] for column in columns))
+        return LeaveOneOutVotes(*(column[selected] for column in columns))
 
     @property
     def person_number(self) -> IntArray:
@@ -217,7 +217,7 @@ def ceiling_level(votes: LeaveOneOutVotes, names: Sequence[str], empty: str) -> 
     shares, kappas = average_agreement_and_kappa(votes, agreeing)
     people = tuple(
         leave_one_out_agreement(names[person], Contributions(agreeing.cluster[at], agreeing.cell[at], agreeing.cells))
-        for person, at in group_places(votes.person)
+        for person, at in group_positions(votes.person)
     )
     return CeilingLevel(shares.judge, shares.people, shares.difference, n, kappas, people)
 
@@ -226,19 +226,19 @@ def average_agreement_and_kappa(
     votes: LeaveOneOutVotes, agreeing: Contributions
 ) -> tuple[JudgeVersusPeople, JudgeVersusPeople]:
     """Agreement and kappa of judge and people with their differences, over the same resamples of clusters."""
-    found = average_over_raters(
+    averages = average_over_raters(
         votes.person_number, votes.cells, votes.cluster, (raw_agreement, cohen_kappa_unless_constant)
     )
     reasons = ceiling_interval_reasons(agreeing)
     measured = differentiate(
-        lambda totals: judge_people_difference_statistic(found.values_at(totals)), found.influence.totals
+        lambda totals: judge_people_difference_statistic(averages.values_at(totals)), averages.influence.totals
     )
-    estimates = Spread(found.influence).intervals_or_wilson(
-        ceiling_estimates(judge_people_difference_statistic(found.values), len(votes.person_choice)),
+    estimates = Spread(averages.influence).intervals_or_wilson(
+        ceiling_estimates(judge_people_difference_statistic(averages.values), len(votes.person_choice)),
         measured,
         NUMBERS,
         [*reasons, *[reasons[0] or reasons[1] or reasons[2]] * 3],
-        [np.ones(found.influence.cells, dtype=bool)] * len(NUMBERS),
+        [np.ones(averages.influence.cells, dtype=bool)] * len(NUMBERS),
     )
     return JudgeVersusPeople(*estimates[:3]), JudgeVersusPeople(*estimates[3:])
 

@@ -39,6 +39,8 @@ class Items:
 
     def where(self, chosen: BoolArray) -> "Items":
         """The chosen comparisons, with all candidates and categories."""
-        columns = ((column.name, getattr(self, column.name)) for column in fields(self))
-        kept: JsonDict = {name: one[chosen] for name, one in columns if isinstance(one, np.ndarray)}
-        return replace(self, **kept)
+        columns = ((field.name, getattr(self, field.name)) for field in fields(self))
+        selected_columns: JsonDict = {
+            name: column[chosen] for name, column in columns if isinstance(column, np.ndarray)
+        }
+        return replace(self, **selected_columns)

@@ -136,24 +136,24 @@ def agreement_with_each_person(
     judged = choice[each.design.unit]
     for rater, entries in each.design.by_rater.items():
         table = cross_tabulate_by_cluster(judged[entries], each.choice[entries], each.cluster[entries])
-        found = agreement_block(table, q, empty=explain_nothing_shared(coding))
-        yield PersonAgreementBlock(found.with_ties, found.without_ties, found.dropped, people.names[rater])
+        block = agreement_block(table, q, empty=explain_nothing_shared(coding))
+        yield PersonAgreementBlock(block.with_ties, block.without_ties, block.dropped, people.names[rater])
 
 
 def judge_gold_agreement(
     choice: IntArray, gold: ReferenceVotes, offered: Collection[int], coding: SideCoding
 ) -> JudgeGold:
-    found = agreement_with_majority(choice, gold, len(offered), coding)
+    block = agreement_with_majority(choice, gold, len(offered), coding)
     matrix = confusion_matrix(cross_tabulate_choices(choice, gold.majority.choice), offered, coding, GOLD)
-    return JudgeGold(found.with_ties, found.without_ties, found.dropped, found.n_split, matrix)
+    return JudgeGold(block.with_ties, block.without_ties, block.dropped, block.n_split, matrix)
 
 
 def agreement_with_majority(choice: IntArray, reference: ReferenceVotes, q: int, coding: SideCoding) -> MajorityBlock:
     """Agreement with a majority; splits are counted among the comparisons that the judge has a verdict on."""
     table = cross_tabulate_by_cluster(choice, reference.majority.choice, reference.poll.cluster_of_items)
-    found = agreement_block(table, q, empty=explain_nothing_shared(coding))
+    block = agreement_block(table, q, empty=explain_nothing_shared(coding))
     n_split = int((reference.majority.split & (choice != MISSING)).sum())
-    return MajorityBlock(found.with_ties, found.without_ties, found.dropped, n_split)
+    return MajorityBlock(block.with_ties, block.without_ties, block.dropped, n_split)
 
 
 NO_SHARED_VERDICT: Final = "No comparison has a verdict of both judges."
@@ -194,8 +194,8 @@ def judge_pair_agreement(
 ) -> JudgePair:
     first, second = (one.choice, other.choice) if coding is SideCoding.CANDIDATE else choices_in_same_order(one, other)
     empty = NO_ORDER if coding is SideCoding.SHOWN else NO_SHARED_VERDICT
-    found = agreement_block(cross_tabulate_by_cluster(first, second, cluster), q, empty=empty)
-    return JudgePair(found.with_ties, found.without_ties, found.dropped, name, other_name)
+    block = agreement_block(cross_tabulate_by_cluster(first, second, cluster), q, empty=empty)
+    return JudgePair(block.with_ties, block.without_ties, block.dropped, name, other_name)
 
 
 def choices_in_same_order(one: ConsolidatedVerdicts, other: ConsolidatedVerdicts) -> tuple[IntArray, IntArray]:

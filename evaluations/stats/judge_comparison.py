@@ -142,10 +142,10 @@ def accuracy_difference_estimate(spread: Spread) -> Estimate:
     return spread.interval(number, accuracy_difference, CORRELATION_BOUNDS)
 
 
-def lead_by_cluster(found: Contributions) -> IntArray:
+def lead_by_cluster(contributions: Contributions) -> IntArray:
     """For each cluster, items on which only the first judge is right minus those on which only the second is."""
-    lead = (found.cell == ONLY_FIRST).astype(np.float64) - (found.cell == ONLY_SECOND)
-    return np.bincount(found.cluster_number, lead, found.clusters).astype(np.int64)
+    lead = (contributions.cell == ONLY_FIRST).astype(np.float64) - (contributions.cell == ONLY_SECOND)
+    return np.bincount(contributions.cluster_number, lead, contributions.clusters).astype(np.int64)
 
 
 def paired_p_value(counts: list[int], lead: IntArray) -> tuple[float, str]:
@@ -239,8 +239,8 @@ def compare_over_aspects(
 
 
 def holm_over_aspects(by_aspect: Mapping[str, JudgeComparison]) -> dict[str, float | None]:
-    found = {aspect: one.p for aspect, one in by_aspect.items() if one.p is not None}
-    adjusted = dict(zip(found, holm_adjust(np.array(list(found.values()))).tolist(), strict=True))
+    p_values = {aspect: one.p for aspect, one in by_aspect.items() if one.p is not None}
+    adjusted = dict(zip(p_values, holm_adjust(np.array(list(p_values.values()))).tolist(), strict=True))
     return {aspect: adjusted.get(aspect) for aspect in by_aspect}
 
 

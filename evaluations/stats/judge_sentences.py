@@ -32,20 +32,22 @@ def judge_sentence(
 
     ``shown``: by aspect name, its difference from reviewers with an interval that is simultaneous over the report.
     """
-    who = f"{name} ({one.label})" if (one := next(iter(by_aspect.values()))).label else name
+    subject = f"{name} ({report.label})" if (report := next(iter(by_aspect.values()))).label else name
     people, gold = agreements_with_people(by_aspect), agreements_with_gold(by_aspect)
     if not people and not gold:
-        most = max((one.coverage for one in by_aspect.values()), key=lambda one: one.judged)
-        why = one.judge_human.majority.with_ties.agreement.why
+        most = max((report.coverage for report in by_aspect.values()), key=lambda report: report.judged)
+        why = report.judge_human.majority.with_ties.agreement.why
         on = f"{most.judged:,} of {comparisons_phrase(most.comparisons)}"
-        sentences = [f"{who} has a verdict on {on}, none with a majority of people or a gold label to compare it with."]
+        sentences = [
+            f"{subject} has a verdict on {on}, none with a majority of people or a gold label to compare it with."
+        ]
         sentences += [why] if why else []
         remarks = failed_call_remarks(by_aspect)
     else:
         several = len(by_aspect) > 1
         sentences = [
-            f"{'It' if place else who} {agreement_sentence(agreements, several)}"
-            for place, agreements in enumerate(filter(None, (people, gold)))
+            f"{'It' if number else subject} {agreement_sentence(agreements, several)}"
+            for number, agreements in enumerate(filter(None, (people, gold)))
         ]
         remarks = agreement_remarks([*people, *gold], by_aspect)
     return " ".join([*sentences, *reviewer_comparison_sentences(by_aspect, shown or {}), *remarks])
@@ -53,14 +55,16 @@ def judge_sentence(
 
 def agreements_with_people(by_aspect: Mapping[str, JudgeReport]) -> list[AspectAgreement]:
     """The aspects on which people have a majority on anything that the judge has a verdict on."""
-    found = {name: one.judge_human for name, one in by_aspect.items() if one.judge_human.majority.with_ties.n}
-    alone = all(one.votes.with_ties.n == one.majority.with_ties.n for one in found.values())
-    return [AspectAgreement(name, ONE_VOTE if alone else PEOPLE, one.majority.with_ties) for name, one in found.items()]
+    agreements = {name: one.judge_human for name, one in by_aspect.items() if one.judge_human.majority.with_ties.n}
+    alone = all(one.votes.with_ties.n == one.majority.with_ties.n for one in agreements.values())
+    return [
+        AspectAgreement(name, ONE_VOTE if alone else PEOPLE, one.majority.with_ties) for name, one in agreements.items()
+    ]
 
 
 def agreements_with_gold(by_aspect: Mapping[str, JudgeReport]) -> list[AspectAgreement]:
-    found = {name: one.judge_gold.with_ties for name, one in by_aspect.items()}
-    return [AspectAgreement(name, GOLD, numbers) for name, numbers in found.items() if numbers.n]
+    agreements = {name: one.judge_gold.with_ties for name, one in by_aspect.items()}
+    return [AspectAgreement(name, GOLD, numbers) for name, numbers in agreements.items() if numbers.n]
 
 
 def agreement_sentence(agreements: Sequence[AspectAgreement], several: bool) -> str:
@@ -170,8 +174,8 @@ def difference_in_points(one: SimultaneousDifference) -> str:
 
 def format_points(value: float) -> str:
     """A difference in percentage points, with enough decimals (up to 2) not to be shown as 0."""
-    places = next((places for places in (0, 1, 2) if round(abs(100 * value), places)), 0)
-    return f"{100 * value:+z.{places}f}".replace("-", "−")
+    decimals = next((decimals for decimals in (0, 1, 2) if round(abs(100 * value), decimals)), 0)
+    return f"{100 * value:+z.{decimals}f}".replace("-", "−")
 
 
 def join_aspect_names(names: Sequence[str]) -> str:
@@ -181,8 +185,8 @@ def join_aspect_names(names: Sequence[str]) -> str:
 def percent_with_interval(number: Estimate) -> str:
     """A share with its interval, if any. Only a share of exactly 1 is shown as 100%, and of exactly 0 as 0%."""
     assert number.value is not None
-    places = 0 if number.value in (0, 1) or 0.005 <= number.value < 0.995 else 1
-    share = f"{number.value:.{places}%}"
+    decimals = 0 if number.value in (0, 1) or 0.005 <= number.value < 0.995 else 1
+    share = f"{number.value:.{decimals}%}"
     if number.ci95 is None:
         return share
     low, high = number.ci95
@@ -212,14 +216,14 @@ def agreement_remarks(agreements: Sequence[AspectAgreement], by_aspect: Mapping[
 
 def one_way_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
     """Remarks on judges or people that always make the same choice."""
-    found: dict[tuple[str, int], list[str]] = {}
+    aspects_by_side: dict[tuple[str, int], list[str]] = {}
     for name, one in by_aspect.items():
-        made = {choice: sum(row) for choice, row in zip(one.confusion.choices, one.confusion.counts, strict=True)}
-        made = {choice: n for choice, n in made.items() if n}
-        if len(made) == 1 and not has_ties_for_failures(one) and (n := sum(made.values())) >= LEAST_ONE_WAY:
-            found.setdefault((next(iter(made)), n), []).append(name.lower())
+        counts = {choice: sum(row) for choice, row in zip(one.confusion.choices, one.confusion.counts, strict=True)}
+        counts = {choice: n for choice, n in counts.items() if n}
+        if len(counts) == 1 and not has_ties_for_failures(one) and (n := sum(counts.values())) >= LEAST_ONE_WAY:
+            aspects_by_side.setdefault((next(iter(counts)), n), []).append(name.lower())
     remarks = []
-    for (choice, n), names in found.items():
+    for (choice, n), names in aspects_by_side.items():
         about = f" for {join_aspect_names(names)}" if len(by_aspect) > 1 else ""
         remarks.append(f"It chose {choice.replace('_', ' ')} on all {n:,} of these comparisons{about}.")
     return remarks

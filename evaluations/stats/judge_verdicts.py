@@ -93,8 +93,8 @@ class ConsolidatedVerdicts:
 
     def in_order(self, shown: int) -> Choices:
         """The choices in one order; all MISSING where it was never answered."""
-        found = self.by_order[shown]
-        return no_choices(len(self.choice)) if found is None else found
+        choices = self.by_order[shown]
+        return no_choices(len(self.choice)) if choices is None else choices
 
 
 def no_choices(items: int) -> Choices:
@@ -159,8 +159,8 @@ def plurality_of_samples(answers: JudgeAnswers, items: int) -> Choices:
     counts = np.bincount(cell, minlength=items * CHOICES).reshape(items, CHOICES)
     most = counts.max(axis=1)
     leading = (counts == most[:, None]).sum(axis=1)
-    found = np.where(leading == 1, counts.argmax(axis=1), TIE)
-    return np.where(most > 0, found, MISSING).astype(np.int8)
+    plurality = np.where(leading == 1, counts.argmax(axis=1), TIE)
+    return np.where(most > 0, plurality, MISSING).astype(np.int8)
 
 
 def combine_orders(orders: Sequence[Choices], items: int) -> tuple[Choices, BoolArray]:
@@ -179,8 +179,8 @@ def is_in_unanswered_order(unanswered: UnansweredCalls, by_order: Sequence[Choic
     unanswered_order = np.ones(len(unanswered.item), dtype=bool)
     for shown, chosen in enumerate(by_order):
         if chosen is not None:
-            here = unanswered.shown == shown
-            unanswered_order[here] = chosen[unanswered.item[here]] == MISSING
+            in_order = unanswered.shown == shown
+            unanswered_order[in_order] = chosen[unanswered.item[in_order]] == MISSING
     return unanswered_order
 
 

@@ -199,9 +199,9 @@ def agreement_variances(now: Agreement, table: Contributions) -> tuple[EstimateV
     )
 
 
-def budget_for_estimate(found: EstimateVariance, effort: ReviewEffort, material: UnreviewedMaterial) -> LabelBudget:
+def budget_for_estimate(estimate: EstimateVariance, effort: ReviewEffort, material: UnreviewedMaterial) -> LabelBudget:
     """The budget of an estimate, unknown where it has no interval."""
-    return label_budget(found.variance, found.number.why or found.number.ci95_why, effort, material)
+    return label_budget(estimate.variance, estimate.number.why or estimate.number.ci95_why, effort, material)
 
 
 def count_clusters(cluster: IntArray, chosen: BoolArray) -> int:

@@ -19,7 +19,7 @@ from evaluations.stats.confidence_intervals import SHARE_BOUNDS, UNBOUNDED, Boun
 from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.logistic import LogisticFit, firth_logistic, logistic_probabilities
-from evaluations.stats.matches import PLACE, Matches
+from evaluations.stats.matches import INDEX_TYPE, Matches
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
 from evaluations.stats.ranking import NOTHING_SAID, interval_reasons_by_candidate
 from evaluations.stats.ranking_evidence import RankingEvidence, score_residuals, win_table_of
@@ -73,8 +73,8 @@ class LengthDifferences:
     @cached_property
     def row(self) -> IntArray:
         """Comparisons of the same pair whose covariate is nearly the same have the same row of the design."""
-        place = ((self.covariate + 1) * (BINS / 2)).astype(PLACE)
-        return self.matches.pair * BINS + np.minimum(place, BINS - 1)
+        bin_index = ((self.covariate + 1) * (BINS / 2)).astype(INDEX_TYPE)
+        return self.matches.pair * BINS + np.minimum(bin_index, BINS - 1)
 
     @cached_property
     def design(self) -> FloatArray:
@@ -134,9 +134,9 @@ def cluster_robust_covariance(
 ) -> FloatArray:
     """The covariance of the coefficients by cluster, I⁻¹ (Σ s_g s_gᵀ) I⁻¹ · G ÷ (G − 1); NaN for a lone cluster."""
     extra = surplus * lengths.covariate[evidence.item]
-    made = score_residuals(evidence.matches, evidence.pair, evidence.cluster, surplus, extra)
+    residuals = score_residuals(evidence.matches, evidence.pair, evidence.cluster, surplus, extra)
     spare = evidence.clusters / (evidence.clusters - 1) if evidence.clusters > 1 else np.nan
-    return np.asarray(fit.covariance @ made.products[1:, 1:] @ fit.covariance * spare)
+    return np.asarray(fit.covariance @ residuals.products[1:, 1:] @ fit.covariance * spare)
 
 
 def length_controlled_estimates(
@@ -150,10 +150,10 @@ def length_controlled_estimates(
         t_interval_by_clusters(Estimate(float(value), int(n)), float(variance), clusters, reason, SHARE_BOUNDS)
         for value, variance, n, reason in parts
     ]
-    whole = t_interval_by_clusters(
+    interval = t_interval_by_clusters(
         slope, float(covariance[-1, -1]), clusters, explain_no_length_slope(evidence, lengths), UNBOUNDED
     )
-    return LengthControlled(dict(zip(evidence.names, rates, strict=True)), whole, lengths.scale, None)
+    return LengthControlled(dict(zip(evidence.names, rates, strict=True)), interval, lengths.scale, None)
 
 
 def explain_no_length_slope(evidence: RankingEvidence, lengths: LengthDifferences) -> str | None:

@@ -82,10 +82,10 @@ def halve_step(
     design: FloatArray, wins: FloatArray, trials: FloatArray, coefficients: FloatArray, step: FloatArray
 ) -> FloatArray:
     """The step, halved until it does not lead down."""
-    here = penalised_likelihood(design, wins, trials, coefficients)
-    slack = PRECISE * (1 + abs(here))
+    likelihood = penalised_likelihood(design, wins, trials, coefficients)
+    slack = PRECISE * (1 + abs(likelihood))
     for _ in range(MOST_HALVINGS):
-        if penalised_likelihood(design, wins, trials, coefficients + step) >= here - slack:
+        if penalised_likelihood(design, wins, trials, coefficients + step) >= likelihood - slack:
             break
         step = step / 2
     return step

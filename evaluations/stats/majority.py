@@ -20,8 +20,8 @@ class Majority:
     choice: IntArray
     split: BoolArray
 
-    def at(self, places: IntArray) -> "Majority":
-        return Majority(self.choice[places], self.split[places])
+    def at(self, positions: IntArray) -> "Majority":
+        return Majority(self.choice[positions], self.split[positions])
 
 
 def effective_split_rule(rule: SplitRule, offered: Collection[int]) -> SplitRule:
@@ -35,30 +35,30 @@ def effective_split_rule(rule: SplitRule, offered: Collection[int]) -> SplitRule
 def majority_of_votes(unit: IntArray, choice: IntArray, units: int, rule: SplitRule = SplitRule.TIE) -> Majority:
     """The majority in each unit; votes are in the order in which they were cast, MISSING is no vote."""
     votes = tally_votes(unit, choice, units)
-    found = leading_choice(votes, rule)
+    majority = leading_choice(votes, rule)
     if rule is SplitRule.FIRST:
-        found.choice[found.split] = earliest_leading_choice(unit, choice, votes)[found.split]
-    return found
+        majority.choice[majority.split] = earliest_leading_choice(unit, choice, votes)[majority.split]
+    return majority
 
 
 def tally_votes(unit: IntArray, choice: IntArray, units: int) -> IntArray:
     """How many votes each choice has in each unit: choices × units."""
-    given = choice != MISSING
-    if not given.all():
-        unit, choice = unit[given], choice[given]
-    found = np.empty((CHOICES, units), dtype=np.int32)
-    for code, votes in enumerate(found):
+    is_vote_cast = choice != MISSING
+    if not is_vote_cast.all():
+        unit, choice = unit[is_vote_cast], choice[is_vote_cast]
+    tally = np.empty((CHOICES, units), dtype=np.int32)
+    for code, votes in enumerate(tally):
         votes[:] = np.bincount(unit[choice == code], minlength=units)
-    return found
+    return tally
 
 
 def leading_choice(votes: IntArray, rule: SplitRule) -> Majority:
     """The majority of votes counted by choice and unit; a split is left MISSING by every rule but that of ties."""
     most = votes.max(axis=0)
-    leads = votes == most
-    split = (leads.sum(axis=0, dtype=np.int8) > 1) & (most > 0)
+    is_leading = votes == most
+    split = (is_leading.sum(axis=0, dtype=np.int8) > 1) & (most > 0)
     chosen = np.zeros(len(most), dtype=np.int8)
-    for code, leading_here in enumerate(leads):
+    for code, leading_here in enumerate(is_leading):
         chosen += leading_here * np.int8(code)  # a sum of one, but for splits
     chosen[most == 0] = MISSING
     chosen[split] = TIE if rule is SplitRule.TIE else MISSING
@@ -74,14 +74,14 @@ def enumerate_tallies(most: int) -> IntArray:
 
 def tally_code_weights(most: int) -> list[int]:
     """The weight of a vote for each choice in the code of a tally."""
-    return [(most + 1) ** place for place in range(CHOICES)]
+    return [(most + 1) ** code for code in range(CHOICES)]
 
 
 def earliest_leading_choice(unit: IntArray, choice: IntArray, votes: IntArray) -> IntArray:
     """Per unit the leading choice whose first vote came earliest."""
-    leads = votes == votes.max(axis=0)
-    counted = (choice != MISSING) & leads[choice, unit]
-    found, where = np.unique(unit[counted], return_index=True)
+    is_leading = votes == votes.max(axis=0)
+    counted = (choice != MISSING) & is_leading[choice, unit]
+    units_found, where = np.unique(unit[counted], return_index=True)
     first = np.full(votes.shape[1], MISSING)
-    first[found] = choice[counted][where]
+    first[units_found] = choice[counted][where]
     return first

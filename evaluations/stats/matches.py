@@ -16,7 +16,7 @@ LOST, TIED, WON, UNKNOWN = range(4)
 TO_A: Final = {B: LOST, TIE: TIED, BOTH_BAD: TIED, A: WON, MISSING: UNKNOWN}
 CODES: Final = CHOICES + 1
 # The type of indices of comparisons, sides and pairs, which stay below 2³¹: half the memory of int64.
-PLACE: Final = np.int32
+INDEX_TYPE: Final = np.int32
 MOST_MARKED: Final = 1 << 22  # possible pairs: up to this many are marked in an array, else the actual ones are sorted
 
 
@@ -24,9 +24,9 @@ MOST_MARKED: Final = 1 << 22  # possible pairs: up to this many are marked in an
 class MatchGroups:
     """Comparisons in groups, as entries sorted by group and within it by cluster.
 
-    ``side``: of each entry 2 × the comparison's place, plus 1 where its group is about B. ``cell``: of each entry its
-    cluster, numbered through all groups. ``entries`` and ``cells``: where each group begins among them, and the end.
-    ``share``: of each entry 1 ÷ how many its query has in the group; None where that is the same everywhere.
+    ``side``: of each entry 2 × the comparison's position, plus 1 where its group is about B. ``cell``: of each entry
+    its cluster, numbered through all groups. ``entries`` and ``cells``: where each group begins among them, and the
+    end. ``share``: of each entry 1 ÷ how many its query has in the group; None where that is the same everywhere.
     """
 
     side: IntArray
@@ -82,15 +82,15 @@ class Matches:
     def compared_pairs_and_index(self) -> tuple[IntArray, IntArray]:
         """The pairs of the report, by number in ascending order, and of each comparison the index of its pair."""
         if self.known_pairs is not None:
-            return self.known_pairs, np.searchsorted(self.known_pairs, self.pair_numbers).astype(PLACE)
+            return self.known_pairs, np.searchsorted(self.known_pairs, self.pair_numbers).astype(INDEX_TYPE)
         possible = len(self.items.candidates) ** 2
         if possible > MOST_MARKED:
             met, pair = np.unique(self.pair_numbers, return_inverse=True)
-            return met, pair.astype(PLACE)
+            return met, pair.astype(INDEX_TYPE)
         met = np.flatnonzero(np.bincount(self.pair_numbers, minlength=possible))
-        places = np.zeros(possible, dtype=PLACE)
-        places[met] = np.arange(len(met))
-        return met, places[self.pair_numbers]
+        positions = np.zeros(possible, dtype=INDEX_TYPE)
+        positions[met] = np.arange(len(met))
+        return met, positions[self.pair_numbers]
 
     @property
     def compared_pairs(self) -> IntArray:
@@ -118,14 +118,14 @@ class Matches:
     @cached_property
     def cluster_order(self) -> IntArray:
         """The comparisons by cluster and within it by query."""
-        return np.lexsort((self.items.query, self.items.cluster)).astype(PLACE)
+        return np.lexsort((self.items.query, self.items.cluster)).astype(INDEX_TYPE)
 
     @cached_property
     def cluster_position(self) -> IntArray:
         """The position of each comparison in ``cluster_order``."""
-        found = np.empty_like(self.cluster_order)
-        found[self.cluster_order] = np.arange(len(found), dtype=PLACE)
-        return found
+        position = np.empty_like(self.cluster_order)
+        position[self.cluster_order] = np.arange(len(position), dtype=INDEX_TYPE)
+        return position
 
     def by_cluster(self, items: IntArray) -> IntArray:
         """These comparisons in order of clusters."""
@@ -168,12 +168,12 @@ class Matches:
     def tally(self, choice: IntArray) -> IntArray:
         """Counts of the outcomes of each pair's earlier candidate, LOST, TIED, WON and UNKNOWN: pairs × 4."""
         counts = np.bincount(self.tally_codes + (choice - MISSING), minlength=2 * CODES * len(self.compared_pairs))
-        found = np.zeros((len(self.compared_pairs), 4), dtype=np.int64)
+        tallies = np.zeros((len(self.compared_pairs), 4), dtype=np.int64)
         for code, worth in TO_A.items():
             straight, turned = counts.reshape(-1, 2, CODES)[:, :, code - MISSING].T
-            found[:, worth] += straight
-            found[:, opposite_outcome(worth)] += turned
-        return found
+            tallies[:, worth] += straight
+            tallies[:, opposite_outcome(worth)] += turned
+        return tallies
 
     def tally_of_candidates(self, pairs: IntArray) -> IntArray:
         """The outcome counts of each candidate, candidates × 4, from those of pairs."""
@@ -184,10 +184,10 @@ class Matches:
 
     def sum_over_pairs(self, of_first: IntArray, of_second: IntArray | None = None) -> IntArray:
         """The sum over each candidate's pairs of the value of a pair for it, ``of_first`` or ``of_second``."""
-        found = np.zeros(len(self.items.candidates), dtype=of_first.dtype)
-        np.add.at(found, self.first, of_first)
-        np.add.at(found, self.second, of_first if of_second is None else of_second)
-        return found
+        sums = np.zeros(len(self.items.candidates), dtype=of_first.dtype)
+        np.add.at(sums, self.first, of_first)
+        np.add.at(sums, self.second, of_first if of_second is None else of_second)
+        return sums
 
 
 def opposite_outcome(worth: int) -> int:
@@ -204,7 +204,7 @@ def group_matches(group: IntArray, side: IntArray, items: Items, count: int) -> 
     begins = np.ones(len(side), dtype=np.bool_)
     begins[1:] = within[1:] != within[:-1]
     begins[entries[:-1][sizes > 0]] = True
-    cell = np.cumsum(begins, dtype=PLACE) - 1
+    cell = np.cumsum(begins, dtype=INDEX_TYPE) - 1
     cells = np.append(cell, cell[-1:] + 1)[entries] if len(cell) else entries
     return MatchGroups(side, cell, entries, cells, query_weights(cell, items.query[side >> 1]))
 

@@ -195,23 +195,25 @@ def describe_excluded_votes(facts: Mapping[str, AspectFacts]) -> Iterator[str]:
         (max(fact.saw_judge_first for fact in facts.values()), "of reviews that saw a judge's answer first"),
         (max(fact.not_drawn for fact in facts.values()), "on comparisons that were picked and not drawn at random"),
     )
-    phrases = [f"up to {count_phrase(number, 'vote')} {what}" for number, what in counts if number]
+    phrases = [f"up to {count_phrase(number, 'vote')} {reason}" for number, reason in counts if number]
     if phrases:
         yield f"Left out on an aspect are {join_words(phrases)}."
 
 
 def describe_blindness(
-    counts: list[tuple[int, int]], what: str, rules: ReportRules, by_rule: Mapping[SeenRule, str]
+    counts: list[tuple[int, int]], noun: str, rules: ReportRules, by_rule: Mapping[SeenRule, str]
 ) -> list[str]:
     """A sentence on blindness. ``counts``: how many votes are known to be blind, and how many are not."""
     if rules.seen in by_rule:
         return [by_rule[rules.seen]]
     blind, unknown = (sum(column) for column in zip(*counts, strict=True))
-    found = [f"{what.capitalize()}s were recorded before a judge's answer was shown."] if blind else []
+    sentences = [f"{noun.capitalize()}s were recorded before a judge's answer was shown."] if blind else []
     if unknown:
         too = " too" if blind else ""
-        found.append(f"Of imported {what}s it is not known whether a judge's answer was seen first; they count{too}.")
-    return found
+        sentences.append(
+            f"Of imported {noun}s it is not known whether a judge's answer was seen first; they count{too}."
+        )
+    return sentences
 
 
 def describe_reference(facts: Mapping[str, AspectFacts], rules: ReportRules) -> Iterator[str]:
@@ -279,8 +281,8 @@ def describe_scores(scores: Mapping[str, AspectScores], rules: ReportRules) -> l
     ]
 
 
-def count_phrase(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
+def count_phrase(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def people_phrase(people: Collection[str]) -> str:

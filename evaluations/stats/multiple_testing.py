@@ -28,6 +28,6 @@ def benjamini_yekutieli_adjust(p: FloatArray) -> FloatArray:
 
 
 def restore_order(values: FloatArray, order: IntArray) -> FloatArray:
-    found = np.empty(len(values))
-    found[order] = values
-    return found
+    restored = np.empty(len(values))
+    restored[order] = values
+    return restored

@@ -82,18 +82,18 @@ class Poll:
         """The majority on each item."""
         if self.has_tally_codes and rule is not SplitRule.FIRST:
             return leading_choice(enumerate_tallies(self.most_votes), rule).at(self.tally_code)
-        found = leading_choice(self.tally, rule)
+        majority = leading_choice(self.tally, rule)
         if rule is SplitRule.FIRST:
             first = earliest_leading_choice(self.design.unit, self.choice, self.tally)
-            found.choice[found.split] = first[found.split]
-        return found
+            majority.choice[majority.split] = first[majority.split]
+        return majority
 
     def majority_of_the_others(self, rule: SplitRule) -> Majority:
         """For each entry of ``per_rater``, the majority of all votes of other people on its item."""
         if rule is SplitRule.FIRST:
             return self.majority_of_the_others_by_first_vote()
         if self.has_tally_codes and self.per_rater is self:
-            own = np.array([*tally_code_weights(self.most_votes), 0])[self.choice]  # MISSING is the last place
+            own = np.array([*tally_code_weights(self.most_votes), 0])[self.choice]  # MISSING is the last position
             return leading_choice(enumerate_tallies(self.most_votes), rule).at(self.tally_code[self.design.unit] - own)
         votes = self.tally[:, self.per_rater.design.unit]
         votes -= self.votes_by_rater
@@ -122,9 +122,9 @@ class Poll:
 
 def make_poll(votes: Votes, cluster: IntArray) -> Poll:
     """The poll of these votes. ``cluster``: of every item."""
-    found = votes.design
-    in_order = Contributions(cluster[found.item], found.item, 1)
-    return Poll(found, narrow_codes(votes.choice[found.order]), in_order.cluster_number)
+    design = votes.design
+    in_order = Contributions(cluster[design.item], design.item, 1)
+    return Poll(design, narrow_codes(votes.choice[design.order]), in_order.cluster_number)
 
 
 @dataclass(frozen=True)
@@ -167,21 +167,21 @@ class PersonVotes:
 
 def person_votes(poll: Poll) -> PersonVotes:
     each = poll.per_rater
-    kept = np.flatnonzero(each.choice != MISSING)
-    item = each.design.unit[kept]
+    counted = np.flatnonzero(each.choice != MISSING)
+    item = each.design.unit[counted]
     return PersonVotes(
         poll=poll,
-        kept=kept,
+        kept=counted,
         item=item,
-        rater=each.design.rater[kept],
-        vote_index=each.design.order[kept],
-        choice=each.choice[kept].astype(np.int64),
-        cluster=each.cluster[kept],
-        others=poll.tally[:, item] - poll.votes_by_rater[:, kept],
+        rater=each.design.rater[counted],
+        vote_index=each.design.order[counted],
+        choice=each.choice[counted].astype(np.int64),
+        cluster=each.cluster[counted],
+        others=poll.tally[:, item] - poll.votes_by_rater[:, counted],
     )
 
 
-def match_judge_choices(judge: Choices, found: PersonVotes) -> tuple[BoolArray, BoolArray]:
+def match_judge_choices(judge: Choices, people: PersonVotes) -> tuple[BoolArray, BoolArray]:
     """For each entry, whether the judge made the same choice, and whether it made any."""
-    judged = judge[found.item]
-    return judged == found.choice, judged != MISSING
+    judged = judge[people.item]
+    return judged == people.choice, judged != MISSING

@@ -112,8 +112,8 @@ def ppi_means(together: SampleWithJudge, judge_weight: FloatArray | None = None)
 
 def common_lambda(together: SampleWithJudge) -> float:
     """The one λ with which the variances of all groups that people reviewed have the least sum."""
-    found = np.array(together.spreads)[:, together.sample.means.clusters > 0].sum(axis=1, keepdims=True)
-    return float(optimal_lambda(*found)[0])
+    sums = np.array(together.spreads)[:, together.sample.means.clusters > 0].sum(axis=1, keepdims=True)
+    return float(optimal_lambda(*sums)[0])
 
 
 def optimal_lambda(yy: FloatArray, yd: FloatArray, dd: FloatArray) -> FloatArray:

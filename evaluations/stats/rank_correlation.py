@@ -60,13 +60,13 @@ def count_below_with_ties(x: RankedValues, y: RankedValues) -> FloatArray:
     by_y = by_x[::-1][radix_order(y.code[by_x[::-1]])]  # of equal y the higher x first
     rank = np.empty(len(by_x), dtype=np.int32)
     rank[by_y] = np.arange(len(by_y))
-    found = np.empty(len(by_x))
-    found[by_x] = count_smaller_before(rank[by_x])
+    counts = np.empty(len(by_x))
+    counts[by_x] = count_smaller_before(rank[by_x])
     equal_x, equal_both = find_run_ends(x.code[by_x], y.code[by_x])
-    found[by_x] += (equal_x - equal_both) / 2 + run_lengths(equal_both) / 4
+    counts[by_x] += (equal_x - equal_both) / 2 + run_lengths(equal_both) / 4
     equal_y, equal_both = find_run_ends(y.code[by_y], x.code[by_y])
-    found[by_y] += (equal_y - equal_both) / 2
-    return found
+    counts[by_y] += (equal_y - equal_both) / 2
+    return counts
 
 
 def find_run_ends(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
@@ -85,20 +85,20 @@ def run_lengths(end: IntArray) -> IntArray:
 
 
 def count_smaller_before(rank: Places) -> IntArray:
-    """Per place of a permutation, how many places before it hold a smaller rank.
+    """Per position of a permutation, how many positions before it have a smaller rank.
 
-    Places and ranks are cut into blocks. A table counts what lies in an earlier block of both; what shares a block
-    of places, or only one of ranks, is compared one by one, for all blocks together.
+    Positions and ranks are cut into blocks. A table counts entries in an earlier block of both; entries that share a
+    block of positions, or only one of ranks, are compared pair by pair, for all blocks together.
     """
     blocks = int(BLOCKS * sqrt(len(rank))) | 1  # odd: rows of a power of two fall on the same lines of the cache
     size = -(-len(rank) // blocks)
     n = len(rank)
     rank = np.append(rank, np.arange(n, blocks * size, dtype=np.int32))
-    place = np.empty_like(rank)
-    place[rank] = np.arange(len(rank))
-    found = count_before_in_both(rank // size, blocks, size) + count_pairs_in_block(rank, blocks)
-    found[place] += count_pairs_in_block((place // size).astype(np.uint16), blocks)
-    return found[:n]
+    position = np.empty_like(rank)
+    position[rank] = np.arange(len(rank))
+    counts = count_before_in_both(rank // size, blocks, size) + count_pairs_in_block(rank, blocks)
+    counts[position] += count_pairs_in_block((position // size).astype(np.uint16), blocks)
+    return counts[:n]
 
 
 def count_before_in_both(block_of_rank: Places, blocks: int, size: int) -> IntArray:
@@ -112,10 +112,10 @@ def count_before_in_both(block_of_rank: Places, blocks: int, size: int) -> IntAr
 def count_pairs_in_block(value: Small, blocks: int) -> IntArray:
     """Per entry, how many before it in its block are smaller."""
     across = np.ascontiguousarray(value.reshape(blocks, -1).T)
-    found = np.zeros(across.shape, dtype=np.uint16)
+    counts = np.zeros(across.shape, dtype=np.uint16)
     for apart in range(1, len(across)):
-        found[apart:] += across[:-apart] < across[apart:]
-    return found.T.ravel().astype(np.int64)
+        counts[apart:] += across[:-apart] < across[apart:]
+    return counts.T.ravel().astype(np.int64)
 
 
 DRAWN_CELLS: Final = 121  # of a table of the distinct values, 11 × 11; with more its resamples take too long
@@ -167,7 +167,7 @@ def spearman(orders: RankedPair) -> Estimate:
     value = product / scale
 
     def influence() -> FloatArray:
-        # An entry counts at its own place and moves the ranks of those above it on either side.
+        # An entry counts at its own position and moves the ranks of those above it on either side.
         moved = x * y + orders.x.above(y) + orders.y.above(x)
         spread_x, spread_y = x * x + 2 * orders.x.above(x), y * y + 2 * orders.y.above(y)
         return moved / scale - value / 2 * (spread_x / of_x + spread_y / of_y)

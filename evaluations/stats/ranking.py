@@ -116,13 +116,13 @@ def score_estimates(evidence: RankingEvidence, at: FloatArray) -> list[Estimate]
 def bootstrap_scores(fit: FittedScores, numbers: Sequence[Estimate]) -> tuple[list[Estimate], FloatArray]:
     """The scores with intervals from resampled clusters, and all resampled scores that there are."""
     spread = Spread(fit.evidence.contributions)
-    found = bradley_terry_scores(fit.evidence.table(spread.resampled_totals), fit.at)
-    ordered = np.sort(found.T, axis=1)  # NaN comes last
+    scores = bradley_terry_scores(fit.evidence.table(spread.resampled_totals), fit.at)
+    ordered = np.sort(scores.T, axis=1)  # NaN comes last
     moves = incidence_matrix(fit.table) @ np.linalg.inv(information_matrix(fit.table, fit.at))
     influences = spread.influences(np.vstack([-win_probabilities(fit.table, fit.at)[:, None] * moves, moves]))
     parts = zip(numbers, fit.at.tolist(), ordered, bca_accelerations(influences).tolist(), strict=True)
     within = [spread.bca_interval(number, observed, row, skewness) for number, observed, row, skewness in parts]
-    return within, found[np.isfinite(found).all(axis=1)]
+    return within, scores[np.isfinite(scores).all(axis=1)]
 
 
 def linearise_scores(fit: FittedScores, numbers: Sequence[Estimate]) -> tuple[list[Estimate], FloatArray]:

@@ -40,12 +40,12 @@ class ScoreResiduals:
         """Σ s_g s_gᵀ over clusters g, s_g their sums: (candidates + 1) × (candidates + 1)."""
         if self.clusters == len(self.pair):
             return self.of_single()
-        found = np.zeros((self.candidates + 1, self.candidates + 1))
+        products = np.zeros((self.candidates + 1, self.candidates + 1))
         some = max(AT_ONCE // (self.candidates + 1), 1)
         for start in range(0, self.clusters, some):
             part = self.by_cluster(start, min(start + some, self.clusters))
-            found += part.T @ part
-        return found
+            products += part.T @ part
+        return products
 
     def by_cluster(self, start: int, end: int) -> FloatArray:
         """s_g of the clusters of this range: clusters × (candidates + 1)."""
@@ -53,22 +53,22 @@ class ScoreResiduals:
         cluster = self.cluster[inside] - start
         row, width = cluster * (self.candidates + 1), self.candidates + 1
         pair, residual, size = self.pair[inside], self.residual[inside], (end - start) * width
-        found: FloatArray = np.bincount(row + self.first[pair], residual, size).astype(np.float64)
-        found -= np.bincount(row + self.second[pair], residual, size)
+        sums: FloatArray = np.bincount(row + self.first[pair], residual, size).astype(np.float64)
+        sums -= np.bincount(row + self.second[pair], residual, size)
         if self.extra is not None:
-            found[self.candidates :: width] = np.bincount(cluster, self.extra[inside], end - start)
-        return found.reshape(end - start, -1)
+            sums[self.candidates :: width] = np.bincount(cluster, self.extra[inside], end - start)
+        return sums.reshape(end - start, -1)
 
     def of_single(self) -> FloatArray:
         """`products` where every cluster is one comparison, from three sums for each pair."""
         pairs = np.arange(len(self.first))
         x = np.zeros((len(self.first), self.candidates + 1))
         x[pairs, self.first], x[pairs, self.second] = 1, -1
-        found: FloatArray = x.T @ (x * np.bincount(self.pair, self.residual**2, len(pairs))[:, None])
+        products: FloatArray = x.T @ (x * np.bincount(self.pair, self.residual**2, len(pairs))[:, None])
         if self.extra is not None:
-            found[-1] = found[:, -1] = x.T @ np.bincount(self.pair, self.residual * self.extra, len(pairs))
-            found[-1, -1] = (self.extra**2).sum()
-        return found
+            products[-1] = products[:, -1] = x.T @ np.bincount(self.pair, self.residual * self.extra, len(pairs))
+            products[-1, -1] = (self.extra**2).sum()
+        return products
 
 
 @dataclass(frozen=True)
@@ -126,17 +126,17 @@ class RankingEvidence:
         np.add.at(counts, first, to_first)
         np.add.at(counts, second, to_first[:, ::-1])
         commonest, others = counts.argmax(axis=1), counts.sum(axis=1) - counts.max(axis=1)
-        found = np.full(len(counts), LEAST_DISAGREEING)
+        differing_clusters = np.full(len(counts), LEAST_DISAGREEING)
         cluster = self.cluster[has_choice]
         few = others < LEAST_DISAGREEING * np.bincount(cluster, minlength=1).max()
         if few.any():
             sides = ((first[pair], outcome), (second[pair], 2 - outcome))
-            held = [np.flatnonzero(few[one] & (had != commonest[one])) for one, had in sides]
-            candidate = np.concatenate([one[where] for (one, _), where in zip(sides, held, strict=True)])
+            uncommon = [np.flatnonzero(few[one] & (had != commonest[one])) for one, had in sides]
+            candidate = np.concatenate([one[where] for (one, _), where in zip(sides, uncommon, strict=True)])
             clusters = int(cluster.max(initial=0)) + 1
-            candidate_clusters = np.unique(candidate * clusters + cluster[np.concatenate(held)]) // clusters
-            found[few] = np.bincount(candidate_clusters, minlength=len(counts))[few]
-        return found
+            candidate_clusters = np.unique(candidate * clusters + cluster[np.concatenate(uncommon)]) // clusters
+            differing_clusters[few] = np.bincount(candidate_clusters, minlength=len(counts))[few]
+        return differing_clusters
 
     @cached_property
     def totals(self) -> FloatArray:

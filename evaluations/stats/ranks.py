@@ -16,7 +16,7 @@ BITS: Final = 16  # numpy sorts numbers of so many bits by radix
 
 @dataclass(frozen=True)
 class RankedValues:
-    """``code``: the place of each entry's value among the distinct ones, from 0. ``count``: how often each occurs."""
+    """``code``: the rank of each entry's value among the distinct ones, from 0. ``count``: how often each occurs."""
 
     code: IntArray
     count: IntArray

@@ -107,11 +107,11 @@ def people_part(
     material: AspectMaterial, study: StudyMaterial, rules: ReportRules, agreement: AspectReport
 ) -> AspectPeople:
     votes = make_poll(material.people, material.cluster)
-    found = person_votes(votes)
+    people = person_votes(votes)
     judges = {judge.name: judge.consolidated.choice[votes.items] for judge in material.answering}
     return AspectPeople(
-        reviewers=reviewer_statistics(found, material.names, judges, material.split_rule(rules), material.active_ms),
-        timeline=agreement_timeline(found, material.days, judges),
+        reviewers=reviewer_statistics(people, material.names, judges, material.split_rule(rules), material.active_ms),
+        timeline=agreement_timeline(people, material.days, judges),
         alt_tests=judge_alt_tests(material, study),
         budgets=judge_budgets(material, study, rules, agreement),
     )
@@ -155,7 +155,7 @@ def judge_budgets(
     reference = make_reference(
         material.people, material.cluster, material.names, material.split_rule(rules), rules.coding
     )
-    found = {}
+    budgets = {}
     for judge in material.answering:
         now = agreement.judges[judge.name].judge_human.majority.with_ties
         choices = recode_like_reference(judge.consolidated, reference)[reference.poll.items]
@@ -163,8 +163,8 @@ def judge_budgets(
             now, cross_tabulate_by_cluster(choices, reference.majority.choice, reference.poll.cluster_of_items)
         )
         rates = estimate_win_rates(reviewed, JudgedMatches(study.matches, judge.consolidated.choice), judge.selected)
-        found[judge.name] = label_budgets(*two, rates, variances, study.items, people, votes)
-    return found
+        budgets[judge.name] = label_budgets(*two, rates, variances, study.items, people, votes)
+    return budgets
 
 
 def bias_boards(

@@ -42,7 +42,7 @@ class ReviewerStatistics:
 
 
 def reviewer_statistics(
-    found: PersonVotes,
+    people: PersonVotes,
     names: Sequence[str],
     judges: Mapping[str, Choices],
     rule: SplitRule = SplitRule.TIE,
@@ -52,16 +52,17 @@ def reviewer_statistics(
 
     ``judges``: their choices on each item of the poll. ``active_ms``: of each vote as it came, 0 where unknown.
     """
-    entries = group_entries(found.rater, len(names), found.cluster)
-    others = found.majority_of_the_others(rule)
-    everything = np.ones(len(found), dtype=bool)
-    with_others = shares_by_group(entries, found.choice == others, others != MISSING, NO_OTHER_VOTES)
-    kappas = cohen_kappas_with_others(entries, found.choice, others)
-    ties = shares_by_group(entries, found.choice >= TIE, everything, NO_VOTES)
+    entries = group_entries(people.rater, len(names), people.cluster)
+    others = people.majority_of_the_others(rule)
+    everything = np.ones(len(people), dtype=bool)
+    with_others = shares_by_group(entries, people.choice == others, others != MISSING, NO_OTHER_VOTES)
+    kappas = cohen_kappas_with_others(entries, people.choice, others)
+    ties = shares_by_group(entries, people.choice >= TIE, everything, NO_VOTES)
     of_judges = {
-        name: shares_by_group(entries, *match_judge_choices(judge, found), NO_VERDICT) for name, judge in judges.items()
+        name: shares_by_group(entries, *match_judge_choices(judge, people), NO_VERDICT)
+        for name, judge in judges.items()
     }
-    medians = [None] * len(names) if active_ms is None else median_active_seconds(active_ms[found.vote_index], entries)
+    medians = [None] * len(names) if active_ms is None else median_active_seconds(active_ms[people.vote_index], entries)
     return tuple(
         ReviewerStatistics(
             rater=name,
@@ -79,15 +80,15 @@ def reviewer_statistics(
 
 
 def median_active_seconds(active_ms: IntArray, entries: GroupedEntries) -> list[float | None]:
-    found: list[float | None] = [None] * entries.groups
+    medians: list[float | None] = [None] * entries.groups
     known = active_ms > 0
     group, value = entries.group[known], active_ms[known]
     order = radix_order(group)
     ends = np.cumsum(np.bincount(group, minlength=entries.groups))
     for at, own in enumerate(np.split(value[order], ends[:-1])):
         if len(own):
-            found[at] = float(np.median(own)) / 1000
-    return found
+            medians[at] = float(np.median(own)) / 1000
+    return medians
 
 
 # ---- kappa of each person --------------------------------------------------------------------

@@ -145,14 +145,14 @@ class ScoredPair:
     def correlation(self, statistic: Statistic, why: str | None) -> Estimate:
         """``why``: the reason why it is undefined, where there is one."""
         with np.errstate(all="ignore"):
-            found = self.estimate(statistic)
-        if why is not None or found.value is None or not np.isfinite(found.value):
-            return undefined_estimate(why or NO_DENOMINATOR, found.n)
-        found = replace(found, value=min(found.value, 1.0))  # rounding may bring it above
+            estimate = self.estimate(statistic)
+        if why is not None or estimate.value is None or not np.isfinite(estimate.value):
+            return undefined_estimate(why or NO_DENOMINATOR, estimate.n)
+        estimate = replace(estimate, value=min(estimate.value, 1.0))  # rounding may bring it above
         return (
-            self.withhold_if_few(found)
+            self.withhold_if_few(estimate)
             if self.why_few_clusters
-            else self.spread.interval(found, statistic, CORRELATION_BOUNDS)
+            else self.spread.interval(estimate, statistic, CORRELATION_BOUNDS)
         )
 
     def mean(self, statistic: Statistic, bounds: Bounds) -> Estimate:
@@ -161,21 +161,21 @@ class ScoredPair:
         def in_units(totals: FloatArray) -> FloatArray:
             return self.scale * statistic(totals)
 
-        found = self.estimate(in_units)
+        estimate = self.estimate(in_units)
         if self.why_too_alike is not None:
-            return found.without_interval(self.why_too_alike)
+            return estimate.without_interval(self.why_too_alike)
         if self.why_few_clusters is None:
-            return self.spread.interval(found, in_units, bounds)
-        return t_interval_by_effective_clusters(found, self.spread, in_units, bounds)
+            return self.spread.interval(estimate, in_units, bounds)
+        return t_interval_by_effective_clusters(estimate, self.spread, in_units, bounds)
 
     def root_mean_square(self) -> Estimate:
         """The root of a mean, and of its interval's bounds."""
-        found = self.estimate(mean_squared_difference)
-        assert found.value is not None
-        root = replace(found, value=self.scale * sqrt(found.value))
+        estimate = self.estimate(mean_squared_difference)
+        assert estimate.value is not None
+        root = replace(estimate, value=self.scale * sqrt(estimate.value))
         if self.why_few_clusters is not None:
             return root.without_interval(self.why_few_clusters)
-        spread = self.spread.interval(found, mean_squared_difference, NOT_NEGATIVE)
+        spread = self.spread.interval(estimate, mean_squared_difference, NOT_NEGATIVE)
         if spread.ci95 is None:
             return replace(spread, value=root.value)
         low, high = (self.scale * sqrt(max(bound, 0.0)) for bound in spread.ci95)

@@ -82,47 +82,47 @@ class PairableScores:
 def pairable_scores(unit: IntArray, value: FloatArray, cluster: IntArray) -> PairableScores:
     """``unit``, ``value``: one entry for each score. ``cluster``: of each unit."""
     counts = np.bincount(unit, minlength=len(cluster))
-    kept = counts[unit] > 1
-    return PairableScores(number_clusters(unit[kept]).of, value[kept], number_clusters(cluster[counts > 1]))
+    pairable = counts[unit] > 1
+    return PairableScores(number_clusters(unit[pairable]).of, value[pairable], number_clusters(cluster[counts > 1]))
 
 
-def interval_alpha(found: PairableScores) -> Estimate:
+def interval_alpha(scores: PairableScores) -> Estimate:
     """Alpha of scores whose distances mean something. n counts the units.
 
     Undefined where no unit has two scores, and where every score is the same.
     """
-    if (why := found.why_undefined()) is not None:
-        return undefined_estimate(why, found.units)
-    number, spread = alpha_estimate_from_sums(found, found.standardised)
-    few = found.why_withheld()
+    if (why := scores.why_undefined()) is not None:
+        return undefined_estimate(why, scores.units)
+    number, spread = alpha_estimate_from_sums(scores, scores.standardised)
+    few = scores.why_withheld()
     return number.without_interval(few) if few else spread.interval(number, alpha_from_sums, CORRELATION_BOUNDS)
 
 
-def ordinal_alpha(found: PairableScores) -> Estimate:
+def ordinal_alpha(scores: PairableScores) -> Estimate:
     """Alpha of scores of which only the order counts. n and undefined as for `interval_alpha`.
 
     By bootstrap of clusters where there are up to eleven values and few clusters, else linearised.
     """
-    if (why := found.why_undefined()) is not None:
-        return undefined_estimate(why, found.units)
-    ranks = rank_values(found.value)
-    number, _ = alpha_estimate_from_sums(found, ranks.standing / len(ranks.code))
-    if (few := found.why_withheld()) is not None:
+    if (why := scores.why_undefined()) is not None:
+        return undefined_estimate(why, scores.units)
+    ranks = rank_values(scores.value)
+    number, _ = alpha_estimate_from_sums(scores, ranks.standing / len(ranks.code))
+    if (few := scores.why_withheld()) is not None:
         return number.without_interval(few)
-    if len(ranks.count) ** 2 <= DRAWN_CELLS and found.clusters.count <= BOOTSTRAP_UP_TO:
+    if len(ranks.count) ** 2 <= DRAWN_CELLS and scores.clusters.count <= BOOTSTRAP_UP_TO:
         statistic = ordinal_alpha_statistic(len(ranks.count))
-        return Spread(score_coincidences(found, ranks)).interval(number, statistic, CORRELATION_BOUNDS)
-    return fisher_z_interval(number, Influence(alpha_influence(found, ranks), found.clusters))
+        return Spread(score_coincidences(scores, ranks)).interval(number, statistic, CORRELATION_BOUNDS)
+    return fisher_z_interval(number, Influence(alpha_influence(scores, ranks), scores.clusters))
 
 
 # ---- of sums -------------------------------------------------------------------------------
 
 
-def alpha_estimate_from_sums(found: PairableScores, value: FloatArray) -> tuple[Estimate, Spread]:
+def alpha_estimate_from_sums(scores: PairableScores, value: FloatArray) -> tuple[Estimate, Spread]:
     sums = sum_by_cluster(
-        found.clusters, found.scores, found.total(value), found.total(value**2), found.disagreement(value)
+        scores.clusters, scores.scores, scores.total(value), scores.total(value**2), scores.disagreement(value)
     )
-    return Estimate(min(float(alpha_from_sums(sums.totals)), 1.0), found.units), Spread(sums)
+    return Estimate(min(float(alpha_from_sums(sums.totals)), 1.0), scores.units), Spread(sums)
 
 
 def alpha_from_sums(totals: FloatArray) -> FloatArray:
@@ -134,12 +134,12 @@ def alpha_from_sums(totals: FloatArray) -> FloatArray:
 # ---- of ranks, which every score of a resample moves ---------------------------------------
 
 
-def score_coincidences(found: PairableScores, ranks: RankedValues) -> Contributions:
+def score_coincidences(scores: PairableScores, ranks: RankedValues) -> Contributions:
     """How often two values meet on a unit, each unit's pairs weighing 1 ÷ (scores − 1): values × values cells."""
-    one, other = vote_pairs(found.unit)
-    unit, values = found.unit[one], len(ranks.count)
+    one, other = vote_pairs(scores.unit)
+    unit, values = scores.unit[one], len(ranks.count)
     cell = ranks.code[one] * values + ranks.code[other]
-    return Contributions(found.clusters.of[unit], cell, values**2, 1 / (found.scores[unit] - 1))
+    return Contributions(scores.clusters.of[unit], cell, values**2, 1 / (scores.scores[unit] - 1))
 
 
 def ordinal_alpha_statistic(values: int) -> Statistic:
@@ -150,13 +150,13 @@ def ordinal_alpha_statistic(values: int) -> Statistic:
     return ordinal
 
 
-def alpha_influence(found: PairableScores, ranks: RankedValues) -> FloatArray:
+def alpha_influence(pairable: PairableScores, ranks: RankedValues) -> FloatArray:
     """The influence of each unit on alpha; a score enters at its own rank and by moving the ranks of others."""
-    rank, scores = ranks.standing, found.scores[found.unit]
-    observed = found.disagreement(rank)
-    slope = 4 * (scores * rank - found.total(rank)[found.unit]) / (scores - 1)
-    on_observed = observed + found.total(ranks.above(slope))
-    on_expected = found.total(rank**2 + 2 * ranks.above(rank))
+    rank, scores = ranks.standing, pairable.scores[pairable.unit]
+    observed = pairable.disagreement(rank)
+    slope = 4 * (scores * rank - pairable.total(rank)[pairable.unit]) / (scores - 1)
+    on_observed = observed + pairable.total(ranks.above(slope))
+    on_expected = pairable.total(rank**2 + 2 * ranks.above(rank))
     total, variation = float(observed.sum()), float((rank**2).sum())
     return -(on_observed - total / variation * on_expected) / (2 * variation)
 
@@ -188,9 +188,9 @@ class ScoreReliability:
 
 def score_reliability(each: PersonScores, scores: IntArray, cluster: IntArray) -> ScoreReliability:
     """``scores``: how many each response has."""
-    people, found = int(np.count_nonzero(np.bincount(each.rater))), pairable_scores(each.unit, each.value, cluster)
+    people, pairable = int(np.count_nonzero(np.bincount(each.rater))), pairable_scores(each.unit, each.value, cluster)
     if people == TWO and has_constant_scorer(each, scores > 1):
-        nothing, units = undefined_estimate(CONSTANT, found.units), found.units
+        nothing, units = undefined_estimate(CONSTANT, pairable.units), pairable.units
         return ScoreReliability(units, units, nothing, nothing, nothing, nothing)
     complete = scores[each.unit] == people
     unit = each.unit[complete][: int(complete.sum()) // max(people, 1)]
@@ -198,8 +198,8 @@ def score_reliability(each: PersonScores, scores: IntArray, cluster: IntArray) -
     return ScoreReliability(
         units=int((scores > 1).sum()),
         complete=len(unit) if people > 1 else 0,
-        krippendorff_alpha_interval=interval_alpha(found),
-        krippendorff_alpha_ordinal=ordinal_alpha(found),
+        krippendorff_alpha_interval=interval_alpha(pairable),
+        krippendorff_alpha_ordinal=ordinal_alpha(pairable),
         icc_agreement=icc_estimate(icc_agreement, value, cluster[unit]),
         icc_consistency=icc_estimate(icc_consistency, value, cluster[unit]),
     )
@@ -228,10 +228,10 @@ def icc_estimate(icc: Statistic, value: FloatArray, cluster: IntArray) -> Estima
     clusters = number_clusters(cluster)
     spread = Spread(icc_totals(value - value.mean(), clusters))
     with np.errstate(all="ignore"):
-        found = float(icc(spread.contributions.totals))
-    if not np.isfinite(found):
+        icc_value = float(icc(spread.contributions.totals))
+    if not np.isfinite(icc_value):
         return undefined_estimate(NO_DENOMINATOR, responses)
-    number = Estimate(min(found, 1.0), responses)
+    number = Estimate(min(icc_value, 1.0), responses)
     few = why_counts_withhold_interval(
         clusters.effective, clusters.holding(np.ptp(value, axis=0)), clusters=clusters.count
     )

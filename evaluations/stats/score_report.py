@@ -45,14 +45,14 @@ def candidate_mean_scores(
 
     ``people``: the mean of people's scores of each response. ``candidate`` and ``cluster``: of every response.
     """
-    found = {}
+    means_by_candidate = {}
     for number, name in enumerate(names):
         own = np.flatnonzero(candidate == number)
         means = {judge: mean_score_estimate(scores[own], cluster[own]) for judge, scores in judges.items()}
         of_people = mean_score_estimate(people[own], cluster[own])
         if of_people.n or any(mean.n for mean in means.values()):
-            found[name] = CandidateMeanScores(of_people, means)
-    return found
+            means_by_candidate[name] = CandidateMeanScores(of_people, means)
+    return means_by_candidate
 
 
 def mean_score_estimate(value: FloatArray, cluster: IntArray) -> Estimate:
@@ -202,11 +202,11 @@ def score_agreement_after_judge(
 def judge_score_agreement(
     judge: FloatArray, mean: FloatArray, each: PersonScores, names: Sequence[str], cluster: IntArray
 ) -> JudgeScores:
-    found = judge[each.unit]
+    scores = judge[each.unit]
     return JudgeScores(
         people=shared_score_agreement(judge, mean, cluster),
         each={
-            name: shared_score_agreement(found[own], each.value[own], cluster[each.unit[own]])
+            name: shared_score_agreement(scores[own], each.value[own], cluster[each.unit[own]])
             for name, own in scores_by_person(each, names)
         },
     )
@@ -218,8 +218,8 @@ def shared_score_agreement(one: FloatArray, other: FloatArray, cluster: IntArray
     return score_agreement(one[both], other[both], cluster[both])
 
 
-def name_score_pair(found: ScoreAgreement, rater_1: str, rater_2: str) -> ScorePair:
-    return ScorePair(**vars(found), rater_1=rater_1, rater_2=rater_2)
+def name_score_pair(agreement: ScoreAgreement, rater_1: str, rater_2: str) -> ScorePair:
+    return ScorePair(**vars(agreement), rater_1=rater_1, rater_2=rater_2)
 
 
 # ---- people --------------------------------------------------------------------------------
@@ -234,9 +234,9 @@ def human_score_agreement(each: PersonScores, names: Sequence[str], cluster: Int
     people = dict(scores_by_person(each, names))
     two, left_out = list(combinations(people, 2)), 0
     if len(people) > MOST_REVIEWERS and not all_pairs:
-        found = rating_design(each.unit, each.rater)
-        two = [(names[one], names[other]) for one, other in found.largest_shared_items(PAIRS_OF_MANY)]
-        left_out = len(found.pair_sizes[0]) - len(two)
+        design = rating_design(each.unit, each.rater)
+        two = [(names[one], names[other]) for one, other in design.largest_shared_items(PAIRS_OF_MANY)]
+        left_out = len(design.pair_sizes[0]) - len(two)
     return HumanScores(
         others=score_agreement(value, of_others, cluster[unit]),
         pairs=tuple(score_pairs(each, people, two, cluster)),
@@ -253,7 +253,7 @@ def score_pairs(
     for rater_1, rater_2 in two:
         one, other = people[rater_1], people[rater_2]
         of_first[each.unit[one]] = each.value[one]
-        found = shared_score_agreement(of_first[each.unit[other]], each.value[other], cluster[each.unit[other]])
+        agreement = shared_score_agreement(of_first[each.unit[other]], each.value[other], cluster[each.unit[other]])
         of_first[each.unit[one]] = np.nan
-        if found.n:
-            yield name_score_pair(found, rater_1, rater_2)
+        if agreement.n:
+            yield name_score_pair(agreement, rater_1, rater_2)

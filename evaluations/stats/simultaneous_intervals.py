@@ -114,16 +114,23 @@ def simultaneous_intervals(differences: Mapping[Key, MeanDifference | None]) -> 
     differences that are tested so.
     """
     family = len(differences)
-    drawn = {key: one for key, one in differences.items() if one is not None and not why_claim_withheld(one)}
-    tested = {
-        key: one
-        for key, one in differences.items()
-        if one is not None and key not in drawn and one.effective >= LEAST_TESTED and one.differing >= LEAST_DISAGREEING
+    drawn = {
+        key: difference
+        for key, difference in differences.items()
+        if difference is not None and not why_claim_withheld(difference)
     }
-    found = {key: without_claim(one, family) for key, one in differences.items()}
+    tested = {
+        key: difference
+        for key, difference in differences.items()
+        if difference is not None
+        and key not in drawn
+        and difference.effective >= LEAST_TESTED
+        and difference.differing >= LEAST_DISAGREEING
+    }
+    intervals = {key: without_claim(difference, family) for key, difference in differences.items()}
     share = LEVEL / max(len(drawn) + len(tested), 1)
-    found |= max_t_intervals(drawn, share * len(drawn), family)
-    return found | holm_intervals(tested, share * len(tested), family)
+    intervals |= max_t_intervals(drawn, share * len(drawn), family)
+    return intervals | holm_intervals(tested, share * len(tested), family)
 
 
 def why_claim_withheld(one: MeanDifference) -> str | None:
@@ -132,9 +139,11 @@ def why_claim_withheld(one: MeanDifference) -> str | None:
     return why_counts_withhold_interval(one.effective, one.differing, clusters=len(one.cluster))
 
 
-def without_claim(one: MeanDifference | None, family: int) -> SimultaneousDifference:
-    why = NO_COMPANY if one is None else why_claim_withheld(one)
-    return SimultaneousDifference(None if one is None else one.value, None, None, Claim.NONE, family, None, why)
+def without_claim(difference: MeanDifference | None, family: int) -> SimultaneousDifference:
+    why = NO_COMPANY if difference is None else why_claim_withheld(difference)
+    return SimultaneousDifference(
+        None if difference is None else difference.value, None, None, Claim.NONE, family, None, why
+    )
 
 
 # ---- max-|t| ---------------------------------------------------------------------------------
@@ -149,13 +158,13 @@ def max_t_intervals(
     members = list(differences.values())
     of_one = t_quantile(1 - level / 2, min(member.degrees for member in members))
     critical = max(float(np.quantile(bootstrap_max_t(members), 1 - level)), of_one)
-    found = {}
+    intervals = {}
     for key, one in differences.items():
         margin = critical * one.standard_error
         ci95 = max(one.value - margin, -1.0), min(one.value + margin, 1.0)
         rule = f"max-|t| bootstrap of clusters over {family:,} differences, {RESAMPLES:,} draws"
-        found[key] = SimultaneousDifference(one.value, ci95, None, claim_from_interval(*ci95), family, rule, None)
-    return found
+        intervals[key] = SimultaneousDifference(one.value, ci95, None, claim_from_interval(*ci95), family, rule, None)
+    return intervals
 
 
 def claim_from_interval(low: float, high: float) -> Claim:
@@ -171,8 +180,8 @@ def bootstrap_max_t(differences: Sequence[MeanDifference]) -> FloatArray:
         return normal_max_t(differences)
     added, size = np.zeros((2, len(clusters), len(differences)))
     for column, one in enumerate(differences):
-        places = np.searchsorted(clusters, one.cluster)
-        added[places, column], size[places, column] = one.influence, one.size
+        positions = np.searchsorted(clusters, one.cluster)
+        added[positions, column], size[positions, column] = one.influence, one.size
     return np.asarray(np.abs(studentise_resamples(added, size)).max(axis=1))
 
 
@@ -191,8 +200,8 @@ def studentise_resamples(added: FloatArray, size: FloatArray) -> FloatArray:
     with np.errstate(all="ignore"):
         mean = moved / weight
         variance = (squares - 2 * mean * products + mean**2 * sizes) * (clusters / (clusters - 1))
-        found = moved / np.sqrt(variance)
-    return np.where(np.isfinite(found), found, 0.0)
+        studentised = moved / np.sqrt(variance)
+    return np.where(np.isfinite(studentised), studentised, 0.0)
 
 
 def normal_max_t(differences: Sequence[MeanDifference]) -> FloatArray:
@@ -208,14 +217,14 @@ def normal_max_t(differences: Sequence[MeanDifference]) -> FloatArray:
 def cluster_covariances(differences: Sequence[MeanDifference]) -> FloatArray:
     """Σ over clusters of what they add to two differences, for every two: a cluster that adds to one alone adds 0."""
     clusters = max(int(difference.cluster[-1]) for difference in differences) + 1
-    found = np.zeros((len(differences), len(differences)))
+    covariances = np.zeros((len(differences), len(differences)))
     for first in range(0, clusters, AT_ONCE):
         part = np.zeros((len(differences), min(AT_ONCE, clusters - first)))
         for row, one in zip(part, differences, strict=True):
             inside = slice(*np.searchsorted(one.cluster, [first, first + AT_ONCE]))
             row[one.cluster[inside] - first] = one.influence[inside]
-        found += part @ part.T
-    return found
+        covariances += part @ part.T
+    return covariances
 
 
 # ---- where the bootstrap does not apply -------------------------------------------------------
@@ -230,12 +239,14 @@ def holm_intervals(
         return {}
     p = [difference_p_value(one) for one in testable.values()]
     adjusted = np.minimum(holm_adjust(np.array(p)) * (LEVEL / level), 1.0).tolist()
-    found = {}
+    intervals = {}
     for (key, one), p_adjusted in zip(testable.items(), adjusted, strict=True):
         claim = (Claim.BELOW if one.value < 0 else Claim.ABOVE) if p_adjusted <= LEVEL else Claim.NONE
         rule = f"cluster t, Holm over {len(testable):,} of {family:,} differences"
-        found[key] = SimultaneousDifference(one.value, None, p_adjusted, claim, family, rule, why_claim_withheld(one))
-    return found
+        intervals[key] = SimultaneousDifference(
+            one.value, None, p_adjusted, claim, family, rule, why_claim_withheld(one)
+        )
+    return intervals
 
 
 def difference_p_value(one: MeanDifference) -> float:

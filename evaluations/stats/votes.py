@@ -65,7 +65,7 @@ class RatingDesign:
     @cached_property
     def by_rater(self) -> dict[int, IntArray]:
         """The entries of each rater who voted at all."""
-        return dict(group_places(self.rater))
+        return dict(group_positions(self.rater))
 
     @cached_property
     def rater_pairs(self) -> tuple[IntArray, IntArray, IntArray]:
@@ -83,7 +83,9 @@ class RatingDesign:
     def shared_items(self) -> dict[tuple[int, int], tuple[IntArray, IntArray]]:
         """For each two raters who share an item, the entries of the first and of the second, item by item."""
         first, second, both = self.rater_pairs
-        return {divmod(key, self.raters): (first[places], second[places]) for key, places in group_places(both)}
+        return {
+            divmod(key, self.raters): (first[positions], second[positions]) for key, positions in group_positions(both)
+        }
 
     @cached_property
     def pair_sizes(self) -> tuple[IntArray, IntArray]:
@@ -97,7 +99,9 @@ class RatingDesign:
         chosen = numbers[np.argsort(-sizes, kind="stable")[:most]]
         first, second, both = self.rater_pairs
         kept = np.flatnonzero(np.isin(both, chosen))
-        entries_by_pair = {key: (first[kept[places]], second[kept[places]]) for key, places in group_places(both[kept])}
+        entries_by_pair = {
+            key: (first[kept[positions]], second[kept[positions]]) for key, positions in group_positions(both[kept])
+        }
         return {divmod(key, self.raters): entries_by_pair[key] for key in chosen.tolist()}
 
 
@@ -128,13 +132,13 @@ def pairs_within_items(item: IntArray) -> tuple[IntArray, IntArray]:
     return one[by_item], other[by_item]
 
 
-def group_places(key: IntArray) -> Iterator[tuple[int, IntArray]]:
+def group_positions(key: IntArray) -> Iterator[tuple[int, IntArray]]:
     """Each key with the positions of its entries."""
     order = radix_order(key)
     starts = np.flatnonzero(is_first_of_item(key[order]))
-    for places in np.split(order, starts[1:]):
-        if len(places):
-            yield int(key[places[0]]), places
+    for positions in np.split(order, starts[1:]):
+        if len(positions):
+            yield int(key[positions[0]]), positions
 
 
 @dataclass(frozen=True)
@@ -154,10 +158,10 @@ class Votes:
     def __len__(self) -> int:
         return int(np.count_nonzero(self.choice != MISSING))
 
-    def where(self, kept: BoolArray) -> "Votes":
-        if kept.all():
+    def where(self, selected: BoolArray) -> "Votes":
+        if selected.all():
             return self
-        return Votes(self.item[kept], self.rater[kept], self.shown[kept], self.choice[kept])
+        return Votes(self.item[selected], self.rater[selected], self.shown[selected], self.choice[selected])
 
     @cached_property
     def design(self) -> RatingDesign:
@@ -178,9 +182,9 @@ def with_shared_design(votes: Votes, others: Iterable[Votes]) -> Votes:
 def distinct_choices(votes: Votes) -> Votes:
     """One vote for each distinct choice on an item, so that no majority outvotes another choice."""
     _, first = np.unique(votes.item * CHOICES + votes.choice, return_index=True)
-    kept = np.zeros(len(votes.item), dtype=bool)
-    kept[first] = True
-    return votes.where(kept & (votes.choice != MISSING))
+    is_distinct = np.zeros(len(votes.item), dtype=bool)
+    is_distinct[first] = True
+    return votes.where(is_distinct & (votes.choice != MISSING))
 
 
 def one_vote_per_person(votes: Votes) -> Votes:

@@ -141,12 +141,12 @@ def win_rate_claims(together: SampleWithJudge, claims: int) -> list[Claim]:
     means, z = together.sample.means, NormalDist().inv_cdf(1 - LEVEL / (2 * claims))
     differing = together.sample.clusters_where(together.among_reviewed != together.sample.outcome)
     columns = *together.judge_lead, means.effective, differing
-    found = []
+    win_claims = []
     for value, variance, effective, count in zip(*(column.tolist() for column in columns), strict=True):
         known = effective >= LEAST_CLUSTERS and count >= LEAST_DISAGREEING and variance > NOISE**2
         margin = t_quantile_by_expansion(z, effective - 1) * sqrt(variance) if known else inf
-        found.append(claim_from_interval(value - margin, value + margin) if known else Claim.NONE)
-    return found
+        win_claims.append(claim_from_interval(value - margin, value + margin) if known else Claim.NONE)
+    return win_claims
 
 
 def group_win_rates(sample: ReviewedSample, together: SampleWithJudge, counted: GroupCounts) -> list[WinRate]:
@@ -164,17 +164,17 @@ def win_rate(
     shared, judged = together.sample.means, comparisons - missing
     why = alone.why or by_judge.why or why_coverage_too_low(judged, judged + int(counted.lacking[group]))
     why = why or (None if shared.n[group] else NOT_SHARED)
-    found = undefined_estimate(why) if why else ppi_estimate(correction, shared, group)
+    estimate = undefined_estimate(why) if why else ppi_estimate(correction, shared, group)
     return WinRate(
         people=alone,
         judge=by_judge,
-        corrected=found,
+        corrected=estimate,
         comparisons=comparisons,
         missing=missing,
         excluded=int(counted.excluded[group]),
         judge_weight=None if why else float(correction.judge_weight[group]),
         width_ratio=standard_error_ratio(float(correction.variance[group]), float(people.variance[group]))
-        if found.ci95 and alone.ci95
+        if estimate.ci95 and alone.ci95
         else None,
     )
 

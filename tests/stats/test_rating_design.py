@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluations.stats.ranks import radix_order
-from evaluations.stats.votes import group_places, rating_design
+from evaluations.stats.votes import group_positions, rating_design
 
 keys = st.lists(st.integers(0, 200_000) | st.integers(0, 3), max_size=40)
 
@@ -17,7 +17,7 @@ def test_whole_numbers_are_sorted_as_numpy_sorts_them(found: list[int]) -> None:
 @given(keys)
 def test_groups_hold_every_place_once_in_order(found: list[int]) -> None:
     key = np.array(found, dtype=np.int64)
-    grouped = {one: places.tolist() for one, places in group_places(key)}
+    grouped = {one: places.tolist() for one, places in group_positions(key)}
     assert grouped == {one: [place for place, other in enumerate(found) if other == one] for one in sorted(set(found))}
 
 

@@ -42,8 +42,10 @@ class PairedSides:
     people_side: Sides
     strata: Strata
 
-    def where(self, kept: BoolArray) -> "PairedSides":
-        return PairedSides(self.item[kept], self.judge_side[kept], self.people_side[kept], self.strata.where(kept))
+    def where(self, selected: BoolArray) -> "PairedSides":
+        return PairedSides(
+            self.item[selected], self.judge_side[selected], self.people_side[selected], self.strata.where(selected)
+        )
 
 
 @dataclass(frozen=True)

@@ -67,8 +67,8 @@ class AccuracyByOrder:
 def order_kinds(as_stored: IntArray, swapped: IntArray) -> IntArray:
     """The kind of each item's pair of verdicts (consistent, flipped …); MISSING where one is missing."""
     # Both low bits of MISSING are set, so that it becomes the fourth row or column.
-    place = (sides_of_choices(as_stored) & 3) * len(KIND) + (sides_of_choices(swapped) & 3)
-    return KIND.ravel()[place]
+    cell = (sides_of_choices(as_stored) & 3) * len(KIND) + (sides_of_choices(swapped) & 3)
+    return KIND.ravel()[cell]
 
 
 def position_bias_by_stratum(strata: Strata, kind: IntArray) -> list[PositionBias]:
@@ -99,12 +99,14 @@ def count_inconsistent(own: ConsolidatedVerdicts, cluster: IntArray) -> Agreemen
     """
     orders = np.array([one != MISSING for one in own.by_order if one is not None]).sum(axis=0)
     folded = own.in_order(FOLDED) != MISSING
-    both = np.flatnonzero(((orders > 1) | folded | own.inconsistent) & ~own.incomplete)
-    contributions = Contributions(cluster[both], own.inconsistent[both].astype(np.int64), 2)
-    n, many = len(both), int(own.inconsistent[both].sum())
+    judged = np.flatnonzero(((orders > 1) | folded | own.inconsistent) & ~own.incomplete)
+    contributions = Contributions(cluster[judged], own.inconsistent[judged].astype(np.int64), 2)
+    n, inconsistent = len(judged), int(own.inconsistent[judged].sum())
     if not n:
         return AgreementCount(0, 0, undefined_estimate(NOT_IN_BOTH_ORDERS))
-    return AgreementCount(many, n, wilson_by_cluster(Estimate(many / n, n), Spread(contributions), correct_share))
+    return AgreementCount(
+        inconsistent, n, wilson_by_cluster(Estimate(inconsistent / n, n), Spread(contributions), correct_share)
+    )
 
 
 def accuracy_by_order(
@@ -117,8 +119,8 @@ def accuracy_by_order(
     contributions = {
         str(PACKED_ORDERS[answer.shown]): correctness_by_cluster(answer, gold, cluster) for answer in verdicts.answers
     }
-    contributions = {name: found for name, found in contributions.items() if found.clusters}
-    by_order = {name: accuracy_of_verdicts(found) for name, found in contributions.items()}
+    contributions = {name: correctness for name, correctness in contributions.items() if correctness.clusters}
+    by_order = {name: accuracy_of_verdicts(correctness) for name, correctness in contributions.items()}
     return AccuracyByOrder(mean_accuracy(by_order, contributions), by_order, agree)
 
 

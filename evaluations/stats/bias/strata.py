@@ -32,12 +32,12 @@ class CountsByStratum:
         strata, cells = self.totals.shape
         if self.table is None:
             return np.asarray(np.eye(cells) * self.totals[:, None, :])
-        found = np.zeros((strata, cells, cells))
+        products = np.zeros((strata, cells, cells))
         for stratum in range(strata):
             for first in range(self.starts[stratum], self.starts[stratum + 1], CELLS_AT_ONCE):
                 part = self.table[:, first : min(first + CELLS_AT_ONCE, self.starts[stratum + 1])].astype(np.float64)
-                found[stratum] += part @ part.T
-        return found
+                products[stratum] += part @ part.T
+        return products
 
     @cached_property
     def clusters(self) -> IntArray:
@@ -55,26 +55,26 @@ class CountsByStratum:
         """The effective number of clusters of each stratum, (Σn)² ÷ Σn² of their entries in these cells."""
         counted = cells.astype(np.float64)
         squares = np.einsum("scd,c,d->s", self.moments, counted, counted)
-        found: FloatArray = np.divide(
+        effective_n: FloatArray = np.divide(
             (self.totals @ counted) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0
         )
-        return found
+        return effective_n
 
     def variance(self, u: FloatArray, n: IntArray, clusters: IntArray) -> FloatArray:
         """uᵀSu · G ÷ (G − 1) ÷ n² for each stratum, 0 where G < 2. ``u``, strata × cells, sums to 0 over the totals."""
         squares = np.einsum("sc,scd,sd->s", u, self.moments, u).clip(min=0)
         divisor = n.astype(np.float64) ** 2 * (clusters - 1)
-        found: FloatArray = np.divide(squares * clusters, divisor, out=np.zeros(len(n)), where=divisor > 0)
-        return found
+        variances: FloatArray = np.divide(squares * clusters, divisor, out=np.zeros(len(n)), where=divisor > 0)
+        return variances
 
 
 def sum_by_stratum(values: IntArray | BoolArray, starts: IntArray) -> IntArray:
     """Sums of each row's entries from ``starts[s]`` to ``starts[s + 1]``, 0 where there are none: strata × rows."""
-    found = np.zeros((len(starts) - 1, len(values)), dtype=np.int64)
+    sums = np.zeros((len(starts) - 1, len(values)), dtype=np.int64)
     filled = starts[:-1] < starts[1:]
     if filled.any():
-        found[filled] = np.add.reduceat(values, starts[:-1][filled], axis=1, dtype=np.int64).T
-    return found
+        sums[filled] = np.add.reduceat(values, starts[:-1][filled], axis=1, dtype=np.int64).T
+    return sums
 
 
 MOST_STRATA: Final = 50
@@ -102,9 +102,9 @@ class Strata:
     def __len__(self) -> int:
         return len(self.names)
 
-    def where(self, kept: BoolArray) -> "Strata":
+    def where(self, selected: BoolArray) -> "Strata":
         """Some of the entries."""
-        return replace(self, stratum=self.stratum[kept], group=self.group[kept])
+        return replace(self, stratum=self.stratum[selected], group=self.group[selected])
 
     def for_entries(self, entry: IntArray) -> "Strata":
         """The strata of entries that each belong to one of these, as votes belong to items: ``entry``, of each."""
@@ -147,19 +147,21 @@ def strata_by_category(items: Items) -> Strata:
 def strata_by_candidate_pair(items: Items) -> Strata:
     """Strata by the two candidates of a comparison, A first."""
     candidates = len(items.candidates)
-    pairs, place = number_keys(items.candidate_a * candidates + items.candidate_b, candidates**2)
+    pairs, stratum = number_keys(items.candidate_a * candidates + items.candidate_b, candidates**2)
     names = [(items.candidates[pair // candidates], items.candidates[pair % candidates]) for pair in pairs.tolist()]
-    return largest_strata(place, items.cluster, names)
+    return largest_strata(stratum, items.cluster, names)
 
 
-def largest_strata(place: IntArray, cluster: IntArray, names: Sequence[Name]) -> Strata:
-    """The strata with the most entries, in this order. ``place``: of each entry, an index of the names or MISSING."""
-    sizes = np.bincount(place[place != MISSING], minlength=len(names))
+def largest_strata(stratum: IntArray, cluster: IntArray, names: Sequence[Name]) -> Strata:
+    """The strata with the most entries, in this order. ``stratum``: of each entry, an index of the names or MISSING."""
+    sizes = np.bincount(stratum[stratum != MISSING], minlength=len(names))
     occurring = int(np.count_nonzero(sizes))
-    kept = np.argsort(-sizes, kind="stable")[: min(occurring, MOST_STRATA)]
+    largest = np.argsort(-sizes, kind="stable")[: min(occurring, MOST_STRATA)]
     rank = np.full(len(names) + 1, MISSING, dtype=np.int8)  # the last entry is that of MISSING
-    rank[kept] = np.arange(len(kept))
-    return make_strata(rank[place], cluster, tuple(names[one] for one in kept.tolist()), occurring - len(kept))
+    rank[largest] = np.arange(len(largest))
+    return make_strata(
+        rank[stratum], cluster, tuple(names[index] for index in largest.tolist()), occurring - len(largest)
+    )
 
 
 def make_strata(stratum: Small, cluster: IntArray, names: tuple[Name, ...], left_out: int = 0) -> Strata:

@@ -73,8 +73,8 @@ def judge_people_shares(counts: CountsByStratum, empty: str) -> list[JudgeVersus
 
 def share_differences(counts: CountsByStratum, empty: str) -> Iterator[Estimate]:
     """The judge's share minus that of people, linearised; withheld where they differ in few clusters."""
-    found = stratum_ratios(counts, JUDGE_EVENT - PEOPLE_EVENT, BOTH_RATERS_ALL)
-    for one, differing in zip(found, counts.clusters_with(DIFFERING).tolist(), strict=True):
+    ratios = stratum_ratios(counts, JUDGE_EVENT - PEOPLE_EVENT, BOTH_RATERS_ALL)
+    for one, differing in zip(ratios, counts.clusters_with(DIFFERING).tolist(), strict=True):
         why = why_counts_withhold_interval(one.effective, differing, clusters=one.clusters)
         number = share_estimate(one.part, one.n, empty)
         if why and one.n:
@@ -90,8 +90,8 @@ def balance_shares(
 
     ``tipped``: the cells that contribute unequally; where few clusters hold one, the interval is Wilson's.
     """
-    found = stratum_ratios(counts, part, whole)
-    for one, differing in zip(found, counts.clusters_with(tipped).tolist(), strict=True):
+    ratios = stratum_ratios(counts, part, whole)
+    for one, differing in zip(ratios, counts.clusters_with(tipped).tolist(), strict=True):
         few = why_counts_withhold_interval(one.effective, differing, clusters=one.clusters)
         if few or one.variance <= NOISE**2:  # without variance every cluster is wholly one way
             yield wilson_share(one, empty)

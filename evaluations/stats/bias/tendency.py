@@ -174,5 +174,5 @@ def paired_event_counts(pairs: PairedSides, judge: BoolArray, people: BoolArray,
 
 def masked_cells(cell: Sides, counted: BoolArray) -> Sides:
     """The cell of each selected entry, MISSING elsewhere."""
-    found: Sides = (cell & -counted.view(np.int8)) - (~counted).view(np.int8)
-    return found
+    masked: Sides = (cell & -counted.view(np.int8)) - (~counted).view(np.int8)
+    return masked

@@ -61,7 +61,7 @@ def length_traits(a: IntArray, b: IntArray) -> LengthTraits:
 
 
 def markup_sides(a: IntArray, b: IntArray) -> dict[str, Sides]:
-    found = {ANY: exclusive_side(a > 0, b > 0)}
+    sides = {ANY: exclusive_side(a > 0, b > 0)}
     for kind in Markup:
-        found[str(kind.name).lower()] = exclusive_side(a & kind > 0, b & kind > 0)
-    return found
+        sides[str(kind.name).lower()] = exclusive_side(a & kind > 0, b & kind > 0)
+    return sides
