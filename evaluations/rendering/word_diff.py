@@ -141,7 +141,7 @@ Line = tuple[str, ...]
 def diff_words(a: str, b: str) -> tuple[str, str]:
     """Both texts as safe HTML, as they were written, in which the words that only one side has are marked.
 
-    To be shown where white space is kept: ``<div class="written" dir="auto">``. White space alone
+    To be shown where white space is kept: ``<div class="plain-text" dir="auto">``. White space alone
     makes no difference. Raises InputRefused where the texts are too long.
     """
     texts = (replace_surrogates(a), replace_surrogates(b))

@@ -52,7 +52,7 @@ class ReviewTexts:
     """``earlier``: the turns before the last question, which both responses share."""
 
     earlier: tuple[Turn, ...]
-    asked: tuple[Turn, ...]
+    last_question: tuple[Turn, ...]
     earlier_characters: int
     sides: tuple[ResponseTexts, ResponseTexts]
     context: SafeString
@@ -79,7 +79,7 @@ def build_review_texts(sheet: ReviewSheet, html: RenderedTexts, spans: Sequence[
     turns = build_turns(history, html)
     return ReviewTexts(
         earlier=turns[:last],
-        asked=turns[last:],
+        last_question=turns[last:],
         earlier_characters=sum(map(len, get_contents(history[:last]))),
         sides=(
             build_response_texts("A", sheet.left, shared, html, spans),

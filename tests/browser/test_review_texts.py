@@ -127,7 +127,7 @@ def test_what_a_person_chose_to_see_is_there_again_on_the_next_page(
     opened(page, addresses["long"])
     for name, pressed in (("Scroll together", "false"), ("Expand both", "true"), ("Word diff", "true")):
         expect(page.get_by_role("button", name=name)).to_have_attribute("aria-pressed", pressed)
-    expect(page.locator("#side-a .diffed")).to_be_visible()
+    expect(page.locator("#side-a .word-diff")).to_be_visible()
 
 
 def test_a_long_response_is_collapsed_until_all_of_it_is_asked_for(owner_page: Page, addresses: dict[str, str]) -> None:
@@ -254,7 +254,7 @@ def test_selected_words_are_marked_shown_again_changed_and_removed(owner_page: P
     select_words(page, "third")
     page.get_by_role("button", name="Annotate m", exact=True).last.click()
     form = page.locator("#annotate-a form")
-    expect(page.locator(".offer-annotate")).to_be_hidden()
+    expect(page.locator(".annotate-button")).to_be_hidden()
     expect(form.get_by_label("Words of A that you mean")).to_have_value("third")
     form.get_by_label("Comment").fill("Which were the others?")
     form.get_by_label("Aspect").select_option("Depth")
@@ -271,7 +271,7 @@ def test_selected_words_are_marked_shown_again_changed_and_removed(owner_page: P
     item.locator("summary").click()
     item.get_by_label("Comment").fill("Never mind.")
     item.get_by_role("button", name="Store the change").click()
-    expect(item.locator(".remark")).to_have_text("Never mind.")
+    expect(item.locator(".annotation-comment")).to_have_text("Never mind.")
     item.get_by_role("button", name="Remove").click()
     expect(item).to_have_count(0)
     assert highlighted(page) == []
@@ -288,7 +288,7 @@ def test_a_number_beside_the_text_leads_to_what_was_said_and_the_list_back(
         expect(page.locator("#spans-a .quote", has_text=words)).to_be_visible()
     opened(page, addresses["numbers"])
     wait_until_highlighted(page, ["third", "x"])
-    numbers = page.locator("#side-a .in-margin")
+    numbers = page.locator("#side-a .annotation-number")
     expect(numbers).to_have_text(["1", "2"])
     heights = page.evaluate(
         """[...CSS.highlights.get('annotation')].map(range => range.getBoundingClientRect())
@@ -328,7 +328,7 @@ def test_the_same_is_done_by_keys_alone_by_typing_the_words(owner_page: Page, ad
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.locator("#spans-a li .remark")).to_have_text("Mark this: 1 a b t")
+    expect(page.locator("#spans-a li .annotation-comment")).to_have_text("Mark this: 1 a b t")
     assert highlighted(page) == ["at this:"]
     expect(page.locator("#choices input:checked")).to_have_count(0)
     page.locator("#spans-a li").get_by_role("button", name="Remove").click()
@@ -386,7 +386,7 @@ def test_on_a_phone_the_responses_stand_one_under_the_other(
     assert one["x"] == other["x"]
     assert one["y"] + one["height"] <= other["y"]
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
-    page.locator(".jumps").get_by_role("link", name="B", exact=True).tap()
+    page.locator(".section-links").get_by_role("link", name="B", exact=True).tap()
     wait_until(page, "document.querySelector('#side-b').getBoundingClientRect().top < 200")
     expect(page.get_by_role("button", name="Scroll together")).to_be_hidden()
 

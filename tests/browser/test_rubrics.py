@@ -28,7 +28,7 @@ def test_a_pasted_prompt_is_mapped_changed_and_written(owner_page: Page) -> None
     expect(look).to_contain_text("Forget the {style}.")
     page.get_by_role("button", name="Write the rubric").click()
     expect(page.get_by_role("heading", name="in brackets, version 1")).to_be_visible()
-    expect(page.locator(".wording")).to_contain_text("Forget the {style}.")
+    expect(page.locator(".prompt-text")).to_contain_text("Forget the {style}.")
 
 
 def test_what_does_not_belong_to_a_choice_is_out_of_the_way(owner_page: Page) -> None:
@@ -51,7 +51,7 @@ def test_lines_of_the_page_are_removed_and_a_missing_placeholder_is_told_as_the_
     page.get_by_label("The prompt, or a document").fill(f"Skip to content\n{PASTED.replace('{style}', 'style')}\nCopy")
     page.get_by_role("button", name="Go on").click()
     page.get_by_role("button", name="Remove these lines").click()
-    expect(page.locator(".wording")).not_to_contain_text("Skip to content")
+    expect(page.locator(".prompt-text")).not_to_contain_text("Skip to content")
     page.get_by_role("button", name="Go on").click()
     page.get_by_label("Name of the rubric").fill("without reference")
     page.get_by_role("button", name="Write the rubric").click()

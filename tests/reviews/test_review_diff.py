@@ -32,7 +32,7 @@ def browser(comparison: Comparison) -> Client:
 def test_words_of_one_side_alone_are_marked_and_nothing_becomes_markup(browser: Client, comparison: Comparison) -> None:
     html = browser.get(review_url("review_diff", comparison)).content.decode()
     assert html.count("<del") == html.count("<ins") == 1
-    assert html.index("<del") < html.index('data-diffed="b"') < html.index("<ins")
+    assert html.index("<del") < html.index('data-diff-side="b"') < html.index("<ins")
     assert "&lt;b&gt;today&lt;/b&gt;" in html
     assert "-secret" not in html
 
@@ -44,7 +44,7 @@ def test_turns_are_compared_pair_by_pair_after_those_that_both_share(browser: Cl
         response.save()
     html = browser.get(review_url("review_diff", comparison)).content.decode()
     assert "Which sky?" not in html
-    assert html.count('class="written"') == 3
+    assert html.count('class="plain-text"') == 3
     assert html.count("Assistant") == 2
 
 

@@ -70,8 +70,8 @@ def test_long_earlier_turns_open_collapsed_and_short_ones_open(browser: Client, 
 
 def test_a_long_response_offers_to_show_all_of_it(browser: Client, evaluation: Evaluation) -> None:
     long = make_comparison(evaluation, response_a="word " * 1_000, response_b="word " * 1_001)
-    assert get_review_page(browser, long).count("data-unclamp") == 2
-    assert "data-unclamp" not in get_review_page(browser, make_comparison(evaluation))
+    assert get_review_page(browser, long).count("data-show-all") == 2
+    assert "data-show-all" not in get_review_page(browser, make_comparison(evaluation))
 
 
 def test_many_short_lines_are_long_too() -> None:

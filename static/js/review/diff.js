@@ -5,13 +5,13 @@ let requestedAddress = ""; // of the diff being loaded or already shown
 const sides = () => [...document.querySelectorAll("#comparison .side")];
 
 const insert = (side, part) => {
-  side.querySelector(".side-body .diffed")?.remove();
-  side.querySelector(".as-written").after(part);
+  side.querySelector(".side-body .word-diff")?.remove();
+  side.querySelector(".original-text").after(part);
 };
 
 const noticePart = (message) => {
   const part = document.createElement("div");
-  part.className = "diffed";
+  part.className = "word-diff";
   part.append(Object.assign(document.createElement("p"), { className: "notice", textContent: message }));
   return part;
 };
@@ -25,12 +25,12 @@ const fetchDiff = async (address) => {
 // Resolves when the diff or an error message is shown.
 export const loadDiff = async () => {
   const address = document.querySelector("[data-toggle=diff]")?.dataset.address;
-  if (!address || requestedAddress === address || document.querySelector("#comparison .diffed")) return;
+  if (!address || requestedAddress === address || document.querySelector("#comparison .word-diff")) return;
   requestedAddress = address;
   try {
     const parts = await fetchDiff(address);
     for (const side of sides()) {
-      const part = parts.querySelector(`[data-diffed=${side.dataset.side}]`);
+      const part = parts.querySelector(`[data-diff-side=${side.dataset.side}]`);
       if (part && document.querySelector("[data-toggle=diff]")?.dataset.address === address) insert(side, document.adoptNode(part));
     }
   } catch {
@@ -42,5 +42,5 @@ export const loadDiff = async () => {
 // Lets the next toggle fetch the diff again after a failure.
 export const clearFailure = () => {
   if (requestedAddress) return;
-  for (const part of document.querySelectorAll("#comparison .diffed")) part.remove();
+  for (const part of document.querySelectorAll("#comparison .word-diff")) part.remove();
 };

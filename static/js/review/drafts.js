@@ -108,18 +108,18 @@ const showConflict = (serverDraft) => {
   const box = find("#conflict-words").content.firstElementChild.cloneNode(true);
   box.id = "conflict";
   find("[data-message]", box).textContent = `${serverDraft.message} It was kept at ${serverDraft.at}.`;
-  find("[data-theirs]", box).textContent = describe(Object.entries(serverDraft.fields));
-  find("[data-mine]", box).textContent = describe(fields());
-  find("[data-use]", box).addEventListener("click", () => {
+  find("[data-other-draft]", box).textContent = describe(Object.entries(serverDraft.fields));
+  find("[data-own-input]", box).textContent = describe(fields());
+  find("[data-use-other]", box).addEventListener("click", () => {
     fill(serverDraft.fields);
     closeConflict(serverDraft, box);
     showSaved(serverDraft);
   });
-  find("[data-keep]", box).addEventListener("click", () => {
+  find("[data-keep-own]", box).addEventListener("click", () => {
     closeConflict(serverDraft, box);
     send();
   });
-  form().querySelector(".choosing").prepend(box);
+  form().querySelector(".panel-body").prepend(box);
 };
 
 const closeConflict = (serverDraft, box) => {

@@ -26,7 +26,7 @@ const open = (details, field) => {
 
 // The note is about the current aspect if the judge differs on it, otherwise about the comparison.
 const focusNote = () => {
-  const why = current()?.querySelector(".why input[type=text], .why textarea");
+  const why = current()?.querySelector(".reason input[type=text], .reason textarea");
   if (why) why.focus();
   else if (find("#note")) open(find("#note"), find("#note-text"));
 };
@@ -150,7 +150,7 @@ const leaveField = (field) => {
 const handleKeydown = (event) => {
   if (find("dialog[open]") || !find("#comparison")) return;
   if (isField(event.target)) {
-    const ends = event.key === "Escape" || (event.key === "Enter" && event.target.closest(".why") && !event.isComposing);
+    const ends = event.key === "Escape" || (event.key === "Enter" && event.target.closest(".reason") && !event.isComposing);
     if (ends && event.target.closest("#panel")) {
       event.preventDefault();
       leaveField(event.target);

@@ -6,11 +6,11 @@ let numbers = [];
 
 const createButton = (item, number, goTo) => {
   const button = document.createElement("button");
-  Object.assign(button, { type: "button", className: "in-margin", textContent: number });
+  Object.assign(button, { type: "button", className: "annotation-number", textContent: number });
   button.ariaLabel = `Annotation ${number} in ${item.closest(".side").querySelector(".letter").textContent}`;
-  button.title = item.querySelector(".remark")?.textContent ?? "";
+  button.title = item.querySelector(".annotation-comment")?.textContent ?? "";
   button.addEventListener("click", () => goTo(item));
-  item.closest(".side").querySelector(".as-written").after(button);
+  item.closest(".side").querySelector(".original-text").after(button);
   return button;
 };
 
@@ -21,7 +21,7 @@ const position = () => {
   for (const { button, range } of numbers) {
     const body = button.parentElement;
     const line = range.getClientRects()[0];
-    const end = body.querySelector(".as-written").getBoundingClientRect().bottom;
+    const end = body.querySelector(".original-text").getBoundingClientRect().bottom;
     button.hidden = !line || line.top >= end;
     if (button.hidden) continue;
     const middle = line.top - body.getBoundingClientRect().top + (line.height - TARGET_PX) / 2;
@@ -40,6 +40,6 @@ export const drawNumbers = (passages, goTo) => {
   observer.disconnect();
   // Insert in reverse, so that Tab visits them in the order of the text.
   numbers = passages.toReversed().map(({ item, number, range }) => ({ range, button: createButton(item, number, goTo) })).reverse();
-  for (const text of document.querySelectorAll("#comparison .as-written")) observer.observe(text);
+  for (const text of document.querySelectorAll("#comparison .original-text")) observer.observe(text);
   position();
 };

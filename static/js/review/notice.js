@@ -85,7 +85,7 @@ const dismiss = (refusal) => {
 const refusalItem = (refusal) => {
   const entry = find("#refused-words").content.firstElementChild.cloneNode(true);
   find("[data-message]", entry).textContent = refusal.message;
-  find("[data-mine]", entry).textContent = refusal.mine;
+  find("[data-own-input]", entry).textContent = refusal.mine;
   find("[data-stored]", entry).textContent = refusal.stored;
   find("[data-stored-line]", entry).hidden = !refusal.stored;
   find("[data-open]", entry).href = refusal.page;

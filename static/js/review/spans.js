@@ -11,7 +11,7 @@ const HIGHLIGHT = "annotation";
 
 // ---- highlights
 
-const turnOf = (side, number) => side.querySelector(`.as-written [data-turn="${number}"]`);
+const turnOf = (side, number) => side.querySelector(`.original-text [data-turn="${number}"]`);
 
 // The passage as a range. If its text moved, the nearest occurrence counts.
 const rangeOf = (item) => {
@@ -69,7 +69,7 @@ const showSpans = () => {
 const scrollToPassage = (item) => {
   const range = rangeOf(item);
   if (!range) return;
-  item.closest(".side").querySelector(".side-body").classList.add("whole");
+  item.closest(".side").querySelector(".side-body").classList.add("expanded");
   const node = range.startContainer.parentElement;
   node.scrollIntoView({ block: "center" });
   getSelection().removeAllRanges();
@@ -99,7 +99,7 @@ const selectedOffsets = () => {
   return selection.rangeCount && !selection.isCollapsed ? offsetsOf(selection.getRangeAt(0)) : null;
 };
 
-const offerButton = Object.assign(document.createElement("button"), { type: "button", className: "button offer-annotate", hidden: true });
+const offerButton = Object.assign(document.createElement("button"), { type: "button", className: "button annotate-button", hidden: true });
 offerButton.innerHTML = "Annotate <kbd>m</kbd>";
 
 const positionAt = (box, element) => {
@@ -190,20 +190,20 @@ document.addEventListener("submit", async (event) => {
 
 document.addEventListener("click", (event) => {
   const target = event.target;
-  if (target.closest("[data-annotate]") || target.closest(".offer-annotate")) annotate();
+  if (target.closest("[data-annotate]") || target.closest(".annotate-button")) annotate();
   if (target.closest("[data-close]")) close(target.closest("details"));
-  if (target.closest("[data-to-passage]")) scrollToPassage(target.closest("li"));
-  const item = target.closest(".as-written") && !target.closest("a, button") && itemAt(event);
+  if (target.closest("[data-show-passage]")) scrollToPassage(target.closest("li"));
+  const item = target.closest(".original-text") && !target.closest("a, button") && itemAt(event);
   if (item) focusItem(item);
 });
 
 // A click on the button must not clear the selection before it is read.
 document.addEventListener("mousedown", (event) => {
-  if (event.target.closest(".offer-annotate, [data-annotate]")) event.preventDefault();
+  if (event.target.closest(".annotate-button, [data-annotate]")) event.preventDefault();
 });
 
 document.addEventListener("keydown", (event) => {
-  const details = event.key === "Escape" && event.target.closest?.(".annotate[open], .remarking[open]");
+  const details = event.key === "Escape" && event.target.closest?.(".annotate[open], .edit-annotation[open]");
   if (details) close(details);
 });
 

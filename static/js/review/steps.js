@@ -89,7 +89,7 @@ const trackSync = (stored) => {
 export const afterSync = async (action) => {
   const current = comparison();
   // Focus among these links would keep replacePart from updating them.
-  if (pendingSyncs && document.activeElement?.closest(".others")) document.activeElement.blur();
+  if (pendingSyncs && document.activeElement?.closest(".panel-links")) document.activeElement.blur();
   await lastSync;
   if (outbox.steps().length) announce(NOT_SENT_MESSAGE);
   else if (comparison() === current && !busy) action();
@@ -164,7 +164,7 @@ const refreshPanel = async () => {
   if (response.kind !== DONE || comparison() !== current) return undefined;
   const fresh = parseHtml(response.text);
   if (rubric() && rubric(fresh) && rubric(fresh) !== rubric()) return showNewRubric(response);
-  for (const part of [".progressing", ".others"]) replacePart(part, fresh);
+  for (const part of [".panel-progress", ".panel-links"]) replacePart(part, fresh);
   return undefined;
 };
 

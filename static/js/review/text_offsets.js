@@ -35,7 +35,7 @@ const offsetOf = (turn, container, offset) => {
 // The part of a selection within its first turn, or null if there is none.
 export const offsetsOf = (range) => {
   const holder = range.startContainer;
-  const turn = (holder.nodeType === Node.TEXT_NODE ? holder.parentElement : holder).closest(".as-written [data-turn]");
+  const turn = (holder.nodeType === Node.TEXT_NODE ? holder.parentElement : holder).closest(".original-text [data-turn]");
   if (!turn) return null;
   const endsInside = turn.contains(range.endContainer);
   const start = offsetOf(turn, range.startContainer, range.startOffset);

@@ -20,7 +20,7 @@ const toggle = (name) => {
   setPreference(name, !preference(name));
   applyToggle(name);
   if (name === "diff") preference(name) ? loadDiff().then(resync) : clearFailure();
-  for (const body of all(".side-body.whole")) body.classList.remove("whole");
+  for (const body of all(".side-body.expanded")) body.classList.remove("expanded");
   resync();
 };
 
@@ -49,10 +49,10 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-toggle]");
   if (button) toggle(button.dataset.toggle);
-  const showAll = event.target.closest("[data-unclamp]");
+  const showAll = event.target.closest("[data-show-all]");
   if (showAll) {
     const side = showAll.closest(".side");
-    showAll.closest(".side-body").classList.add("whole");
+    showAll.closest(".side-body").classList.add("expanded");
     side.focus({ preventScroll: true });
   }
 });
@@ -60,7 +60,7 @@ document.addEventListener("click", (event) => {
 // Scrolls a conversation to its last question.
 const showQuestion = () => {
   const body = document.querySelector("#query .query-body");
-  const question = body?.querySelector(".earlier[open] ~ .asked");
+  const question = body?.querySelector(".earlier[open] ~ .last-question");
   if (question) body.scrollTop += question.getBoundingClientRect().top - body.getBoundingClientRect().top;
 };
 
