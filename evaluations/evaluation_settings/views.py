@@ -35,7 +35,7 @@ def render_guidelines_preview(
     """The guidelines as they are being written; nothing is stored."""
     text = request.POST.get("guidelines", "")
     if request.htmx:
-        return render(request, "evaluation_settings/_look.html", {"evaluation": evaluation, "text": text})
+        return render(request, "evaluation_settings/_guidelines_preview.html", {"evaluation": evaluation, "text": text})
     return render_settings(request, evaluation, form, text=text, is_looking=True)
 
 

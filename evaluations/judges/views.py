@@ -267,8 +267,10 @@ def judge_tried(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
         return render_judge(request, row, test_call)
     context = {"evaluation": row.evaluation, "judge": row, "tried": test_call}
     if test_call.is_moving:
-        return render(request, "judge/_tried.html", context)
-    return render(request, "judge/_ended.html", context | {"runs": latest_runs_of_judge(row)}, status=STOP_POLLING)
+        return render(request, "judge/_test_result.html", context)
+    return render(
+        request, "judge/_final_test_result.html", context | {"runs": latest_runs_of_judge(row)}, status=STOP_POLLING
+    )
 
 
 def find_requested_test_call(request: AuthenticatedRequest, row: Judge) -> JudgeTestCall | None:

@@ -208,7 +208,7 @@ def render_new_link(request: AuthenticatedRequest, membership: Membership) -> Ht
         "link": link,
         "hours": settings.SIGN_IN_LINK_HOURS,
     }
-    return render(request, "people/link.html", context)
+    return render(request, "members/sign_in_link.html", context)
 
 
 def render_members(
@@ -227,7 +227,7 @@ def render_members(
         "roles": ROLE_CHOICES,
         "invitees": set(invitees.values_list("pk", flat=True)) if is_allowed(user, Action.OWN, evaluation) else set(),
     }
-    return render(request, "people/people.html", context, status=status)
+    return render(request, "members/members.html", context, status=status)
 
 
 def work_by_member(evaluation: Evaluation, members: Sequence[Membership]) -> dict[int, MemberWork]:
@@ -262,7 +262,7 @@ def account_link(request: AuthenticatedRequest, pk: int) -> HttpResponse:
         return redirect("accounts")
     link = request.build_absolute_uri(reverse("sign_in_link", args=[token]))
     context = {"page": "accounts", "person": person, "link": link, "hours": settings.SIGN_IN_LINK_HOURS}
-    return render(request, "people/link.html", context)
+    return render(request, "members/sign_in_link.html", context)
 
 
 @require_http_methods(["POST"])

@@ -374,7 +374,7 @@ def render_span_list(page: ReviewPage, key: str, refusal: str) -> HttpResponse:
         "side": texts.sides[1 if key == "b" else 0],
         **build_span_refusal(page, key, refusal),
     }
-    return render(page.request, "review/_texts_spans.html", context, status=422 if refusal else 200)
+    return render(page.request, "review/_annotations.html", context, status=422 if refusal else 200)
 
 
 def build_span_refusal(page: ReviewPage, key: str, refusal: str) -> dict[str, Any]:

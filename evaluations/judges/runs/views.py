@@ -62,11 +62,11 @@ def run_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespo
     row = get_run_or_404(request, slug, pk)
     context = run_context(request, row)
     if not context["is_moving"]:
-        return render(request, "run/_ended.html", context, status=STOP_POLLING)
+        return render(request, "run/_final_progress.html", context, status=STOP_POLLING)
     if (row.state == RunState.PAUSED) is not ("paused" in request.GET):
         # Another person paused or resumed it: the buttons differ.
         return HttpResponse(headers={"HX-Refresh": "true"})
-    return render(request, "run/_moving.html", context)
+    return render(request, "run/_live_progress.html", context)
 
 
 @require_POST
@@ -277,7 +277,7 @@ def run_reread(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespons
     row = get_run_or_404(request, slug, pk, Action.MANAGE if request.method == "POST" else Action.SEE_ALL)
     if request.method != "POST":
         return render(
-            request, "run/_reread.html", {"evaluation": row.evaluation, "run": row} | reparse_context(row.judge)
+            request, "run/_reparse.html", {"evaluation": row.evaluation, "run": row} | reparse_context(row.judge)
         )
     try:
         calls = begin_reparse(row.judge, user=request.user).calls
