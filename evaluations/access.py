@@ -8,10 +8,9 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404
 
-from evaluations.domain.events import MADE_ACCOUNT
 from evaluations.domain.files import BACKUP_FORMAT_NAME
 from evaluations.domain.roles import REVIEWING_ROLES, Role
-from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import Membership, User
 
 
@@ -95,8 +94,6 @@ def list_invitees(user: User) -> "QuerySet[User]":
     if user.is_superuser:
         return User.objects.all()
     owned = Evaluation.objects.filter(memberships__user=user, memberships__role=Role.OWNER)
-    made = Event.objects.filter(verb=MADE_ACCOUNT, object_type="user", evaluation__in=owned)
     elsewhere = Membership.objects.exclude(evaluation__in=owned)
-    return User.objects.filter(pk__in=made.values("object_id"), is_superuser=False).exclude(
-        pk__in=elsewhere.values("user")
-    )
+    created = User.objects.filter(created_for__in=owned, is_superuser=False)
+    return created.exclude(pk__in=elsewhere.values("user"))

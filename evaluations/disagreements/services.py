@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from evaluations.audit.events import record_event
@@ -15,7 +16,6 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import DifferenceReason, ReviewState
 from evaluations.domain.texts import replace_unstorable
 from evaluations.models.comparisons import Comparison
-from evaluations.models.evaluations import Event
 from evaluations.models.rubrics import Aspect, RubricAspect
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Mention, Review, Score, Verdict
@@ -45,9 +45,9 @@ def resolve_aspect(
         return current  # a double click
     refuse_unseen_resolution(current, version, f"your “{spell_choice(choice)}”")
     before = describe_resolution(current) if current else {"aspect": aspect.key}
-    resolution = current or Adjudication(comparison=comparison, aspect=aspect, version=count_resolutions(comparison))
+    resolution = current or Adjudication(comparison=comparison, aspect=aspect)
     resolution.user, resolution.choice, resolution.reason = user, choice, reason
-    resolution.version += 1
+    resolution.version = count_resolution(comparison)
     resolution.save()
     record_event(
         RESOLVED_VERB,
@@ -82,10 +82,11 @@ def withdraw_resolution(adjudication: Adjudication, *, version: int, user: User)
     update_labels([comparison.pk])
 
 
-def count_resolutions(comparison: Comparison) -> int:
-    """The number of resolutions so far, withdrawn ones included: versions continue from it."""
-    events = Event.objects.filter(object_type="comparison", object_id=comparison.pk, verb=RESOLVED_VERB)
-    return events.count()
+def count_resolution(comparison: Comparison) -> int:
+    """Count one more resolution of the comparison. Returns how many there were, withdrawn ones included."""
+    row = Comparison.objects.filter(pk=comparison.pk)
+    row.update(resolution_count=F("resolution_count") + 1)
+    return row.values_list("resolution_count", flat=True).get()
 
 
 def refuse_archived_evaluation_of(comparison: Comparison) -> None:

@@ -1,4 +1,4 @@
-"""The kinds of events that decide something later or are sent to webhooks."""
+"""The verbs of events that several packages name, and what webhooks send."""
 
 from enum import StrEnum
 from typing import Final
@@ -47,5 +47,3 @@ def delivery_pause_seconds(failures: int) -> int:
 SAW_VERDICTS: Final = "saw verdicts"
 
 DOWNLOADED: Final = "downloaded"
-
-MADE_ACCOUNT: Final = "made account"  # for an evaluation: its owners may make its links

@@ -15,7 +15,6 @@ from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.events import MADE_ACCOUNT
 from evaluations.domain.roles import Role, Scope
 from evaluations.members.selectors import find_account, list_active_tokens, list_time_zones
 from evaluations.models.evaluations import Evaluation
@@ -131,7 +130,7 @@ class SignInLinkRefused(InputRefused):
 def create_account(username: str, *, by: User | None, evaluation: Evaluation | None = None) -> User:
     """An account without a password: a sign-in link is the way in."""
     name = User.normalize_username(username.strip())
-    user = User(username=name, timezone=settings.TIME_ZONE)
+    user = User(username=name, timezone=settings.TIME_ZONE, created_for=evaluation)
     user.set_unusable_password()
     try:
         user.clean_fields(exclude=["password"])
@@ -142,7 +141,7 @@ def create_account(username: str, *, by: User | None, evaluation: Evaluation | N
     if existing := find_account(name):
         raise InputRefused(f"There is an account “{existing.username}” already.")
     user.save()
-    record_event(MADE_ACCOUNT, user, user=by, evaluation=evaluation, after={"username": name})
+    record_event("made account", user, user=by, evaluation=evaluation, after={"username": name})
     return user
 
 

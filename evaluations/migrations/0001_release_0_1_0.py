@@ -175,6 +175,16 @@ class Migration(migrations.Migration):
                 ),
                 ("single_keys", models.BooleanField(default=True)),
                 (
+                    "created_for",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="accounts",
+                        to="evaluations.evaluation",
+                    ),
+                ),
+                (
                     "groups",
                     models.ManyToManyField(
                         blank=True,
@@ -1556,6 +1566,7 @@ class Migration(migrations.Migration):
                 ("candidate_b", models.BigIntegerField(default=0)),
                 ("category", models.CharField(blank=True, default="", max_length=120)),
                 ("metadata", models.JSONField(default=dict)),
+                ("resolution_count", models.PositiveIntegerField(db_default=0, default=0)),
                 (
                     "evaluation",
                     models.ForeignKey(

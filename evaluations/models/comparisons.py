@@ -187,6 +187,8 @@ class Comparison(Row):
     candidate_b = DerivedNumber(default=0, derive=lambda comparison: comparison.response_b.candidate_id)
     category = CategoryOf(max_length=120, blank=True, default="")
     metadata = models.JSONField(default=dict)
+    # Withdrawn resolutions included: the version of each comes from it, so that none has that of an earlier one.
+    resolution_count = models.PositiveIntegerField(default=0, db_default=0)
 
     objects = ComparisonManager()
     all_rows = models.Manager["Comparison"]()

@@ -18,6 +18,10 @@ class User(AbstractUser):
 
     # Single keys act on the review page. Speech input and some keyboards press them by accident (WCAG 2.1.4).
     single_keys = models.BooleanField(default=True)
+    # Its owners may make sign-in links for the account. Of an account that a backup names nobody may.
+    created_for = models.ForeignKey(
+        "Evaluation", on_delete=models.PROTECT, null=True, blank=True, related_name="accounts"
+    )
 
     def __str__(self) -> str:
         return self.display_name or self.username

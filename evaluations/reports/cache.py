@@ -61,6 +61,7 @@ def read_cached_report(key: str) -> Any:
 def read_evaluation_state(evaluation: Evaluation) -> tuple[object, ...] | None:
     """A value that differs after every change to the evaluation; None while a run changes its calls.
 
+    The newest events only tell that something changed: no report reads what they hold.
     Every rater says for itself when it last gave a verdict, a call of it ended or it drew a comparison, and every
     other change by a person is an Event, so that no row is shared by all who write.
     """

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from evaluations.access import list_invitees
+from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Role
 from evaluations.members import services as members_services
@@ -19,6 +20,7 @@ from evaluations.members.services import (
     make_administrator,
     redeem_sign_in_link,
     set_password,
+    set_role,
 )
 from evaluations.models.evaluations import Event
 from evaluations.models.users import SignInLink, User
@@ -136,6 +138,15 @@ def test_an_owner_makes_links_for_accounts_made_for_the_evaluation() -> None:
     evaluation = make_evaluation(owner)
     membership, _ = invite_member(evaluation, "grace", Role.REVIEWER, by=owner)
     assert list(list_invitees(owner)) == [membership.user]
+
+
+def test_an_owner_of_a_restored_evaluation_makes_no_links_for_accounts_of_this_site() -> None:
+    """Else a backup that names somebody would open their account."""
+    owner, ada = make_user(), create_account("ada", by=None)
+    evaluation = make_evaluation(owner)
+    set_role(evaluation, ada, Role.REVIEWER, by=owner)
+    record_event("made account", ada, user=owner, evaluation=evaluation)
+    assert not list_invitees(owner).exists()
 
 
 def test_an_owner_cannot_sign_in_as_someone_whose_account_opens_more() -> None:
