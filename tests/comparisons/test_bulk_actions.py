@@ -217,7 +217,7 @@ def test_the_page_of_the_report_takes_a_slice(as_owner: Client, evaluation: Eval
     make_imported_votes(four[0], "bob", ALL_A)
     create_saved_filter(evaluation, "numbers", ComparisonFilter(category="math"), user=None)
     text = html_of(as_owner.get(reverse("report", args=["study"], query={"slice": "numbers"})))
-    assert "Only comparisons of the slice “numbers”: category is “math”." in text
+    assert "Only comparisons of the saved filter “numbers”: category is “math”." in text
 
 
 def test_what_a_search_found_is_marked_and_nothing_in_it_is_html(as_owner: Client, evaluation: Evaluation) -> None:

@@ -61,7 +61,7 @@ def test_a_report_on_a_slice_is_about_its_comparisons_and_says_so(evaluation: Ev
     named = create_saved_filter(evaluation, "hard", MATH, user=None).named
     report = get_full_report(evaluation, ReportRules(sliced=named))
     assert report.comparisons == 2
-    assert report.rules["comparisons"] == "Only comparisons of the slice “hard”: category is “math”."
+    assert report.rules["comparisons"] == "Only comparisons of the saved filter “hard”: category is “math”."
     assert get_full_report(evaluation, ReportRules()).comparisons == 3
 
 

@@ -58,7 +58,7 @@ def test_it_reads_the_rules_from_its_options_and_prints_them(
     assert rules["comparisons"] == "Only comparisons where category is “math” and candidate is “beta”."
     assert rules["raters"] == "Only raters whose name matches “ann”."
     assert "first and second shown" in rules["coding"]
-    assert "left out" in rules["split"]
+    assert "is excluded" in rules["split"]
     assert "counts as a tie" in rules["failed"]
 
 

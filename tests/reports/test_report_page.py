@@ -55,7 +55,7 @@ def test_it_shows_numbers_reasons_rules_and_labels_the_baseline(owner: User, com
     assert "longest (baseline, not an LLM) agrees with the majority of people on 0 of 1 comparison (0%)" in shown
     assert '<span class="badge warn">baseline, not an LLM</span>' in shown
     assert "Both sides made the same one choice throughout" in shown  # ann and ben, both always A
-    assert "Where no single choice leads among the votes, the majority counts as a tie." in shown
+    assert "If no single choice leads, the majority is a tie." in shown
 
 
 def test_a_cell_opens_the_comparisons_behind_it(owner: User, comparison: Comparison) -> None:
@@ -102,8 +102,8 @@ def test_the_filters_stand_in_the_address(owner: User, evaluation: Evaluation, c
     assert "longest (baseline" in both
     chess = page(owner, category="chess", split_rule="drop", failed="tie")
     assert "Only comparisons where category is “chess”." in chess
-    assert "the comparison is left out" in chess
-    assert "counts as a tie, and as failed all the same" in chess
+    assert "the comparison is excluded" in chess
+    assert "counts as a tie and as failed" in chess
 
 
 @pytest.mark.parametrize(
