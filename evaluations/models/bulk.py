@@ -63,9 +63,9 @@ def update_many(model: type[models.Model], columns: tuple[str, ...], rows: Colum
 
 
 def reserve_row_ids(model: type[models.Model], number: int) -> Sequence[int]:
-    """So many ids that nobody else is given, for rows that point at each other before they are written.
+    """Reserve ids for rows that refer to each other before they are written.
 
-    On SQLite they are the next ones, and the transaction that asks must be the one that writes them.
+    On SQLite these are the next ids, and the same transaction must write the rows.
     """
     if not number:
         return ()
@@ -82,24 +82,24 @@ def reserve_row_ids(model: type[models.Model], number: int) -> Sequence[int]:
 def delete_of_import(model: type[models.Model], import_id: int, most: int) -> int:
     """Delete up to ``most`` rows of one import in one statement and return their number.
 
-    Nothing is looked up first, as the ORM does: what another row points at the database keeps.
+    Unlike the ORM it looks up no related rows first: the database refuses to delete rows that others refer to.
     """
     table = model._meta.db_table
-    some = f"SELECT id FROM {table} WHERE source_import_id = %s ORDER BY id LIMIT %s"
+    first_rows = f"SELECT id FROM {table} WHERE source_import_id = %s ORDER BY id LIMIT %s"
     with connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM {table} WHERE id IN ({some})", [import_id, most])
+        cursor.execute(f"DELETE FROM {table} WHERE id IN ({first_rows})", [import_id, most])
         return int(cursor.rowcount)
 
 
 def is_unique_violation(error: IntegrityError) -> bool:
-    """Whether the database refused a row because it has one like it, and not for any other fault of it."""
+    """Whether the database refused a row because of a unique constraint."""
     cause = error.__cause__
-    told = getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorname", None)
-    return told in UNIQUE_VIOLATION_CODES
+    code = getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorname", None)
+    return code in UNIQUE_VIOLATION_CODES
 
 
 def prepare_time(moment: datetime) -> datetime | str:
-    """For `insert_prepared`."""
+    """The time as `insert_prepared` needs it."""
     return time_for_sqlite(moment) if connection.vendor == "sqlite" else moment
 
 
@@ -107,21 +107,21 @@ def to_json_text(value: JsonMapping) -> str:
     return json.dumps(dict(value)) if value else "{}"
 
 
-def refresh_statistics(*filled: type[models.Model]) -> None:
-    """Let PostgreSQL look at tables that were just filled in bulk.
+def refresh_statistics(*models_filled: type[models.Model]) -> None:
+    """Analyze tables that were just filled in bulk, on PostgreSQL.
 
-    Until its own autovacuum comes by, within a minute or never, it plans every statement for the few
-    rows that were there before. SQLite plans by its indexes alone.
+    Until autovacuum runs, PostgreSQL plans every statement for the few rows from before. SQLite plans by its indexes
+    alone.
     """
     if connection.vendor == "postgresql":
-        tables = ", ".join(model._meta.db_table for model in filled)
+        tables = ", ".join(model._meta.db_table for model in models_filled)
         with connection.cursor() as cursor:
             cursor.execute(f"ANALYZE (SKIP_LOCKED) {tables}")
 
 
 @cache
 def update_from_json(model: type[models.Model], columns: tuple[str, ...]) -> str:
-    """One parameter for all rows: hundreds of them cost more time than the statement itself."""
+    """The statement with one JSON parameter for all rows: hundreds of parameters would take longer."""
     table = model._meta.db_table
     sets = ", ".join(f"{name} = new.{name}" for name in columns[1:])
     types = ", ".join(f"{name} {column_type(model, name)}" for name in columns)

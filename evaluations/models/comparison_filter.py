@@ -40,7 +40,7 @@ STATES_OF_REVIEWS_SAVED: Final = {
 
 
 def filter_evaluation(evaluation: Evaluation, wanted: ComparisonFilter) -> "QuerySet[Comparison]":
-    """The comparisons of an evaluation that a filter means. Whether somebody may ask is for `access` to say."""
+    """The comparisons of an evaluation that match a filter. Permission is checked in `access`."""
     return apply_comparison_filter(Comparison.objects.filter(evaluation=evaluation), evaluation, wanted)
 
 
@@ -64,10 +64,10 @@ class ComparisonRange:
     def where(self, column: str = "comparison") -> Q:
         if self.ids is not None:
             return Q(**{f"{column}__in": self.ids})
-        found = Q()
+        condition = Q()
         if self.after is not None:
-            found &= Q(**{f"{column}__gt": self.after})
-        return found if self.last is None else found & Q(**{f"{column}__lte": self.last})
+            condition &= Q(**{f"{column}__gt": self.after})
+        return condition if self.last is None else condition & Q(**{f"{column}__lte": self.last})
 
 
 ALL_COMPARISONS: Final = ComparisonRange()
@@ -75,7 +75,7 @@ FilterCondition = Callable[[ComparisonRange], Q | Combinable]
 
 
 def filter_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Iterator[FilterCondition]:
-    """Each for itself, to be asked of all comparisons or of some. What is named is looked up here, once."""
+    """The conditions of a filter, for all comparisons or a range of them. Names are looked up here, once."""
     yield from indexed_conditions(evaluation, wanted)
     yield from unindexed_conditions(evaluation, wanted)
 
@@ -102,30 +102,30 @@ def indexed_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Iter
 def find_few_matches(evaluation: Evaluation, wanted: ComparisonFilter) -> tuple[int, ...] | None:
     """All ids that one indexed part of the filter matches, if they are few; else None.
 
-    The other parts are then asked of these alone, however many comparisons there are.
+    The other parts then need to be checked on these only.
     """
-    for found in first_matches_by_part(evaluation, wanted):
-        if found is not None and len(found) <= FEW_COMPARISONS:
-            return tuple(sorted(set(found)))
+    for ids in first_matches_by_part(evaluation, wanted):
+        if ids is not None and len(ids) <= FEW_COMPARISONS:
+            return tuple(sorted(set(ids)))
     return None
 
 
 def first_matches_by_part(evaluation: Evaluation, wanted: ComparisonFilter) -> Iterator[Collection[int] | None]:
-    """For each indexed part of the filter its first matching ids, or None where they may be many."""
+    """The first matching ids of each indexed part of the filter; None if there may be many."""
     for name in wanted.tags:
         tag = find_id_by_name(Tag, evaluation, "tag", name)
         yield first_few_ids(Tagging.objects.filter(tag=tag).values_list("comparison_id", flat=True))
     if wanted.disagreement == DisagreementState.SETTLED:
-        settled = Adjudication.objects.filter(aspect__evaluation=evaluation)
-        yield first_few_ids(settled.values_list("comparison_id", flat=True))
+        resolutions = Adjudication.objects.filter(aspect__evaluation=evaluation)
+        yield first_few_ids(resolutions.values_list("comparison_id", flat=True))
     if wanted.source:
-        brought = Comparison.all_rows.filter(source_import=check_import_id(evaluation, wanted.source))
-        yield first_few_ids(brought.values_list("pk", flat=True))
+        imported = Comparison.all_rows.filter(source_import=check_import_id(evaluation, wanted.source))
+        yield first_few_ids(imported.values_list("pk", flat=True))
     if wanted.flagged:
         yield find_few_flagged(evaluation)
-    if wanted.origin == ComparisonOrigin.BY_HAND:  # the others are seldom few
-        typed = Comparison.all_rows.filter(evaluation=evaluation, origin=ComparisonOrigin.BY_HAND)
-        yield first_few_ids(typed.values_list("pk", flat=True))
+    if wanted.origin == ComparisonOrigin.BY_HAND:  # other origins are rarely few
+        manual = Comparison.all_rows.filter(evaluation=evaluation, origin=ComparisonOrigin.BY_HAND)
+        yield first_few_ids(manual.values_list("pk", flat=True))
     if wanted.reviews and wanted.reviews != ReviewsSaved.NONE:
         yield first_few_ids(reviewed_comparison_ids(evaluation, STATES_OF_REVIEWS_SAVED[ReviewsSaved(wanted.reviews)]))
     if wanted.aspect and wanted.choice and not wanted.rater:
@@ -133,15 +133,15 @@ def first_matches_by_part(evaluation: Evaluation, wanted: ComparisonFilter) -> I
         yield first_few_ids(labels.values_list("comparison_id", flat=True))
     if wanted.category:
         queries = Query.all_rows.filter(evaluation=evaluation, category=wanted.category)
-        few = first_few_ids(queries.values_list("pk", flat=True))
-        asked = Comparison.all_rows.filter(query__in=few).values_list("pk", flat=True)
-        yield first_few_ids(asked) if len(few) <= FEW_COMPARISONS else None
+        query_ids = first_few_ids(queries.values_list("pk", flat=True))
+        of_queries = Comparison.all_rows.filter(query__in=query_ids).values_list("pk", flat=True)
+        yield first_few_ids(of_queries) if len(query_ids) <= FEW_COMPARISONS else None
     if wanted.text:
         yield search_first_ids(parse_search_text(wanted.text), FEW_COMPARISONS + 1)
 
 
 def reviewed_comparison_ids(evaluation: Evaluation, states: Collection[ReviewState]) -> "QuerySet[Any, int]":
-    """By rater and rubric version, both known here: `review_of_rater` then tells the states."""
+    """The ids by rater and rubric version, so that the index `review_of_rater` applies."""
     raters = list(Rater.objects.filter(evaluation=evaluation).values_list("pk", flat=True))
     versions = list(RubricVersion.objects.filter(rubric__evaluation=evaluation).values_list("pk", flat=True))
     reviews = Review.all_rows.filter(rater__in=raters, rubric_version__in=versions, state__in=states)
@@ -175,10 +175,10 @@ def tag_condition(tag: int, among: ComparisonRange) -> Q:
 
 
 def flag_condition(evaluation: Evaluation) -> FilterCondition:
-    """By way of the texts that are suspect, of which alone there is an index: seldom more than a few."""
-    found = find_few_flagged(evaluation)
-    if found is not None:
-        return fixed_condition(Q(pk__in=found))
+    """The condition over suspect texts, which have an index and are usually few."""
+    ids = find_few_flagged(evaluation)
+    if ids is not None:
+        return fixed_condition(Q(pk__in=ids))
     queries, responses = (texts.values("pk") for texts in flagged_texts(evaluation))
     return fixed_condition(Q(query__in=queries) | Q(response_a__in=responses) | Q(response_b__in=responses))
 
@@ -186,27 +186,27 @@ def flag_condition(evaluation: Evaluation) -> FilterCondition:
 def flagged_texts(evaluation: Evaluation) -> "tuple[QuerySet[Query], QuerySet[Response]]":
     queries = Query.all_rows.filter(evaluation=evaluation).exclude(flags="").order_by()
     responses = Response.all_rows.filter(query__evaluation=evaluation).exclude(flags="").order_by()
-    # Among few of all evaluations it is told at once which are of this one: SQLite would go through its queries.
-    anywhere = first_few_ids(Response.all_rows.exclude(flags="").values_list("pk", flat=True))
-    return queries, responses.filter(pk__in=anywhere) if len(anywhere) <= FEW_COMPARISONS else responses
+    # If few are flagged in all evaluations, start from these: SQLite would scan the queries of this one.
+    flagged_ids = first_few_ids(Response.all_rows.exclude(flags="").values_list("pk", flat=True))
+    return queries, responses.filter(pk__in=flagged_ids) if len(flagged_ids) <= FEW_COMPARISONS else responses
 
 
 def find_few_flagged(evaluation: Evaluation) -> set[int] | None:
-    """The comparisons of suspect texts; None where those texts are many."""
+    """The comparisons of suspect texts; None if there are many such texts."""
     few = [first_few_ids(texts.values_list("pk", flat=True)) for texts in flagged_texts(evaluation)]
     if max(map(len, few)) > FEW_COMPARISONS:
         return None
-    found: set[int] = set()
+    comparisons: set[int] = set()
     for column, ids in (("query", few[0]), ("response_a", few[1]), ("response_b", few[1])):
-        found.update(Comparison.all_rows.filter(**{f"{column}__in": ids}).values_list("pk", flat=True))
-    return found
+        comparisons.update(Comparison.all_rows.filter(**{f"{column}__in": ids}).values_list("pk", flat=True))
+    return comparisons
 
 
-def find_id_by_name(model: type, evaluation: Evaluation, what: str, name: str) -> int:
-    found: int | None = model.objects.filter(evaluation=evaluation, name=name).values_list("pk", flat=True).first()  # type: ignore[attr-defined]
-    if found is None:
-        raise InputRefused(f"There is no {what} “{name}” here.")
-    return found
+def find_id_by_name(model: type, evaluation: Evaluation, label: str, name: str) -> int:
+    pk: int | None = model.objects.filter(evaluation=evaluation, name=name).values_list("pk", flat=True).first()  # type: ignore[attr-defined]
+    if pk is None:
+        raise InputRefused(f"There is no {label} “{name}” here.")
+    return pk
 
 
 def check_import_id(evaluation: Evaluation, number: int) -> int:
@@ -217,7 +217,7 @@ def check_import_id(evaluation: Evaluation, number: int) -> int:
 
 def review_condition(wanted: ReviewsSaved, among: ComparisonRange) -> Q | Combinable:
     if wanted == ReviewsSaved.NONE:
-        if connection.vendor == "sqlite":  # one list of them, where a look-up for each takes ten times as long
+        if connection.vendor == "sqlite":  # a lookup for each takes ten times as long
             saved = Review.all_rows.filter(among.where(), state__in=SAVED_REVIEW_STATES)
             return ~Q(pk__in=saved.values("comparison"))
         return ~Exists(Review.all_rows.filter(comparison=OuterRef("pk"), state__in=SAVED_REVIEW_STATES))
@@ -225,7 +225,7 @@ def review_condition(wanted: ReviewsSaved, among: ComparisonRange) -> Q | Combin
     return Q(pk__in=reviews.values("comparison"))
 
 
-# ---- what was chosen ------------------------------------------------------------------------
+# ---- choices
 
 
 def choice_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Iterator[FilterCondition]:
@@ -244,19 +244,19 @@ def choice_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Itera
 
 
 def find_aspect(evaluation: Evaluation, key: str) -> Aspect:
-    found = Aspect.objects.filter(evaluation=evaluation, key=key).first()
-    if found is None:
+    aspect = Aspect.objects.filter(evaluation=evaluation, key=key).first()
+    if aspect is None:
         raise InputRefused(f"There is no aspect “{key}” here.")
-    return found
+    return aspect
 
 
-def find_rater_by_key(evaluation: Evaluation, named: str) -> Rater:
-    """By ``kind:name``."""
-    kind, _, name = named.partition(":")
-    found = Rater.objects.filter(evaluation=evaluation, kind=kind, name=name).first()
-    if found is None:
+def find_rater_by_key(evaluation: Evaluation, rater_key: str) -> Rater:
+    """The rater with this key, ``kind:name``."""
+    kind, _, name = rater_key.partition(":")
+    rater = Rater.objects.filter(evaluation=evaluation, kind=kind, name=name).first()
+    if rater is None:
         raise InputRefused(f"There is no {kind} “{name}” here.")
-    return found
+    return rater
 
 
 def label_condition(aspect: Aspect, choice: str, among: ComparisonRange) -> Q:
@@ -269,7 +269,7 @@ def labels_with_choice(aspect: Aspect, choice: str) -> "QuerySet[Label]":
 
 
 def rater_condition(rater: Rater, among: ComparisonRange) -> Q:
-    """That the rater chose on some aspect, or scored both responses."""
+    """A condition: the rater chose on an aspect, or scored both responses."""
     chosen = Q(pk__in=PackedVotes.objects.filter(among.where(), rater=rater).values("comparison"))
     scores = Score.objects.filter(rater=rater)
     if not scores.exists():
@@ -279,16 +279,16 @@ def rater_condition(rater: Rater, among: ComparisonRange) -> Q:
 
 
 def rater_choice_condition(rater: Rater, aspect: Aspect, choice: str, among: ComparisonRange) -> Q:
-    """That all answers of the rater are this choice; `DIFFERS`: that they differ; empty: that it answered.
+    """A condition: all answers of the rater are this choice, differ (`DIFFERS`), or exist (empty).
 
-    A person's are the vote that counts, and what came with files.
+    The answers of a reviewer are the vote that counts and imported votes.
     """
-    all_of_it = PackedVotes.objects.filter(rater=rater, aspect_block=block_of_slot(aspect.slot))
+    answers = PackedVotes.objects.filter(rater=rater, aspect_block=block_of_slot(aspect.slot))
     if rater.kind == RaterKind.HUMAN:
-        held = holding_votes(Review.objects.filter(rater=rater), aspect, SHOWN_ON_PAGES)
-        all_of_it = all_of_it.filter(Q(review__isnull=True) | Q(review__in=held.values("pk")))
-    all_of_it = all_of_it.alias(code=choice_code(rater, aspect)).filter(code__gt=0)
-    votes = all_of_it.filter(among.where())
+        counted = holding_votes(Review.objects.filter(rater=rater), aspect, SHOWN_ON_PAGES)
+        answers = answers.filter(Q(review__isnull=True) | Q(review__in=counted.values("pk")))
+    answers = answers.alias(code=choice_code(rater, aspect)).filter(code__gt=0)
+    votes = answers.filter(among.where())
     if not choice:
         return Q(pk__in=votes.values("comparison"))
     if choice == DIFFERS:
@@ -296,14 +296,14 @@ def rater_choice_condition(rater: Rater, aspect: Aspect, choice: str, among: Com
         ranges = ranges.alias(odd=Max(inconsistent_bit(aspect)))
         return Q(pk__in=ranges.filter(Q(low__lt=F("high")) | Q(odd__gt=0)).values("comparison"))
     code = PACKED_CHOICES.index(Choice(choice)) + 1
-    # First what is rare and read in one go, then for these alone whether anything else was chosen: by comparison, not
-    # among those, else SQLite reads from the first of them each time.
-    others = all_of_it.filter(comparison=OuterRef("pk")).exclude(code=code)
+    # Votes for the choice are few and read at once; only these are checked for other choices, by comparison: within
+    # the range SQLite would read from its start each time.
+    others = answers.filter(comparison=OuterRef("pk")).exclude(code=code)
     return Q(pk__in=votes.filter(code=code).values("comparison")) & ~Q(Exists(others))
 
 
 def choice_code(rater: Rater, aspect: Aspect) -> Combinable:
-    """The three bits of the aspect: of people those of their final choices, where they have saved some."""
+    """The three bits of the aspect; for reviewers those of their final choices, if saved."""
     first, final = aspect_bits(F("first_choices"), aspect), aspect_bits(F("final_choices"), aspect)
     if rater.kind == RaterKind.HUMAN:
         return Case(When(final_choices=0, then=first), default=final, output_field=IntegerField())
@@ -315,7 +315,7 @@ def aspect_bits(column: F, aspect: Aspect) -> Combinable:
 
 
 def inconsistent_bit(aspect: Aspect) -> Combinable:
-    """Whether a rater that was read from a file contradicted itself: the aspect's own bit."""
+    """The bit that says whether an imported rater was inconsistent on the aspect."""
     return F("inconsistent_aspects").bitrightshift(aspect.slot % SLOTS_PER_BLOCK).bitand(1)
 
 

@@ -13,11 +13,10 @@ from evaluations.models.users import User
 
 
 class DefaultQueue(Row):
-    """All that waits for reviews by one rubric version, as it was last filled.
+    """The default queue of one rubric version, as it was last filled.
 
-    ``imports`` and ``last_comparison`` say what there was then: where they differ from what there
-    is now, comparisons may be missing. Locked by whoever gives a place back or adds places, so that
-    nobody passes them unseen.
+    ``imports`` and ``last_comparison`` are from that time: if they differ now, comparisons may be missing. The row is
+    locked while slots are released or added, so that nobody's progress passes these.
     """
 
     rubric_version = models.OneToOneField(RubricVersion, on_delete=models.PROTECT, related_name="default_queue")
@@ -31,12 +30,11 @@ class DefaultQueue(Row):
 
 
 class QueueItem(Row):
-    """One comparison as it waits for reviews by one rubric version.
+    """One comparison in the queues of one rubric version.
 
-    ``position`` is its place in the one random order (the comparison's ``random_order``). ``taken``
-    counts the assignments that take a place: those RESERVED, ASSIGNED and DONE, whatever queue they came
-    through. ``drawn``: its turn in the random order has come, or a queue drew it at random; all
-    that are drawn are together one simple random sample.
+    ``position`` is the comparison's ``random_order``. ``taken`` counts the assignments that take a slot: those
+    RESERVED, ASSIGNED and DONE, from any queue. ``drawn``: the random order has reached it, or a queue drew it at
+    random; the drawn items together are a simple random sample.
     """
 
     rubric_version = models.ForeignKey(
@@ -66,10 +64,10 @@ class QueueItem(Row):
 
 
 class Queue(Row):
-    """Comparisons put before people together, in a stated order of work.
+    """Comparisons that are reviewed first, selected by a strategy.
 
-    ``random_percent`` of a review queue are drawn uniformly at random, whatever its strategy.
-    ``probability`` of its slots is kept with each of them. Calibration queues have known labels.
+    ``random_percent`` of a review queue are drawn uniformly at random, whatever its strategy. Calibration queues have
+    known labels.
     """
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="queues")
@@ -103,16 +101,15 @@ class Queue(Row):
 
     @property
     def is_outdated(self) -> bool:
-        """Whether people are asked by another version of the rubric than it was made for: nobody is led to it."""
+        """Whether it was made for another rubric version than the current one, so that reviewers do not get it."""
         return self.rubric_version_id != self.evaluation.review_rubric_id
 
 
 class QueueSlot(Row):
     """A comparison in a queue: its position, how it was selected and with what probability.
 
-    ``probability``: the chance, by design, that it had been drawn once this queue was made. Of the
-    random share it is the share of all comparisons that were drawn by then, of a stratum the share
-    of that stratum; None where a deterministic strategy selected it.
+    ``probability``: the design probability that it was drawn by the time the queue was made: for the random share the
+    share of all comparisons drawn so far, for a stratum the share of that stratum; None for deterministic strategies.
     """
 
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="slots", db_index=False)
@@ -137,10 +134,10 @@ class QueueSlot(Row):
 
 
 class Assignment(Row):
-    """That a person is to review a comparison, or was, and how it came to them.
+    """The assignment of a comparison to a reviewer, and how it was selected.
 
-    ``slot`` is None for what came from the default queue or by hand. ``reserved_until`` is filled while RESERVED.
-    ``probability`` is that of the slot; in the default queue everything's turn comes, so there it is 1.
+    ``slot`` is None if it came from the default queue or by hand. ``reserved_until`` is set while RESERVED.
+    ``probability`` is that of the slot; in the default queue it is 1, because the random order reaches every item.
     """
 
     item = models.ForeignKey(QueueItem, on_delete=models.PROTECT, related_name="assignments", db_index=False)
@@ -176,11 +173,11 @@ class Assignment(Row):
 
 
 class QueueProgress(Row):
-    """How far a person has come in the default queue or in a prioritised one.
+    """The progress of a rater in the default queue or another one.
 
-    Of what lies before ``reached`` and is open, this person has met everything: whoever opens
-    something there moves the progress back. ``done`` counts their saved reviews by the version.
-    ``drawn_at``: when they last came to something in the random order whose turn had not come before.
+    The rater has had every open item before ``reached``: code that opens one of these moves the progress back.
+    ``done`` counts their saved reviews by the version. ``drawn_at``: when they last were the first to reach an item of
+    the random order.
     """
 
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="queue_progress", db_index=False)

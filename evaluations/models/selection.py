@@ -53,10 +53,10 @@ SELECT category FROM told WHERE category IS NOT NULL LIMIT %s
 
 
 def list_ids_of_unfinished_imports(evaluation: Evaluation) -> list[int]:
-    """Imports that may have rows which are not visible yet; usually none."""
+    """The ids of imports that may have rows that are not visible yet; usually none."""
     may_have_rows = Q(finished_at=None) | Q(state=ImportState.UNDOING)
-    here = Import.objects.filter(may_have_rows, evaluation=evaluation)
-    return list(here.exclude(state__in=(ImportState.DONE, ImportState.PREVIEWED)).values_list("pk", flat=True))
+    imports = Import.objects.filter(may_have_rows, evaluation=evaluation)
+    return list(imports.exclude(state__in=(ImportState.DONE, ImportState.PREVIEWED)).values_list("pk", flat=True))
 
 
 CLUSTER_NUMBER: Final = "query__cluster_number"
@@ -76,9 +76,9 @@ def map_shared_clusters(evaluation: Evaluation) -> Mapping[str, str]:
 
 
 def build_part_lookup(evaluation: Evaluation, split: Split) -> Callable[[str], SplitPart]:
-    """A function that says in which part of the split a cluster is."""
-    moved = map_shared_clusters(evaluation)
-    return lambda cluster: split.part_of(moved.get(cluster, cluster))
+    """A function from cluster to its part of the split."""
+    shared = map_shared_clusters(evaluation)
+    return lambda cluster: split.part_of(shared.get(cluster, cluster))
 
 
 Parted = TypeVar("Parted", Comparison, Response)
@@ -89,20 +89,20 @@ def filter_by_split_part(
 ) -> "QuerySet[Parted]":
     """The rows whose cluster is in this part of the split."""
     low, high = split.bounds(part)
-    of = build_part_lookup(evaluation, split)
-    moved = map_shared_clusters(evaluation)
-    here = [cluster for cluster in moved if of(cluster) == part]
-    # By the operator: SQLite's function of that name, which is Django's own, counts in floating point.
-    placed = rows.alias(
+    get_part = build_part_lookup(evaluation, split)
+    shared = map_shared_clusters(evaluation)
+    clusters_in_part = [cluster for cluster in shared if get_part(cluster) == part]
+    # With the operator: Django's MOD function for SQLite computes in floating point.
+    numbered = rows.alias(
         place=ExpressionWrapper(
             (F(CLUSTER_NUMBER) % SPLIT_MODULUS * split.multiplier + split.offset) % SPLIT_MODULUS,
             output_field=BigIntegerField(),
         )
     )
     by_number = Q(place__gte=low, place__lt=high)
-    if not moved:
-        return placed.filter(by_number)
-    return placed.filter((by_number & ~Q(query__cluster__in=list(moved))) | Q(query__cluster__in=here))
+    if not shared:
+        return numbered.filter(by_number)
+    return numbered.filter((by_number & ~Q(query__cluster__in=list(shared))) | Q(query__cluster__in=clusters_in_part))
 
 
 COMPARISON_FILTER_COLUMNS: Final = {
@@ -220,9 +220,9 @@ def filter_by_pair(comparisons: QuerySet[Comparison], key: str, value: str) -> Q
 
 
 def parse_filter_value(value: str) -> list[object]:
-    """The values that the text of a filter may mean in metadata: itself, a number, true or false."""
+    """The metadata values that the text of a filter matches: itself, a number, true or false."""
     try:
-        meant = json.loads(value, parse_constant=str)
+        parsed = json.loads(value, parse_constant=str)
     except ValueError:
         return [value]
-    return [value, meant] if isinstance(meant, (int, float)) and isfinite(meant) else [value]
+    return [value, parsed] if isinstance(parsed, (int, float)) and isfinite(parsed) else [value]

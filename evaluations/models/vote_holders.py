@@ -25,7 +25,7 @@ def encode_tier(review: str = "") -> Case:
 
 
 def came_by_chance(review: str = "") -> Exists:
-    """That the comparison's turn in the random order has come, however it was selected for the review."""
+    """A condition: the random order has reached the comparison, whatever selected it for the review."""
     drawn = QueueItem.objects.filter(drawn=True)
     return Exists(
         drawn.filter(rubric_version=OuterRef(f"{review}rubric_version"), comparison=OuterRef(f"{review}comparison"))
@@ -40,21 +40,21 @@ def was_drawn(review: str = "") -> Q:
 
 def admitted(rule: VoteRule, review: str = "") -> Q:
     """The condition of `VoteRule.admits` in SQL."""
-    found = Q()
+    condition = Q()
     for (state, is_practice), tier in TIERS.items():
         if tier >= rule.lowest_tier:
             selected = Q(**{f"{review}selection_method": PRACTICE})
-            found |= Q(**{f"{review}state": state.value}) & (selected if is_practice else ~selected)
+            condition |= Q(**{f"{review}state": state.value}) & (selected if is_practice else ~selected)
     if rule.blind is not None:
-        found &= Q(**{f"{review}blind": rule.blind})
-    return found & was_drawn(review) if rule.is_drawn else found
+        condition &= Q(**{f"{review}blind": rule.blind})
+    return condition & was_drawn(review) if rule.is_drawn else condition
 
 
 def has_aspect(aspect: Aspect, stage: Stage = Stage.FIRST) -> Q:
     """Whether the review has a choice on the aspect, or scores of both responses."""
-    about = {"review": OuterRef("pk"), "aspect": aspect, "stage": stage.value}
-    scored = [Score.objects.filter(**about, response=OuterRef(f"comparison__response_{side}")) for side in "ab"]
-    return Q(Exists(Verdict.objects.filter(**about))) | (Q(Exists(scored[0])) & Q(Exists(scored[1])))
+    columns = {"review": OuterRef("pk"), "aspect": aspect, "stage": stage.value}
+    scores = [Score.objects.filter(**columns, response=OuterRef(f"comparison__response_{side}")) for side in "ab"]
+    return Q(Exists(Verdict.objects.filter(**columns))) | (Q(Exists(scores[0])) & Q(Exists(scores[1])))
 
 
 def holding_votes(reviews: "QuerySet[Review]", aspect: Aspect, rule: VoteRule) -> "QuerySet[Review]":
@@ -63,5 +63,5 @@ def holding_votes(reviews: "QuerySet[Review]", aspect: Aspect, rule: VoteRule) -
     better = candidates.filter(rater=OuterRef("rater"), comparison=OuterRef("comparison")).filter(
         Q(tier__gt=OuterRef("tier")) | Q(tier=OuterRef("tier"), pk__gt=OuterRef("pk"))
     )
-    own = reviews.filter(admitted(rule), has_aspect(aspect)).alias(tier=encode_tier())
-    return own.filter(~Exists(better.order_by()))
+    admitted_reviews = reviews.filter(admitted(rule), has_aspect(aspect)).alias(tier=encode_tier())
+    return admitted_reviews.filter(~Exists(better.order_by()))
