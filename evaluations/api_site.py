@@ -1,9 +1,10 @@
 """The API of all features with its error handlers and its OpenAPI document."""
 
 import json
+from collections.abc import Sequence
 from copy import deepcopy
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
@@ -86,13 +87,13 @@ for part in API_MODULES:
 
 
 @api.exception_handler(Problem)
-def handle_problem(request: HttpRequest, error: Any) -> HttpResponse:
+def handle_problem(request: HttpRequest, error: Problem) -> HttpResponse:
     return problem_response(request, error)
 
 
 @api.exception_handler(InputRefused)
-def handle_refusal(request: HttpRequest, error: object) -> HttpResponse:
-    if isinstance(error, InputRefused) and error.field:
+def handle_refusal(request: HttpRequest, error: InputRefused) -> HttpResponse:
+    if error.field:
         fault = FieldError(f"{source_of_fields(request)}.{error.field}", str(error))
         return problem_response(request, Problem("invalid", f"{error} Nothing was done.", faults=[fault]))
     code = "changed_elsewhere" if isinstance(error, STALE_VERSION_ERRORS) else "refused"
@@ -100,24 +101,24 @@ def handle_refusal(request: HttpRequest, error: object) -> HttpResponse:
 
 
 @api.exception_handler(Http404)
-def handle_not_found(request: HttpRequest, error: object) -> HttpResponse:
+def handle_not_found(request: HttpRequest, error: Http404) -> HttpResponse:
     return problem_response(request, Problem("not_found", DEFAULT_DETAILS["not_found"]))
 
 
 @api.exception_handler(PermissionDenied)
-def handle_forbidden(request: HttpRequest, error: object) -> HttpResponse:
+def handle_forbidden(request: HttpRequest, error: PermissionDenied) -> HttpResponse:
     return problem_response(request, Problem("forbidden", str(error) or DEFAULT_DETAILS["forbidden"]))
 
 
 @api.exception_handler(ValidationError)
-def handle_invalid(request: HttpRequest, error: Any) -> HttpResponse:
+def handle_invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     faults = [FieldError(field_path(one["loc"]), str(one["msg"])) for one in error.errors]
     detail = f"{faults[0].field}: {faults[0].message}. Nothing was done."
     return problem_response(request, Problem("invalid", detail, faults=faults))
 
 
 @api.exception_handler(HttpError)
-def handle_malformed(request: HttpRequest, error: Any) -> HttpResponse:
+def handle_malformed(request: HttpRequest, error: HttpError) -> HttpResponse:
     """A body that is not JSON, the only HttpError that ninja raises here; its cause says why."""
     why = error.__context__
     detail = str(why) if isinstance(why, (UnreadableRequest, Problem)) else DEFAULT_DETAILS["malformed"]
@@ -125,7 +126,7 @@ def handle_malformed(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 @api.exception_handler(Exception)
-def handle_unexpected(request: HttpRequest, error: Any) -> HttpResponse:
+def handle_unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
     raise error
 
 
@@ -136,7 +137,7 @@ def source_of_fields(request: HttpRequest) -> str:
     return "query" if request.method == "GET" or request.content_type == BYTES_TYPE else "body"
 
 
-def field_path(location: tuple[Any, ...]) -> str:
+def field_path(location: Sequence[object]) -> str:
     """The position of a value, such as body.name or query.limit."""
     source, *rest = map(str, location)
     named = (

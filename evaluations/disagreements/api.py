@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query
 
 from evaluations.access import Action, require_evaluation
-from evaluations.api.form_validation import clean_form, refuse_unknown_filters
+from evaluations.api.form_validation import validate_filters
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor, paginate_by_cursor
 from evaluations.api.serializers import serialize_person
@@ -34,6 +34,7 @@ from evaluations.disagreements.selectors import (
     MENTION_RELATIONS,
     Disagreement,
     count_disagreements,
+    get_disagreement_judge,
     get_disagreements_on,
     get_mentions,
     get_thread,
@@ -50,12 +51,12 @@ from evaluations.disagreements.services import (
 )
 from evaluations.domain.roles import Scope
 from evaluations.models.comparisons import Comparison
-from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Aspect
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Review
 from evaluations.verdicts.reviewer_choices import ReviewerChoice, StageChoice, get_reviewer_choices
 from evaluations.visibility import (
+    can_see_judges,
     list_people_who_can_see,
     reveal_visible_vote_table,
     visible_comparisons,
@@ -89,19 +90,14 @@ FILTER_PARAMETERS: Final = {
 DISAGREEMENT_PATH: Final = "/evaluations/{slug:slug}/disagreements/{int:pk}"
 
 
-def build_filter_form(request: AuthenticatedRequest, evaluation: Evaluation) -> DisagreementsForm:
-    form = DisagreementsForm(request.GET, evaluation=evaluation, user=request.user)
-    refuse_unknown_filters(request.GET.dict(), form, ("cursor", "limit"))
-    clean_form(form, "query")
-    return form
-
-
 @operations.get_one("/evaluations/{slug:slug}/disagreements", Scope.READ, DisagreementPage, extra=FILTER_PARAMETERS)
 def list_disagreements(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> DisagreementPage:
     """List disagreements by the same filters as the page. Reviewers see only comparisons that they have reviewed."""
     user = request.user
     evaluation = require_evaluation(user, slug)
-    wanted = build_filter_form(request, evaluation).wanted()
+    form = DisagreementsForm(request.GET, evaluation=evaluation, user=user)
+    validate_filters(request, form, ("cursor", "limit"))
+    wanted = form.wanted()
     found = reveal_disagreements(user, wanted, after=decode_cursor(paging), size=paging.limit)
     between_people, resolved = count_disagreements(wanted)
     items = [
@@ -234,8 +230,8 @@ def find_aspect_or_404(comparison: Comparison, key: str) -> Aspect:
 def disagreement_detail_out(user: User, comparison: Comparison) -> DisagreementDetailOut:
     evaluation = comparison.evaluation
     table = reveal_visible_vote_table(user, comparison)
-    wanted = DisagreementsForm({}, evaluation=evaluation, user=user).wanted()
-    reviewer_choices, differ = get_reviewer_choices(comparison), get_disagreements_on(comparison, wanted.judge)
+    judge = get_disagreement_judge(evaluation) if can_see_judges(user, evaluation) else None
+    reviewer_choices, differ = get_reviewer_choices(comparison), get_disagreements_on(comparison, judge)
     questions = [
         AspectQuestionOut(
             aspect=aspect.key,

@@ -10,7 +10,7 @@ from ninja import Query
 
 from evaluations.access import Action, is_allowed, require_evaluation
 from evaluations.api.comparison_rows import ComparisonPageOut, select_row_columns, serialize_comparisons
-from evaluations.api.form_validation import clean_form, refuse_unknown_filters
+from evaluations.api.form_validation import validate_filters
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
 from evaluations.api.problems import FieldError, Problem
@@ -191,8 +191,7 @@ def build_report_form(
         sees_all=is_allowed(user, Action.SEE_ALL, evaluation),
         sees_judges=can_see_judges(user, evaluation),
     )
-    refuse_unknown_filters(request.GET.dict(), form, besides)
-    clean_form(form, "query")
+    validate_filters(request, form, besides)
     return form
 
 
