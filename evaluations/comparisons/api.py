@@ -89,7 +89,7 @@ QUERY_PARAMETERS: Final = [
     "/evaluations/{slug:slug}/comparisons", Scope.READ, ComparisonPageOut, extra={"parameters": QUERY_PARAMETERS}
 )
 def list_comparisons(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> ComparisonPageOut:
-    """By the filters of the page, in the order of their ids. A filter that you may not use is refused."""
+    """List comparisons by id. The filters are those of the page; one that you may not use is refused."""
     user = request.user
     evaluation = require_evaluation(user, slug)
     wanted = parse_filters(request, evaluation)
@@ -118,7 +118,7 @@ def parse_filters(request: AuthenticatedRequest, evaluation: Evaluation) -> list
 
 @operations.make("/evaluations/{slug:slug}/comparisons", Scope.WRITE, ComparisonDetailOut)
 def add_one_comparison(request: AuthenticatedRequest, slug: str, body: ComparisonIn) -> ComparisonDetailOut:
-    """One written by hand. Of the two candidates A is the one whose name sorts first."""
+    """Add a comparison by hand. A is the candidate whose name sorts first."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     made = add_comparison(evaluation, ManualComparison(**dict(body)), user=user)
@@ -127,7 +127,7 @@ def add_one_comparison(request: AuthenticatedRequest, slug: str, body: Compariso
 
 @operations.get_one("/evaluations/{slug:slug}/comparisons/{int:pk}", Scope.READ, ComparisonDetailOut)
 def get_comparison(request: AuthenticatedRequest, slug: str, pk: int) -> ComparisonDetailOut:
-    """Its texts. What others chose stands under its verdicts."""
+    """Get the texts of a comparison. Its verdicts show what others chose."""
     user = request.user
     return serialize_comparison_detail(user, get_comparison_row(require_evaluation(user, slug), pk))
 
@@ -183,7 +183,7 @@ def get_verdicts(request: AuthenticatedRequest, slug: str, pk: int) -> VoteTable
 
 @operations.do("/evaluations/{slug:slug}/comparisons/give", Scope.WRITE, AssignedOut)
 def give_comparisons(request: AuthenticatedRequest, slug: str, body: AssignIn) -> AssignedOut:
-    """Give comparisons to people by name: they meet them next."""
+    """Assign comparisons to reviewers. They get these next."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     people = find_reviewers(evaluation, body.people)
@@ -212,7 +212,7 @@ def list_tags(request: AuthenticatedRequest, slug: str) -> TagListOut:
 
 @operations.do("/evaluations/{slug:slug}/tags/put", Scope.WRITE, TagStepOut)
 def put_tag(request: AuthenticatedRequest, slug: str, body: TaggingIn) -> TagStepOut:
-    """Put a tag on comparisons; it is made where there is none of that name."""
+    """Tag comparisons. The tag is created if it is new."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     refuse_unknown_comparisons(evaluation, body.comparisons)
@@ -229,7 +229,7 @@ def take_tag(request: AuthenticatedRequest, slug: str, body: TaggingIn) -> TagSt
 
 @operations.do("/evaluations/{slug:slug}/tags/undo", Scope.WRITE, TagStepOut)
 def undo_tag(request: AuthenticatedRequest, slug: str, body: TagUndoIn) -> TagStepOut:
-    """Take back one step: exactly the comparisons that it changed."""
+    """Undo one tagging step, for exactly the comparisons that it changed."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     return serialize_tag_change(undo_tagging(evaluation, body.step, user=user))
@@ -237,7 +237,7 @@ def undo_tag(request: AuthenticatedRequest, slug: str, body: TagUndoIn) -> TagSt
 
 @operations.do("/evaluations/{slug:slug}/tags/put-all", Scope.WRITE, TagJobOut)
 def put_tag_on_all(request: AuthenticatedRequest, slug: str, body: TagJobIn) -> TagJobOut:
-    """Put a tag on all that a filter means by now, or take it from them, in the background."""
+    """Tag all comparisons that match a filter, or remove the tag from them, in the background."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     wanted = parse_filter_json(body.filter)
@@ -272,7 +272,7 @@ def serialize_tag_change(change: TagChange) -> TagStepOut:
 
 @operations.get_one("/evaluations/{slug:slug}/slices", Scope.READ, SavedFilterListOut)
 def list_slices(request: AuthenticatedRequest, slug: str) -> SavedFilterListOut:
-    """Filters with a name, for reports and exports."""
+    """List saved filters, which reports and exports can use."""
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     rows = SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
     return SavedFilterListOut(items=[serialize_saved_filter(one) for one in rows])

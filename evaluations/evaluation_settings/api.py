@@ -38,7 +38,7 @@ R = TypeVar("R", bound=Model)
 
 @operations.get_one("/evaluations/{slug:slug}/settings", Scope.READ, EvaluationSettingsOut)
 def get_settings(request: AuthenticatedRequest, slug: str) -> EvaluationSettingsOut:
-    """By which rules it is reviewed and labelled; for those who may change them."""
+    """Get the rules by which the evaluation is reviewed and labeled, if you may change them."""
     return serialize_settings(require_evaluation(request.user, slug, Action.MANAGE))
 
 

@@ -57,7 +57,7 @@ FILE_RESPONSE: Final[dict[str, object]] = {
 
 @operations.get_one("/evaluations/{slug:slug}/exports", Scope.READ, ExportPage)
 def list_exports(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> ExportPage:
-    """Newest first."""
+    """List exports, newest first."""
     evaluation = require_evaluation(request.user, slug, Action.EXPORT)
     rows, more = paginate_by_cursor(paging, evaluation.exports.select_related("user", "evaluation"), newest_first=True)
     jobs = jobs_of_exports(rows)
@@ -119,7 +119,7 @@ def parse_split(evaluation: Evaluation, body: ExportIn) -> Split | None:
 
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}", Scope.READ, ExportOut)
 def get_export(request: AuthenticatedRequest, slug: str, pk: int) -> ExportOut:
-    """The record: what was asked for, how far it is, rows and SHA-256 once it is whole."""
+    """Get an export with its options and progress, and with its rows and SHA-256 once it is done."""
     export = get_export_or_404(request, slug, pk)
     return build_export_out(export, export_job(export))
 
@@ -133,7 +133,7 @@ def get_manifest(request: AuthenticatedRequest, slug: str, pk: int) -> ManifestO
 
 @operations.do("/evaluations/{slug:slug}/exports/{int:pk}/cancel", Scope.WRITE, ExportOut)
 def cancel_export(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ExportOut:
-    """Stop one that is waiting or being written: no file of it stays."""
+    """Cancel an export that is waiting or in progress. Its partial file is deleted."""
     user, export = request.user, get_export_or_404(request, slug, pk)
     require_evaluation(user, slug, action_for_export(export.format))
     stop_export(export, user=user)
@@ -143,7 +143,7 @@ def cancel_export(request: AuthenticatedRequest, slug: str, pk: int, body: Empty
 
 @operations.remove("/evaluations/{slug:slug}/exports/{int:pk}/file", Scope.ADMIN)
 def remove_export_file(request: AuthenticatedRequest, slug: str, pk: int) -> None:
-    """The file goes; its record and its manifest stay."""
+    """Delete the file of an export. Its record and its manifest are kept."""
     user = request.user
     require_evaluation(user, slug, Action.OWN)
     delete_export_file(get_export_or_404(request, slug, pk), user=user)
@@ -151,7 +151,7 @@ def remove_export_file(request: AuthenticatedRequest, slug: str, pk: int) -> Non
 
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}/file", Scope.READ, None, extra=FILE_RESPONSE)
 def get_export_file(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponseBase:
-    """The file of a finished export; with `Range: bytes=1000-` what is missing of an interrupted download."""
+    """Download a finished export. `Range: bytes=1000-` resumes an interrupted download."""
     user = request.user
     export = get_export_or_404(request, slug, pk, state=ExportState.DONE)
     require_evaluation(user, slug, action_for_export(export.format))

@@ -23,7 +23,7 @@ operations = OperationRouter(tags=["imports"])
 
 @operations.get_one("/evaluations/{slug:slug}/imports", Scope.READ, ImportPageOut)
 def list_imports(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> ImportPageOut:
-    """Newest first."""
+    """List imports, newest first."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     rows, more = paginate_by_cursor(paging, evaluation.imports.select_related("user"), newest_first=True)
     return ImportPageOut(items=[serialize_import(row) for row in rows], next=more)
@@ -52,13 +52,13 @@ def upload_file(request: AuthenticatedRequest, slug: str) -> ImportDetailOut:
 
 @operations.get_one("/evaluations/{slug:slug}/imports/{int:pk}", Scope.READ, ImportDetailOut)
 def get_import(request: AuthenticatedRequest, slug: str, pk: int) -> ImportDetailOut:
-    """How it stands: what storing it would do, its bad rows, and how far it is."""
+    """Get an import with its preview, its invalid rows and its progress."""
     return serialize_import_detail(get_import_of_request(request, slug, pk))
 
 
 @operations.do("/evaluations/{slug:slug}/imports/{int:pk}/store", Scope.WRITE, ImportDetailOut)
 def store_file(request: AuthenticatedRequest, slug: str, pk: int, body: StoreImportIn | None = None) -> ImportDetailOut:
-    """Store its rows, in the background. Ask for the import to see how far it is."""
+    """Store the rows of an import in the background. Get the import to see its progress."""
     importing = get_import_of_request(request, slug, pk)
     start_storing(importing, skip_bad=bool(body and body.skip_bad), user=request.user)
     return serialize_import_detail(get_import_of_request(request, slug, pk))
@@ -66,7 +66,7 @@ def store_file(request: AuthenticatedRequest, slug: str, pk: int, body: StoreImp
 
 @operations.do("/evaluations/{slug:slug}/imports/{int:pk}/cancel", Scope.WRITE, ImportDetailOut)
 def cancel_import(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ImportDetailOut:
-    """Discard it: nothing of it is stored."""
+    """Cancel an import. Nothing of it is stored."""
     discard_import(get_import_of_request(request, slug, pk), user=request.user)
     return serialize_import_detail(get_import_of_request(request, slug, pk))
 

@@ -62,7 +62,7 @@ class JudgePaging(PageQuery):
 
 @operations.get_one("/evaluations/{slug:slug}/judges", Scope.READ, JudgePage)
 def list_judges(request: AuthenticatedRequest, slug: str, paging: Query[JudgePaging]) -> JudgePage:
-    """The current ones; with `archived` those that are archived."""
+    """List current judges, or archived ones with `archived`."""
     evaluation = require_evaluation(request.user, slug)
     known = Judge.objects.filter(evaluation=evaluation)
     rows, more = paginate_by_cursor(
@@ -93,7 +93,7 @@ def get_judge(request: AuthenticatedRequest, slug: str, pk: int) -> JudgeDetailO
 
 @operations.do("/evaluations/{slug:slug}/judges/{int:pk}/archive", Scope.WRITE, JudgeDetailOut)
 def archive_judge(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> JudgeDetailOut:
-    """Leave it out of reports, lists and new exports; its verdicts are kept. Not while a run of it is active."""
+    """Archive a judge without an active run. Reports, lists and new exports omit it; its verdicts are kept."""
     row = get_judge_or_404(request, slug, pk, Action.MANAGE)
     return serialize_judge_detail(judges_services.archive_judge(row, user=request.user))
 
@@ -107,9 +107,9 @@ def restore_judge(request: AuthenticatedRequest, slug: str, pk: int, body: Empty
 
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}/prompt", Scope.READ, JudgePromptOut)
 def get_prompt(request: AuthenticatedRequest, slug: str, pk: int, query: Query[PromptQuery]) -> JudgePromptOut:
-    """The exact messages that it is sent about a comparison, or about the first.
+    """Get the exact messages that a judge is sent about a comparison, or about the first one.
 
-    A reviewer, who is not to know which response is A, is told them about made-up texts: `subject` is then null.
+    Reviewers, who must not learn which response is A, get them for sample texts: `subject` is then null.
     """
     user = request.user
     judge = get_judge_or_404(request, slug, pk)
@@ -133,7 +133,7 @@ def get_prompt(request: AuthenticatedRequest, slug: str, pk: int, query: Query[P
 
 @operations.make("/evaluations/{slug:slug}/judges/{int:pk}/try", Scope.WRITE, RunOut)
 def try_judge(request: AuthenticatedRequest, slug: str, pk: int, body: JudgeTestIn) -> RunOut:
-    """A run of one call; where it was asked that in vain before, it is asked again. See what came of it as a trial."""
+    """Start a test run of one call; a failed call is repeated. `get_trial` returns its result."""
     judge = get_judge_or_404(request, slug, pk, Action.MANAGE)
     subject = get_api_subject_or_404(judge, body.subject)
     run = start_run(judge, user=request.user, **single_call_selection(subject, body.shown))

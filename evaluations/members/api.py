@@ -62,7 +62,7 @@ def get_me(request: ApiRequest) -> MeOut:
 
 @operations.change("/me", Scope.ADMIN, MeOut)
 def change_me(request: ApiRequest, body: MePatch) -> MeOut:
-    """How others see you and how you see times. Passwords and tokens are made on the account page alone."""
+    """Change your name, time zone and display. Only the account page sets passwords and creates tokens."""
     user = User.objects.get(pk=request.user.pk)
     change_account(user, replace(read_account_settings(user), **body.sent_values()))
     request.auth.user = user
@@ -102,7 +102,7 @@ def list_people(request: AuthenticatedRequest, slug: str, paging: Query[PageQuer
 
 @operations.make("/evaluations/{slug:slug}/people", Scope.ADMIN, NewMemberOut, keeps=False)
 def add_member(request: AuthenticatedRequest, slug: str, body: MemberIn) -> NewMemberOut:
-    """Let somebody take part. An account that is made for it comes with a sign-in link, told once."""
+    """Add a member. If the account is new, the answer has a sign-in link, shown once."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.OWN)
     membership, is_new = invite_member(evaluation, body.username, body.role, by=user)
@@ -132,7 +132,7 @@ def remove_person(request: AuthenticatedRequest, slug: str, pk: int) -> None:
 
 @operations.make("/evaluations/{slug:slug}/people/{int:pk}/link", Scope.ADMIN, SignInLinkOut, keeps=False)
 def make_member_link(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> SignInLinkOut:
-    """A link that signs the person in once, for accounts that open nothing but evaluations of yours."""
+    """Create a one-time sign-in link for an account that opens only evaluations of yours."""
     user, membership = request.user, load_membership(request, slug, pk)
     if not list_invitees(user).filter(pk=membership.user_id).exists():
         raise InputRefused(
@@ -176,7 +176,7 @@ def serialize_members(user: User, evaluation: Evaluation, rows: Sequence[Members
 
 @operations.get_one("/accounts", Scope.ADMIN, AccountPage)
 def list_accounts(request: AuthenticatedRequest, paging: Query[AccountQuery]) -> AccountPage:
-    """For site administrators; to all others there is nothing here."""
+    """List the accounts of the site, for site administrators."""
     require_site_administrator(request.user)
     found = User.objects.filter(username__icontains=paging.q) if paging.q else User.objects.all()
     rows, more = paginate_by_cursor(paging, found)
@@ -191,7 +191,7 @@ def make_account_link(request: AuthenticatedRequest, pk: int, body: EmptyIn | No
 
 @operations.do("/accounts/{int:pk}/disable", Scope.ADMIN, AccountOut)
 def disable(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> AccountOut:
-    """The person can no longer sign in, and their tokens open nothing. Every review stays."""
+    """Disable an account: nobody can sign in to it or use its tokens. Its reviews are kept."""
     account = load_account(request, pk)
     disable_account(account, by=request.user)
     return serialize_account(load_account(request, pk))

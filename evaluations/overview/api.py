@@ -52,7 +52,7 @@ def list_evaluations(request: ApiRequest, paging: Query[EvaluationQuery]) -> Eva
 
 @operations.make("/evaluations", Scope.ADMIN, EvaluationOut)
 def create_evaluation(request: AuthenticatedRequest, body: EvaluationIn) -> EvaluationOut:
-    """A new study with a built-in rubric to begin with; you own it."""
+    """Create an evaluation with a built-in rubric. You are its owner."""
     slug = body.slug.strip() or overview_services.suggest_slug(body.name)
     made = overview_services.create_evaluation(
         slug=slug, name=body.name, owner=request.user, description=body.description
@@ -62,7 +62,7 @@ def create_evaluation(request: AuthenticatedRequest, body: EvaluationIn) -> Eval
 
 @operations.get_one("/evaluations/{slug:slug}", Scope.READ, EvaluationDetailOut)
 def get_evaluation(request: AuthenticatedRequest, slug: str) -> EvaluationDetailOut:
-    """One at a glance: how far each step has come, and what to do now."""
+    """Get an evaluation with the progress of each step and the next one."""
     user = request.user
     found = require_evaluation(user, slug)
     role = cast(Role, get_role(user, found))
@@ -109,7 +109,7 @@ def serialize_progress(standing: EvaluationProgress) -> EvaluationProgressOut:
 
 @operations.do("/evaluations/{slug:slug}/archive", Scope.ADMIN, EvaluationOut)
 def archive_evaluation(request: AuthenticatedRequest, slug: str, body: EmptyIn | None = None) -> EvaluationOut:
-    """Nothing is deleted: it leaves the list, and can be brought back."""
+    """Archive an evaluation. Nothing is deleted, and you can restore it."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     return serialize_evaluation(move_to_archive(evaluation, user=user), cast(Role, get_role(user, evaluation)))

@@ -110,7 +110,7 @@ FILE_RESPONSE: Final = {
     extra=build_parameters(ONLY_PARAMETER, RATERS_PARAMETER, WHERE_PARAMETER),
 )
 def get_report(request: AuthenticatedRequest, slug: str) -> JsonDict:
-    """Every number with its interval; what is undefined is null with a `why`. See the page on statistics."""
+    """Get every number with its interval. Undefined ones are null with a `why`; see the page on statistics."""
     user = request.user
     evaluation = require_evaluation(user, slug)
     sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
@@ -130,7 +130,7 @@ def get_report(request: AuthenticatedRequest, slug: str) -> JsonDict:
     extra={**build_parameters(FORMAT_PARAMETER), **FILE_RESPONSE},
 )
 def get_plot(request: AuthenticatedRequest, slug: str, name: str) -> HttpResponse:
-    """A plot of the report as a file, by the same filters."""
+    """Download a chart of the report, with the same filters."""
     user = request.user
     evaluation = require_evaluation(user, slug)
     part = get_part_or_404(get_part_name(name), can_see_judges(user, evaluation))

@@ -53,7 +53,7 @@ def list_rubrics(request: AuthenticatedRequest, slug: str, paging: Query[PageQue
 
 @operations.get_one("/evaluations/{slug:slug}/rubrics/{int:pk}", Scope.READ, RubricDetailOut)
 def get_rubric(request: AuthenticatedRequest, slug: str, pk: int, asked: Query[RubricVersionQuery]) -> RubricDetailOut:
-    """Its versions, and one of them word for word."""
+    """Get a rubric with its versions, one of them in full."""
     evaluation = require_evaluation(request.user, slug)
     return serialize_rubric(get_object_or_404(Rubric, evaluation=evaluation, pk=pk), asked.version)
 
@@ -69,7 +69,7 @@ def write_rubric(request: AuthenticatedRequest, slug: str, body: RubricIn) -> Ru
 
 @operations.make("/evaluations/{slug:slug}/rubrics/builtin", Scope.WRITE, RubricDetailOut)
 def begin_builtin_rubric(request: AuthenticatedRequest, slug: str, body: BuiltinRubricIn) -> RubricDetailOut:
-    """One in our own words: six-aspect, qa-pairwise, summary-rating or reference-metric."""
+    """Add a built-in rubric: six-aspect, qa-pairwise, summary-rating or reference-metric."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     made = create_builtin_rubric(
@@ -85,7 +85,7 @@ def begin_builtin_rubric(request: AuthenticatedRequest, slug: str, body: Builtin
 
 @operations.make("/evaluations/{slug:slug}/rubrics/{int:pk}/versions", Scope.WRITE, RubricDetailOut)
 def write_version(request: AuthenticatedRequest, slug: str, pk: int, body: RubricVersionIn) -> RubricDetailOut:
-    """The next version; what was judged by the earlier ones stays theirs."""
+    """Add a version. Verdicts by earlier versions keep theirs."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     rubric = get_object_or_404(Rubric.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
@@ -98,7 +98,7 @@ def write_version(request: AuthenticatedRequest, slug: str, pk: int, body: Rubri
 
 @operations.do("/evaluations/{slug:slug}/rubrics/drafts", Scope.WRITE, PromptDraftList)
 def read_prompts(request: AuthenticatedRequest, slug: str, body: PastedPromptIn) -> PromptDraftList:
-    """The prompts of a pasted text, each as the rubric that it seems to be. Nothing is stored."""
+    """Parse pasted prompts into rubrics. Nothing is stored."""
     require_evaluation(request.user, slug, Action.MANAGE)
     found = [
         PromptDraftOut(

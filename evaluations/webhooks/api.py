@@ -47,7 +47,7 @@ def list_webhooks(request: AuthenticatedRequest, slug: str, paging: Query[PageQu
 
 @operations.make("/evaluations/{slug:slug}/webhooks", Scope.ADMIN, WebhookSecretOut, keeps=False)
 def add_webhook(request: AuthenticatedRequest, slug: str, body: WebhookIn) -> WebhookSecretOut:
-    """An address that is told of these kinds of events from now on. Its secret is told once, here."""
+    """Add a webhook for these kinds of events. Only this answer has its secret."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     return build_webhook_secret_out(create_webhook(evaluation, url=body.url, kinds=body.kinds, user=user))
@@ -68,7 +68,7 @@ def change_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: Webh
 
 @operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/test", Scope.ADMIN, WebhookOut)
 def send_test(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
-    """Send it a message that says nothing but that messages come through; look for it among its deliveries."""
+    """Send a test message, which is then among the deliveries."""
     found = get_webhook_or_404(request, slug, pk)
     send_test_message(found, user=request.user)
     return build_webhook_out(found)
@@ -76,7 +76,7 @@ def send_test(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn |
 
 @operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/stop", Scope.ADMIN, WebhookOut)
 def stop_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
-    """Nothing more is sent to it; what waits is given up, and can be sent again."""
+    """Stop a webhook. Waiting messages fail and can be sent again."""
     found = get_webhook_or_404(request, slug, pk)
     stop_deliveries(found, user=request.user)
     return build_webhook_out(found)
@@ -94,7 +94,7 @@ def start_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: Empty
 def renew_webhook_secret(
     request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None
 ) -> WebhookSecretOut:
-    """Another secret, in force with the next try; the old one signs nothing more."""
+    """Replace the secret. The next attempt is signed with the new one."""
     found = get_webhook_or_404(request, slug, pk)
     rotate_secret(found, user=request.user)
     return build_webhook_secret_out(found)
@@ -102,7 +102,7 @@ def renew_webhook_secret(
 
 @operations.get_one("/evaluations/{slug:slug}/webhooks/{int:pk}/deliveries", Scope.READ, DeliveryPage)
 def list_deliveries(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[PageQuery]) -> DeliveryPage:
-    """Its messages, newest first, each with all its tries."""
+    """List messages, newest first, with all attempts."""
     found = get_webhook_or_404(request, slug, pk)
     rows, more = paginate_by_cursor(paging, found.deliveries.prefetch_related(ATTEMPTS_PREFETCH), newest_first=True)
     return DeliveryPage(items=[build_delivery_out(row) for row in rows], next=more)
@@ -112,7 +112,7 @@ def list_deliveries(request: AuthenticatedRequest, slug: str, pk: int, paging: Q
 def send_again(
     request: AuthenticatedRequest, slug: str, pk: int, delivery: int, body: EmptyIn | None = None
 ) -> DeliveryOut:
-    """Send a message again at once, with the same id."""
+    """Send a message again immediately, with the same id."""
     of_webhook = Delivery.objects.filter(webhook=get_webhook_or_404(request, slug, pk))
     found = of_webhook.select_related("webhook__evaluation").prefetch_related(ATTEMPTS_PREFETCH)
     resend_delivery(get_object_or_404(found, pk=delivery), user=request.user)

@@ -40,7 +40,7 @@ operations = OperationRouter(tags=["imports"])
 
 @operations.get_one("/evaluations/{slug:slug}/imports/{int:pk}/columns", Scope.READ, ColumnMappingOut)
 def get_columns(request: AuthenticatedRequest, slug: str, pk: int) -> ColumnMappingOut:
-    """The columns of a file that is not stored yet, and what they seem to mean."""
+    """Get the columns of a file that is not stored yet, with a suggested mapping."""
     importing, sheet = get_mappable_import(request, slug, pk)
     form = ColumnMappingForm(
         sheet, known=find_earlier_reading(importing, sheet), names=names_given_for_import(importing)
@@ -70,7 +70,7 @@ def try_columns(request: AuthenticatedRequest, slug: str, pk: int, body: ColumnM
 
 @operations.set("/evaluations/{slug:slug}/imports/{int:pk}/columns", Scope.WRITE, ImportDetailOut)
 def set_columns(request: AuthenticatedRequest, slug: str, pk: int, body: ColumnMappingIn) -> ImportDetailOut:
-    """Read the file like this: it is checked again. Files with the same columns are read so from now on."""
+    """Set the column mapping and validate the file again. Later files with the same columns use it, too."""
     importing, sheet = get_mappable_import(request, slug, pk)
     apply_mapping(importing, parse_mapping(body, sheet), user=request.user)
     return serialize_import_detail(importing)
@@ -78,7 +78,7 @@ def set_columns(request: AuthenticatedRequest, slug: str, pk: int, body: ColumnM
 
 @operations.remove("/evaluations/{slug:slug}/imports/{int:pk}/columns", Scope.WRITE)
 def forget_columns(request: AuthenticatedRequest, slug: str, pk: int) -> None:
-    """Files with these columns are looked at anew from now on; this one stays as it is."""
+    """Forget the column mapping for later files. This file keeps it."""
     importing, sheet = get_mappable_import(request, slug, pk)
     known = find_mapping_for_sheet(importing, sheet)
     if known is not None:

@@ -54,7 +54,7 @@ class PairCountIn(Schema):
 
 @operations.get_one("/evaluations/{slug:slug}/pairs", Scope.READ, PairCountsOut)
 def count_new_pairs(request: AuthenticatedRequest, slug: str, asked: Query[PairCountIn]) -> PairCountsOut:
-    """How many comparisons each way of pairing the responses that are here would make; none is made."""
+    """Count the comparisons that each way of pairing would create. Nothing is created."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     options = count_pairing_options(evaluation, asked.baseline, asked.pairs_each)
     return serialize_row(
@@ -78,7 +78,7 @@ def count_new_pairs(request: AuthenticatedRequest, slug: str, asked: Query[PairC
 
 @operations.make("/evaluations/{slug:slug}/pairs", Scope.WRITE, ImportDetailOut)
 def make_pairs(request: AuthenticatedRequest, slug: str, body: PairsIn) -> ImportDetailOut:
-    """Make them in the background, those alone that are not here: as an import, all of them or none."""
+    """Create the missing comparisons in the background, as one import: all of them or none."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     pairing = complete_pairing(evaluation, body.pair, body.baseline, body.pairs_each)
     return serialize_import_detail(start_pairing(evaluation, pairing, confirmed=body.confirmed, user=request.user))
@@ -89,7 +89,7 @@ def make_pairs(request: AuthenticatedRequest, slug: str, body: PairsIn) -> Impor
 
 @operations.get_one("/evaluations/{slug:slug}/duplicates", Scope.READ, NearDuplicatePageOut)
 def list_duplicates(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> NearDuplicatePageOut:
-    """Queries that differ at most in case, blank space and punctuation, in groups of at least two."""
+    """List near-duplicate queries, which differ only in case, spaces and punctuation, in groups."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     found = find_near_duplicates(evaluation, decode_cursor(paging))
     groups = found[: paging.limit]
@@ -141,7 +141,7 @@ def hold_file_against(request: AuthenticatedRequest, slug: str) -> QueryOverlapO
 
 @operations.do("/evaluations/{slug:slug}/duplicates/together", Scope.WRITE, MergedClusterOut)
 def put_in_one_cluster(request: AuthenticatedRequest, slug: str, body: MergeClustersIn) -> MergedClusterOut:
-    """Give queries that are alike one cluster, so that no split parts them. Their older clusters come with them."""
+    """Put near-duplicate queries into one cluster, with their old clusters, so that no split separates them."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     is_number = body.group.isascii() and body.group.isdecimal()

@@ -27,7 +27,7 @@ class CallStatePaging(PageQuery):
 
 @operations.get_one("/evaluations/{slug:slug}/runs/{int:pk}/calls", Scope.READ, CallPage)
 def list_calls(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[CallStatePaging]) -> CallPage:
-    """Replies speak of choices: for those alone who may see verdicts before reviewing."""
+    """List calls with their replies, if you may see verdicts before you review."""
     row = get_run_or_404(request, slug, pk, Action.SEE_ALL)
     if paging.state and paging.state not in CALL_FILTERS:
         fault = FieldError("query.state", f"One of {', '.join(CALL_FILTERS)}.")
@@ -39,13 +39,13 @@ def list_calls(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[
 
 @operations.get_one("/evaluations/{slug:slug}/calls/{int:pk}", Scope.READ, CallDetailOut)
 def get_call(request: AuthenticatedRequest, slug: str, pk: int) -> CallDetailOut:
-    """Every request that was made for it, and what came back word for word."""
+    """Get a call with every request and every reply, verbatim."""
     return serialize_seen_call(request, get_call_or_404(request, slug, pk, Action.SEE_ALL))
 
 
 @operations.do("/evaluations/{slug:slug}/calls/{int:pk}/confirm", Scope.WRITE, CallDetailOut)
 def confirm_call(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> CallDetailOut:
-    """Count the verdict of a suspect call, whose whole reply repeats a judged text. Nothing is asked or paid."""
+    """Count the verdict of a suspect call, whose reply only repeats a judged text. No request is made."""
     confirm_suspect_call(get_call_or_404(request, slug, pk, Action.MANAGE), user=request.user)
     return serialize_seen_call(request, get_call_or_404(request, slug, pk, Action.MANAGE))
 

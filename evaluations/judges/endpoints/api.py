@@ -57,7 +57,7 @@ def list_endpoints(request: AuthenticatedRequest, paging: Query[PageQuery]) -> E
 
 @operations.make("/endpoints", Scope.ADMIN, EndpointDetailOut)
 def add_endpoint(request: AuthenticatedRequest, body: EndpointIn) -> EndpointDetailOut:
-    """Keys never come in here: only the name of the environment variable that holds one, where the worker runs."""
+    """Add an endpoint. Name the worker's environment variable that holds its API key; never send the key."""
     user = request.user
     require_site_administrator(user)
     return serialize_endpoint_detail(create_endpoint(EndpointSettings(**dict(body)), user=user))
@@ -78,7 +78,7 @@ def get_endpoint(request: AuthenticatedRequest, pk: int) -> EndpointDetailOut:
 
 @operations.change("/endpoints/{int:pk}", Scope.ADMIN, EndpointDetailOut)
 def change_one_endpoint(request: AuthenticatedRequest, pk: int, body: EndpointPatch) -> EndpointDetailOut:
-    """Where judges are asked already, address and key name stand fast."""
+    """Change an endpoint. If judges use it, its address and the name of its key cannot change."""
     row = get_endpoint_or_404(request, pk)
     empty = EndpointSettings()
     sent = {name: getattr(body, name) for name in body.model_fields_set}
@@ -105,7 +105,7 @@ def set_model_price(request: AuthenticatedRequest, pk: int, body: PriceIn) -> En
 
 @operations.do("/endpoints/{int:pk}/price/list", Scope.ADMIN, EndpointDetailOut)
 def use_model_list_price(request: AuthenticatedRequest, pk: int, body: ListPriceIn) -> EndpointDetailOut:
-    """Set the provider's list price for a model, in place of the price that it has. It counts from now on."""
+    """Set the price of a model to the provider's list price. It applies to later requests."""
     row = get_endpoint_or_404(request, pk)
     use_list_price(row, model=body.model, user=request.user)
     return serialize_endpoint_detail(row)

@@ -49,7 +49,7 @@ operations = OperationRouter(tags=["runs"])
 
 @operations.get_one("/evaluations/{slug:slug}/runs", Scope.READ, RunPage)
 def list_runs(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> RunPage:
-    """Newest first."""
+    """List runs, newest first."""
     evaluation = require_evaluation(request.user, slug)
     runs = Run.objects.filter(evaluation=evaluation).select_related("judge", "user")
     rows, more = paginate_by_cursor(paging, runs, newest_first=True)
@@ -67,7 +67,7 @@ def estimate_runs(request: AuthenticatedRequest, slug: str, body: RunIn) -> RunE
 
 @operations.make("/evaluations/{slug:slug}/runs", Scope.WRITE, RunList)
 def start_runs(request: AuthenticatedRequest, slug: str, body: RunIn) -> RunList:
-    """Send judges through the comparisons, in the background. Runs that are started together are a panel."""
+    """Run judges on comparisons in the background. Runs that are started together are a panel."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     runs = start_panel(get_run_judges(evaluation, body.judges), user=user, **run_options(body))
@@ -99,7 +99,7 @@ def get_run_judges(evaluation: Evaluation, ids: Sequence[int]) -> list[Judge]:
 
 @operations.get_one("/evaluations/{slug:slug}/runs/{int:pk}", Scope.READ, RunDetailOut)
 def get_run(request: AuthenticatedRequest, slug: str, pk: int) -> RunDetailOut:
-    """How far it is, what failed, and what it cost so far."""
+    """Get a run with its progress, failures and cost."""
     return serialize_run_detail(get_run_or_404(request, slug, pk))
 
 
@@ -110,7 +110,7 @@ def pause_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn |
 
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/resume", Scope.WRITE, RunDetailOut)
 def resume_run(request: AuthenticatedRequest, slug: str, pk: int, body: RunBudgetIn | None = None) -> RunDetailOut:
-    """Let it go on, with another budget where one is given."""
+    """Resume a run, with another budget if you send one."""
 
     def go_on(run: Run) -> None:
         runs_services.resume_run(run, user=request.user, budget=parse_api_budget(body.budget_usd) if body else None)
@@ -148,7 +148,7 @@ def set_budget(request: AuthenticatedRequest, slug: str, pk: int, body: RunBudge
 
 @operations.make("/evaluations/{slug:slug}/runs/{int:pk}/retry", Scope.WRITE, RunOut)
 def retry_run(request: AuthenticatedRequest, slug: str, pk: int, body: RunRetryIn) -> RunOut:
-    """A new run of its judge that asks again what ended in these states, in its other runs as well."""
+    """Start a run that repeats the judge's calls that ended in these states, those of its other runs included."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE)
     budget = parse_api_budget(body.budget_usd)
     run = start_run(row.judge, user=request.user, only_states=[str(state) for state in body.states], budget=budget)
@@ -157,7 +157,7 @@ def retry_run(request: AuthenticatedRequest, slug: str, pk: int, body: RunRetryI
 
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/reread", Scope.WRITE, ReparseOut)
 def reread_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ReparseOut:
-    """Read the stored replies of its judge once more, in the background: no request, no cost."""
+    """Re-parse the judge's stored replies in the background, without requests or cost."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE)
     return ReparseOut(calls=begin_reparse(row.judge, user=request.user).calls)
 
