@@ -30,7 +30,7 @@ def load_imported_choices(evaluation: Evaluation) -> dict[str, set[str]]:
     """By aspect, the choices that the rubric of imported verdicts offers."""
     rubric = find_verdicts_rubric(evaluation)
     version = rubric.versions.order_by("-number").first() if rubric else None
-    asked = version.asked.select_related("aspect") if version else []
+    asked = version.rubric_aspects.select_related("aspect") if version else []
     return {one.aspect.key: set(one.choices) for one in asked}
 
 

@@ -324,10 +324,10 @@ def delete_imported_versions(importing: Import) -> None:
         version = RubricVersion.objects.select_related("rubric").filter(pk=pk).first()
         if version is None or version.rubric.versions.filter(number__gt=version.number).exists():
             continue
-        aspects = list(version.asked.values_list("aspect", flat=True))
+        aspects = list(version.rubric_aspects.values_list("aspect", flat=True))
         try:
             with transaction.atomic():
-                version.asked.all().delete()
+                version.rubric_aspects.all().delete()
                 version.delete()
                 if version.rubric.kind == RubricKind.POINTWISE:  # another margin holds again
                     recount_labels_later(find_score_imports(Score.objects.filter(aspect__in=aspects)))

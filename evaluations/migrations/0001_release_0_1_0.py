@@ -1485,14 +1485,16 @@ class Migration(migrations.Migration):
                 (
                     "aspect",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="asked_in", to="evaluations.aspect"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="rubric_aspects",
+                        to="evaluations.aspect",
                     ),
                 ),
                 (
                     "version",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="asked",
+                        related_name="rubric_aspects",
                         to="evaluations.rubricversion",
                     ),
                 ),

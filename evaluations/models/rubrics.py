@@ -67,13 +67,13 @@ class RubricVersion(Row):
         return known
 
     def read_spec(self) -> RubricSpec:
-        asked = list(self.asked.select_related("aspect").order_by("position"))
-        by_output = sorted(asked, key=lambda one: one.output_position)
+        aspects = list(self.rubric_aspects.select_related("aspect").order_by("position"))
+        by_output = sorted(aspects, key=lambda aspect: aspect.output_position)
         return RubricSpec(
             kind=RubricKind(self.rubric.kind),
             instructions=self.instructions,
-            aspects=tuple(one.spec() for one in asked),
-            output_order=tuple(one.aspect.key for one in by_output),
+            aspects=tuple(aspect.spec() for aspect in aspects),
+            output_order=tuple(aspect.aspect.key for aspect in by_output),
             placeholders=cast("dict[str, str]", self.placeholders),
             answer_format=self.answer_format,
             few_shot=tuple(self.few_shot),
@@ -118,8 +118,8 @@ def next_aspect_slot(evaluation_id: int) -> int:
 class RubricAspect(Row):
     """That a version asks about an aspect: where, in which words, with which choices or scale."""
 
-    version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="asked")
-    aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, related_name="asked_in")
+    version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="rubric_aspects")
+    aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, related_name="rubric_aspects")
     position = models.PositiveSmallIntegerField()
     output_position = models.PositiveSmallIntegerField()
     definition = models.TextField(blank=True)

@@ -124,7 +124,7 @@ def refuse_too_long_span(quote: str, comment: str) -> None:
 def get_span_aspect(review: Review, key: str) -> Aspect | None:
     if not key:
         return None
-    aspect = Aspect.objects.filter(asked_in__version=review.rubric_version, key=key).first()
+    aspect = Aspect.objects.filter(rubric_aspects__version=review.rubric_version, key=key).first()
     if aspect is None:
         raise InputRefused(f"Nothing was stored: the rubric does not ask about “{key}”.")
     return aspect

@@ -228,4 +228,4 @@ def list_imported_score_aspects(evaluation: Evaluation) -> list[RubricAspect]:
     """The aspects of the newest version of the rubric for imported scores, in order."""
     rubric = find_scores_rubric(evaluation)
     version = rubric.versions.order_by("-number").first() if rubric else None
-    return list(version.asked.select_related("aspect").order_by("position")) if version else []
+    return list(version.rubric_aspects.select_related("aspect").order_by("position")) if version else []

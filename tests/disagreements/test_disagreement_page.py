@@ -343,7 +343,7 @@ def two_who_differ(evaluation: Evaluation, aspect: str) -> Comparison:
 
 def ask_about(evaluation: Evaluation, key: str) -> None:
     """The rubric in force asks about it: only then can it be settled."""
-    assert get_or_make_aspect(evaluation, key).asked_in.exists()
+    assert get_or_make_aspect(evaluation, key).rubric_aspects.exists()
 
 
 # ---- why one differs, said afterwards ---------------------------------------------------------

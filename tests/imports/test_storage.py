@@ -232,7 +232,7 @@ def test_a_verdict_makes_its_rater_and_brings_the_rubric_its_aspect_needs(evalua
     ]
     version = Rubric.objects.get(evaluation=evaluation, name="imported").versions.get()
     assert version.frozen_at is not None
-    assert [one.choices for one in version.asked.all()] == [("A", "B")]
+    assert [one.choices for one in version.rubric_aspects.all()] == [("A", "B")]
 
 
 def test_the_imported_rubric_offers_what_occurs_and_grows_by_versions(evaluation: Evaluation) -> None:
@@ -241,7 +241,7 @@ def test_the_imported_rubric_offers_what_occurs_and_grows_by_versions(evaluation
     import_rows(evaluation, verdict_row("q2", choice="tie"))
     import_rows(evaluation, verdict_row("q2", rater="bob", choice="B"))
     versions = Rubric.objects.get(evaluation=evaluation, name="imported").versions.order_by("number")
-    assert [version.asked.get().choices for version in versions] == [("A", "B"), ("A", "tie", "B")]
+    assert [version.rubric_aspects.get().choices for version in versions] == [("A", "B"), ("A", "tie", "B")]
 
 
 def test_the_imported_rubric_takes_another_name_where_that_is_taken(evaluation: Evaluation) -> None:

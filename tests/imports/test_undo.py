@@ -137,7 +137,7 @@ def test_verdicts_go_and_the_labels_are_as_they_were(evaluation: Evaluation) -> 
         for label in rows["Label"]:
             label.pop("id"), label.pop("created_at")  # type: ignore[attr-defined]
     assert after == before
-    assert not Rubric.objects.get(name="imported").versions.filter(asked__aspect__key="x").exists()
+    assert not Rubric.objects.get(name="imported").versions.filter(rubric_aspects__aspect__key="x").exists()
 
 
 def test_scores_and_the_comparisons_made_of_them_go(evaluation: Evaluation) -> None:

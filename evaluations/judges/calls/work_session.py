@@ -229,7 +229,7 @@ def begin_work_session(run_id: int, retry_policy: RetryPolicy) -> WorkSession | 
 def make_work_session(run: Run, retry_policy: RetryPolicy) -> WorkSession:
     version = run.judge.rubric_version
     assert version is not None  # only imported judges have none, and these have no runs
-    aspects = list(version.asked.values_list("aspect__key", "aspect_id", "aspect__slot"))
+    aspects = list(version.rubric_aspects.values_list("aspect__key", "aspect_id", "aspect__slot"))
     return WorkSession(
         run=run,
         judge=run.judge,

@@ -77,7 +77,9 @@ def list_review_queues(request: AuthenticatedRequest, slug: str, paging: Query[P
     return QueuePage(
         items=[queue_out(row, how_far[row.pk]) for row in rows],
         next=more,
-        pool=DefaultQueueOut(comparisons=pool.comparisons, drawn=pool.drawn, reviews=pool.reviews, wanted=pool.wanted),
+        default_queue=DefaultQueueOut(
+            comparisons=pool.comparisons, drawn=pool.drawn, reviews=pool.reviews, wanted=pool.wanted
+        ),
     )
 
 
@@ -129,7 +131,7 @@ def list_queue_slots(request: AuthenticatedRequest, slug: str, pk: int, paging: 
     items = [
         QueueSlotOut(
             comparison=said.slot.item.comparison_id,
-            place=said.slot.position,
+            position=said.slot.position,
             picked_by=SelectionMethod(said.slot.selection_method),
             probability=said.slot.probability,
             done=list(said.done),
@@ -145,7 +147,7 @@ def assign_review_queue(request: AuthenticatedRequest, slug: str, pk: int, body:
     """Assign the queue's comparisons to these reviewers."""
     queue = find_queue_or_404(request, slug, pk, Action.MANAGE)
     people = find_reviewers(queue.evaluation, body.people)
-    return AssignedOut(given=assign_queue_to_reviewers(queue, people, request.user))
+    return AssignedOut(assigned=assign_queue_to_reviewers(queue, people, request.user))
 
 
 @operations.do("/evaluations/{slug:slug}/rounds/{int:pk}/close", Scope.WRITE, QueueDetailOut)
@@ -244,7 +246,7 @@ def queue_out(queue: Queue, how_far: QueueStatus) -> QueueOut:
         strategy=SelectionMethod(queue.strategy),
         random_percent=queue.random_percent,
         reviews_wanted=queue.reviews_wanted,
-        by_name=queue.assigned_only,
+        assigned_only=queue.assigned_only,
         is_closed=queue.closed_at is not None,
         is_outdated=queue.is_outdated,
         comparisons=how_far.comparisons,
@@ -259,7 +261,7 @@ def queue_detail_out(queue: Queue) -> QueueDetailOut:
         ReviewerWorkOut(
             name=one.name,
             done=one.done,
-            given=one.assigned,
+            assigned=one.assigned,
             open=one.open,
             skipped=one.skipped,
             median_seconds=one.median_seconds,

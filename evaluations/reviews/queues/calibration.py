@@ -41,7 +41,7 @@ def find_comparisons_with_known_labels(evaluation: Evaluation) -> "QuerySet[Comp
 
 def get_rubric_aspects(evaluation: Evaluation) -> list[int]:
     version = evaluation.review_rubric
-    return list(version.asked.values_list("aspect", flat=True)) if version else []
+    return list(version.rubric_aspects.values_list("aspect", flat=True)) if version else []
 
 
 def create_calibration(

@@ -54,7 +54,10 @@ def build_sampling_frame(evaluation: Evaluation, reviews_wanted: int) -> Samplin
         cursor.execute(SELECT_FREE_ITEMS, [version.pk, reviews_wanted])
         items = dict(cursor.fetchall())
     return SamplingFrame(
-        version.pk, items, get_sampling_judges(evaluation), list(version.asked.values_list("aspect", flat=True))
+        version.pk,
+        items,
+        get_sampling_judges(evaluation),
+        list(version.rubric_aspects.values_list("aspect", flat=True)),
     )
 
 

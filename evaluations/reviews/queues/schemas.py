@@ -16,7 +16,7 @@ class QueueOut(Schema):
     strategy: SelectionMethod
     random_percent: int
     reviews_wanted: int
-    by_name: bool
+    assigned_only: bool
     is_closed: bool
     is_outdated: bool
     comparisons: int
@@ -35,13 +35,13 @@ class DefaultQueueOut(Schema):
 class QueuePage(Schema):
     items: list[QueueOut]
     next: str | None
-    pool: DefaultQueueOut
+    default_queue: DefaultQueueOut
 
 
 class ReviewerWorkOut(Schema):
     name: str
     done: int
-    given: int
+    assigned: int
     open: int
     skipped: int
     median_seconds: float | None
@@ -53,7 +53,7 @@ class QueueDetailOut(QueueOut):
 
 class QueueSlotOut(Schema):
     comparison: int
-    place: int
+    position: int
     picked_by: SelectionMethod
     probability: float | None
     done: list[str]
@@ -99,7 +99,7 @@ class ReviewersIn(StrictIn):
 
 
 class AssignedOut(Schema):
-    given: int
+    assigned: int
 
 
 class AspectAgreementOut(Schema):
