@@ -112,6 +112,9 @@ def parse_filters(request: AuthenticatedRequest, evaluation: Evaluation) -> list
     for name in sent.keys() - list_usable_parameters(sees_all=sees_all, sees_judges=sees_judges):
         raise InputRefused(f"There is no filter “{name[:60]}” here for you.", field=name)
     wanted = parse_filter({name: sent.getlist(name) if name in REPEATABLE_PARAMETERS else sent[name] for name in sent})
+    of_category = Comparison.objects.filter(evaluation=evaluation, category=wanted.category)
+    if wanted.category and not of_category.exists():
+        raise InputRefused(f"There is no category “{wanted.category}” here.", field="category")
     named = [get_saved_filter(evaluation, saved).named.wanted] if saved else []
     return [one for one in (wanted, *named) if one]
 

@@ -27,7 +27,15 @@ def test_every_filter_is_on_the_page_and_in_the_openapi_document(evaluation: Eva
 @pytest.mark.parametrize(
     "query",
     [
-        *("colour=red", "judge_failed=never", "candidate=nobody", "tag=none", "slice=none", "import=x"),
+        *(
+            "colour=red",
+            "judge_failed=never",
+            "candidate=nobody",
+            "tag=none",
+            "slice=none",
+            "import=x",
+            "category=none",
+        ),
         *("choice=A", "against=alpha", "reviews=some", "aspect=charm", "rater=ann"),
     ],
 )
