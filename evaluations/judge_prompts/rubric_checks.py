@@ -8,13 +8,13 @@ from typing import Final
 from evaluations.domain.choices import Choice
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.rubrics import AspectSpec, RubricSpec
+from evaluations.judge_prompts.few_shot_examples import VERDICT_FIELDS, example_titles, example_verdict
 from evaluations.judge_prompts.placeholders import (
     PAIRWISE_FIELDS,
     POINTWISE_FIELDS,
     is_template,
     refuse_unresolved_placeholders,
 )
-from evaluations.judge_prompts.prompt_builder import VERDICT_FIELDS, example_titles, example_verdict
 from evaluations.replies.labels import LABEL_ORNAMENTS, fold_label
 from evaluations.replies.linear_patterns import refuse_pattern
 from evaluations.replies.re2_translation import PatternRefused

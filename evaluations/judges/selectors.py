@@ -2,14 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from django.db.models import QuerySet
 
 from evaluations.domain.choices import ShownOrder
-from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import JudgeKind, ReplyShape, RequestShape
 from evaluations.domain.texts import PairTexts, ResponseTexts
 from evaluations.judge_prompts.preview import SAMPLE_PAIR, PromptPreview, first_response_texts, preview_prompt
@@ -20,16 +18,6 @@ from evaluations.models.judges import Judge
 from evaluations.models.rubrics import RubricVersion
 from evaluations.replies.reply_format import aspects_in_reply_order, known_reply_shape, only_aspect, wants_two_steps
 from evaluations.rubrics.selectors import missing_placeholder_warnings
-
-
-def get_judges_by_name(evaluation: Evaluation, names: Sequence[str]) -> list[Judge]:
-    """The judges of these names in this order; InputRefused if one is missing."""
-    judges = Judge.objects.filter(evaluation=evaluation, name__in=names)
-    known = {judge.name: judge for judge in judges.select_related("evaluation", "endpoint", "rubric_version__rubric")}
-    for name in names:
-        if name not in known:
-            raise InputRefused(f"“{evaluation.name}” has no judge “{name}”.")
-    return [known[name] for name in names]
 
 
 def judge_settings(judge: Judge) -> dict[str, object]:

@@ -80,7 +80,7 @@ class Capacity:
             self.tokens.level -= self.tokens_a_call
         return RequestInFlight(now, self.number, self.in_flight, self.tokens_a_call)
 
-    def may_send(self, now: float, seconds: float) -> int:
+    def requests_allowed(self, now: float, seconds: float) -> int:
         """How many requests the rate and the limits per minute allow within these seconds."""
         buckets = [self.requests] if self.requests is not None else []
         if self.rate.limit is not None:
@@ -147,7 +147,7 @@ class CapacityUser:
         if wait > LOOKAHEAD_SECONDS:
             return 0
         ending = int(LOOKAHEAD_SECONDS * self.in_flight / capacity.latency) if capacity.latency else 0
-        return min(self.room(now) + ending, capacity.may_send(now, LOOKAHEAD_SECONDS))
+        return min(self.room(now) + ending, capacity.requests_allowed(now, LOOKAHEAD_SECONDS))
 
     def want(self, more: bool) -> None:
         self.wants_more = more

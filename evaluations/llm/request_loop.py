@@ -161,8 +161,8 @@ class RequestLoop(Generic[Q, A]):
     def send(self) -> None:
         """Send as many as allowed now; called whenever a request ends, so that no slot waits for a claim."""
         now = self.clock()
-        may_send = self.is_sending and not self.is_storing_stuck()
-        while self.ready and may_send and self.slots.room(now) > 0 and self.slots.wait(now) <= 0:
+        can_send = self.is_sending and not self.is_storing_stuck()
+        while self.ready and can_send and self.slots.room(now) > 0 and self.slots.wait(now) <= 0:
             task = asyncio.create_task(self.send_one(self.request(self.ready.popleft()[1])))
             self.in_flight.add(task)
             task.add_done_callback(self.end)

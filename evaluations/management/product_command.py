@@ -3,7 +3,7 @@
 import os
 import re
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias
@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evaluations.domain.errors import InputRefused
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Judge
 
 # The parsed arguments of a command, as argparse holds them.
 CommandOptions: TypeAlias = dict[str, Any]
@@ -35,6 +36,17 @@ def find_evaluation(slug: str) -> Evaluation:
     if evaluation is None:
         raise InputRefused(f"There is no evaluation at “{slug}”.")
     return evaluation
+
+
+def find_judges(slug: str, names: str | Sequence[str]) -> list[Judge]:
+    """The judges of these names, or of this name, in this order."""
+    evaluation, wanted = find_evaluation(slug), [names] if isinstance(names, str) else names
+    judges = Judge.objects.filter(evaluation=evaluation, name__in=wanted)
+    known = {judge.name: judge for judge in judges.select_related("evaluation", "endpoint", "rubric_version__rubric")}
+    for name in wanted:
+        if name not in known:
+            raise InputRefused(f"“{evaluation.name}” has no judge “{name}”.")
+    return [known[name] for name in wanted]
 
 
 def accept_negative_keys(parser: ArgumentParser) -> None:

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from evaluations.domain.choices import Choice, ShownOrder
 from evaluations.domain.rubrics import AspectSpec, RubricSpec
-from evaluations.judge_prompts.prompt_builder import build_messages, render_example_answer
+from evaluations.judge_prompts.few_shot_examples import render_example_answer
+from evaluations.judge_prompts.prompt_builder import build_messages
 from evaluations.judge_prompts.rubric_checks import refuse_unusable_rubric
 from evaluations.replies.reply_parser import ParsedReply, RawReply, parse_reply
 from tests.helpers.rubric_specs import (

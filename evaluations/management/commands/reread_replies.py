@@ -6,8 +6,7 @@ from typing import Any
 
 from evaluations.jobs.runner import finish_job
 from evaluations.judges.calls.reply_reparse import REPARSE, begin_reparse
-from evaluations.judges.selectors import get_judges_by_name
-from evaluations.management.product_command import ProductCommand, find_evaluation
+from evaluations.management.product_command import ProductCommand, find_judges
 
 
 class Command(ProductCommand):
@@ -18,7 +17,7 @@ class Command(ProductCommand):
         parser.add_argument("--judge", required=True, metavar="NAME")
 
     def handle(self, *args: object, slug: str, **options: Any) -> None:
-        (judge,) = get_judges_by_name(find_evaluation(slug), [options["judge"]])
+        (judge,) = find_judges(slug, options["judge"])
         begun = begin_reparse(judge, user=None)
         finish_job(REPARSE, begun.pk)
         begun.refresh_from_db()

@@ -22,8 +22,8 @@ from evaluations.judges.runs.estimates import estimate_run
 from evaluations.judges.runs.selection import RunOptions
 from evaluations.judges.runs.selectors import count_calls_of_judge
 from evaluations.judges.runs.services import check_run_options, start_panel
-from evaluations.judges.selectors import get_judges_by_name, judge_warnings
-from evaluations.management.product_command import CommandOptions, ProductCommand, find_evaluation
+from evaluations.judges.selectors import judge_warnings
+from evaluations.management.product_command import CommandOptions, ProductCommand, find_judges
 from evaluations.management.run_summary import round_to_usd, summarize_run
 from evaluations.models.jobs import Worker
 from evaluations.models.judges import Judge
@@ -61,7 +61,7 @@ class Command(ProductCommand):
         parser.add_argument("--wait", action="store_true", help="until it ends; works the calls here if no worker runs")
 
     def handle(self, *args: object, slug: str, **options: Any) -> None:
-        judges = get_judges_by_name(find_evaluation(slug), options["judge"])
+        judges = find_judges(slug, options["judge"])
         sliced = get_saved_filter(judges[0].evaluation, options["slice"]).named if options["slice"] else None
         run_options = run_options_from(options, sliced)
         for judge in judges:
