@@ -1,6 +1,5 @@
 """Rows of a list of comparisons as the API shows them."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
@@ -8,7 +7,7 @@ from django.db.models import QuerySet
 from ninja import Field, Schema
 
 from evaluations.access import Action, is_allowed
-from evaluations.models.comparisons import Comparison, Tagging
+from evaluations.models.comparisons import Comparison, load_tag_names
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.verdicts.vote_counts import VoteCounts, count_raters
@@ -66,14 +65,6 @@ def serialize_comparisons(user: User, evaluation: Evaluation, rows: Sequence[Com
         )
         for row in rows
     ]
-
-
-def load_tag_names(ids: Sequence[int]) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = defaultdict(list)
-    rows = Tagging.objects.filter(comparison__in=ids).order_by("tag__name")
-    for comparison, name in rows.values_list("comparison_id", "tag__name"):
-        found[comparison].append(name)
-    return found
 
 
 def serialize_comparison(

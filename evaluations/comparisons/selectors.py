@@ -1,8 +1,7 @@
 """Comparisons by filter, with tags, saved filters."""
 
 import time
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +16,7 @@ from evaluations.models.comparison_filter import (
     indexed_conditions,
     unindexed_conditions,
 )
-from evaluations.models.comparisons import Comparison, SavedFilter, Tag, Tagging
+from evaluations.models.comparisons import Comparison, SavedFilter, Tag
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.selection import SMALL_REPORT_COMPARISONS, list_finished_comparisons
 from evaluations.models.users import User
@@ -103,7 +102,6 @@ def find_among_few(
     size: int,
     backwards: bool,
 ) -> FoundComparisons:
-    """The comparisons among a few that match every condition."""
     if not few:
         return FoundComparisons([], None)
     among = ComparisonRange(ids=few)
@@ -232,11 +230,3 @@ def get_saved_filter(evaluation: Evaluation, name: str) -> SavedFilter:
 def list_tags_with_counts(evaluation: Evaluation) -> "QuerySet[Tag]":
     """All tags by name, with how many comparisons each has."""
     return Tag.objects.filter(evaluation=evaluation).annotate(number=Count("taggings")).order_by("name")
-
-
-def load_tags(ids: Sequence[int]) -> Mapping[int, list[str]]:
-    found: dict[int, list[str]] = defaultdict(list)
-    rows = Tagging.objects.filter(comparison__in=ids).order_by("tag__name")
-    for comparison, name in rows.values_list("comparison_id", "tag__name"):
-        found[comparison].append(name)
-    return found

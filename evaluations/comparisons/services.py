@@ -1,6 +1,6 @@
 """Saved filters, and tags on comparisons."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from django.db import transaction
@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import ComparisonFilter, parse_filter
+from evaluations.domain.grouping import split_into_slices
 from evaluations.domain.jobs import JobState
 from evaluations.jobs.claims import end_claim
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
@@ -78,13 +79,12 @@ TAGGED, UNTAGGED = "tagged", "untagged"
 
 
 def tag_comparisons(evaluation: Evaluation, comparisons: Collection[int], name: str, *, user: User | None) -> TagChange:
-    """Add a tag to the comparisons that do not have it."""
     refuse_too_many_comparisons(comparisons)
     tag = get_or_create_tag(evaluation, name, user)
     known = set(Tagging.objects.filter(tag=tag, comparison__in=comparisons).values_list("comparison", flat=True))
     here = Comparison.objects.filter(evaluation=evaluation, pk__in=comparisons)
     new = sorted(set(here.values_list("pk", flat=True)) - known)
-    for some in split_for_tagging(new):
+    for some in split_into_slices(new, TAGGED_PER_TRANSACTION):
         with pause_after_transaction(), transaction.atomic():
             insert_taggings(tag, some, user)
     return record_tagging(TAGGED, tag, new, user)
@@ -97,7 +97,7 @@ def untag_comparisons(
     tag = get_tag(evaluation, name)
     taggings = Tagging.objects.filter(tag=tag, comparison__in=comparisons)
     had = sorted(taggings.values_list("comparison_id", flat=True))
-    for some in split_for_tagging(had):
+    for some in split_into_slices(had, TAGGED_PER_TRANSACTION):
         with pause_after_transaction(), transaction.atomic():
             taggings.filter(comparison__in=some).delete()
     return record_tagging(UNTAGGED, tag, had, user)
@@ -136,7 +136,6 @@ def insert_taggings(one: Tag, comparisons: Sequence[int], user: User | None) -> 
 
 
 def get_or_create_tag(evaluation: Evaluation, name: str, user: User | None) -> Tag:
-    """The tag with this name, created if there is none."""
     refuse_tag_name(name := name.strip())
     known = Tag.objects.filter(evaluation=evaluation, name=name).first()
     if known:
@@ -291,7 +290,3 @@ def list_tag_jobs(evaluation: Evaluation, limit: int) -> list[tuple[TagChange, J
 def list_undoable_tag_changes(evaluation: Evaluation, limit: int) -> list[TagChange]:
     changes = TagChange.objects.filter(evaluation=evaluation, undone_at__isnull=True).exclude(comparisons=[])
     return list(changes.select_related("tag").order_by("-pk")[:limit])
-
-
-def split_for_tagging(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (ids[start : start + TAGGED_PER_TRANSACTION] for start in range(0, len(ids), TAGGED_PER_TRANSACTION))

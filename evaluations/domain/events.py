@@ -5,8 +5,6 @@ from typing import Final
 
 
 class WebhookKind(StrEnum):
-    """The kinds of events that a webhook can receive."""
-
     RUN_FINISHED = "run.finished"
     RUN_STOPPED = "run.stopped"
     ROUND_REVIEWED = "round.reviewed"

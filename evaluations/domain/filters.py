@@ -87,7 +87,6 @@ class ComparisonFilter:
         }
 
     def as_query(self) -> str:
-        """The filter as a query string."""
         parameters = {name: "on" if value is True else value for name, value in self.as_json().items()}
         return urlencode(parameters, doseq=True)
 

@@ -108,8 +108,6 @@ class RequestShape:
 
 
 class RunOrders(StrEnum):
-    """The orders that a run asks for."""
-
     BOTH = "both"
     RANDOM = "random"
     AS_STORED = "as-stored"

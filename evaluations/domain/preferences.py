@@ -84,7 +84,6 @@ class PreferenceRule:
 
 
 def format_weight(weight: int) -> str:
-    """A decimal again: 2, 0.25."""
     return f"{weight / MILLION:.12g}"
 
 
@@ -162,7 +161,6 @@ def decide_preference(
 
 
 def collect_labels(labels: Mapping[str, Choice | None], asked: Sequence[str]) -> list[Choice] | NoPreference:
-    """The labels of all these aspects."""
     found: list[Choice] = []
     for key in asked:
         label = labels.get(key)
@@ -230,5 +228,4 @@ def choose_leading_side(for_a: int, for_b: int, labels: Collection[Choice]) -> C
 
 
 def choose_tie_or_both_bad(labels: Collection[Choice]) -> Choice:
-    """A tie, or both bad if every label is."""
     return Choice.BOTH_BAD if set(labels) == {Choice.BOTH_BAD} else Choice.TIE

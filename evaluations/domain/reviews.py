@@ -57,8 +57,6 @@ class QueueKind(StrEnum):
 
 
 class QueueAudience(StrEnum):
-    """Who reviews the comparisons of a queue."""
-
     EVERYONE = "pool"
     SPLIT = "split"  # some reviewers, divided among them
     EACH = "each"  # some reviewers, all of it to each

@@ -37,7 +37,6 @@ class Split:
 
     @property
     def parts(self) -> tuple[SplitPart, ...]:
-        """The parts with a share above 0."""
         return tuple(part for part, share in self.shares.items() if share)
 
     @cached_property

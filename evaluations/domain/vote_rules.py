@@ -67,7 +67,6 @@ class ReviewFacts(NamedTuple):
 
 
 def get_tier(state: str, selection_method: str) -> int:
-    """``state`` and ``selection_method`` as the database has them."""
     return BY_WORD.get((state, selection_method == CALIBRATION), UNSAVED)
 
 

@@ -86,8 +86,6 @@ READ_COLUMNS: Final = tuple(
 
 
 class VerdictRecord(NamedTuple):
-    """One verdict as read from the database."""
-
     comparison_id: int
     rater_id: int
     aspect_id: int
@@ -115,8 +113,6 @@ class CallRecord(NamedTuple):
 
 
 class ReviewRecord(NamedTuple):
-    """One review as read from the database."""
-
     pk: int
     comparison_id: int
     rater_id: int

@@ -118,7 +118,6 @@ class ExportForm(forms.Form):
             return get_export_format("jsonl")
 
     def of_format(self) -> list[forms.BoundField]:
-        """The fields that this format asks for."""
         combines = not (self.leaving.one_aspect or self.only_aspect)
         choice = ["aspect", *(["combine"] if combines else [])] if self.leaving.wants_choice else []
         return [self[name] for name in (*choice, *(f"set_{setting.name}" for setting in self.leaving.settings))]

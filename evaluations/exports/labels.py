@@ -102,7 +102,6 @@ def serialize_label(label: DecidedLabel) -> ExportedLabel:
 
 
 def read_judge_labels(ids: Sequence[int], participants: Participants) -> Mapping[int, LabelsByAspect]:
-    """The labels by the judges that may label, by aspect."""
     bench = participants.bench.raters.keys() & participants.judges.keys()
     if not bench:
         return {}
@@ -147,7 +146,6 @@ def label_answers(answers: Mapping[int, JudgeAnswers], participants: Participant
 def label_choices(
     by_rater: Mapping[int, Mapping[str, ExportedJudgeChoice]], participants: Participants
 ) -> LabelsByAspect:
-    """By aspect the label by the judges that may label."""
     found: LabelsByAspect = {}
     may = {pk: choices for pk, choices in by_rater.items() if pk in participants.bench.raters}
     for aspect in {aspect for choices in may.values() for aspect in choices}:

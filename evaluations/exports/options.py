@@ -40,7 +40,6 @@ class ExportRequest:
 
     @property
     def options(self) -> ExportOptions:
-        """The options of the format."""
         return ExportOptions(self.aspect, self.combine, self.settings)
 
 
@@ -48,7 +47,6 @@ DEFAULT_REQUEST: Final = ExportRequest()
 
 
 def get_export_formats() -> Sequence[ExportFormat]:
-    """The formats that there are, in their order."""
     return tuple(EXPORT_FORMATS.values())
 
 
@@ -82,7 +80,6 @@ def complete_request(evaluation: Evaluation, leaving: ExportFormat, wanted: Expo
 
 
 def complete_settings(evaluation: Evaluation, leaving: ExportFormat, chosen: Mapping[str, str]) -> dict[str, str]:
-    """A value for every setting of the format."""
     known = {setting.name: setting for setting in leaving.settings}
     for name, value in chosen.items():
         if name not in known:

@@ -137,7 +137,6 @@ class Participants:
         return ((rater, records[rater.pk]) for rater in present if rater.kind == kind)
 
     def username(self, name: str) -> str:
-        """The name of an account in the file."""
         return self.pseudonyms.by_username.get(name, LATE_REVIEWER_NAME) if self.pseudonyms else name
 
     def words(self, text: str) -> str:
@@ -169,7 +168,6 @@ class Participants:
 
     @cached_property
     def others(self) -> list[int]:
-        """The raters who are no judges."""
         return [pk for pk, rater in self.raters.items() if rater.kind != RaterKind.JUDGE]
 
     @cached_property

@@ -1,11 +1,12 @@
 """The entries of an exported row: what each judge or person said of a comparison."""
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 from evaluations.domain.choices import CompleteSideScores, ShownOrder, Stage
+from evaluations.domain.grouping import group_values
 from evaluations.domain.judges import FAILURE_STATES
 from evaluations.domain.reviews import ReviewState, SelectionMethod
 from evaluations.domain.roles import RaterKind
@@ -104,7 +105,7 @@ def build_scorer_entries(
                     for key in participants.aspects.values()
                     if key in derived
                 },
-                "rationales": group_by_order((f"response_{side.lower()}", text) for side, _, text in calls if text),
+                "rationales": group_values((f"response_{side.lower()}", text) for side, _, text in calls if text),
                 "failures": dict(Counter(state for _, state, _ in calls if state in FAILURE_STATES)),
             }
     return entries
@@ -137,21 +138,8 @@ def build_choice_from_scores(one: CompleteSideScores) -> ExportedJudgeChoice:
 
 def group_texts(rows: Iterable[tuple[str, int, str]]) -> dict[str, list[str]]:
     """By shown order the text of each sample, empty for samples without one."""
-    by_order = group_by_order((shown, (place, text)) for shown, place, text in rows if text)
+    by_order = group_values((shown, (place, text)) for shown, place, text in rows if text)
     return {shown: fill_positions(texts, "") for shown, texts in by_order.items()}
-
-
-Given = TypeVar("Given")
-
-Order = TypeVar("Order", bound=Hashable)
-
-
-def group_by_order(pairs: Iterable[tuple[Order, Given]]) -> dict[Order, list[Given]]:
-    """Group entries by the order shown."""
-    by_order: dict[Order, list[Given]] = defaultdict(list)
-    for shown, one in pairs:
-        by_order[shown].append(one)
-    return dict(by_order)
 
 
 @dataclass(frozen=True)
@@ -177,42 +165,24 @@ def build_person_entries(
     people: list[ExportedPerson] = []
     for rater, verdicts in participants.select_raters(RaterKind.HUMAN, records.raters()):
         by_review: dict[int, ExportedPerson] = {}
-        for own in group_passes(verdicts):
+        passes = group_values((vote.review_id or (vote.sample, vote.shown), vote) for vote in verdicts)
+        for own in passes.values():
             review = reviews.get(own[0].review_id or 0)
             choices = build_person_choices(own, review, participants)
             if review:
                 by_review[review.pk] = build_review_entry(rater, review, choices, one, spans, participants)
             elif own[0].review_id is None:  # else it was undone meanwhile
                 people.append(build_imported_entry(rater, own[0].shown, choices))
-        for sample in group_by_sample(records.preferred.get(rater.pk, ())):
+        samples = group_values((score.sample, score) for score in records.preferred.get(rater.pk, ()))
+        for _, sample in sorted(samples.items()):
             people.append(build_imported_entry(rater, ShownOrder.UNKNOWN, build_file_choices(sample, participants)))
-        for pk, scores in group_by_review(records.scores.get(rater.pk, ())).items():
+        reviewed = group_values((score.review.number, score) for score in records.scores.get(rater.pk, ()))
+        for pk, scores in reviewed.items():
             if pk in reviews:
                 choices = build_scored_choices(scores, participants)
                 by_review[pk] = build_review_entry(rater, reviews[pk], choices, one, spans, participants)
         people += [by_review[pk] for pk in sorted(by_review)]
     return people
-
-
-def group_passes(verdicts: Sequence[VerdictRecord]) -> list[list[VerdictRecord]]:
-    passes: dict[object, list[VerdictRecord]] = defaultdict(list)
-    for vote in verdicts:
-        passes[vote.review_id or (vote.sample, vote.shown)].append(vote)
-    return list(passes.values())
-
-
-def group_by_review(scores: Sequence[ReviewScores]) -> Mapping[int, list[ReviewScores]]:
-    by_review: dict[int, list[ReviewScores]] = defaultdict(list)
-    for one in scores:
-        by_review[one.review.number].append(one)
-    return by_review
-
-
-def group_by_sample(preferred: Sequence[ImportedPreference]) -> list[list[ImportedPreference]]:
-    passes: dict[int, list[ImportedPreference]] = defaultdict(list)
-    for one in preferred:
-        passes[one.sample].append(one)
-    return [passes[sample] for sample in sorted(passes)]
 
 
 def build_file_choices(

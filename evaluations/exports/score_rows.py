@@ -32,8 +32,6 @@ class ListedResponse(NamedTuple):
 
 
 class ListedScore(NamedTuple):
-    """One score as read from the database."""
-
     response_id: int
     rater_id: int
     aspect_id: int

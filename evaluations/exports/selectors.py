@@ -20,7 +20,6 @@ from evaluations.models.exports import Export
 
 
 def build_manifest(export: Export) -> JsonDict:
-    """The complete manifest of a finished export."""
     return {
         **export.manifest,
         "file": {"name": export.file_name, "sha256": export.sha256, "bytes": export.size_bytes, "rows": export.rows},
@@ -83,7 +82,6 @@ def preview_export(
 
 
 def open_export_file(export: Export) -> "File[bytes]":
-    """The file of a finished export, opened for reading."""
     if export.removed_at:
         raise InputRefused("The file of this export was removed; its record stays. Make a new export.")
     try:

@@ -182,7 +182,6 @@ def export_job(export: Export) -> Job | None:
 
 
 def jobs_of_exports(exports: list[Export]) -> dict[int, Job]:
-    """Export → its job, for a page of them."""
     return jobs_about((EXPORT_JOB, SENT_EXPORT_JOB), [export.pk for export in exports])
 
 

@@ -52,8 +52,6 @@ class ListedComparison(NamedTuple):
 
 
 class FailedCall(NamedTuple):
-    """One call that a judge did not answer as it was to."""
-
     comparison_id: int
     rater_id: int
     shown: str

@@ -120,7 +120,6 @@ def preview_from_form(request: AuthenticatedRequest, evaluation: Evaluation, ask
 
 
 def get_initial_values(form: ExportForm) -> dict[str, str]:
-    """The initial value of each field."""
     return {name: str(field.initial) for name, field in form.fields.items() if field.initial}
 
 

@@ -148,7 +148,6 @@ def discard_unfinished(export: Export, claim: JobClaim) -> None:
 def build_file_content(
     export: Export, comparisons: "QuerySet[Comparison]", tally: ExportTally, heartbeat: Heartbeat
 ) -> Iterator[bytes]:
-    """The bytes of the file as its format has them."""
     wanted = parse_export_request(export)
     leaving = get_export_format(export.format)
     participants = load_export_participants(export.evaluation, wanted)

@@ -81,7 +81,6 @@ def imported_notes(row: ExportedRow) -> Iterator[AnnotationNote]:
 
 
 def annotation_record(row: ExportedRow, one: Annotation, first_model: str) -> dict[str, Any]:
-    """The annotation with this model as output_1."""
     swapped = row["candidate_b"] == first_model
     first, second = ("b", "a") if swapped else ("a", "b")
     return {

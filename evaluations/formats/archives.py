@@ -238,8 +238,6 @@ def parse_pax_header(header: bytes, name: str) -> tuple[str, int | None]:
 
 
 class TarContent:
-    """The bytes of one file in a tar."""
-
     def __init__(self, file: BinaryIO, size: int, name: str) -> None:
         self._file = file
         self._name = name

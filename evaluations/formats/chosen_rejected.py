@@ -188,7 +188,6 @@ def preference_metadata(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def prompt_columns(values: Mapping[str, Any]) -> Set[str]:
-    """The columns that the prompt is made of."""
     field = prompt_field(values)
     return {field or "", *(OF_INSTRUCTION if field == "instruction" and isinstance(values[field], str) else ())}
 
@@ -249,7 +248,6 @@ def preference_query(values: Mapping[str, Any], options: ReadOptions, prompt: Me
 def split_prompt_and_responses(
     values: Mapping[str, Any], chosen_in: str, rejected_in: str
 ) -> tuple[Messages, Messages, Messages]:
-    """The prompt and both responses, from any of the layouts."""
     prompt = preference_prompt(values)
     chosen, rejected = preference_side(values, chosen_in, prompt), preference_side(values, rejected_in, prompt)
     if not prompt or repeats_prompt(prompt, chosen, rejected):

@@ -63,7 +63,6 @@ def fields_of_column(column: str, options: ReadOptions) -> tuple[str, ...]:
 
 
 def mapped_fields(options: ReadOptions) -> frozenset[str]:
-    """The fields with a mapped source."""
     return available_fields(tuple(options.mapping.values()), tuple(options.constants))
 
 

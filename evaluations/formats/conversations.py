@@ -86,7 +86,6 @@ def make_verdict(
     rationale: str = "",
     created_at: str | None = None,
 ) -> VerdictRow:
-    """A verdict on the comparison of the same record."""
     return VerdictRow(
         line=comparison.line,
         query_key=comparison.query.key,
@@ -170,7 +169,6 @@ def names_from_texts(first: Messages, second: Messages) -> tuple[str, str]:
 
 
 def first_candidate_name(values: Mapping[str, Any], *fields: str) -> str:
-    """The first candidate name in one of these columns, or ""."""
     for field in fields:
         if name := optional_text(values, field, MAX_KEY).strip():
             return name

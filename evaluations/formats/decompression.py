@@ -78,7 +78,6 @@ def is_compressed(head: bytes) -> bool:
 
 
 def decompress(file: BinaryIO, head: bytes, meter: UnpackingMeter) -> BinaryIO:
-    """The content of a compressed file."""
     return decompress_gzip(file, meter) if head.startswith(GZIP) else decompress_zstd(file, meter)
 
 

@@ -215,8 +215,6 @@ class ExportedMaterial(TypedDict):
 
 
 class LabelledRow(ExportedMaterial):
-    """A comparison with the labels of the evaluation."""
-
     labels: dict[str, ExportedLabel]
 
 
@@ -252,12 +250,10 @@ def response_messages(response: ResponseText) -> Sequence[Message]:
 
 
 def conversation_with_response(row: ExportedMaterial, response: ResponseText) -> list[Message]:
-    """The query with one response to it."""
     return [*prompt_messages(row), *response_messages(response)]
 
 
 def is_empty_response(response: ResponseText) -> bool:
-    """Whether no message of the response has any text."""
     if isinstance(response, str):
         return not response.strip()
     return not any(turn["content"].strip() for turn in response if turn["role"] == "assistant")
@@ -316,7 +312,6 @@ def pack_response(response: str | Sequence[Message]) -> str:
 
 
 def unpack_cell(cell: Any) -> Any:
-    """The text or the messages of a cell."""
     return unpack_json(cell) if isinstance(cell, str) and cell.startswith(PACKED) else cell
 
 

@@ -182,7 +182,6 @@ class SplitTables:
 
 
 def card_features(schema: pa.Schema) -> list[str]:
-    """The columns as a card names them."""
     return [line for field in schema for line in card_feature(field.name, field.type)]
 
 

@@ -122,7 +122,6 @@ def mt_bench_answer_rows(record: Record, options: ReadOptions) -> tuple[FileRow,
 
 
 def query_without_text(question: str, turn: int, options: ReadOptions) -> QueryPart:
-    """A query with its id only; its text is in question.jsonl."""
     key = prefix_key(mt_bench_question_key(question, turn), options)
     return QueryPart(key=key, cluster=prefix_key(question, options), messages=[], is_stand_in=True)
 

@@ -117,7 +117,6 @@ class PreferredResponse:
 
     @property
     def candidates(self) -> tuple[str, str]:
-        """The chosen and the rejected one."""
         row = self.comparison.row
         pair = row["candidate_a"], row["candidate_b"]
         return pair if self.a_is_chosen else (pair[1], pair[0])

@@ -46,7 +46,6 @@ def refuse_unstorable(value: object, where: str, depth: int = 0) -> None:
 
 @lru_cache(maxsize=MAX_NAMES)
 def refuse_unstorable_name(column: str) -> None:
-    """Refuse a column name that no database can store."""
     refuse_unstorable(column, "a column's name")
 
 
@@ -81,7 +80,6 @@ def required_name(values: Values, field: str) -> str:
 
 
 def repeated_key_sentence(pairs: Sequence[tuple[str, object]]) -> str:
-    """The sentence on a key that occurs twice in an object."""
     key = Counter(key for key, _ in pairs).most_common(1)[0][0]
     return f"the key “{key[:40]}” stands more than once in one object: which of them is meant is not clear"
 
@@ -108,7 +106,6 @@ def parse_structured_value(value: object, field: str) -> object:
 
 
 def json_or_none(text: str | bytes) -> object:
-    """The parsed JSON; None where the text is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -123,7 +123,6 @@ class ImportedScale(ScoreScale):
 
 
 def find_changed_margins(evaluation: Evaluation, keys: Iterable[str], margin: float | None) -> dict[str, float]:
-    """The earlier margins of those aspects whose margin changes."""
     before = (
         {one.aspect.key: one.tie_margin for one in list_imported_score_aspects(evaluation)}
         if margin is not None

@@ -64,8 +64,13 @@ NOTHING_STORED: Final[Mapping[str, Any]] = {
 
 
 def continue_import(importing: Import, *, seconds: float | None = None) -> bool:
-    """Check the file, or store it for a while. Returns whether work is left."""
-    return work_here(importing, IMPORT_JOB, seconds=seconds)
+    """Check the file, or store it for a while. Returns whether work is left. Where somebody else is at it, not here."""
+    job = job_of(IMPORT_JOB, importing.pk)
+    claim = claim_job(job.pk, until=None if seconds is None else monotonic() + seconds) if job else None
+    try:
+        return claim is not None and work_claimed(claim)
+    finally:
+        importing.refresh_from_db()
 
 
 def enqueue_follow_ups(importing: Import) -> None:
@@ -74,16 +79,6 @@ def enqueue_follow_ups(importing: Import) -> None:
     subjects |= dict.fromkeys((FILL_QUEUE, RENDER_AHEAD), importing.evaluation_id)
     jobs = [Job(kind=kind, subject=pk, evaluation_id=importing.evaluation_id) for kind, pk in subjects.items()]
     enqueue_jobs(jobs, retry=False)
-
-
-def work_here(importing: Import, kind: str, *, seconds: float | None = None) -> bool:
-    """One step of its job in this process; whether more is left. Where somebody else is at it nothing is done."""
-    job = job_of(kind, importing.pk)
-    claim = claim_job(job.pk, until=None if seconds is None else monotonic() + seconds) if job else None
-    try:
-        return claim is not None and work_claimed(claim)
-    finally:
-        importing.refresh_from_db()
 
 
 def renew_import_claim(importing: Import, expected: ImportState, **columns: object) -> None:

@@ -131,12 +131,10 @@ class EntryBatch:
 
     @property
     def new_queries(self) -> list[QueryPart]:
-        """The new queries of good entries."""
         return [query.part for query in self.queries.values() if query.part]
 
     @property
     def new(self) -> Iterator[RowSketch]:
-        """The new rows of all entries."""
         return chain.from_iterable(list_good_outcomes(self.outcomes))
 
     @property

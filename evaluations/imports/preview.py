@@ -209,7 +209,6 @@ def save_import_with_file(importing: Import, file: BinaryIO) -> None:
 
 
 def write_check_result(importing: Import, checked: CheckResult) -> None:
-    """Write the result of the check to the import."""
     importing.format = checked.format
     importing.brings = checked.brings
     importing.rows_read = checked.read

@@ -1,6 +1,6 @@
 """Responses that were used already cannot be replaced; unused ones are deleted when an import ends."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from django.db.models import F, Q
@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from evaluations.comparisons.search.services import remove_from_search_index
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import BACKUP_FORMAT_NAME, FOLDER_FORMAT, ExportState
+from evaluations.domain.grouping import split_into_slices
 from evaluations.domain.reviews import TAKING_STATES, AssignmentState
 from evaluations.models.comparisons import Comparison, Response, Tagging
 from evaluations.models.evaluations import Evaluation
@@ -23,7 +24,6 @@ REPLACES: Final = "replaces"  # of a response's metadata: the id of the one whos
 
 
 def find_replaced_responses(importing: Import, **narrowed: object) -> list[int]:
-    """The ids of the responses that those of an import replace."""
     found = Response.all_rows.filter(source_import=importing, metadata__has_key=REPLACES, **narrowed)
     return [metadata[REPLACES] for metadata in found.values_list("metadata", flat=True)]
 
@@ -60,7 +60,7 @@ def exports_since_import(importing: Import) -> Q:
 def find_used_responses(responses: Collection[int]) -> set[int]:
     """The responses that were judged, reviewed, scored, commented, resolved, reserved or exported."""
     found: set[int] = set()
-    for some in split_response_ids(sorted(responses)):
+    for some in split_into_slices(sorted(responses), IDS_PER_QUERY):
         sides = Comparison.all_rows.filter(Q(response_a__in=some) | Q(response_b__in=some)).order_by()
         pairs = {pk: both for pk, *both in sides.values_list("pk", "response_a", "response_b")}
         for comparison in find_used_comparisons(list(pairs)):
@@ -73,7 +73,7 @@ def find_used_responses(responses: Collection[int]) -> set[int]:
 
 def find_used_comparisons(comparisons: Sequence[int]) -> set[int]:
     used: set[int] = set()
-    for some in split_response_ids(comparisons):
+    for some in split_into_slices(comparisons, IDS_PER_QUERY):
         for model in (Review, Call, Verdict):
             used.update(model.all_rows.filter(comparison__in=some).values_list("comparison", flat=True))
         for one in (Adjudication, Comment):
@@ -85,7 +85,6 @@ def find_used_comparisons(comparisons: Sequence[int]) -> set[int]:
 
 
 def find_exported_responses(responses: Sequence[int]) -> list[int]:
-    """The responses that were visible when something was exported."""
     of_imports = Response.all_rows.filter(pk__in=responses, source_import__isnull=False)
     ids = of_imports.order_by().values_list("source_import", flat=True).distinct()
     seen = [
@@ -104,9 +103,9 @@ def delete_replaced_responses(importing: Import) -> None:
         raise InputRefused(
             f"{len(used):,} of the responses to be replaced were used since the file was checked. Nothing was stored."
         )
-    for some in split_response_ids(old):
+    for some in split_into_slices(old, IDS_PER_QUERY):
         pairs = Comparison.all_rows.filter(Q(response_a__in=some) | Q(response_b__in=some))
-        for comparisons in split_response_ids(list(pairs.values_list("pk", flat=True))):
+        for comparisons in split_into_slices(list(pairs.values_list("pk", flat=True)), IDS_PER_QUERY):
             remove_from_search_index(comparisons)
             Tagging.objects.filter(comparison__in=comparisons).delete()
             Disclosure.objects.filter(comparison__in=comparisons).delete()
@@ -115,7 +114,3 @@ def delete_replaced_responses(importing: Import) -> None:
             Comparison.all_rows.filter(pk__in=comparisons).delete()
         Response.all_rows.filter(pk__in=some).delete()
     DefaultQueue.objects.filter(rubric_version__rubric__evaluation=importing.evaluation_id).update(last_comparison=0)
-
-
-def split_response_ids(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (ids[start : start + IDS_PER_QUERY] for start in range(0, len(ids), IDS_PER_QUERY))

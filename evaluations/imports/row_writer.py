@@ -1,6 +1,5 @@
 """Prepared rows are written into the tables past the ORM."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from django.utils import timezone
 
 from evaluations.comparisons.pairing.selectors import draw_random_order
 from evaluations.domain.choices import INCONSISTENT, Choice, Stage
+from evaluations.domain.grouping import group_values
 from evaluations.domain.texts import (
     ComparisonOrigin,
     cluster_number,
@@ -73,9 +73,7 @@ class PreparedRows:
 
 
 def prepare_rows(sketches: Iterable[RowSketch]) -> PreparedRows:
-    by_kind: dict[type, list[Any]] = defaultdict(list)
-    for sketch in sketches:
-        by_kind[type(sketch)].append(sketch)
+    by_kind: dict[type, list[Any]] = group_values((type(sketch), sketch) for sketch in sketches)
     ready = PreparedRows(timezone.now())
     ready.queries = prepare_queries(by_kind[QuerySketch])
     ready.responses = prepare_responses(by_kind[ResponseSketch])

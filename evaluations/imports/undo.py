@@ -11,6 +11,7 @@ from evaluations.audit.events import record_event
 from evaluations.comparisons.search.services import remove_from_search_index
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState
+from evaluations.domain.grouping import split_into_slices
 from evaluations.domain.jobs import COUNT_LABELS, INDEX_IMPORT
 from evaluations.domain.reviews import QueueKind
 from evaluations.domain.roles import RaterKind
@@ -24,7 +25,6 @@ from evaluations.imports.lifecycle import (
     find_raters_of_import,
     refuse_concurrent_import,
     renew_import_claim,
-    work_here,
 )
 from evaluations.imports.replaced_responses import (
     exports_since_import,
@@ -52,14 +52,13 @@ from evaluations.verdicts.label_updates import (
     find_score_imports,
     get_comparisons_per_batch,
     recount_labels_later,
-    split_ids,
 )
 
 MAX_NAMED_IMPORTS: Final = 5  # imports, in a sentence
 
 
 def start_undo(importing: Import, *, user: User | None) -> None:
-    """Hide all rows of an import; the caller then removes them with `continue_undo`.
+    """Hide all rows of an import; its job then removes them.
 
     Raises InputRefused if they were used.
 
@@ -221,11 +220,6 @@ def mark_material_changed(importing: Import) -> None:
 # ---- in small steps ------------------------------------------------------------------------------
 
 
-def continue_undo(importing: Import, *, seconds: float | None = None) -> bool:
-    """Remove hidden rows for at most this many seconds. Returns whether rows are left."""
-    return work_here(importing, UNDO_JOB, seconds=seconds)
-
-
 def work_on_undo(claim: JobClaim) -> bool:
     """Remove what is hidden; whether nothing of it is left."""
     importing = Import.objects.select_related("evaluation", "user").get(pk=claim.job.subject)
@@ -285,7 +279,7 @@ def remove_imported_rows(importing: Import, until: float | None) -> bool:
 def recount_labels_of_others(importing: Import, pace: TransactionPacer, until: float | None) -> bool:
     """Recount the labels of remaining comparisons on which raters of this import voted."""
     ids = find_comparisons_voted_on(importing, importing.labels_cursor)
-    for some in split_ids(ids, get_comparisons_per_batch(importing)):
+    for some in split_into_slices(ids, get_comparisons_per_batch(importing)):
         with pace.turn(), transaction.atomic():
             update_labels(some)
             renew_import_claim(importing, ImportState.UNDOING, labels_cursor=some[-1])

@@ -1,6 +1,6 @@
 """Comparisons with their queries, responses, tags and saved filters."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.db import models
@@ -8,6 +8,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Greatest, Least
 
 from evaluations.domain.filters import ComparisonFilter, NamedFilter, parse_filter
+from evaluations.domain.grouping import group_values
 from evaluations.domain.json_values import JsonDict
 from evaluations.domain.texts import (
     ComparisonOrigin,
@@ -314,3 +315,9 @@ class Rendering(Row):
 
     def __str__(self) -> str:
         return f"{self.sha256[:8]} by renderer {self.renderer}"
+
+
+def load_tag_names(comparison_ids: Collection[int]) -> Mapping[int, list[str]]:
+    """Comparison id → its tags by name; those without any are absent."""
+    rows = Tagging.objects.filter(comparison__in=comparison_ids).order_by("tag__name")
+    return group_values(rows.values_list("comparison_id", "tag__name"))

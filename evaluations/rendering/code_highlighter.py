@@ -41,7 +41,6 @@ CLASSES: Final[Mapping[_TokenType, str]] = {
 
 
 def highlight_code(code: str, language: str) -> str:
-    """The code as HTML, highlighted where its language is known."""
     lexer = find_lexer(language) if len(code) <= LONGEST_HIGHLIGHTED else None
     tokens = list(lex(code, lexer)) if lexer else []
     # Some grammars drop characters that they cannot parse, and a reviewer must see every character.

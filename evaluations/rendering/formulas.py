@@ -123,7 +123,6 @@ def latex_to_mathml(latex: str, *, display: bool) -> str | None:
 
 
 def brace_depth(latex: str) -> int:
-    """The depth of nested braces."""
     return max(accumulate({"{": 1, "}": -1}.get(sign, 0) for sign in latex))
 
 

@@ -25,7 +25,6 @@ from evaluations.stats.items import Items
 from evaluations.stats.judge_report import JudgeMaterial
 from evaluations.stats.judge_verdicts import Derivation, consolidate_verdicts, count_failures_as_ties, selection_mask
 from evaluations.stats.report_parts import JudgeWeights
-from evaluations.verdicts.array_rows import encode_word, group_rows
 from evaluations.verdicts.asked_aspects import (
     AskedAspects,
     format_rubric_version,
@@ -35,6 +34,7 @@ from evaluations.verdicts.asked_aspects import (
 )
 from evaluations.verdicts.comparison_arrays import number_values
 from evaluations.verdicts.judge_arrays import ComparisonPositions, find_unfinished_imports
+from evaluations.verdicts.sql import encode_word, group_rows
 from evaluations.verdicts.verdict_arrays import VerdictArrays
 from evaluations.verdicts.vote_arrays import (
     BLIND,

@@ -21,7 +21,6 @@ from evaluations.stats.judge_verdicts import no_choices
 from evaluations.stats.report_parts import AspectScores
 from evaluations.stats.score_reliability import PersonScores
 from evaluations.stats.votes import Votes
-from evaluations.verdicts.array_rows import StructuredRows, group_rows
 from evaluations.verdicts.score_arrays import (
     ResponseSides,
     add_responses,
@@ -33,7 +32,7 @@ from evaluations.verdicts.score_arrays import (
     read_response_sides,
     read_reviewed_score_rows,
 )
-from evaluations.verdicts.sql import read_columns
+from evaluations.verdicts.sql import StructuredRows, group_rows, read_columns
 from evaluations.verdicts.vote_arrays import (
     BLIND,
     CALIBRATION,

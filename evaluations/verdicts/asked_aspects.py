@@ -37,7 +37,6 @@ class AskedAspects:
 def read_asked_aspects(
     evaluation: Evaluation, comparisons: QuerySet[Comparison] | None, raters: Sequence[Rater]
 ) -> AskedAspects:
-    """None: on all comparisons."""
     rows = RubricAspect.objects.filter(version__rubric__evaluation=evaluation).select_related(
         "version__rubric", "aspect"
     )

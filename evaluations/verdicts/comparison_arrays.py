@@ -41,7 +41,6 @@ class ComparisonTable:
 
 
 def get_comparison_table(evaluation: Evaluation) -> ComparisonTable:
-    """All comparisons of the evaluation."""
     path = get_comparison_file(evaluation)
     if path is None:
         return read_comparison_table(evaluation)
@@ -71,7 +70,6 @@ def load_comparison_table(path: Path) -> ComparisonTable:
 
 
 def save_comparison_table(path: Path, known: ComparisonTable) -> None:
-    """The rows, then the categories."""
     save_arrays(path, known.rows, np.array(known.categories, dtype=np.str_))
 
 
@@ -128,7 +126,6 @@ def index_report_comparisons(known: ComparisonTable, comparisons: "QuerySet[Comp
 
 
 def select_comparison_rows(known: ComparisonTable, places: ComparisonPositions) -> npt.NDArray[np.void]:
-    """The rows of these comparisons, in their order."""
     everything = len(places.ids) == len(known.rows)
     return known.rows if everything else known.rows[np.searchsorted(known.rows["comparison"], places.ids)]
 

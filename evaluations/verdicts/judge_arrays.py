@@ -24,8 +24,7 @@ from evaluations.models.verdicts import PackedVotes
 from evaluations.stats.coding import MISSING, BoolArray, IntArray
 from evaluations.stats.judge_verdicts import STATES, Choices, JudgeAnswers, JudgeVerdicts, UnansweredCalls
 from evaluations.verdicts.array_files import get_array_file, load_arrays, save_arrays
-from evaluations.verdicts.array_rows import encode_word
-from evaluations.verdicts.sql import read_columns, read_columns_in_pieces
+from evaluations.verdicts.sql import encode_word, read_columns, read_columns_in_pieces
 
 CHOICE_MASK: Final = (1 << BITS_PER_CHOICE) - 1
 # Up to so many comparisons are looked up one by one; of more, everything that the rater said is read at once.
@@ -240,7 +239,6 @@ def split_by_block_and_order(item: IntArray, first: IntArray, codes: IntArray) -
 
 
 def select_positions(places: ComparisonPositions, comparison: IntArray, *others: IntArray) -> tuple[IntArray, ...]:
-    """The rows about these comparisons, by their places."""
     item, known = places.of(comparison)
     if known is None:
         return (item, *others)

@@ -18,11 +18,10 @@ from evaluations.domain.choices import (
 from evaluations.domain.judges import JudgeKind
 from evaluations.domain.packed_votes import BITS_PER_CHOICE, SLOTS_PER_BLOCK
 from evaluations.formats.exported_rows import ExportedJudgeChoice
-from evaluations.models.comparisons import Comparison
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Verdict
-from evaluations.verdicts.score_choices import derive_score_choices, imported_score_rules
+from evaluations.verdicts.score_choices import comparison_response_ids, derive_score_choices, imported_score_rules
 
 ChoicesByComparison = Mapping[int, Mapping[str, ConsolidatedChoice]]
 
@@ -58,7 +57,6 @@ def merge_choices(one: ChoicesByComparison, other: ChoicesByComparison) -> Choic
 
 
 def load_pairwise_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, ChoicesByComparison]:
-    """Load the choices of pairwise judges."""
     answered: dict[tuple[int, int, str], dict[ShownOrder, list[ConsolidatedChoice]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -79,7 +77,6 @@ def load_pairwise_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]
 
 
 def load_score_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, ChoicesByComparison]:
-    """Load the choices of judges that scored single responses."""
     return {
         rater: {
             pk: {key: ConsolidatedChoice(one.choice) for key, one in choices.items()} for pk, choices in derived.items()
@@ -102,12 +99,6 @@ def load_asked_orders(
     for judge_id, comparison_id, shown in calls.values_list("judge_id", "comparison_id", "shown").distinct():
         asked[rater_of[judge_id], comparison_id].add(ShownOrder(shown))
     return asked
-
-
-def comparison_response_ids(comparison_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """The ids of the two responses of each comparison."""
-    rows = Comparison.objects.filter(pk__in=comparison_ids).values_list("pk", "response_a_id", "response_b_id")
-    return {pk: (a, b) for pk, a, b in rows}
 
 
 ASPECTS_PER_GROUP: Final = 3  # aspects
@@ -258,7 +249,6 @@ def fill_positions(pairs: Iterable[tuple[int, Told]], nothing: Told) -> list[Tol
 
 
 def fold_all_choices(answers: JudgeAnswers, groups: tuple[AspectGroup, ...]) -> dict[str, ExportedJudgeChoice]:
-    """By aspect, of all groups."""
     choices: dict[str, ExportedJudgeChoice] = {}
     asked, sheet = answers
     for answered, group in zip(sheet, groups, strict=True):

@@ -15,7 +15,6 @@ MEAN_TOLERANCE: Final = 1e-6
 
 
 def filter_possible_differences(rows: QuerySet[Label], judge: Rater) -> QuerySet[Label]:
-    """Filter labels with a choice from which this judge's verdict may differ."""
     if judge.judge is not None and judge.judge.is_pointwise:
         return filter_by_scores(rows, judge)
     if scoring_raters([judge]):

@@ -12,8 +12,6 @@ from evaluations.verdicts.votes import VoteSubject, count_votes
 
 
 class LabelRow(NamedTuple):
-    """The content of a Label row."""
-
     choice: str
     source: str
     votes: int
@@ -61,7 +59,6 @@ def apply_label_row(row: Label, due: LabelRow) -> Label:
 
 
 def compute_label_rows(comparison_ids: Iterable[int]) -> dict[VoteSubject, LabelRow]:
-    """Compute the Label rows of these comparisons, by comparison and aspect."""
     ids = list(comparison_ids)
     votes = count_votes(ids)
     settled = Adjudication.objects.filter(comparison__in=ids).values_list("comparison_id", "aspect_id", "choice")

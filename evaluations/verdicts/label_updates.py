@@ -1,11 +1,12 @@
 """The labels that imported votes make, counted once everything is stored, a little at a time."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 
 from django.db import transaction
 from django.db.models import QuerySet
 
 from evaluations.domain.files import ImportState
+from evaluations.domain.grouping import split_into_slices
 from evaluations.domain.jobs import COUNT_LABELS
 from evaluations.domain.roles import RaterKind
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
@@ -51,7 +52,7 @@ def count_labels(claim: JobClaim) -> bool:
     """Count the votes that came with an import; the job's position is the last comparison whose labels know them."""
     importing = Import.objects.get(pk=claim.job.subject)
     ids = find_uncounted_comparisons(importing, claim.job.position)
-    for some in split_ids(ids, get_comparisons_per_batch(importing)):
+    for some in split_into_slices(ids, get_comparisons_per_batch(importing)):
         with pause_after_transaction(), transaction.atomic():
             if not Import.objects.filter(pk=importing.pk, state=ImportState.DONE).exists():  # it is being undone
                 return True
@@ -70,10 +71,6 @@ def find_uncounted_comparisons(importing: Import, after: int) -> list[int]:
         scored = Score.objects.filter(finished_imports(f"{comparison}__"), **brought).order_by()
         ids.update(scored.filter(**{f"{comparison}__isnull": False}).values_list(comparison, flat=True).distinct())
     return sorted(pk for pk in ids if pk > after)
-
-
-def split_ids(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    return (ids[start : start + size] for start in range(0, len(ids), size))
 
 
 def get_comparisons_per_batch(importing: Import) -> int:

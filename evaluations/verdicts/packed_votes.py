@@ -10,12 +10,12 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from evaluations.domain.choices import Choice, ShownOrder, Stage
+from evaluations.domain.grouping import group_values
 from evaluations.domain.packed_votes import ORDER_CODES, block_of_slot, pack_choice, pack_choices, pack_mark, pack_marks
 from evaluations.models.bulk import insert_many, update_many
-from evaluations.models.comparisons import Comparison
 from evaluations.models.imports import Import
 from evaluations.models.rubrics import Aspect
-from evaluations.models.runs import Call, test_call_condition
+from evaluations.models.runs import Call
 from evaluations.models.verdicts import PackedVotes, Review, Verdict
 
 # Columns that have no default of the database's own are named, empty ones too.
@@ -91,7 +91,6 @@ def count_milliseconds_since_epoch(moment: datetime | None) -> int:
 
 
 def get_aspect_positions(evaluation_id: int) -> dict[int, int]:
-    """Aspect id → its place."""
     return dict(Aspect.objects.filter(evaluation=evaluation_id).values_list("pk", "slot"))
 
 
@@ -113,9 +112,7 @@ def insert_packed_calls(rows: Sequence[tuple[object, ...]], now: datetime) -> No
 def pack_call_verdicts(calls: "QuerySet[Call]") -> None:
     """Pack the verdicts of calls that count from now on."""
     chosen = Verdict.all_rows.filter(call__in=calls).select_related("comparison").order_by("pk")
-    by_evaluation: dict[int, list[Verdict]] = defaultdict(list)
-    for one in chosen:
-        by_evaluation[one.comparison.evaluation_id].append(one)
+    by_evaluation = group_values((verdict.comparison.evaluation_id, verdict) for verdict in chosen)
     for evaluation, verdicts in by_evaluation.items():
         PackedVotes.all_rows.bulk_create(pack_verdicts(verdicts, evaluation))
 
@@ -141,7 +138,6 @@ def pack_review_verdicts(review: Review, verdicts: Sequence[Verdict]) -> None:
 
 
 def delete_packed_review(review: Review, stage: Stage | None = None) -> None:
-    """One stage of it, or all."""
     rows = PackedVotes.all_rows.filter(review=review)
     if stage is Stage.FINAL:
         rows.update(final_choices=0)
@@ -212,7 +208,6 @@ def merge_packed_bits(one: PackedBits, other: PackedBits) -> PackedBits:
 
 
 def pack_verdicts(verdicts: Iterable[Verdict], evaluation_id: int) -> list[PackedVotes]:
-    """Pack verdicts into rows."""
     place = get_aspect_positions(evaluation_id)
     sources: dict[VoteSource, SourceChoices] = defaultdict(SourceChoices)
     for one in verdicts:
@@ -238,13 +233,3 @@ def get_verdict_time(verdict: Verdict) -> datetime | None:
     if verdict.source_import:
         return min(verdict.created_at, verdict.source_import.created_at)
     return verdict.review.first_saved_at if verdict.review else verdict.created_at
-
-
-def repack_comparisons(comparisons: Iterable[Comparison]) -> list[PackedVotes]:
-    """Repack the rows of these comparisons from their verdicts."""
-    found = []
-    for comparison in comparisons:
-        verdicts = Verdict.all_rows.filter(comparison=comparison).exclude(test_call_condition())
-        verdicts = verdicts.select_related("review", "source_import").order_by("pk")
-        found += pack_verdicts(verdicts, comparison.evaluation_id)
-    return found

@@ -8,10 +8,11 @@ from typing import Final
 from django.db.models import Q
 
 from evaluations.domain.choices import Choice, ShownOrder, Stage
-from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS, DifferenceReason, ReviewState, SelectionMethod
+from evaluations.domain.grouping import group_values
+from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS, DifferenceReason, ReviewState
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.rubrics import AspectSpec
-from evaluations.domain.vote_rules import LABEL_VOTES, ReviewFacts, find_vote_holder
+from evaluations.domain.vote_rules import LABEL_VOTES, find_vote_holder
 from evaluations.models.comparisons import Comparison
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
@@ -51,10 +52,6 @@ class ReviewerChoice:
     @property
     def has_changed(self) -> bool:
         return bool(self.first and self.final and self.first.choice != self.final.choice)
-
-    @property
-    def is_calibration(self) -> bool:
-        return self.review is not None and self.review.selection_method == SelectionMethod.CALIBRATION
 
     @property
     def is_confirmed(self) -> bool:
@@ -107,10 +104,7 @@ def order_by_name_and_age(key: ReviewerChoiceKey) -> tuple[str, int]:
 
 def mark_replaced_choices(choices: list[ReviewerChoice]) -> list[ReviewerChoice]:
     """Order choices from oldest to newest and mark those replaced by a newer vote of the same person."""
-    reviews: dict[Rater, list[ReviewFacts]] = defaultdict(list)
-    for one in choices:
-        if one.review is not None:
-            reviews[one.rater].append(get_review_facts(one.review))
+    reviews = group_values((one.rater, get_review_facts(one.review)) for one in choices if one.review is not None)
     holders = {find_vote_holder(facts, LABEL_VOTES) for facts in reviews.values()}
     return [
         replace(one, is_replaced=one.is_vote and one.review is not None and get_review_facts(one.review) not in holders)

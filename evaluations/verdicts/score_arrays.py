@@ -28,9 +28,9 @@ from evaluations.stats.judge_verdicts import (
 )
 from evaluations.stats.votes import Votes
 from evaluations.verdicts import vote_arrays
-from evaluations.verdicts.array_rows import MARKS_WIDTH, StructuredRows, encode_word, group_rows
 from evaluations.verdicts.packed_votes import count_days_since_epoch
 from evaluations.verdicts.score_choices import get_tie_margins, imported_score_rules, tie_margins_by_rater
+from evaluations.verdicts.sql import MARKS_WIDTH, StructuredRows, encode_word, group_rows
 from evaluations.verdicts.vote_arrays import (
     DRAWN_AT_RANDOM,
     NO_ARM,
@@ -234,7 +234,6 @@ def read_reviewed_score_rows(
 def pair_reviewed_scores(
     rows: StructuredRows, place: Mapping[int, int], ids: IntArray, margins: Mapping[tuple[int, int], float]
 ) -> VoteArrays:
-    """The two scores of each review on one aspect, as one vote."""
     first = rows[rows["side"] == 0]
     second = rows[rows["side"] == 1]
     _, at_first, at_second = np.intersect1d(first["review"], second["review"], return_indices=True)
@@ -330,7 +329,6 @@ def read_imported_score_rows(raters: Sequence[Rater], sides: ResponseSides) -> S
 
 
 def get_import_days(ids: IntArray) -> IntArray:
-    """When each of these imports came in, in days since 1970-01-01."""
     found, which = np.unique(ids, return_inverse=True)
     came = Import.objects.in_bulk(found.tolist())
     return np.array([count_days_since_epoch(came[one].created_at) for one in found.tolist()], dtype=np.int64)[which]

@@ -13,6 +13,7 @@ from evaluations.domain.judges import JudgeKind
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin
 from evaluations.domain.vote_rules import ReviewFacts
+from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Rubric, RubricAspect
@@ -33,6 +34,11 @@ def imported_score_rules(among: Q) -> dict[int, ScoreRule]:
 def choose_by_scores(aspect: AspectSpec, score_a: float | None, score_b: float | None) -> Choice | None:
     """The choice that a reviewer's two scores make by the rubric's tie margin; None if a score is missing."""
     return ScoreRule(aspect.tie_margin).choice(score_a, score_b)
+
+
+def comparison_response_ids(comparison_ids: Collection[int]) -> dict[int, tuple[int, int]]:
+    rows = Comparison.objects.filter(pk__in=comparison_ids).values_list("pk", "response_a_id", "response_b_id")
+    return {pk: (a, b) for pk, a, b in rows}
 
 
 def derive_score_choices(
@@ -79,7 +85,6 @@ def tie_margins_by_rater(raters: Iterable[Rater]) -> dict[tuple[int, int], float
 
 
 def get_tie_margins(versions: Collection[int]) -> dict[tuple[int, int], float]:
-    """The margin of a tie by rubric version and aspect."""
     rows = RubricAspect.objects.filter(version__in=versions).order_by()
     columns = rows.values_list("version_id", "aspect_id", "tie_margin")
     return {(version, aspect): margin for version, aspect, margin in columns}
@@ -97,8 +102,6 @@ def score_rules_by_version(evaluation: Evaluation, aspects: Collection[int]) -> 
 
 
 class ImportedScoreOfSide(NamedTuple):
-    """An imported score of one response of a comparison."""
-
     comparison: int
     aspect: int
     rater: int

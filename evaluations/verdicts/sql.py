@@ -1,14 +1,17 @@
-"""Database columns read as arrays, each in one piece."""
+"""Database columns read as arrays, each in one piece, and rows of small columns in one array."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Case, IntegerField, QuerySet, Value, When
 
+from evaluations.domain.choices import PACKED_ORDERS
 from evaluations.stats.coding import IntArray
 
 ROWS_PER_PIECE: Final = 250_000
@@ -75,3 +78,27 @@ def parse_column(piece: Any) -> IntArray:
     if isinstance(piece, str):
         return np.fromstring(piece, dtype=np.int64, sep=",")
     return np.frombuffer(piece, dtype=">i8").astype(np.int64)
+
+
+# Each part has this many values.
+MARKS_WIDTH: Final = 72  # what a vote knew and its arm, three of each, how it was picked, four, and whether it is final
+ORDER_WIDTH: Final = len(PACKED_ORDERS)
+
+StructuredRows = npt.NDArray[np.void]
+
+
+def encode_word(column: str, words: Sequence[StrEnum], other: int | None = None) -> Case:
+    """The place of the column's word in the list; ``other`` where it is none of them."""
+    places = [When(**{column: word.value}, then=Value(place)) for place, word in enumerate(words)]
+    return Case(*places, default=None if other is None else Value(other), output_field=IntegerField())
+
+
+def group_rows(rows: StructuredRows, *columns: str) -> Iterable[tuple[tuple[int, ...], StructuredRows]]:
+    """The rows by the values of these columns; within a group they keep their order."""
+    order = np.lexsort([rows[column] for column in reversed(columns)])
+    rows = rows[order]
+    keys = np.stack([rows[column] for column in columns], axis=1)
+    starts = np.flatnonzero((keys[1:] != keys[:-1]).any(axis=1)) + 1
+    for part in np.split(rows, starts):
+        if len(part):
+            yield tuple(int(part[column][0]) for column in columns), part

@@ -106,7 +106,6 @@ class VerdictArrays:
         return of_scores | {aspect.pk for aspect in known if aspect.slot in places}
 
     def is_derived(self, aspect: Aspect) -> bool:
-        """Whether choices on it were derived from scores."""
         of_people = (self.scored_votes, self.preferred.people, self.preferred.gold)
         of_judges = (self.scored.verdicts, self.preferred.verdicts)
         return any(aspect.pk in found for found in of_people) or any(
@@ -114,7 +113,6 @@ class VerdictArrays:
         )
 
     def is_chosen(self, aspect: Aspect) -> bool:
-        """Whether anybody chose between two responses on it."""
         places = (self.people.aspects, self.gold.aspects, *(arrays.aspects for arrays in self.judges.values()))
         return any(aspect.slot in found for found in places)
 

@@ -20,7 +20,6 @@ from evaluations.models.vote_holders import came_by_chance
 from evaluations.stats.anchoring import ConfirmedChoices
 from evaluations.stats.coding import MISSING, BoolArray, IntArray
 from evaluations.stats.votes import Votes
-from evaluations.verdicts.array_rows import MARKS_WIDTH, ORDER_WIDTH
 from evaluations.verdicts.judge_arrays import (
     CHOICE_MASK,
     ComparisonPositions,
@@ -28,7 +27,7 @@ from evaluations.verdicts.judge_arrays import (
     select_positions,
     unpack_choices,
 )
-from evaluations.verdicts.sql import read_columns, read_columns_in_pieces
+from evaluations.verdicts.sql import MARKS_WIDTH, ORDER_WIDTH, read_columns, read_columns_in_pieces
 
 # What a vote of a person knew of the judge: the code is the place.
 SAW_JUDGE, BLIND, UNKNOWN = range(3)
@@ -84,7 +83,6 @@ class VoteArrays:
         return self.keep_vote_holders(np.logical_and(np.isin(self.knew, knew), self.drawn))
 
     def in_arm(self, arm: int, judge: int) -> Votes:
-        """The votes that were randomly assigned to this arm for the judge."""
         chosen = self.keep_vote_holders((self.arm == arm) & (self.judge == judge) & self.drawn)
         return self.votes.where(chosen)
 
@@ -251,7 +249,6 @@ def decode_vote_marks(mark: IntArray) -> dict[str, IntArray]:
 
 
 def number_raters(raters: IntArray, place: Mapping[int, int]) -> IntArray:
-    """The place of each rater; every one of them has one."""
     ids, which = np.unique(raters, return_inverse=True)
     return np.array([place[one] for one in ids.tolist()], dtype=np.int64)[which]
 

@@ -8,10 +8,9 @@ from django.db.models import Count, Q
 
 from evaluations.domain.judges import FAILURE_STATES, OPEN_CALL_STATES
 from evaluations.domain.roles import RaterKind
-from evaluations.models.comparisons import Comparison
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Label, Score, Verdict
-from evaluations.verdicts.score_choices import load_imported_preferences
+from evaluations.verdicts.score_choices import comparison_response_ids, load_imported_preferences
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,7 @@ def count_raters(comparison_ids: Collection[int]) -> Mapping[int, VoteCounts]:
 
 
 def add_score_counts(totals: dict[int, VoteCounts], comparison_ids: Collection[int]) -> Mapping[int, VoteCounts]:
-    """Add raters that scored both responses: judges and imported raters."""
-    sides = load_sides_of_comparisons(comparison_ids)
+    sides = comparison_response_ids(comparison_ids)
     responses = {response for pair in sides.values() for response in pair}
     calls = Call.objects.filter(response__in=responses).order_by().values_list("response_id")
     if not (calls.exists() or Score.objects.filter(response__in=responses).exists()):
@@ -87,13 +85,7 @@ def add_score_counts(totals: dict[int, VoteCounts], comparison_ids: Collection[i
     return totals
 
 
-def load_sides_of_comparisons(comparison_ids: Collection[int]) -> dict[int, tuple[int, int]]:
-    pairs = Comparison.all_rows.filter(pk__in=comparison_ids).values_list("pk", "response_a", "response_b")
-    return {pk: (response_a, response_b) for pk, response_a, response_b in pairs}
-
-
 def find_judges_that_scored(responses: Collection[int]) -> Mapping[int, set[int]]:
-    """By response, the raters of judges that scored it."""
     found: dict[int, set[int]] = defaultdict(set)
     scores = Score.objects.filter(response__in=responses, rater__kind=RaterKind.JUDGE).order_by()
     for response, rater in scores.values_list("response_id", "rater_id").distinct():

@@ -15,6 +15,7 @@ from evaluations.domain.choices import (
     Stage,
     consolidate_orders,
 )
+from evaluations.domain.grouping import group_values
 from evaluations.domain.judges import FAILURE_STATES, CallState
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.vote_rules import LABEL_VOTES, SHOWN_ON_PAGES, ReviewFacts, find_vote_holder
@@ -25,8 +26,6 @@ from evaluations.models.runs import Call
 from evaluations.models.verdicts import Review, Score, Verdict
 from evaluations.verdicts.labels import DecidedLabel, decide_labels
 from evaluations.verdicts.score_choices import (
-    ImportedPreference,
-    ReviewScores,
     load_imported_preferences,
     load_review_scores,
     score_rules_by_rater,
@@ -72,9 +71,7 @@ class ScoredReview:
 
 def load_scored_reviews(comparison: Comparison) -> list[ScoredReview]:
     """Every review by scores, in the same few queries however many there are."""
-    by_review: dict[int, list[ReviewScores]] = defaultdict(list)
-    for one in load_review_scores([comparison.pk]):
-        by_review[one.review.number].append(one)
+    by_review = group_values((one.review.number, one) for one in load_review_scores([comparison.pk]))
     reviews = Review.objects.select_related("rater").in_bulk(by_review)
     aspects = Aspect.objects.in_bulk({one.aspect for scores in by_review.values() for one in scores})
     found = []
@@ -105,9 +102,7 @@ def load_imported_scores(comparison: Comparison) -> list[ImportedScores]:
     preferences = load_imported_preferences([comparison.pk], (RaterKind.HUMAN, RaterKind.GOLD))
     raters = Rater.objects.in_bulk({one.rater for one in preferences})
     aspects = Aspect.objects.in_bulk({one.aspect for one in preferences})
-    passes: dict[tuple[int, int], list[ImportedPreference]] = defaultdict(list)
-    for one in preferences:
-        passes[one.rater, one.sample].append(one)
+    passes = group_values(((one.rater, one.sample), one) for one in preferences)
     return [
         ImportedScores(
             raters[rater],
@@ -252,10 +247,11 @@ def reviews_shown(
 def build_verdict_rows(
     verdicts: Iterable[Verdict], calls: Sequence[Call], aspects: Sequence[Aspect], holders: VoteHolders
 ) -> list[VoteRow]:
-    by_rater: dict[Rater, list[Verdict]] = defaultdict(list)
-    for verdict in verdicts:
-        if verdict.review_id is None or holders.get((verdict.rater_id, verdict.aspect_id)) == verdict.review_id:
-            by_rater[verdict.rater].append(verdict)
+    by_rater = group_values(
+        (verdict.rater, verdict)
+        for verdict in verdicts
+        if verdict.review_id is None or holders.get((verdict.rater_id, verdict.aspect_id)) == verdict.review_id
+    )
     return [
         build_choice_row(rater, own, filter_calls_to(rater.judge, calls), aspects) for rater, own in by_rater.items()
     ]
@@ -284,9 +280,7 @@ def list_table_aspects(comparison: Comparison, spoken_of: AbstractSet[Aspect]) -
 def build_choice_row(
     rater: Rater, verdicts: Sequence[Verdict], calls: Sequence[Call], aspects: Iterable[Aspect]
 ) -> VoteRow:
-    by_aspect: dict[Aspect, list[Verdict]] = defaultdict(list)
-    for verdict in verdicts:
-        by_aspect[verdict.aspect].append(verdict)
+    by_aspect = group_values((verdict.aspect, verdict) for verdict in verdicts)
     orders = {ShownOrder(call.shown) for call in calls}
     cell = (lambda of_aspect: build_judge_cell(of_aspect, orders)) if rater.judge else build_reviewer_cell
     return VoteRow(
@@ -361,9 +355,10 @@ def build_reviewer_cell(verdicts: Sequence[Verdict]) -> VoteCell:
 
 
 def build_judge_cell(verdicts: Sequence[Verdict], orders_asked: set[ShownOrder]) -> VoteCell:
-    answers: dict[ShownOrder, list[ConsolidatedChoice]] = defaultdict(list)
-    for verdict in verdicts:
-        answers[ShownOrder(verdict.shown)].append(ConsolidatedChoice(Choice(verdict.choice), verdict.inconsistent))
+    answers = group_values(
+        (ShownOrder(verdict.shown), ConsolidatedChoice(Choice(verdict.choice), verdict.inconsistent))
+        for verdict in verdicts
+    )
     folded = consolidate_orders(answers, orders_asked)
     weights = [verdict.weighted for verdict in verdicts if verdict.weighted is not None]
     return VoteCell(

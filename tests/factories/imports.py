@@ -3,14 +3,18 @@
 import io
 import json
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 
 from evaluations.domain.files import ReadOptions
 from evaluations.domain.imports import ImportRequest
 from evaluations.domain.pairing import parse_pairing
-from evaluations.imports.lifecycle import continue_import
+from evaluations.imports.lifecycle import UNDO_JOB, continue_import
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import start_storing
+from evaluations.jobs.claims import claim_job
+from evaluations.jobs.queue import job_of
+from evaluations.jobs.runner import work_claimed
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 
@@ -83,3 +87,13 @@ def import_rows(
     continue_import(importing)
     importing.refresh_from_db()
     return importing
+
+
+def continue_undo(importing: Import, *, seconds: float | None = None) -> bool:
+    """Remove hidden rows for at most this many seconds. Returns whether rows are left."""
+    job = job_of(UNDO_JOB, importing.pk)
+    claim = claim_job(job.pk, until=None if seconds is None else monotonic() + seconds) if job else None
+    try:
+        return claim is not None and work_claimed(claim)
+    finally:
+        importing.refresh_from_db()

@@ -1,15 +1,27 @@
 """An assertion that packed votes equal a recount of the verdicts."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from evaluations.models.comparisons import Comparison
-from evaluations.models.verdicts import PackedVotes
-from evaluations.verdicts.packed_votes import repack_comparisons
+from evaluations.models.runs import test_call_condition
+from evaluations.models.verdicts import PackedVotes, Verdict
+from evaluations.verdicts.packed_votes import pack_verdicts
 
 COMPARED_COLUMNS = (
     *("rater_id", "comparison_id", "shown", "sample", "call_id", "review_id", "source_import_id"),
     *("aspect_block", "first_choices", "final_choices", "inconsistent_aspects", "decided_at_ms"),
 )
+
+
+def repack_comparisons(comparisons: Iterable[Comparison]) -> list[PackedVotes]:
+    """The rows of these comparisons, packed anew from their verdicts."""
+    packed = []
+    for comparison in comparisons:
+        verdicts = Verdict.all_rows.filter(comparison=comparison).exclude(test_call_condition())
+        verdicts = verdicts.select_related("review", "source_import").order_by("pk")
+        packed += pack_verdicts(verdicts, comparison.evaluation_id)
+    return packed
 
 
 def list_packed_rows(rows: Any) -> list[tuple[int, ...]]:

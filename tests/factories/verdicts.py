@@ -20,7 +20,8 @@ from evaluations.models.rubrics import Aspect, RubricVersion
 from evaluations.models.runs import Call, Run
 from evaluations.models.verdicts import PackedVotes, Review, Score, Verdict
 from evaluations.rubrics.services import add_rubric, create_next_version
-from evaluations.verdicts.packed_votes import pack_review_verdicts, repack_comparisons
+from evaluations.verdicts.packed_votes import pack_review_verdicts
+from tests.factories.packed_votes import repack_comparisons
 
 Choices = Mapping[str, str]
 

@@ -24,7 +24,7 @@ from evaluations.imports import undo as imports_undo
 from evaluations.imports.lifecycle import continue_import, sweep_imports
 from evaluations.imports.pairs.services import start_pairing
 from evaluations.imports.services import start_storing
-from evaluations.imports.undo import continue_undo, describe_later_duplicates, start_undo
+from evaluations.imports.undo import describe_later_duplicates, start_undo
 from evaluations.judges.runs.planner import plan_run_calls
 from evaluations.judges.runs.services import start_run
 from evaluations.models.batch_sizes import MIN_BULK_ROWS, ROWS_PER_TRANSACTION
@@ -44,7 +44,15 @@ from evaluations.reviews.queues.next_comparison import reserve_next_comparison
 from evaluations.reviews.raters import get_or_create_rater
 from tests.factories.evaluations import make_evaluation, make_human, make_member, make_user
 from tests.factories.full_evaluation import every_row
-from tests.factories.imports import comparison_row, encode_jsonl, import_rows, preview_rows, score_row, verdict_row
+from tests.factories.imports import (
+    comparison_row,
+    continue_undo,
+    encode_jsonl,
+    import_rows,
+    preview_rows,
+    score_row,
+    verdict_row,
+)
 from tests.factories.judges import make_baseline_judge, run_judge_here
 from tests.factories.verdicts import ALL_A, make_review
 from tests.helpers.job_work import hold_by_dead_worker, work_all

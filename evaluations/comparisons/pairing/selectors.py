@@ -14,6 +14,7 @@ from django.db.models import Avg, Count, QuerySet
 
 from evaluations.domain.choices import Choice, Stage
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.grouping import group_values
 from evaluations.domain.pairing import Pairing, PairingWay
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
@@ -136,17 +137,14 @@ def count_pairs(
 
 
 def list_queries_after(evaluation: Evaluation, after: int) -> "QuerySet[Query, tuple[int, str]]":
-    """The queries after this one, by id and key."""
     return Query.objects.filter(evaluation=evaluation, pk__gt=after).order_by("pk").values_list("pk", "key")
 
 
 def load_sides(block: Sequence[tuple[int, str]], candidates: Mapping[int, Candidate]) -> Mapping[int, list[PairSide]]:
     """The stored responses by query."""
-    found: dict[int, list[PairSide]] = defaultdict(list)
     rows = Response.objects.filter(query__in=[pk for pk, _ in block]).order_by("pk")
-    for query, candidate, pk, sha256 in rows.values_list("query_id", "candidate_id", "pk", "sha256"):
-        found[query].append(PairSide(pk, candidates[candidate], sha256))
-    return found
+    columns = rows.values_list("query_id", "candidate_id", "pk", "sha256")
+    return group_values((query, PairSide(pk, candidates[of], sha256)) for query, of, pk, sha256 in columns)
 
 
 def find_existing_pairs(block: Sequence[tuple[int, str]]) -> set[tuple[int, int]]:

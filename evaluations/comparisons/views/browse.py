@@ -17,7 +17,6 @@ from evaluations.comparisons.search.services import is_index_behind
 from evaluations.comparisons.selectors import (
     FoundComparisons,
     find_excluding_filters,
-    load_tags,
     reveal_found_comparisons,
 )
 from evaluations.domain.choices import ShownOrder
@@ -28,7 +27,7 @@ from evaluations.domain.roles import RaterKind
 from evaluations.domain.search import ExcerptPart, SearchQuery, make_search_excerpt, parse_search_text
 from evaluations.domain.texts import messages_to_text
 from evaluations.models.comparison_filter import apply_comparison_filter
-from evaluations.models.comparisons import Candidate, Comparison
+from evaluations.models.comparisons import Candidate, Comparison, load_tag_names
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.text_flags import find_suspect_texts
@@ -234,7 +233,7 @@ def build_list_rows(
     told = count_raters(ids)
     named = set(visible_comparisons(user, evaluation).filter(pk__in=ids).values_list("pk", flat=True))
     excerpts = build_excerpts(page.rows, search, user, named) if search else {}
-    tags = load_tags(ids) if is_allowed(user, Action.SEE_ALL, evaluation) else {}
+    tags = load_tag_names(ids) if is_allowed(user, Action.SEE_ALL, evaluation) else {}
     return [
         {
             "comparison": comparison,

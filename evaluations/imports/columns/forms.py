@@ -197,7 +197,6 @@ class ColumnMappingForm(forms.Form):
         return cleaned
 
     def mapped(self) -> ColumnFields:
-        """The mapping as far as it is entered."""
         columns, values = {}, {}
         for field in FIELDS_BY_FORMAT[self.row_kind]:
             column, whole = self.value_of(f"column_{field.name}"), self.value_of(f"whole_{field.name}").strip()

@@ -1,6 +1,5 @@
 """Queries that are near-duplicates or occur in other data, with responses that repeat."""
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -11,6 +10,7 @@ from django.db.models.functions import RowNumber
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import FileFormat, QueryPart
+from evaluations.domain.grouping import group_values
 from evaluations.domain.texts import messages_to_text, near_duplicate_key
 from evaluations.formats.record_streams import Record
 from evaluations.formats.sources import open_source
@@ -41,8 +41,6 @@ class NearDuplicates:
 
 @dataclass(frozen=True)
 class IdenticalResponses:
-    """One text as several responses."""
-
     text: str
     number: int
     key: str = ""
@@ -95,10 +93,8 @@ def load_first_of_groups(queries: "QuerySet[Query]", column: str, number: int) -
     """The oldest queries of each group that shares a column."""
     place = Window(RowNumber(), partition_by=column, order_by="pk")
     ids = queries.annotate(place=place).filter(place__lte=number).values("pk")
-    found: dict[int, list[Query]] = defaultdict(list)
-    for one in Query.objects.filter(pk__in=ids).only("key", "cluster", "text", column).order_by("pk"):
-        found[getattr(one, column)].append(one)
-    return found
+    oldest = Query.objects.filter(pk__in=ids).only("key", "cluster", "text", column).order_by("pk")
+    return group_values((getattr(query, column), query) for query in oldest)
 
 
 def find_identical_responses(evaluation: Evaluation) -> list[IdenticalResponses]:

@@ -130,7 +130,6 @@ def work_runs_here(runs: Sequence[Run]) -> None:
 
 
 def reload_runs(runs: Sequence[Run]) -> list[Run]:
-    """The runs as they stand now."""
     return list(Run.objects.select_related("judge").filter(pk__in=[run.pk for run in runs]).order_by("pk"))
 
 

@@ -1,6 +1,6 @@
 """What may be done with queues: create, assign, close, reopen."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +11,7 @@ from django.utils import timezone
 from evaluations.access import list_reviewers
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.grouping import split_into_slices
 from evaluations.domain.reviews import RANDOM_SELECTION, AssignmentState, QueueAudience, QueueKind, SelectionMethod
 from evaluations.domain.roles import REVIEWING_ROLES
 from evaluations.models.comparisons import Comparison
@@ -196,7 +197,7 @@ def insert_queue(
 
 
 def mark_items_drawn(items: Sequence[int]) -> None:
-    for batch in split_into_batches(items):
+    for batch in split_into_slices(items, ROWS_PER_STATEMENT):
         QueueItem.objects.filter(pk__in=batch).update(drawn=True)
 
 
@@ -271,12 +272,8 @@ def build_assignment(slot: QueueSlot, rater_id: int) -> Assignment:
 
 
 def recount_items(items: Sequence[int]) -> None:
-    for batch in split_into_batches(items):
+    for batch in split_into_slices(items, ROWS_PER_STATEMENT):
         recount_taken(f"id IN ({', '.join(['%s'] * len(batch))})", *batch)
-
-
-def split_into_batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (ids[start : start + ROWS_PER_STATEMENT] for start in range(0, len(ids), ROWS_PER_STATEMENT))
 
 
 def refuse_queue_name(evaluation: Evaluation, name: str) -> None:
