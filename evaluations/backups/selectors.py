@@ -236,7 +236,7 @@ def save_tables(evaluation: Evaluation, folder: Path, noted: RowsRead) -> dict[s
         "product": settings.VERSION,
         "migration": get_newest_migration(),
         "evaluation": {
-            field.attname: serialize_column(row, field.attname) for field in Evaluation._meta.concrete_fields
+            field.attname: serialize_value(getattr(row, field.attname)) for field in Evaluation._meta.concrete_fields
         },
         "members": [[one.user_id, one.role, serialize_value(one.created_at)] for one in members],
         "people": serialize_people(gathered.people),
@@ -248,10 +248,6 @@ def save_tables(evaluation: Evaluation, folder: Path, noted: RowsRead) -> dict[s
 def get_newest_migration() -> str:
     applied = MigrationRecorder.Migration.objects.filter(app="evaluations").order_by("-name")
     return applied.values_list("name", flat=True).first() or ""
-
-
-def serialize_column(row: Evaluation, column: str) -> object:
-    return serialize_value(getattr(row, column))
 
 
 def serialize_value(value: object) -> object:

@@ -283,10 +283,7 @@ FileRow = QueryRow | ComparisonRow | ResponseRow | VerdictRow | ScoreRow | BadRo
 
 @dataclass(frozen=True)
 class FileEntry:
-    """The rows of one record of a file: one row, or material with its verdicts or scores.
-
-    ``notices``: of content that is not imported as it is in the file.
-    """
+    """The rows of one record of a file. ``notices``: of content that is not imported as it is in the file."""
 
     line: int
     rows: tuple[FileRow, ...]

@@ -138,10 +138,7 @@ class ResponseTexts:
 
 
 def content_sha256(content: object) -> str:
-    """The sum of any JSON value: of a response's messages, or of a query's [messages, context, reference].
-
-    The same content gives the same sum whichever door it came through.
-    """
+    """The sum of any JSON value: the same content gives the same sum whichever door it came through."""
     canonical = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 
 from django.db.models import QuerySet
 
@@ -105,17 +106,13 @@ def build_chunk_rows(chunk: Sequence[ComparisonRow], participants: Participants)
             },
             "comments": [build_comment_entry(comment, participants) for comment in discussion.comments.get(one.pk, ())],
             "gold": build_gold_entries(by_rater, in_files, participants) if by_rater or in_files else [],
-            "judges": sorted(judges.values(), key=get_judge_name),
+            "judges": sorted(judges.values(), key=itemgetter("judge")),
             "people": people,
             "skipped": [
                 serialize_skip(review, participants)
                 for review in sort_by_reviewer(reviews.skipped.get(one.pk, ()), participants)
             ],
         }
-
-
-def get_judge_name(judge: ExportedJudge) -> str:
-    return judge["judge"]
 
 
 def build_people_labels(

@@ -11,7 +11,6 @@ from evaluations.domain.preferences import parse_preference_rule
 from evaluations.domain.splits import Split, SplitPart
 from evaluations.formats.export_format import ExportFormat, ExportOptions
 from evaluations.formats.export_formats import EXPORT_FORMATS
-from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.rubrics import list_aspect_keys
@@ -84,16 +83,13 @@ def complete_settings(evaluation: Evaluation, leaving: ExportFormat, chosen: Map
     for name, value in chosen.items():
         if name not in known:
             raise InputRefused(f"{leaving.title} has no setting “{name}”.")
-        if value in known[name].values or (known[name].of_candidates and is_candidate_name(evaluation, value)):
+        if value in known[name].values:
             continue
-        if known[name].of_candidates:
+        if not known[name].of_candidates:
+            raise InputRefused(f"{name} is one of {', '.join(known[name].values)}, not “{value}”.")
+        if not evaluation.candidates.filter(name=value).exists():
             raise InputRefused(f"This evaluation has no model “{value}”: name one of its own as the {name}.")
-        raise InputRefused(f"{name} is one of {', '.join(known[name].values)}, not “{value}”.")
     return {name: chosen.get(name, setting.initial) for name, setting in known.items()}
-
-
-def is_candidate_name(evaluation: Evaluation, name: str) -> bool:
-    return Candidate.objects.filter(evaluation=evaluation, name=name).exists()
 
 
 def serialize_filters(wanted: ExportRequest) -> dict[str, object]:

@@ -263,10 +263,7 @@ def load_participants(
 
 
 def read_available_data(evaluation: Evaluation) -> AvailableData:
-    """One question each, answered by the first row that is found.
-
-    What was said is looked through, not the comparisons: joined, SQLite read all of these where nothing was said.
-    """
+    """One question each, answered by the first row found: joined with comparisons, SQLite read all of these."""
     of_here = Exists(Comparison.all_rows.filter(pk=OuterRef("comparison"), evaluation=evaluation))
     return AvailableData(
         reviews=Review.objects.filter(rater__evaluation=evaluation).exists(),

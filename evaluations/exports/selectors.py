@@ -1,6 +1,5 @@
 """Previews, files or manifests of exports."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -9,7 +8,7 @@ from django.core.files import File
 from django.db.models import QuerySet
 
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.json_values import JsonDict, JsonMapping
+from evaluations.domain.json_values import JsonDict
 from evaluations.exports.options import ExportRequest, complete_request, get_export_format
 from evaluations.exports.writer import filter_export_comparisons, load_export_participants, read_export_rows
 from evaluations.formats.export_format import ExportRow, ExportTally
@@ -30,11 +29,6 @@ def build_manifest(export: Export) -> JsonDict:
             "finished": export.finished_at.isoformat(timespec="seconds") if export.finished_at else None,
         },
     }
-
-
-def encode_manifest(manifest: JsonMapping) -> bytes:
-    """The manifest as JSON with sorted keys, one per line: equal manifests give equal bytes."""
-    return (json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
 def get_manifest_name(export: Export) -> str:

@@ -177,10 +177,7 @@ def counts_somewhere(vote: Vote, listed: ListedChunk) -> bool:
 def build_choice_rows(
     one: ListedComparison, listed: ListedChunk, participants: Participants, account: ExportCounts
 ) -> Iterator[tuple[tuple[int, int, int, int], ExportedVerdict]]:
-    """A row for each choice, with its sort key within the comparison.
-
-    Several of one person that count are samples, that of the label first.
-    """
+    """A row for each choice, with its sort key; several of one person are samples, that of the label first."""
     places = {pk: place for place, pk in enumerate(participants.aspects)}
     verdicts = listed.choices.get(one.pk, ())
     finals: dict[tuple[int | None, int], VerdictRecord] = {

@@ -22,7 +22,6 @@ from evaluations.exports.participants import load_participants
 from evaluations.exports.selectors import (
     ExportPreview,
     build_manifest,
-    encode_manifest,
     get_export_content_type,
     get_manifest_name,
     list_exclusion_reasons,
@@ -30,6 +29,7 @@ from evaluations.exports.selectors import (
     preview_export,
 )
 from evaluations.exports.services import delete_export_file, export_job, request_export, stop_export
+from evaluations.formats.hugging_face_export import encode_manifest
 from evaluations.jobs.queue import job_progress
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
@@ -95,11 +95,8 @@ def render_export_form(
         "judges": participants.judges.values(),
         "sent_rows": settings.EXPORT_SENT_ROWS,
     }
-    asked = (
-        form
-        if form.is_bound
-        else ExportForm({"written_as": "jsonl", **get_initial_values(form)}, evaluation=evaluation)
-    )
+    initial = {name: str(field.initial) for name, field in form.fields.items() if field.initial}
+    asked = form if form.is_bound else ExportForm({"written_as": "jsonl", **initial}, evaluation=evaluation)
     if asked.is_valid():
         try:
             context["foreseen"] = preview_from_form(request, evaluation, asked)
@@ -117,10 +114,6 @@ def preview_from_form(request: AuthenticatedRequest, evaluation: Evaluation, ask
         return None
     comparisons = visible_comparisons(request.user, evaluation)
     return preview_export(evaluation, asked.cleaned_data["written_as"], asked.wanted(), comparisons, PREVIEW_SECONDS)
-
-
-def get_initial_values(form: ExportForm) -> dict[str, str]:
-    return {name: str(field.initial) for name, field in form.fields.items() if field.initial}
 
 
 def get_export_or_404(request: AuthenticatedRequest, slug: str, pk: int, action: Action = Action.EXPORT) -> Export:

@@ -61,10 +61,7 @@ class ExportHandedOver(Exception):
 def stream_export(
     export: Export, comparisons: "QuerySet[Comparison]", claim: JobClaim | None = None
 ) -> Generator[bytes, None, None]:
-    """Yield the file block by block while storing it.
-
-    If the reader stops, the export has failed and nothing of it is stored.
-    """
+    """Yield the file block by block while storing it; if the reader stops, nothing of it is stored."""
     claim = claim or held_claim(SENT_EXPORT_JOB, export.pk)
     if claim is None:
         raise LeaseLost(f"{export} is over already.")

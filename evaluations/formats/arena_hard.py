@@ -4,8 +4,8 @@ The baseline is shown first in game 1 and second in game 2, as its own report of
 answers of the first version have the columns of MT-bench.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder
 from evaluations.domain.files import FileFormat, FileRow, Notice, NoticeKind, QueryRow, ReadOptions, VerdictRow
@@ -17,7 +17,7 @@ from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportForma
 from evaluations.formats.label_parser import note_with_strength, parse_label
 from evaluations.formats.mt_bench import iso_timestamp, mt_bench_judge
 from evaluations.formats.native_rows import DEFAULT_ASPECT, prefix_key
-from evaluations.formats.record_streams import FileSample, Record
+from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, optional_text, required_name, required_text
 
 ORDERS: Final = (ShownOrder.AS_STORED, ShownOrder.SWAPPED)
@@ -45,7 +45,7 @@ def arena_hard_games(record: Record, options: ReadOptions) -> Iterator[VerdictRo
     given = values.get("games")
     if not isinstance(given, list) or not 1 <= len(given) <= len(ORDERS):
         raise RowRefused("games must be a list of one game or two")
-    key = prefix_key(required_text(values, question_id_column(values)), options)
+    key = prefix_key(required_text(values, "uid" if "uid" in values else "question_id"), options)
     for game, shown in zip(given, ORDERS, strict=False):
         choice, strength = game_outcome(game)
         yield VerdictRow(
@@ -66,10 +66,6 @@ def arena_hard_games(record: Record, options: ReadOptions) -> Iterator[VerdictRo
         )
 
 
-def question_id_column(values: Mapping[str, Any]) -> str:
-    return "uid" if "uid" in values else "question_id"
-
-
 def game_outcome(game: object) -> tuple[str, str]:
     """Choice and strength of a game, in terms of the order shown; a missing game is a failure."""
     if not isinstance(game, dict):
@@ -83,11 +79,6 @@ def judgment_text(game: object) -> str:
     given = game.get("judgment") if isinstance(game, dict) else None
     answer = given.get("answer") if isinstance(given, dict) else given
     return answer if isinstance(answer, str) else ""
-
-
-def has_only_question_columns(sample: FileSample) -> bool:
-    """Whether it is a file of questions: one of responses has their columns too."""
-    return KNOWN_QUESTIONS.issuperset(sample.columns)
 
 
 def arena_hard_question_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
@@ -130,7 +121,7 @@ ARENA_HARD_FORMATS: Final = (
         COMPARISONS,
         ("uid", "category", "prompt"),
         arena_hard_question_rows,
-        is_match=has_only_question_columns,
+        is_match=lambda sample: KNOWN_QUESTIONS.issuperset(sample.columns),  # a file of responses has them too
         has_common_columns=True,
     ),
     ImportFormat(

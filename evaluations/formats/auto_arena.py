@@ -32,11 +32,6 @@ KNOWN: Final = frozenset(
 )
 
 
-def has_only_response_columns(sample: FileSample) -> bool:
-    """Whether there are no further columns: many formats have a prompt and a response, and are read by the others."""
-    return KNOWN_RESPONSES.issuperset(sample.columns)
-
-
 def has_histories(sample: FileSample) -> bool:
     """Whether the history is one of verdicts, and not of a chat."""
     return fits_mostly(
@@ -93,7 +88,7 @@ AUTO_ARENA_FORMATS: Final = (
         auto_arena_response_rows,
         needs_pairing=True,
         model="model",
-        is_match=has_only_response_columns,
+        is_match=lambda sample: KNOWN_RESPONSES.issuperset(sample.columns),  # many formats have these and further ones
     ),
     ImportFormat(
         FileFormat.AUTO_ARENA,

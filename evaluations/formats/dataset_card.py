@@ -42,10 +42,7 @@ class CardAgreement:
 
 @dataclass(frozen=True)
 class CardFacts:
-    """The facts of a card that are known before the files are written.
-
-    ``judges``: name, kind, model and rubric of each. ``policy`` and ``rules`` are sentences.
-    """
+    """``judges``: name, kind, model and rubric of each. ``policy`` and ``rules`` are sentences."""
 
     name: str = ""
     description: str = ""

@@ -92,10 +92,7 @@ class ExportedSpan(TypedDict):
 
 
 class ExportedPersonScores(TypedDict):
-    """A person's scores of both responses; null where none was given, or not confirmed yet.
-
-    ``lower_is_better``: present on imported scores for which it is true.
-    """
+    """A person's scores; null where none was given or confirmed. ``lower_is_better``: of imported ones, where true."""
 
     first: dict[str, float | None]
     final: dict[str, float | None]
@@ -194,10 +191,7 @@ class ExportedGold(TypedDict):
 
 
 class ExportedMaterial(TypedDict):
-    """The material of a comparison, with a query of one turn in ``query`` and any other in ``messages``.
-
-    ``split``: its part of the split, where the export is split.
-    """
+    """A query of one turn is in ``query``, any other in ``messages``. ``split``: its part, where there is a split."""
 
     query_id: str
     cluster: str
@@ -229,10 +223,7 @@ class ExportedRow(LabelledRow):
 
 @dataclass(frozen=True)
 class ExportedRaters:
-    """The names of the raters of the rows, and their aspects in page order.
-
-    ``scored``: the people among them who gave scores.
-    """
+    """The names of the raters, and their aspects in page order. ``scored``: the people among them who gave scores."""
 
     aspects: Sequence[str]
     people: Sequence[str]

@@ -95,13 +95,14 @@ def dataset_folder_zip(
         yield from stream_zip(
             [
                 ("README.md", dataset_card(card_facts(), rule, filled, counts).encode()),
-                ("manifest.json", manifest_document(manifest())),
+                ("manifest.json", encode_manifest(manifest())),
                 *((path, Path(folder) / path) for config in filled for path, _ in config.files.values()),
             ]
         )
 
 
-def manifest_document(manifest: Mapping[str, Any]) -> bytes:
+def encode_manifest(manifest: Mapping[str, Any]) -> bytes:
+    """As JSON with sorted keys, one a line: equal manifests give equal bytes."""
     return (json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 

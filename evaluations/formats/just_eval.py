@@ -82,10 +82,7 @@ def just_eval_pair_rows(record: Record, options: ReadOptions) -> tuple[FileRow, 
 
 
 def just_eval_choices(values: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    """Aspect, choice, how strongly, and the reason.
-
-    Where no reply could be read the judge failed on all that it was asked.
-    """
+    """Aspect, choice, how strongly, and the reason; a failure on each aspect where no reply could be read."""
     is_single = prompt_mode(values) == PAIRWISE
     parsed = values.get("parsed_result")
     if not isinstance(parsed, dict) or not parsed:

@@ -49,7 +49,8 @@ def judge_judgments(
     if not all(orders) and (judged["choice"] or not failures):
         counts.excluded["asked_in_one_order"] += samples or 1
         return
-    rationales = [list(aspect_rationales(judge, aspect).get(order, ())) for order in BOTH_ORDERS]
+    texts = judge["choices"][aspect].get("rationales") or judge["rationales"]
+    rationales = [list(texts.get(order, ())) for order in BOTH_ORDERS]
     errors = 0
     for at in range(samples):
         given = [choices[at] if at < len(choices) else None for choices in orders]
@@ -85,11 +86,6 @@ def judgment_record(
         "turn": turn,
         "tstamp": 0,
     }
-
-
-def aspect_rationales(judge: ExportedJudge, aspect: str) -> Mapping[str, Sequence[str]]:
-    """The rationale for this aspect, else that for all aspects."""
-    return judge["choices"][aspect].get("rationales") or judge["rationales"]
 
 
 def mt_bench_vote_lines(rows: Iterable[ExportedRow], aspect: str, counts: ExportCounts) -> Iterator[bytes]:

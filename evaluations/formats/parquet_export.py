@@ -6,6 +6,7 @@ would have different columns in every evaluation. ``metadata`` is JSON in a text
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate, chain
 from typing import Any, Final
 
@@ -167,6 +168,10 @@ def shared_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return made.take(pa.array([place[id(value)] for value in values], pa.int32()))
 
 
+label_array = partial(shared_array, kind=LABEL)
+choice_array = partial(shared_array, kind=CHOICE)
+
+
 # ---- the file
 
 
@@ -234,14 +239,6 @@ class ExportedTables:
 
 def named_entries(by_aspect: Mapping[str, Any], shapes: ShapeCache[dict[str, Any]]) -> list[dict[str, Any]]:
     return [shapes.get(by_aspect[aspect], aspect) for aspect in sorted(by_aspect)]
-
-
-def label_array(labels: Sequence[dict[str, Any]]) -> pa.Array:
-    return shared_array(labels, LABEL)
-
-
-def choice_array(choices: Sequence[dict[str, Any]]) -> pa.Array:
-    return shared_array(choices, CHOICE)
 
 
 def texts_by_order_array(texts_by_order: Sequence[tuple[str, Sequence[str]]]) -> pa.Array:

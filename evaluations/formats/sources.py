@@ -69,10 +69,7 @@ MARKUP: Final = {
 
 
 def open_source(file: BinaryIO, name: str, limits: FileLimits = USUAL) -> RecordSource:
-    """Look at the beginning of a seekable file and read it for what it is.
-
-    Raises InputRefused where the file as a whole cannot be read; then or while it is read.
-    """
+    """Read a seekable file for what its beginning shows. Raises InputRefused, here or while it is read."""
     source = source_of_file(file, name, limits)
     records = unwrap_viewer_rows(skip_blank_rows(source.records, source.blank))
     return replace(source, records=refuse_hopeless_file(records, name, limits))

@@ -1,6 +1,6 @@
 """Rubrics for the aspects of imported verdicts, as well as of imported scores."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Final
@@ -16,71 +16,61 @@ from evaluations.models.rubrics import Aspect, Rubric, RubricAspect
 from evaluations.models.users import User
 from evaluations.models.verdicts import Score
 from evaluations.rubrics.services import add_rubric, create_next_version, freeze_version
-from evaluations.verdicts.score_choices import find_scores_rubric, list_imported_score_aspects
+from evaluations.verdicts.score_choices import find_imported_rubric, list_imported_aspects
 
 VERDICTS_RUBRIC_NAME: Final = "imported"
-
-
-def find_verdicts_rubric(evaluation: Evaluation) -> Rubric | None:
-    rubrics = Rubric.objects.filter(evaluation=evaluation, origin=RubricOrigin.IMPORTED)
-    return rubrics.filter(kind=RubricKind.PAIRWISE).first()
+SCORES_RUBRIC_NAME: Final = "imported scores"
 
 
 def load_imported_choices(evaluation: Evaluation) -> dict[str, set[str]]:
     """By aspect, the choices that the rubric of imported verdicts offers."""
-    rubric = find_verdicts_rubric(evaluation)
-    version = rubric.versions.order_by("-number").first() if rubric else None
-    asked = version.rubric_aspects.select_related("aspect") if version else []
-    return {one.aspect.key: set(one.choices) for one in asked}
+    return {one.aspect.key: set(one.choices) for one in list_imported_aspects(evaluation, RubricKind.PAIRWISE)}
 
 
 def update_verdicts_rubric(evaluation: Evaluation, occurring: Mapping[str, set[str]], user: User | None) -> list[int]:
-    """Extend the rubric of imported verdicts to the choices that occur for aspects without another rubric.
-
-    Returns the id of the version that this took, if any.
-    """
+    """Extend the rubric of imported verdicts to aspects without another; the id of the version that it took, if any."""
     before = load_imported_choices(evaluation)
     sides = {str(Choice.A), str(Choice.B)}
     offers = {key: before.get(key, sides) | occurring.get(key, set()) for key in [*before, *sorted(occurring)]}
     if offers == before:
         return []
     names = dict(Aspect.objects.filter(evaluation=evaluation, key__in=offers).values_list("key", "name"))
+    aspects = [
+        AspectSpec(
+            key,
+            names[key],
+            definition="As in the imported file.",
+            offers_tie=Choice.TIE in offered,
+            offers_both_bad=Choice.BOTH_BAD in offered,
+        )
+        for key, offered in offers.items()
+    ]
+    return [add_imported_version(evaluation, RubricKind.PAIRWISE, aspects, user)]
+
+
+def add_imported_version(
+    evaluation: Evaluation, kind: RubricKind, aspects: Sequence[AspectSpec], user: User | None
+) -> int:
+    """Add a version to the imported rubric of this kind, which is made where there is none. Returns its id."""
+    things, name = ("verdicts", VERDICTS_RUBRIC_NAME) if kind == RubricKind.PAIRWISE else ("scores", SCORES_RUBRIC_NAME)
     spec = RubricSpec(
-        kind=RubricKind.PAIRWISE,
-        instructions="These verdicts came in files; how they were asked for is not known here.",
-        aspects=tuple(
-            AspectSpec(
-                key,
-                names[key],
-                definition="As in the imported file.",
-                offers_tie=Choice.TIE in offered,
-                offers_both_bad=Choice.BOTH_BAD in offered,
-            )
-            for key, offered in offers.items()
-        ),
-        output_order=tuple(offers),
+        kind=kind,
+        instructions=f"These {things} came in files; how they were asked for is not known here.",
+        aspects=tuple(aspects),
+        output_order=tuple(aspect.key for aspect in aspects),
     )
-    rubric = find_verdicts_rubric(evaluation)
-    if rubric:
+    if rubric := find_imported_rubric(evaluation, kind):
         version = create_next_version(rubric, spec, user=user)
     else:
-        version = add_rubric(
-            evaluation,
-            name=find_free_rubric_name(evaluation, VERDICTS_RUBRIC_NAME),
-            spec=spec,
-            origin=RubricOrigin.IMPORTED,
-            user=user,
-        )
+        free_name = find_free_rubric_name(evaluation, name)
+        version = add_rubric(evaluation, name=free_name, spec=spec, origin=RubricOrigin.IMPORTED, user=user)
     freeze_version(version)
-    return [version.pk]
+    return version.pk
 
 
 def find_free_rubric_name(evaluation: Evaluation, wanted: str) -> str:
     taken = set(Rubric.objects.filter(evaluation=evaluation).values_list("name", flat=True))
     return next(name for name in (wanted, *(f"{wanted} {n}" for n in range(2, 1000))) if name not in taken)
-
-
-SCORES_RUBRIC_NAME: Final = "imported scores"
 
 
 # ---- what a file would change --------------------------------------------------------------------
@@ -93,7 +83,7 @@ def refuse_invalid_margin(margin: float | None) -> None:
 
 def refuse_conflicting_scales(evaluation: Evaluation, scales: ScoreScales, margin: float | None) -> None:
     """Refuse scores whose better end differs from earlier ones, or a margin that makes every pair a tie."""
-    before = {one.aspect.key: one for one in list_imported_score_aspects(evaluation)}
+    before = {one.aspect.key: one for one in list_imported_aspects(evaluation)}
     for key, scale in scales.items():
         if key in before and before[key].lower_is_better != scale.lower_is_better:
             better = "lower" if before[key].lower_is_better else "higher"
@@ -123,11 +113,7 @@ class ImportedScale(ScoreScale):
 
 
 def find_changed_margins(evaluation: Evaluation, keys: Iterable[str], margin: float | None) -> dict[str, float]:
-    before = (
-        {one.aspect.key: one.tie_margin for one in list_imported_score_aspects(evaluation)}
-        if margin is not None
-        else {}
-    )
+    before = {one.aspect.key: one.tie_margin for one in list_imported_aspects(evaluation)} if margin is not None else {}
     return {key: before[key] for key in keys if key in before and before[key] != margin}
 
 
@@ -145,7 +131,7 @@ def update_scores_rubric(
 ) -> list[int]:
     """Add a rubric version with these scales and return its id, or nothing if no scale is new."""
     refuse_conflicting_scales(evaluation, scales, margin)
-    before = {one.aspect.key: one for one in list_imported_score_aspects(evaluation)}
+    before = {one.aspect.key: one for one in list_imported_aspects(evaluation)}
     names = dict(Aspect.objects.filter(evaluation=evaluation, key__in=scales).values_list("key", "name"))
     old_specs = {key: one.spec() for key, one in before.items()}
     new_specs = old_specs | {
@@ -154,20 +140,7 @@ def update_scores_rubric(
     }
     if new_specs == old_specs:
         return []
-    spec = RubricSpec(
-        kind=RubricKind.POINTWISE,
-        instructions="These scores came in files; how they were asked for is not known here.",
-        aspects=tuple(new_specs.values()),
-        output_order=tuple(new_specs),
-    )
-    rubric = find_scores_rubric(evaluation)
-    if rubric:
-        version = create_next_version(rubric, spec, user=user)
-    else:
-        name = find_free_rubric_name(evaluation, SCORES_RUBRIC_NAME)
-        version = add_rubric(evaluation, name=name, spec=spec, origin=RubricOrigin.IMPORTED, user=user)
-    freeze_version(version)
-    return [version.pk]
+    return [add_imported_version(evaluation, RubricKind.POINTWISE, list(new_specs.values()), user)]
 
 
 def build_aspect_spec(key: str, name: str, brought: ImportedScale) -> AspectSpec:
@@ -186,7 +159,7 @@ def build_aspect_spec(key: str, name: str, brought: ImportedScale) -> AspectSpec
 
 
 def list_scale_warnings(evaluation: Evaluation, scales: ScoreScales, margin: float | None) -> Iterator[str]:
-    before = {one.aspect.key for one in list_imported_score_aspects(evaluation)}
+    before = {one.aspect.key for one in list_imported_aspects(evaluation)}
     if brought := sorted(scales.keys() - before):
         names = ", ".join(brought)
         yield f"A rubric named {SCORES_RUBRIC_NAME} comes with the scores of {names}, with the scale seen in the file."

@@ -182,12 +182,8 @@ def load_queries(batch: EntryBatch, keys: Collection[str], rows: Sequence[FileRo
             pk=pk,
             stored_text="".join(text),
             owner=pk,
-            is_unseen=is_unseen_query(batch, pk),
+            is_unseen=batch.seen is None or not batch.seen.has_entries(pk),
         )
-
-
-def is_unseen_query(batch: EntryBatch, owner: int) -> bool:
-    return batch.seen is None or not batch.seen.has_entries(owner)
 
 
 def load_seen_queries(batch: EntryBatch, seen: SeenIndex, keys: Collection[str]) -> None:

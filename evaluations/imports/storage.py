@@ -17,6 +17,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import PAIRS_WITHOUT_FILE, BadRow, FileEntry, ImportState, NewResponse
 from evaluations.domain.imports import CreatedIds
 from evaluations.domain.pairing import Pairing
+from evaluations.domain.rubrics import RubricKind
 from evaluations.domain.texts import ComparisonOrigin
 from evaluations.formats.seen_index import SeenIndex
 from evaluations.imports.imported_rubrics import (
@@ -64,7 +65,7 @@ from evaluations.models.transactions import TransactionPacer, is_time_up, pause_
 from evaluations.models.verdicts import PackedVotes, Score, Verdict
 from evaluations.rubrics.services import lock_aspects
 from evaluations.verdicts.label_updates import find_score_imports, recount_labels_later
-from evaluations.verdicts.score_choices import find_scores_rubric
+from evaluations.verdicts.score_choices import find_imported_rubric
 
 
 def build_missing_pairs(importing: Import, keys: Sequence[str], pairing: Pairing) -> Iterator[Comparison]:
@@ -395,7 +396,7 @@ def finish_import(importing: Import) -> None:
 
 def find_earlier_scores(importing: Import) -> QuerySet[Score]:
     """Earlier scores of the responses that the import's comparisons hold."""
-    if find_scores_rubric(importing.evaluation) is None:
+    if find_imported_rubric(importing.evaluation, RubricKind.POINTWISE) is None:
         return Score.objects.none()
     made = Comparison.all_rows.filter(source_import=importing)
     return Score.objects.filter(Q(response__in=made.values("response_a")) | Q(response__in=made.values("response_b")))

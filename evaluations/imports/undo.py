@@ -58,12 +58,7 @@ MAX_NAMED_IMPORTS: Final = 5  # imports, in a sentence
 
 
 def start_undo(importing: Import, *, user: User | None) -> None:
-    """Hide all rows of an import; its job then removes them.
-
-    Raises InputRefused if they were used.
-
-    The judges are locked, as by the planning of a run, and the queues, as by a reservation.
-    """
+    """Hide all rows of an import; its job then removes them. Raises InputRefused if they were used."""
     if importing.evaluation.archived_at is not None:
         raise InputRefused("This evaluation is archived: bring it back before you undo an import.")
     refuse_undo_in_state(importing)

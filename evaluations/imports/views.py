@@ -108,10 +108,7 @@ def render_import(request: AuthenticatedRequest, importing: Import, error: str =
 @never_cache
 @require_GET
 def import_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    """How far it is, asked for every second; when it is over the page itself comes anew.
-
-    Except if it was cancelled, because Cancel leads to the list.
-    """
+    """How far it is; when it is over the page comes anew, except after Cancel, which leads to the list."""
     importing = get_import_of_request(request, slug, pk)
     is_cancelled = importing.state == ImportState.CANCELLED
     if importing.state not in WORKING_STATES and not is_cancelled:

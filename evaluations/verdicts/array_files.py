@@ -39,10 +39,7 @@ def get_array_file(name: str, changed: datetime, more: str = "") -> Path:
 
 
 def load_arrays(path: Path, count: int) -> list[npt.NDArray[Any]]:
-    """So many arrays, the first as it lies on disk.
-
-    OSError, ValueError or EOFError where there are no such.
-    """
+    """So many arrays, the first as it lies on disk. OSError, ValueError or EOFError where there are none."""
     first = np.load(path, mmap_mode="r", allow_pickle=False)
     with path.open("rb") as file:
         file.seek(first.offset + first.nbytes)

@@ -15,7 +15,7 @@ from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect, RubricAspect, RubricVersion
 from evaluations.models.verdicts import Review
 from evaluations.stats.coding import TIE, A, B
-from evaluations.verdicts.score_choices import list_imported_score_aspects
+from evaluations.verdicts.score_choices import list_imported_aspects
 from evaluations.verdicts.verdict_arrays import VerdictArrays
 
 FINISHED_REVIEW_STATES: Final = (ReviewState.FIRST.value, ReviewState.FINAL.value)
@@ -46,7 +46,7 @@ def read_asked_aspects(
     versions = RubricVersion.objects.filter(Exists(reviews), rubric__evaluation=evaluation)
     used = set(versions.values_list("pk", flat=True))
     used |= {rater.judge.rubric_version_id for rater in raters if rater.judge and rater.judge.rubric_version_id}
-    used |= {asked.version_id for asked in list_imported_score_aspects(evaluation)}
+    used |= {asked.version_id for asked in list_imported_aspects(evaluation)}
     return AskedAspects(list(rows.order_by("version__rubric__name", "version__number")), frozenset(used))
 
 

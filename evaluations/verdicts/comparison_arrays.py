@@ -31,10 +31,7 @@ COMPARISON_DTYPE: Final = np.dtype(
 
 @dataclass(frozen=True)
 class ComparisonTable:
-    """``rows``: one for each comparison, by id, clusters numbered from 0. Their category is a place among
-
-    ``categories``, or MISSING.
-    """
+    """``rows``: by comparison id, clusters from 0; ``category`` is a place in ``categories``, or MISSING."""
 
     rows: npt.NDArray[np.void]
     categories: tuple[str, ...]

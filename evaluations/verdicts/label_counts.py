@@ -30,9 +30,9 @@ def update_labels(comparison_ids: Iterable[int]) -> None:
     if gone:
         Label.objects.filter(pk__in=gone).delete()
     changed = [
-        apply_label_row(row, due[subject])
+        Label(pk=row.pk, **due[subject]._asdict())
         for subject, row in existing.items()
-        if is_label_outdated(row, due.get(subject))
+        if subject in due and due[subject] != (row.choice, row.source, row.votes, row.unanimous)
     ]
     Label.objects.bulk_update(changed, LabelRow._fields)
     new = [(subject, values) for subject, values in due.items() if subject not in existing]
@@ -46,16 +46,6 @@ def lock_comparisons(comparison_ids: Collection[int]) -> None:
     if connection.features.has_select_for_update:
         rows = Comparison.all_rows.select_for_update(no_key=True).filter(pk__in=comparison_ids)
         list(rows.order_by("pk").values_list("pk", flat=True))
-
-
-def is_label_outdated(row: Label, due: LabelRow | None) -> bool:
-    return due is not None and due != (row.choice, row.source, row.votes, row.unanimous)
-
-
-def apply_label_row(row: Label, due: LabelRow) -> Label:
-    for column, value in due._asdict().items():
-        setattr(row, column, value)
-    return row
 
 
 def compute_label_rows(comparison_ids: Iterable[int]) -> dict[VoteSubject, LabelRow]:

@@ -92,10 +92,7 @@ NO_LABEL_JUDGES = LabelJudges()
 
 
 def decide_labels(evaluation: Evaluation, comparison_ids: Iterable[int], *, judges: bool = True) -> DecidedLabels:
-    """Comparison id → aspect key → label, in the same few queries however many they are.
-
-    ``judges``: whether their labels may be seen, where the policy has any.
-    """
+    """Comparison id → aspect key → label. ``judges``: whether their labels may be seen, where the policy has any."""
     ids = list(comparison_ids)
     labels = {pk: dict(by_aspect) for pk, by_aspect in decide_human_labels(evaluation, ids).items()}
     bench = get_label_judges(evaluation) if judges else NO_LABEL_JUDGES

@@ -297,10 +297,7 @@ class ImportedScoreArrays:
 def read_imported_score_arrays(
     comparisons: QuerySet[Comparison], ids: IntArray, by_kind: Mapping[RaterKind, Sequence[Rater]]
 ) -> ImportedScoreArrays:
-    """Choices from these raters' imported scores; comparison ids are sorted.
-
-    One small query where no scores were imported.
-    """
+    """Choices from these raters' imported scores; comparison ids are sorted."""
     raters = [rater for kind in RaterKind for rater in by_kind[kind]]
     rules = imported_score_rules(Q(aspect__evaluation=raters[0].evaluation_id)) if raters and len(ids) else {}
     if not rules:

@@ -44,10 +44,7 @@ def comparison_response_ids(comparison_ids: Collection[int]) -> dict[int, tuple[
 def derive_score_choices(
     raters: Sequence[Rater], sides: Mapping[int, tuple[int, int]]
 ) -> Mapping[int, Mapping[int, Mapping[str, CompleteSideScores]]]:
-    """Rater id → comparison id → aspect key → what its scores say; absent where a response has none.
-
-    The raters are judges that scored single responses; the same few queries however many they and the comparisons are.
-    """
+    """Rater id → comparison id → aspect key → what its scores say; absent where a response has none."""
     responses = {response for pair in sides.values() for response in pair}
     collected: dict[tuple[int, int, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     scores = Score.objects.filter(rater__in=raters, response__in=responses).order_by("pk")
@@ -222,13 +219,12 @@ def build_review_scores(sides: Mapping[str, ReviewScore], margins: Mapping[tuple
 # ---- what was brought so far ---------------------------------------------------------------------
 
 
-def find_scores_rubric(evaluation: Evaluation) -> Rubric | None:
-    rubrics = Rubric.objects.filter(evaluation=evaluation, origin=RubricOrigin.IMPORTED)
-    return rubrics.filter(kind=RubricKind.POINTWISE).first()
+def find_imported_rubric(evaluation: Evaluation, kind: RubricKind) -> Rubric | None:
+    return Rubric.objects.filter(evaluation=evaluation, origin=RubricOrigin.IMPORTED, kind=kind).first()
 
 
-def list_imported_score_aspects(evaluation: Evaluation) -> list[RubricAspect]:
-    """The aspects of the newest version of the rubric for imported scores, in order."""
-    rubric = find_scores_rubric(evaluation)
+def list_imported_aspects(evaluation: Evaluation, kind: RubricKind = RubricKind.POINTWISE) -> list[RubricAspect]:
+    """The aspects of the newest version of the rubric for imported scores, or for verdicts, in order."""
+    rubric = find_imported_rubric(evaluation, kind)
     version = rubric.versions.order_by("-number").first() if rubric else None
     return list(version.rubric_aspects.select_related("aspect").order_by("position")) if version else []

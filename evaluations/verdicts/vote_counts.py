@@ -15,10 +15,7 @@ from evaluations.verdicts.score_choices import comparison_response_ids, load_imp
 
 @dataclass(frozen=True)
 class VoteCounts:
-    """How many people and judges gave verdicts on a comparison, and what judges still owe.
-
-    ``labelled``: the aspects that people's votes or an adjudication label; ``split``: those that are open.
-    """
+    """``labelled``: aspects that people's votes or an adjudication label; ``split``: those that are open."""
 
     people: int = 0
     gold: int = 0

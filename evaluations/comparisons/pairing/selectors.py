@@ -58,10 +58,7 @@ Paired = TypeVar("Paired", Response, PairSide)
 def pair_responses(
     responses: Sequence[Paired], pairing: Pairing, seed: str, ranking: Sequence[str] = ()
 ) -> list[tuple[Paired, Paired]]:
-    """The pairs of one query's responses. The same responses and seed give the same pairs.
-
-    ``ranking``: the names of the rated candidates, for pairs of neighbours.
-    """
+    """The pairs of one query's responses, the same for the same seed. ``ranking``: names, for pairs of neighbours."""
     ordered = sorted(responses, key=lambda response: (response.candidate.name, response.sha256))
     pairs = [(one, other) for one, other in combinations(ordered, 2) if one.candidate.name != other.candidate.name]
     if pairing.way == PairingWay.BASELINE:

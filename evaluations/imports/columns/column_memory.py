@@ -75,10 +75,7 @@ def names_of_whole_file(reading: ReadOptions) -> dict[str, str]:
 
 
 def remember_mapping(evaluation: Evaluation, columns: Sequence[str], reading: ReadOptions, user: User | None) -> None:
-    """Remember the mapping for later files with these columns.
-
-    Of a name for all rows only that there was one is kept: it would be the wrong one for the next file.
-    """
+    """Remember the mapping for later files with these columns; of a name for all rows only that there was one."""
     columns_of_row = {
         "columns": list(columns),
         "format": str(reading.format),

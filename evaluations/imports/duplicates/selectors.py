@@ -54,10 +54,7 @@ class QueryOverlap:
 
 
 def find_near_duplicates(evaluation: Evaluation, after: int = 0) -> list[NearDuplicates]:
-    """Groups of at least two near-duplicate queries, in the order of their key.
-
-    Their numbers first: an index alone says these, of as many queries as there are.
-    """
+    """Groups of at least two near-duplicate queries, in the order of their key."""
     here = Query.objects.filter(evaluation=evaluation)
     groups = (
         here.filter(near_duplicate_key__gt=after)
@@ -181,10 +178,7 @@ def list_example_texts(example: object) -> list[str]:
 
 
 class KnownQueryCounter:
-    """Counts the new queries of a file that are stored already under another id.
-
-    Those are looked for among its new queries alone, many at once: all numbers that are here are read each time.
-    """
+    """Counts the new queries of a file that are stored already under another id."""
 
     def __init__(self, evaluation: Evaluation) -> None:
         self._evaluation = evaluation

@@ -32,10 +32,7 @@ from evaluations.models.users import User
 
 @dataclass(frozen=True)
 class PairingOptions:
-    """How many comparisons each way of pairing would make of so many queries.
-
-    ``unranked``: why there are no neighbours by rating, if so.
-    """
+    """The comparisons that each way would make. ``unranked``: why there are no neighbours by rating, if so."""
 
     counts: dict[Pairing, int]
     queries: int

@@ -8,9 +8,10 @@ from evaluations.comparisons.selectors import get_saved_filter
 from evaluations.domain.choices import LabelPolicy
 from evaluations.domain.splits import Split, SplitPart, make_split
 from evaluations.exports.options import ExportRequest, get_export_formats
-from evaluations.exports.selectors import build_manifest, encode_manifest, list_exclusion_reasons
+from evaluations.exports.selectors import build_manifest, list_exclusion_reasons
 from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export
+from evaluations.formats.hugging_face_export import encode_manifest
 from evaluations.management.product_command import (
     CommandOptions,
     ProductCommand,

@@ -109,10 +109,7 @@ def format_estimate(judge: Judge, options: RunOptions) -> dict[str, object]:
 
 
 def wait_for_runs(runs: Sequence[Run]) -> list[Run]:
-    """Wait until the runs have ended and nothing of them is in flight.
-
-    Where no worker is alive, do their work and their sweeping here.
-    """
+    """Wait until the runs have ended; where no worker is alive, do their work and their sweeping here."""
     while moving := [run for run in reload_runs(runs) if is_run_moving(run)]:
         if not Worker.objects.alive().exists():
             work_runs_here(moving)
