@@ -18,7 +18,7 @@ def study(product: Product, tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 @pytest.fixture
-def desk(study: Study, browser: Browser, new_page: NewPage) -> Page:
+def review_page(study: Study, browser: Browser, new_page: NewPage) -> Page:
     """The review page of a person of its own."""
     page = new_page(storage_state=study.person(browser, f"person{secrets.token_hex(3)}"))
     page.goto(study.address)
@@ -30,86 +30,87 @@ def checked(page: Page) -> list[str]:
     return values
 
 
-def test_choices_aspects_and_the_way_on_need_no_mouse(desk: Page) -> None:
-    first = shown(desk)
+def test_choices_aspects_and_the_way_on_need_no_mouse(review_page: Page) -> None:
+    first = shown(review_page)
     for key in ("a", "t", "b", "ArrowLeft", "ArrowRight", "a"):
-        desk.keyboard.press(key)
-    assert checked(desk) == ["A", "tie", "B", "A", "B", "A"]
-    desk.keyboard.press("2")
-    expect(desk.locator("[data-current]")).to_have_attribute("data-aspect", ASPECTS[1])
-    desk.keyboard.press("ArrowDown")
-    desk.keyboard.press("b")
-    assert checked(desk) == ["A", "tie", "B", "A", "B", "A"]
-    desk.keyboard.press("Enter")
-    expect_revealed(desk)
-    desk.keyboard.press("Enter")
-    expect_other_than(desk, first)
-    desk.keyboard.press("p")
-    expect(desk.locator("#comparison")).to_have_attribute("data-comparison", first)
-    expect(desk.locator("#panel")).to_have_attribute("data-stage", "done")
+        review_page.keyboard.press(key)
+    assert checked(review_page) == ["A", "tie", "B", "A", "B", "A"]
+    review_page.keyboard.press("2")
+    expect(review_page.locator("[data-current]")).to_have_attribute("data-aspect", ASPECTS[1])
+    review_page.keyboard.press("ArrowDown")
+    review_page.keyboard.press("b")
+    assert checked(review_page) == ["A", "tie", "B", "A", "B", "A"]
+    review_page.keyboard.press("Enter")
+    expect_revealed(review_page)
+    review_page.keyboard.press("Enter")
+    expect_other_than(review_page, first)
+    review_page.keyboard.press("p")
+    expect(review_page.locator("#comparison")).to_have_attribute("data-comparison", first)
+    expect(review_page.locator("#panel")).to_have_attribute("data-stage", "done")
 
 
-def test_undo_after_the_reveal_takes_back_the_final_choices_only(desk: Page) -> None:
-    first = shown(desk)
-    choose_all(desk)
-    desk.keyboard.press("Enter")
-    expect_revealed(desk)
-    desk.keyboard.press("Enter")
-    expect_other_than(desk, first)
-    desk.keyboard.press("u")
-    expect(desk.locator("#panel")).to_have_attribute("data-stage", "confirm")
-    expect(desk.locator("#comparison")).to_have_attribute("data-comparison", first)
-    expect(desk.locator("#agreement")).to_be_visible()
+def test_undo_after_the_reveal_takes_back_the_final_choices_only(review_page: Page) -> None:
+    first = shown(review_page)
+    choose_all(review_page)
+    review_page.keyboard.press("Enter")
+    expect_revealed(review_page)
+    review_page.keyboard.press("Enter")
+    expect_other_than(review_page, first)
+    review_page.keyboard.press("u")
+    expect(review_page.locator("#panel")).to_have_attribute("data-stage", "confirm")
+    expect(review_page.locator("#comparison")).to_have_attribute("data-comparison", first)
+    expect(review_page.locator("#agreement")).to_be_visible()
 
 
-def test_skipping_asks_for_a_reason_and_undo_brings_it_back(desk: Page) -> None:
-    first = shown(desk)
-    desk.keyboard.press("s")
-    desk.keyboard.type("too long for a and b")
-    desk.keyboard.press("Enter")
-    expect_other_than(desk, first)
-    expect(desk.locator("#undo")).to_have_attribute(
-        "action", f"{desk.url.rpartition('/')[0]}/{first}/undo".replace(desk.evaluate("location.origin"), "")
+def test_skipping_asks_for_a_reason_and_undo_brings_it_back(review_page: Page) -> None:
+    first = shown(review_page)
+    review_page.keyboard.press("s")
+    review_page.keyboard.type("too long for a and b")
+    review_page.keyboard.press("Enter")
+    expect_other_than(review_page, first)
+    expect(review_page.locator("#undo")).to_have_attribute(
+        "action",
+        f"{review_page.url.rpartition('/')[0]}/{first}/undo".replace(review_page.evaluate("location.origin"), ""),
     )
-    desk.keyboard.press("u")
-    expect(desk.locator("#comparison")).to_have_attribute("data-comparison", first)
+    review_page.keyboard.press("u")
+    expect(review_page.locator("#comparison")).to_have_attribute("data-comparison", first)
 
 
-def test_keys_do_nothing_while_somebody_writes_composes_holds_a_modifier_or_reads_the_sheet(desk: Page) -> None:
-    desk.keyboard.press("n")
-    desk.keyboard.type("a tie b x 1 ?")
-    assert checked(desk) == []
-    expect(desk.locator("#note-text")).to_have_value("a tie b x 1 ?")
-    desk.keyboard.press("Escape")
+def test_keys_do_nothing_while_somebody_writes_composes_holds_a_modifier_or_reads_the_sheet(review_page: Page) -> None:
+    review_page.keyboard.press("n")
+    review_page.keyboard.type("a tie b x 1 ?")
+    assert checked(review_page) == []
+    expect(review_page.locator("#note-text")).to_have_value("a tie b x 1 ?")
+    review_page.keyboard.press("Escape")
     for key in ("Control+b", "Alt+a", "Shift+A", "Meta+t"):
-        desk.keyboard.press(key)
-    desk.evaluate(
+        review_page.keyboard.press(key)
+    review_page.evaluate(
         "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'a', isComposing: true, bubbles: true}))"
     )
-    assert checked(desk) == []
-    desk.keyboard.press("?")
-    expect(desk.locator("#keys")).to_be_visible()
-    desk.keyboard.press("a")
-    assert checked(desk) == []
-    desk.keyboard.press("Escape")
-    expect(desk.locator("#keys")).to_be_hidden()
-    desk.keyboard.press("a")
-    assert checked(desk) == ["A"]
+    assert checked(review_page) == []
+    review_page.keyboard.press("?")
+    expect(review_page.locator("#keys")).to_be_visible()
+    review_page.keyboard.press("a")
+    assert checked(review_page) == []
+    review_page.keyboard.press("Escape")
+    expect(review_page.locator("#keys")).to_be_hidden()
+    review_page.keyboard.press("a")
+    assert checked(review_page) == ["A"]
 
 
-def test_without_single_keys_characters_act_with_alt_only(desk: Page, study: Study) -> None:
-    desk.goto("/account")
-    desk.get_by_label("Single keys act on the review page").uncheck()
-    desk.get_by_role("button", name="Save").click()
-    desk.goto(study.address)
+def test_without_single_keys_characters_act_with_alt_only(review_page: Page, study: Study) -> None:
+    review_page.goto("/account")
+    review_page.get_by_label("Single keys act on the review page").uncheck()
+    review_page.get_by_role("button", name="Save").click()
+    review_page.goto(study.address)
     for key in ("a", "1", "c", "?"):
-        desk.keyboard.press(key)
-    assert checked(desk) == []
-    expect(desk.locator("#keys")).to_be_hidden()
-    desk.keyboard.press("Alt+t")
-    assert checked(desk) == ["tie"]
-    desk.keyboard.press("ArrowRight")
-    assert checked(desk) == ["tie", "B"]
-    desk.keyboard.press("Alt+?")
-    expect(desk.locator("#keys")).to_be_visible()
-    expect(desk.locator("#keys")).to_contain_text("act together with Alt")
+        review_page.keyboard.press(key)
+    assert checked(review_page) == []
+    expect(review_page.locator("#keys")).to_be_hidden()
+    review_page.keyboard.press("Alt+t")
+    assert checked(review_page) == ["tie"]
+    review_page.keyboard.press("ArrowRight")
+    assert checked(review_page) == ["tie", "B"]
+    review_page.keyboard.press("Alt+?")
+    expect(review_page.locator("#keys")).to_be_visible()
+    expect(review_page.locator("#keys")).to_contain_text("act together with Alt")

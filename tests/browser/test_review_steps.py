@@ -50,7 +50,7 @@ def name() -> str:
 
 
 @pytest.fixture
-def desk(study: Study, name: str, browser: Browser, new_page: NewPage) -> Page:
+def review_page(study: Study, name: str, browser: Browser, new_page: NewPage) -> Page:
     page = new_page(storage_state=study.person(browser, name))
     page.goto(study.address)
     expect_next_is_here(page)
@@ -61,7 +61,7 @@ def desk(study: Study, name: str, browser: Browser, new_page: NewPage) -> Page:
 
 
 @pytest.mark.parametrize("button", ["#undo button", "#earlier"])
-def test_what_goes_back_waits_for_the_step_that_is_on_its_way(button: str, desk: Page) -> None:
+def test_what_goes_back_waits_for_the_step_that_is_on_its_way(button: str, review_page: Page) -> None:
     """The next comparison stands there before the last one is stored: its undo is still that of the one before."""
     held: list[Route] = []
 
@@ -69,20 +69,20 @@ def test_what_goes_back_waits_for_the_step_that_is_on_its_way(button: str, desk:
         held.append(route)
 
     for stored in (True, False):
-        expect_next_is_here(desk)
-        last = shown(desk)
-        choose_all(desk)
-        desk.keyboard.press("Enter")
-        expect_revealed(desk)
-        desk.route("**/confirm", hold)
-        desk.keyboard.press("Enter")
-        expect_other_than(desk, last)
+        expect_next_is_here(review_page)
+        last = shown(review_page)
+        choose_all(review_page)
+        review_page.keyboard.press("Enter")
+        expect_revealed(review_page)
+        review_page.route("**/confirm", hold)
+        review_page.keyboard.press("Enter")
+        expect_other_than(review_page, last)
         if stored:
-            let_go(desk, held)
-            expect(desk.locator("#undo")).to_have_attribute("action", re.compile(f"/{last}/"))
-    desk.locator(button).click()
-    let_go(desk, held)
-    expect(desk.locator("#comparison")).to_have_attribute("data-comparison", last)
+            let_go(review_page, held)
+            expect(review_page.locator("#undo")).to_have_attribute("action", re.compile(f"/{last}/"))
+    review_page.locator(button).click()
+    let_go(review_page, held)
+    expect(review_page.locator("#comparison")).to_have_attribute("data-comparison", last)
 
 
 def let_go(page: Page, held: "list[Route]") -> None:
@@ -97,50 +97,50 @@ def let_go(page: Page, held: "list[Route]") -> None:
 
 @pytest.mark.parametrize("how", ["click", "key"])
 def test_a_second_click_or_enter_does_not_confirm_what_was_not_seen(
-    how: str, desk: Page, study: Study, name: str
+    how: str, review_page: Page, study: Study, name: str
 ) -> None:
-    first = shown(desk)
-    choose_all(desk)
-    box = desk.locator("[data-primary]").bounding_box()
+    first = shown(review_page)
+    choose_all(review_page)
+    box = review_page.locator("[data-primary]").bounding_box()
     assert box
     for _ in range(2):
         if how == "click":
-            desk.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            review_page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         else:
-            desk.keyboard.press("Enter")
-        expect(desk.locator("#panel")).to_have_attribute("data-stage", "confirm")
-    expect_revealed(desk)
-    assert shown(desk) == first
-    expect(desk.locator("#panel")).to_have_attribute("data-stage", "confirm")
-    desk.keyboard.press("Enter")
-    expect_other_than(desk, first)
+            review_page.keyboard.press("Enter")
+        expect(review_page.locator("#panel")).to_have_attribute("data-stage", "confirm")
+    expect_revealed(review_page)
+    assert shown(review_page) == first
+    expect(review_page.locator("#panel")).to_have_attribute("data-stage", "confirm")
+    review_page.keyboard.press("Enter")
+    expect_other_than(review_page, first)
 
 
-def test_one_key_confirms_what_agrees_and_goes_to_what_differs(desk: Page) -> None:
-    first = shown(desk)
+def test_one_key_confirms_what_agrees_and_goes_to_what_differs(review_page: Page) -> None:
+    first = shown(review_page)
     for key in ("t", "t", "a", "t", "b", "t"):
-        desk.keyboard.press(key)
-    desk.keyboard.press("Enter")
-    expect_revealed(desk)
-    desk.keyboard.press("1")
-    desk.keyboard.press("c")
-    expect(desk.locator("[data-current]")).to_have_attribute("data-aspect", ASPECTS[2])
-    expect(desk.locator("[data-aspect=clarity]")).to_be_focused()
-    expect(desk.locator("[data-confirmed]")).to_have_count(4)
-    assert shown(desk) == first
-    expect(desk.locator("#panel")).to_have_attribute("data-stage", "confirm")
-    desk.keyboard.press("Enter")
-    expect_other_than(desk, first)
+        review_page.keyboard.press(key)
+    review_page.keyboard.press("Enter")
+    expect_revealed(review_page)
+    review_page.keyboard.press("1")
+    review_page.keyboard.press("c")
+    expect(review_page.locator("[data-current]")).to_have_attribute("data-aspect", ASPECTS[2])
+    expect(review_page.locator("[data-aspect=clarity]")).to_be_focused()
+    expect(review_page.locator("[data-confirmed]")).to_have_count(4)
+    assert shown(review_page) == first
+    expect(review_page.locator("#panel")).to_have_attribute("data-stage", "confirm")
+    review_page.keyboard.press("Enter")
+    expect_other_than(review_page, first)
 
 
-def test_where_nothing_differs_the_same_key_saves_and_goes_on(desk: Page, study: Study, name: str) -> None:
-    first = shown(desk)
-    choose_all(desk, "t")
-    desk.keyboard.press("Enter")
-    expect(desk.locator("#panel")).to_have_attribute("data-stage", "confirm")
-    expect(desk.locator("[data-confirm]")).to_have_count(0)
-    desk.keyboard.press("c")
-    expect_other_than(desk, first)
+def test_where_nothing_differs_the_same_key_saves_and_goes_on(review_page: Page, study: Study, name: str) -> None:
+    first = shown(review_page)
+    choose_all(review_page, "t")
+    review_page.keyboard.press("Enter")
+    expect(review_page.locator("#panel")).to_have_attribute("data-stage", "confirm")
+    expect(review_page.locator("[data-confirm]")).to_have_count(0)
+    review_page.keyboard.press("c")
+    expect_other_than(review_page, first)
     assert {choice["final"] for choice in study.reviews(name)[0]["choices"].values()} == {"tie"}
 
 
@@ -160,27 +160,27 @@ def test_on_a_phone_the_reveal_is_read_from_its_beginning(
 # ---- a skip keeps what was entered
 
 
-def test_a_skip_keeps_what_was_entered_at_the_last_moment(desk: Page) -> None:
-    first = shown(desk)
-    desk.keyboard.press("b")
-    desk.keyboard.press("n")
-    desk.keyboard.type("Not my field.")
-    desk.keyboard.press("Escape")
-    desk.keyboard.press("s")
-    desk.keyboard.press("Enter")
-    expect_other_than(desk, first)
-    expect_all_sent(desk)
-    desk.keyboard.press("u")
-    expect(desk.locator("#comparison")).to_have_attribute("data-comparison", first)
-    expect(desk.locator("#choices input:checked")).to_have_count(1)
-    expect(desk.locator("#note-text")).to_have_value("Not my field.")
+def test_a_skip_keeps_what_was_entered_at_the_last_moment(review_page: Page) -> None:
+    first = shown(review_page)
+    review_page.keyboard.press("b")
+    review_page.keyboard.press("n")
+    review_page.keyboard.type("Not my field.")
+    review_page.keyboard.press("Escape")
+    review_page.keyboard.press("s")
+    review_page.keyboard.press("Enter")
+    expect_other_than(review_page, first)
+    expect_all_sent(review_page)
+    review_page.keyboard.press("u")
+    expect(review_page.locator("#comparison")).to_have_attribute("data-comparison", first)
+    expect(review_page.locator("#choices input:checked")).to_have_count(1)
+    expect(review_page.locator("#note-text")).to_have_value("Not my field.")
 
 
 # ---- who may not any more
 
 
 def test_who_was_taken_out_is_told_so_beside_the_panel(
-    study: Study, desk: Page, name: str, browser: Browser, new_page: NewPage
+    study: Study, review_page: Page, name: str, browser: Browser, new_page: NewPage
 ) -> None:
     owner = new_page(storage_state=study.person(browser, "owner", "owner"))
     owner.goto(f"/e/{study.slug}/people")
@@ -188,15 +188,15 @@ def test_who_was_taken_out_is_told_so_beside_the_panel(
     row.locator("summary", has_text="Remove").click()
     row.get_by_role("button", name="Remove").click()
     owner.wait_for_load_state()
-    choose_all(desk, "b")
-    expect(desk.locator("#draft")).to_contain_text("You no longer take part here")
-    desk.keyboard.press("Enter")
-    refused = desk.locator("#refused")
+    choose_all(review_page, "b")
+    expect(review_page.locator("#draft")).to_contain_text("You no longer take part here")
+    review_page.keyboard.press("Enter")
+    refused = review_page.locator("#refused")
     expect(refused).to_contain_text("You no longer take part here: what you entered was not stored.")
     expect(refused).to_contain_text("Helpfulness B")
     expect(refused.get_by_role("link")).to_be_hidden()
-    assert desk.locator("#choices input:checked").count() == len(ASPECTS)
-    notice, panel = desk.locator("#unsent").bounding_box(), desk.locator("#panel").bounding_box()
+    assert review_page.locator("#choices input:checked").count() == len(ASPECTS)
+    notice, panel = review_page.locator("#unsent").bounding_box(), review_page.locator("#panel").bounding_box()
     assert notice
     assert panel
     assert notice["y"] + notice["height"] <= panel["y"]

@@ -36,7 +36,7 @@ def name() -> str:
 
 
 @pytest.fixture
-def desk(study: Study, name: str, browser: Browser, new_page: NewPage) -> Page:
+def review_page(study: Study, name: str, browser: Browser, new_page: NewPage) -> Page:
     """The review page, in a browser whose clock the test moves on."""
     page = new_page(storage_state=study.person(browser, name))
     page.clock.install()
@@ -64,49 +64,53 @@ def hide(page: Page, *, hidden: bool) -> None:
     )
 
 
-def test_nothing_is_counted_from_thirty_seconds_after_the_last_thing_done(desk: Page, study: Study, name: str) -> None:
-    desk.keyboard.press("a")
-    desk.clock.run_for(20 * SECOND)
-    desk.mouse.move(300, 300)
-    desk.clock.run_for(600 * SECOND)
-    save(desk)
+def test_nothing_is_counted_from_thirty_seconds_after_the_last_thing_done(
+    review_page: Page, study: Study, name: str
+) -> None:
+    review_page.keyboard.press("a")
+    review_page.clock.run_for(20 * SECOND)
+    review_page.mouse.move(300, 300)
+    review_page.clock.run_for(600 * SECOND)
+    save(review_page)
     (review,) = study.reviews(name)
     assert 48 * SECOND <= review["active_ms"] < 50 * SECOND + BESIDES
 
 
-def test_nothing_is_counted_while_the_page_is_not_seen(desk: Page, study: Study, name: str) -> None:
-    hide(desk, hidden=True)
+def test_nothing_is_counted_while_the_page_is_not_seen(review_page: Page, study: Study, name: str) -> None:
+    hide(review_page, hidden=True)
     for place in range(6):
-        desk.mouse.move(300, 300 + place)
-        desk.clock.run_for(20 * SECOND)
-    hide(desk, hidden=False)
-    save(desk)
+        review_page.mouse.move(300, 300 + place)
+        review_page.clock.run_for(20 * SECOND)
+    hide(review_page, hidden=False)
+    save(review_page)
     (review,) = study.reviews(name)
     assert 0 < review["active_ms"] < BESIDES
 
 
-def test_a_machine_that_slept_did_not_work(desk: Page, study: Study, name: str) -> None:
-    desk.evaluate(
+def test_a_machine_that_slept_did_not_work(review_page: Page, study: Study, name: str) -> None:
+    review_page.evaluate(
         """() => {
             const before = performance.now.bind(performance);
             performance.now = () => before() + 3_600_000;
             document.dispatchEvent(new Event("pointermove"));  // the hand that wakes it comes before any timer
         }"""
     )
-    save(desk)
+    save(review_page)
     (review,) = study.reviews(name)
     assert 0 < review["active_ms"] < BESIDES
 
 
-def test_a_draft_is_counted_on_and_the_next_comparison_begins_at_nothing(desk: Page, study: Study, name: str) -> None:
-    desk.keyboard.press("a")
-    desk.clock.run_for(25 * SECOND)
-    desk.keyboard.press("b")
-    desk.reload()  # at once: the draft is on its way while the page is made anew
-    expect_next_is_here(desk)
-    desk.clock.run_for(25 * SECOND)
-    save(desk)
+def test_a_draft_is_counted_on_and_the_next_comparison_begins_at_nothing(
+    review_page: Page, study: Study, name: str
+) -> None:
+    review_page.keyboard.press("a")
+    review_page.clock.run_for(25 * SECOND)
+    review_page.keyboard.press("b")
+    review_page.reload()  # at once: the draft is on its way while the page is made anew
+    expect_next_is_here(review_page)
+    review_page.clock.run_for(25 * SECOND)
+    save(review_page)
     (review,) = study.reviews(name)
     assert 49 * SECOND <= review["active_ms"] < 50 * SECOND + BESIDES
-    save(desk)
+    save(review_page)
     assert min(review["active_ms"] for review in study.reviews(name)) < BESIDES
