@@ -10,8 +10,6 @@ import pytest
 from django.conf import LazySettings
 from django.db import connection
 from django.db.backends.base.operations import BaseDatabaseOperations
-from django.db.backends.postgresql.operations import DatabaseOperations as PostgresOperations
-from django.db.backends.sqlite3.operations import DatabaseOperations as SqliteOperations
 from django.test import Client
 from hypothesis import settings
 from pytest_django import DjangoDbBlocker
@@ -106,8 +104,7 @@ def empty_filled_tables(_: BaseDatabaseOperations, __: Any, tables: Sequence[str
 def quick_flush() -> Iterator[None]:
     """Django would fill the kept tables in again after each flush, by a hundred queries."""
     with pytest.MonkeyPatch.context() as patch:
-        for operations in (PostgresOperations, SqliteOperations):
-            patch.setattr(operations, "sql_flush", empty_filled_tables)
+        patch.setattr(type(connection.ops), "sql_flush", empty_filled_tables)
         patch.setattr("django.core.management.commands.flush.emit_post_migrate_signal", lambda *_, **__: None)
         yield
 

@@ -3,10 +3,10 @@
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Literal, NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, Page, StorageState, expect
+from playwright.sync_api import Browser, Page, StorageState, ViewportSize, expect
 
 from tests.browser.axe import faults_found_by_axe
 from tests.browser.conftest import NewPage, too_wide
@@ -14,10 +14,21 @@ from tests.helpers.running_product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
-DESK = {"width": 1280, "height": 900}
-TABLET = {"width": 1024, "height": 768}
-JUST_TABS = {"width": 1121, "height": 800}  # the narrowest window in which the tabs are not in a menu
-PHONE = {"width": 390, "height": 844}
+
+class Look(NamedTuple):
+    viewport: ViewportSize
+    scheme: Literal["light", "dark"]
+    is_for_axe: bool = False
+
+
+DESK: ViewportSize = {"width": 1280, "height": 900}
+TABLET: ViewportSize = {"width": 1024, "height": 768}
+JUST_TABS: ViewportSize = {"width": 1121, "height": 800}  # the narrowest window in which the tabs are not in a menu
+PHONE: ViewportSize = {"width": 390, "height": 844}
+LOOKS = {
+    "desk": (Look(DESK, "light", True), Look(DESK, "dark"), Look(TABLET, "light"), Look(JUST_TABS, "light")),
+    "phone": (Look(PHONE, "light"), Look(PHONE, "dark", True)),
+}
 DOWNLOADS = re.compile(r"/file$|\.json$")
 NAME_THE_OWNER = """
 from evaluations.models import User
@@ -69,35 +80,24 @@ def test_links_lead_to_pages_that_work(addresses: list[str]) -> None:
         assert kind in addresses
 
 
-@pytest.mark.parametrize(
-    ("viewport", "scheme"),
-    [(DESK, "light"), (DESK, "dark"), (TABLET, "light"), (JUST_TABS, "light"), (PHONE, "light"), (PHONE, "dark")],
-    ids=["desk-light", "desk-dark", "tablet", "just-tabs", "phone-light", "phone-dark"],
-)
-def test_no_page_is_wider_than_its_window(
-    new_page: NewPage, owner_state: StorageState, addresses: list[str], viewport: dict[str, int], scheme: str
+@pytest.mark.parametrize("device", LOOKS)
+def test_no_page_is_wider_than_its_window_or_has_a_fault_that_axe_finds(
+    new_page: NewPage, owner_state: StorageState, addresses: list[str], device: str
 ) -> None:
-    options: dict[str, Any] = {"viewport": viewport, "color_scheme": scheme, "storage_state": owner_state}
-    page = new_page(**options, is_mobile=viewport is PHONE)
-    wide = {}
+    """Each page is opened once, and then looked at in every width and colour scheme."""
+    page = new_page(storage_state=owner_state, viewport=LOOKS[device][0].viewport, is_mobile=device == "phone")
+    wide, faults = {}, {}
     for address in addresses:
         page.goto(address)
-        if pixels := too_wide(page):
-            wide[address] = pixels
+        for look in LOOKS[device]:
+            page.set_viewport_size(look.viewport)
+            page.emulate_media(color_scheme=look.scheme)
+            if pixels := too_wide(page):
+                wide[address, str(look)] = pixels
+            if look.is_for_axe and (found := faults_found_by_axe(page)):
+                faults[address] = found
     assert wide == {}
-
-
-@pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["desk-light", "phone-dark"])
-def test_no_page_has_a_fault_that_axe_finds(
-    new_page: NewPage, owner_state: StorageState, addresses: list[str], viewport: dict[str, int], scheme: str
-) -> None:
-    page = new_page(viewport=viewport, color_scheme=scheme, storage_state=owner_state, is_mobile=viewport is PHONE)
-    found = {}
-    for address in addresses:
-        page.goto(address)
-        if faults := faults_found_by_axe(page):
-            found[address] = faults
-    assert not found, json.dumps(found, indent=1)
+    assert not faults, json.dumps(faults, indent=1)
 
 
 def test_the_navigation_opens_on_a_phone_without_scripts(new_page: NewPage, owner_state: StorageState) -> None:
