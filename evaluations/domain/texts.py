@@ -200,6 +200,11 @@ def messages_to_text(messages: Messages) -> str:
     return "\n\n".join(f"{message['role']}: {message['content']}" for message in messages)
 
 
+def normalize_lines(text: str) -> str:
+    """The text with plain line ends, which browsers send as CRLF, and without space around it."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
 def replace_unstorable(text: str) -> str:
     """The text as every database takes it: NUL and lone surrogates become the replacement character."""
     return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

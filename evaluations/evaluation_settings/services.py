@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.texts import normalize_lines
 from evaluations.evaluation_settings.selectors import (
     list_candidates_and_judges,
     list_review_rubrics,
@@ -60,7 +61,8 @@ def change_settings(evaluation: Evaluation, settings: EvaluationSettings, *, use
         raise InputRefused(f"Reviews wanted: a number from 1 to {MAX_REVIEWS_WANTED}.", field="reviews_wanted")
     if not 1 <= settings.reservation_minutes <= MAX_RESERVATION_MINUTES:
         raise InputRefused(f"Minutes: a number from 1 to {MAX_RESERVATION_MINUTES:,}.", field="reservation_minutes")
-    changes = {name: getattr(settings, name) for name in SETTINGS_COLUMNS} | {"name": settings.name.strip()}
+    texts = {name: normalize_lines(getattr(settings, name)) for name in ("name", "description", "guidelines")}
+    changes = {name: getattr(settings, name) for name in SETTINGS_COLUMNS} | texts
     return change_evaluation(evaluation, changes, user=user)
 
 

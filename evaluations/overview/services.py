@@ -8,6 +8,7 @@ from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Role
 from evaluations.domain.rubrics import RubricOrigin
+from evaluations.domain.texts import normalize_lines
 from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT_NAME
 from evaluations.members.services import set_role
 from evaluations.models.evaluations import Evaluation
@@ -38,7 +39,9 @@ def create_evaluation(
     spec = get_builtin_rubric(rubric)
     if Evaluation.objects.filter(slug=slug).exists():
         raise InputRefused(f"There is an evaluation at “{slug}” already: choose another address.")
-    evaluation = Evaluation(slug=slug, name=name.strip(), description=description, is_example=is_example)
+    evaluation = Evaluation(
+        slug=slug, name=name.strip(), description=normalize_lines(description), is_example=is_example
+    )
     try:
         evaluation.clean_fields()
     except ValidationError as error:
