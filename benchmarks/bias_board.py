@@ -134,8 +134,8 @@ def main() -> None:
     for clusters in options.clusters:
         for size, alike in ((1, 0.0), (5, 0.3), (20, 0.2)):
             for chances in ([0.5, 0.3, 0.2], [0.2, 0.1, 0.7]):
-                told = coverage(options.replicates, clusters, size, alike, chances)
-                print(f"| {clusters} | {size} | {alike} | {chances} | {told} |", flush=True)
+                result = coverage(options.replicates, clusters, size, alike, chances)
+                print(f"| {clusters} | {size} | {alike} | {chances} | {result} |", flush=True)
 
 
 if __name__ == "__main__":

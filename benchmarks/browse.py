@@ -86,8 +86,8 @@ def words(of_query: int) -> Callable[[int, int], str]:
     def text(number: int, usual: int) -> str:
         length = usual * of_query // USUAL
         start = number * 7919 % (len(drawn) - 2 * length)
-        said = " ".join(drawn[start : start + length + number % length])
-        return f"{said} {NEEDLE}" if usual == USUAL and number in needles else said
+        words = " ".join(drawn[start : start + length + number % length])
+        return f"{words} {NEEDLE}" if usual == USUAL and number in needles else words
 
     needles: set[int] = {10, 20_000, 40_000}
     return text
@@ -109,10 +109,10 @@ def make_study(comparisons: int, *, of_query: int, with_texts: bool) -> dict[str
     reviewed = list(Review.objects.order_by("comparison").values_list("comparison", flat=True).distinct())
     aspects = list(Aspect.objects.filter(evaluation=evaluation))
     columns = ("created_at", "comparison_id", "aspect_id", "choice", "source", "votes", "unanimous")
-    said = rng.choice(["A", "B", "tie", ""], (len(reviewed), len(aspects)), p=[0.4, 0.35, 0.15, 0.1]).tolist()
+    choices = rng.choice(["A", "B", "tie", ""], (len(reviewed), len(aspects)), p=[0.4, 0.35, 0.15, 0.1]).tolist()
     rows = [
         (now, pk, aspect.pk, choice, "majority" if choice else "split", 2, bool(choice))
-        for pk, row in zip(reviewed, said, strict=True)
+        for pk, row in zip(reviewed, choices, strict=True)
         for aspect, choice in zip(aspects, row, strict=True)
     ]
     insert_rows(Label, columns, rows)
@@ -232,40 +232,40 @@ def main() -> None:
     parser.add_argument("--kept", action="store_true", help="take the study that stands in the database already")
     parser.add_argument("--words", type=int, default=USUAL, help="how long texts are: that of a query")
     parser.add_argument("--no-texts", action="store_true", help="leave the texts and what searches them out")
-    given = parser.parse_args()
+    options = parser.parse_args()
     call_command("migrate", verbosity=0)
     call_command("collectstatic", verbosity=0, interactive=False)
-    told: dict[str, Any] = {"database": connection.vendor, "comparisons": given.comparisons, "words": given.words}
-    if not given.kept:
-        told |= make_study(given.comparisons, of_query=given.words, with_texts=not given.no_texts)
+    result: dict[str, Any] = {"database": connection.vendor, "comparisons": options.comparisons, "words": options.words}
+    if not options.kept:
+        result |= make_study(options.comparisons, of_query=options.words, with_texts=not options.no_texts)
     settings.ALLOWED_HOSTS = ["*"]
     client = Client()
     client.force_login(User.objects.get(username="owner"))
     last = Comparison.objects.order_by("-pk").values_list("pk", flat=True)[0]
-    known = {name: query for name, query in filters().items() if not (given.no_texts and "q" in query)}
-    if given.explain:
-        explain(client, known[given.explain])
+    known = {name: query for name, query in filters().items() if not (options.no_texts and "q" in query)}
+    if options.explain:
+        explain(client, known[options.explain])
         return
     deep = {"after": last - last // 10}
     alone = {"nothing": {}, "nothing, deep": deep, "nothing, backwards": {"before": last - 10}}
     often = [name for name in ("word in all", "category") if name in known]
     alone |= {f"{name}, deep": {**known[name], **deep} for name in often}
-    told["alone"] = {name: measured(client, query, given.times) for name, query in {**alone, **known}.items()}
+    result["alone"] = {name: measured(client, query, options.times) for name, query in {**alone, **known}.items()}
     pairs = {
         f"{first} & {second}": both
         for first, second in combinations(known, 2)
         if (both := together(known[first], known[second]))
     }
-    found = {name: measured(client, query, given.pairs) for name, query in pairs.items()} if given.pairs else {}
-    slowest = sorted(found, key=lambda name: -found[name]["median_ms"])[:15]
-    told["pairs"] = {
-        "number": len(found),
-        "median_ms": round(median(one["median_ms"] for one in found.values()), 1) if found else None,
-        "not_looked_through": [name for name in found if not found[name]["whole"]],
-        "slowest": {name: found[name] for name in slowest},
+    times = {name: measured(client, query, options.pairs) for name, query in pairs.items()} if options.pairs else {}
+    slowest = sorted(times, key=lambda name: -times[name]["median_ms"])[:15]
+    result["pairs"] = {
+        "number": len(times),
+        "median_ms": round(median(one["median_ms"] for one in times.values()), 1) if times else None,
+        "not_looked_through": [name for name in times if not times[name]["whole"]],
+        "slowest": {name: times[name] for name in slowest},
     }
-    told["slowest_alone_ms"] = max(one["median_ms"] for one in told["alone"].values())
-    print(json.dumps(told, indent=1))
+    result["slowest_alone_ms"] = max(one["median_ms"] for one in result["alone"].values())
+    print(json.dumps(result, indent=1))
 
 
 def explain(client: Client, query: dict[str, Any]) -> None:

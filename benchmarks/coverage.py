@@ -144,14 +144,14 @@ def known(
     return np.where(rng.random(len(truth)) < of_cluster[cluster], truth, guessed)
 
 
-def numbers(found: Sample) -> dict[str, Estimate]:
+def numbers(sample: Sample) -> dict[str, Estimate]:
     """Of the judge beside the majority, of people together, and of the judge beside people left out."""
-    votes = make_poll(found.votes, found.cluster)
+    votes = make_poll(sample.votes, sample.cluster)
     most, others = votes.majority(SplitRule.TIE), votes.majority_of_the_others(SplitRule.TIE)
-    judge = agreement_block(cross_tabulate_by_cluster(found.judge, most.choice, votes.cluster_of_items), CHOICES)
+    judge = agreement_block(cross_tabulate_by_cluster(sample.judge, most.choice, votes.cluster_of_items), CHOICES)
     people = multi_rater_agreement(votes, CHOICES)
     others_block = agreement_with_others_majority(votes, others, CHOICES, "")
-    level = human_ceiling(found.judge, votes, others, [f"person {one}" for one in range(PEOPLE)]).s1
+    level = human_ceiling(sample.judge, votes, others, [f"person {one}" for one in range(PEOPLE)]).s1
     return {
         "agreement": judge.with_ties.agreement,
         "cohen_kappa": judge.with_ties.cohen_kappa,
@@ -172,16 +172,16 @@ def numbers(found: Sample) -> dict[str, Estimate]:
 
 def truths(population: Population, clusters: int = CLUSTERS_FOR_TRUTH) -> dict[str, float]:
     many = replace(population, clusters=clusters)
-    found = numbers(sample(many, np.random.default_rng(SEED)))
-    return {name: number.value for name, number in found.items() if number.value is not None}
+    estimates = numbers(sample(many, np.random.default_rng(SEED)))
+    return {name: number.value for name, number in estimates.items() if number.value is not None}
 
 
 def some_replicates(population: Population, first: int, last: int) -> list[dict[str, Estimate]]:
     return [numbers(sample(population, np.random.default_rng([SEED, one]))) for one in range(first, last)]
 
 
-def coverage(truth: float, found: Iterable[Estimate]) -> Coverage:
-    all_found = list(found)
+def coverage(truth: float, estimates: Iterable[Estimate]) -> Coverage:
+    all_found = list(estimates)
     shown = [number for number in all_found if number.ci95 is not None]
     low, high = np.array([number.ci95 for number in shown]).reshape(-1, 2).T
     wilson = sum((number.ci95_rule or "").startswith("Wilson") for number in shown)
@@ -203,8 +203,8 @@ def covered(
     starts = range(0, replicates, REPLICATES_A_TASK)
     ends = [min(start + REPLICATES_A_TASK, replicates) for start in starts]
     work = partial(some_replicates, population)
-    found = [one for some in (pool.map if pool else map)(work, starts, ends) for one in some]
-    return {name: coverage(value, (one[name] for one in found)) for name, value in truth.items()}
+    estimates = [one for some in (pool.map if pool else map)(work, starts, ends) for one in some]
+    return {name: coverage(value, (one[name] for one in estimates)) for name, value in truth.items()}
 
 
 def main() -> None:
@@ -215,9 +215,9 @@ def main() -> None:
     options = parser.parse_args()
     with ProcessPoolExecutor() as pool:
         for name in options.case:
-            found = covered(CASES[name], options.replicates, truths(CASES[name], options.truth_clusters), pool)
-            told = {number: asdict(one) for number, one in found.items()}
-            print(json.dumps({"case": name, "replicates": options.replicates, "numbers": told}), flush=True)
+            coverages = covered(CASES[name], options.replicates, truths(CASES[name], options.truth_clusters), pool)
+            result = {number: asdict(one) for number, one in coverages.items()}
+            print(json.dumps({"case": name, "replicates": options.replicates, "numbers": result}), flush=True)
 
 
 if __name__ == "__main__":

@@ -160,9 +160,9 @@ def main() -> None:
         for _ in range(replicates):
             for kind, name, number in numbers(study(queries, reviewed, rng, uneven)):
                 tally[kind].count(number, known[uneven][kind, name])
-        told = {kind: claimed.told() for kind, claimed in tally.items()}
+        result = {kind: claimed.told() for kind, claimed in tally.items()}
         what = {"queries": queries, "uneven": uneven, "reviewed": reviewed, "replicates": replicates}
-        print(json.dumps({**what, **told}), flush=True)
+        print(json.dumps({**what, **result}), flush=True)
 
 
 if __name__ == "__main__":

@@ -131,11 +131,11 @@ def main() -> None:
     parser.add_argument("--comparisons", type=int, default=100_000)
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--explain", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     settings.ALLOWED_HOSTS = ["testserver"]
     call_command("migrate", verbosity=0)
     call_command("collectstatic", interactive=False, verbosity=0)
-    evaluation = make_study(given.comparisons, 1)
+    evaluation = make_study(options.comparisons, 1)
     often, seldom = make_judge(evaluation, "often"), make_judge(evaluation, "seldom")
     make_opinions(evaluation, often, seldom)
     change_evaluation(evaluation, {"shown_judge": often.judge, "resolve_judge_disagreements": True}, user=None)
@@ -145,7 +145,7 @@ def main() -> None:
     client.force_login(owner)
     if connection.vendor == "postgresql":
         connection.cursor().execute("ANALYZE")  # as autovacuum does within a minute
-    last = Comparison.objects.order_by("-pk")[given.comparisons // 20].pk
+    last = Comparison.objects.order_by("-pk")[options.comparisons // 20].pk
     split = (
         filter_reviewer_disagreements(DisagreementFilter(evaluation))
         .order_by("comparison_id")
@@ -153,7 +153,7 @@ def main() -> None:
     )
     listed, one = (
         reverse("disagreements", args=[SLUG]),
-        reverse("disagreement", args=[SLUG, split[given.comparisons // 50]]),
+        reverse("disagreement", args=[SLUG, split[options.comparisons // 50]]),
     )
     asked = {
         "all": listed,
@@ -168,13 +168,13 @@ def main() -> None:
     for address in asked.values():
         assert client.get(address).status_code == 200, address
     figures = {
-        name: milliseconds(lambda address=address: client.get(address), given.times)  # type: ignore[misc]
+        name: milliseconds(lambda address=address: client.get(address), options.times)  # type: ignore[misc]
         for name, address in asked.items()
     }
     sys.stdout.write(
-        json.dumps({"comparisons": given.comparisons, "database": connection.vendor, "ms": figures}) + "\n"
+        json.dumps({"comparisons": options.comparisons, "database": connection.vendor, "ms": figures}) + "\n"
     )
-    if given.explain:
+    if options.explain:
         for name, plan in explained(evaluation, often).items():
             sys.stdout.write(f"--- {name}\n{plan}\n")
 

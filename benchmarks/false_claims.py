@@ -157,7 +157,7 @@ def preferences(population: Preferences, one: int) -> dict[str, int]:
     rng, items = np.random.default_rng([SEED, one]), population.items
     everything = single_stratum(np.arange(items))
     item = np.tile(np.arange(items), population.reviewers)
-    found = {"any claim": 0, "votes alone": 0, "majority alone": 0}
+    claims_by_rule = {"any claim": 0, "votes alone": 0, "majority alone": 0}
     for _ in range(population.aspects):
         truth = (rng.random(items) >= population.better).astype(np.int64)
         right = np.array([population.people] * population.reviewers + [population.judge])
@@ -170,11 +170,11 @@ def preferences(population: Preferences, one: int) -> dict[str, int]:
         )
         of = JudgeSides(everything, judge, majorities, votes, np.full(items, population.reviewers > 1))
         tendency = side_preference(np.zeros(items, dtype=np.int8), of, 2 * population.aspects)
-        found["any claim"] |= tendency.claim is not Claim.NONE
+        claims_by_rule["any claim"] |= tendency.claim is not Claim.NONE
         for name, beside in (("votes alone", tendency.votes), ("majority alone", tendency.majority)):
             ci95 = beside.difference.ci95
-            found[name] |= ci95 is not None and not ci95[0] <= 0 <= ci95[1]
-    return found
+            claims_by_rule[name] |= ci95 is not None and not ci95[0] <= 0 <= ci95[1]
+    return claims_by_rule
 
 
 # ---- all cases -------------------------------------------------------------------------------
@@ -204,8 +204,8 @@ def main() -> None:
     options = parser.parse_args()
     with ProcessPoolExecutor() as pool:
         for name in options.case:
-            found = shares(CASES[name], options.replicates, pool)
-            print(json.dumps({"case": name, "replicates": options.replicates, **found}), flush=True)
+            claim_shares = shares(CASES[name], options.replicates, pool)
+            print(json.dumps({"case": name, "replicates": options.replicates, **claim_shares}), flush=True)
 
 
 if __name__ == "__main__":

@@ -84,8 +84,8 @@ class Server:
 
     def stats(self) -> dict[str, Any]:
         used = resource.getrusage(resource.RUSAGE_SELF)
-        told = ("answered", "refused", "most_in_flight", "connections")
-        return {name: getattr(self, name) for name in told} | {"cpu_seconds": used.ru_utime + used.ru_stime}
+        names = ("answered", "refused", "most_in_flight", "connections")
+        return {name: getattr(self, name) for name in names} | {"cpu_seconds": used.ru_utime + used.ru_stime}
 
     def forget(self) -> None:
         self.answered = self.refused = self.most_in_flight = self.connections = 0

@@ -61,9 +61,9 @@ def start(clone: Path, command: Sequence[str]) -> tuple[subprocess.Popen[str], f
         start_new_session=True,
     )
     assert process.stdout is not None
-    said = next((line for line in process.stdout if line.startswith("judgeweb")), "nothing")
-    if "is ready" not in said:
-        sys.exit(f"it said {said}")
+    first_line = next((line for line in process.stdout if line.startswith("judgeweb")), "nothing")
+    if "is ready" not in first_line:
+        sys.exit(f"it said {first_line}")
     urllib.request.urlopen(f"http://127.0.0.1:{port}/sign-in", timeout=10).read()
     return process, round(time.monotonic() - began, 1)
 

@@ -47,13 +47,13 @@ def main() -> None:
         RowKind.VERDICTS: [verdict(number) for number in range(asked.rows)],
         RowKind.SCORES: [score(number) for number in range(asked.rows)],
     }
-    found = {}
+    results = {}
     for leaving in EXPORT_FORMATS.values():
         if leaving.needs is RowKind.TABLES:  # its rows are files
             continue
         for name, options in asked_of(leaving):
-            found[name] = timed(leaving, said.get(leaving.needs, comparisons), options)
-    print(json.dumps({"rows": asked.rows, "rows_per_second": found}, indent=1))
+            results[name] = timed(leaving, said.get(leaving.needs, comparisons), options)
+    print(json.dumps({"rows": asked.rows, "rows_per_second": results}, indent=1))
 
 
 def asked_of(leaving: ExportFormat) -> Iterator[tuple[str, ExportOptions]]:
@@ -76,7 +76,7 @@ def timed(leaving: ExportFormat, rows: list[dict[str, Any]], options: ExportOpti
 
 def comparison(number: int) -> dict[str, Any]:
     choice = "AB"[number % 2]
-    given = {"first": choice, "final": choice, "note": "", "reason": None}
+    review = {"first": choice, "final": choice, "note": "", "reason": None}
     return {
         "query_id": f"q{number}",
         "cluster": f"q{number}",
@@ -123,7 +123,7 @@ def comparison(number: int) -> dict[str, Any]:
                 "probability": 1.0,
                 "calibration": False,
                 "active_ms": 1000,
-                "choices": {aspect: dict(given) for aspect in ASPECTS},
+                "choices": {aspect: dict(review) for aspect in ASPECTS},
                 "spans": [],
             }
         ],

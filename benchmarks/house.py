@@ -100,7 +100,7 @@ def count_shared_names(modules: dict[str, Module]) -> tuple[int, int]:
         for node in module.tree.body:
             if isinstance(node, Function) and node.name not in STANDARD_NAMES:
                 homes[node.name].add(module.name)
-    return len(homes), sum(len(found) > 1 for found in homes.values())
+    return len(homes), sum(len(modules_of_name) > 1 for modules_of_name in homes.values())
 
 
 def count_comments(modules: dict[str, Module]) -> int:
@@ -191,8 +191,8 @@ def packages_of(root: Path) -> Iterator[str]:
         lines[modules[name].package] += modules[name].lines
         counts[modules[name].package].append(count)
     yield f"{'package':36}{'modules':>9}{'lines':>9}{'median of transitive imports':>31}"
-    for package, found in sorted(counts.items(), key=lambda item: -lines[item[0]]):
-        yield f"{package:36}{len(found):>9}{lines[package]:>9,}{statistics.median(found):>31g}"
+    for package, package_counts in sorted(counts.items(), key=lambda item: -lines[item[0]]):
+        yield f"{package:36}{len(package_counts):>9}{lines[package]:>9,}{statistics.median(package_counts):>31g}"
 
 
 def main() -> None:

@@ -188,27 +188,27 @@ def made(kind: str, megabytes: int) -> Path:
 
 def resident(line: str) -> float:
     """Of this process, in MB: VmRSS now, VmHWM at most since it was set back."""
-    told = next(row for row in Path("/proc/self/status").read_text().splitlines() if row.startswith(line))
-    return int(told.split()[1]) / 1024
+    line_found = next(row for row in Path("/proc/self/status").read_text().splitlines() if row.startswith(line))
+    return int(line_found.split()[1]) / 1024
 
 
 @contextmanager
 def measured(step: str, path: Path, idle: float) -> Iterator[dict[str, Any]]:
     Path("/proc/self/clear_refs").write_text("5")
     began, cpu = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF)
-    found: dict[str, Any] = {"step": step, "file": path.name, "file_mb": round(path.stat().st_size / MB)}
-    yield found
+    figures: dict[str, Any] = {"step": step, "file": path.name, "file_mb": round(path.stat().st_size / MB)}
+    yield figures
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = used.ru_utime + used.ru_stime - cpu.ru_utime - cpu.ru_stime
-    found |= {
+    figures |= {
         "peak_mb_above_idle": round(resident("VmHWM") - idle),
         "idle_mb": round(idle),
         "seconds": round(time.monotonic() - began, 1),
         "processor_seconds": round(seconds, 1),
     }
-    if found.get("rows"):
-        found["rows_a_processor_second"] = round(found["rows"] / seconds)
-    print(json.dumps(found), flush=True)
+    if figures.get("rows"):
+        figures["rows_a_processor_second"] = round(figures["rows"] / seconds)
+    print(json.dumps(figures), flush=True)
 
 
 class Posted(io.RawIOBase):
@@ -216,14 +216,14 @@ class Posted(io.RawIOBase):
 
     def __init__(self, path: Path) -> None:
         fields = {"format": "auto", "pair": "all"}
-        told = "".join(
+        form = "".join(
             f'--mark\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
             for name, value in fields.items()
         )
-        told += f'--mark\r\nContent-Disposition: form-data; name="file"; filename="{path.name}"\r\n\r\n'
+        form += f'--mark\r\nContent-Disposition: form-data; name="file"; filename="{path.name}"\r\n\r\n'
         end = b"\r\n--mark--\r\n"
-        self.length = len(told) + path.stat().st_size + len(end)
-        self._parts = [io.BytesIO(told.encode()), path.open("rb"), io.BytesIO(end)]
+        self.length = len(form) + path.stat().st_size + len(end)
+        self._parts = [io.BytesIO(form.encode()), path.open("rb"), io.BytesIO(end)]
 
     def readable(self) -> bool:
         return True
@@ -258,32 +258,32 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=200)
     parser.add_argument("--upload", action="store_true", help="post it to the page first")
     parser.add_argument("--store", action="store_true", help="store it as well")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     call_command("migrate", verbosity=0)
     evaluation = create_evaluation(slug="benchmark", name="Benchmark", owner=None)
     connection.close()
-    path = made(asked.format, asked.megabytes)
+    path = made(options.format, options.megabytes)
     idle = resident("VmRSS")
-    if asked.upload:
+    if options.upload:
         with measured("upload", path, idle):
             importing_file = upload(path, evaluation)
-        with measured("check", path, idle) as found:
+        with measured("check", path, idle) as figures:
             continue_import(importing_file)
-            found["rows"] = importing_file.rows_read
+            figures["rows"] = importing_file.rows_read
     else:
-        with measured("check", path, idle) as found, path.open("rb") as file:
+        with measured("check", path, idle) as figures, path.open("rb") as file:
             importing_file = preview_file(evaluation, file, path.name, ImportRequest(), user=None)
-            found["rows"] = importing_file.rows_read
+            figures["rows"] = importing_file.rows_read
     assert importing_file.is_checked, importing_file.reason
     assert not importing_file.rows_bad
     path.unlink()
-    if asked.store:
+    if options.store:
         path = Path(importing_file.file.path)
         start_storing(importing_file, skip_bad=False, user=None)
-        with measured("store", path, idle) as found:
+        with measured("store", path, idle) as figures:
             continue_import(importing_file)
             importing_file.refresh_from_db()
-            found["rows"] = importing_file.rows_stored
+            figures["rows"] = importing_file.rows_stored
         assert importing_file.state == "done", importing_file.reason
 
 

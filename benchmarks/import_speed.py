@@ -267,8 +267,8 @@ def said(told: dict[str, Any], waits: Any, asked: Any) -> None:
 
 
 def phase_of(where: str) -> str:
-    found = [phase for phase, parts in PHASES if any(part in where for part in parts)]
-    return found[-1] if found and found[-1] == "what was seen before" else (found or ["other"])[0]
+    phases = [phase for phase, parts in PHASES if any(part in where for part in parts)]
+    return phases[-1] if phases and phases[-1] == "what was seen before" else (phases or ["other"])[0]
 
 
 def profile(rows: int) -> None:
@@ -288,8 +288,8 @@ def profile(rows: int) -> None:
         spent: Counter[str] = Counter()
         for (path_of, _, name), (_, _, own, _, _) in pstats.Stats(watched).stats.items():  # type: ignore[attr-defined]
             spent[phase_of(f"{path_of} {name}")] += own
-        whole = sum(spent.values())
-        shares = {phase: f"{seconds / whole:.0%}" for phase, seconds in spent.most_common()}
+        total = sum(spent.values())
+        shares = {phase: f"{seconds / total:.0%}" for phase, seconds in spent.most_common()}
         print(json.dumps({"database": connection.vendor, "step": step, "shares": shares}), flush=True)
 
 
@@ -298,11 +298,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--postgres", default="", help="an empty database, as DATABASE_URL names one")
     parser.add_argument("--profile", action="store_true")
-    asked = parser.parse_args()
-    (profile if asked.profile else measure)(asked.rows)
-    if asked.postgres:
-        again = [sys.executable, __file__, "--rows", str(asked.rows), *(["--profile"] if asked.profile else [])]
-        subprocess.run(again, env={**os.environ, "DATABASE_URL": asked.postgres}, check=True)
+    options = parser.parse_args()
+    (profile if options.profile else measure)(options.rows)
+    if options.postgres:
+        again = [sys.executable, __file__, "--rows", str(options.rows), *(["--profile"] if options.profile else [])]
+        subprocess.run(again, env={**os.environ, "DATABASE_URL": options.postgres}, check=True)
 
 
 if __name__ == "__main__":

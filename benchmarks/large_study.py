@@ -126,10 +126,10 @@ class Writer:
         queries, responses, comparisons = [], [], []
         for number in range(first, last):
             told = (NOW, self.evaluation.pk, f"q{number}", f"q{number}", hash_of(number))
-            asked = self.words(number, 60) if self.words else f"Question {number}?"
-            said = [{"role": "user", "content": asked}]
+            text = self.words(number, 60) if self.words else f"Question {number}?"
+            messages = [{"role": "user", "content": text}]
             category = CATEGORIES[number % len(CATEGORIES)]
-            queries.append((number + 1, *told, said, asked if self.words else "", category, {}, "", "0" * 64))
+            queries.append((number + 1, *told, messages, text if self.words else "", category, {}, "", "0" * 64))
             sides = sorted((number + place) % len(self.candidates) for place in range(3))
             characters = self.rng.integers(200, 2_000, 3)
             for place, side in enumerate(sides):
@@ -212,8 +212,8 @@ class Writer:
     ) -> None:
         if not self.bare:
             names = ("created_at", "rater_id", "comparison_id", "aspect_id", "sample", "shown", "choice", source)
-            said = list(self.verdict_rows(rater, items, choice, shown, ids, stages))
-            insert_rows(Verdict, (*names, "stage", "inconsistent", "rationale", "note", "reason"), said)
+            verdicts = list(self.verdict_rows(rater, items, choice, shown, ids, stages))
+            insert_rows(Verdict, (*names, "stage", "inconsistent", "rationale", "note", "reason"), verdicts)
         first = sum((choice[:, place] + 1) << (BITS_PER_CHOICE * one.slot) for place, one in enumerate(self.aspects))
         order, is_final = list(ShownOrder).index(shown), len(stages) > 1
         rows = [

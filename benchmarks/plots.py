@@ -74,11 +74,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--plots", type=int, default=4)
     parser.add_argument("--times", type=int, default=5)
-    asked = parser.parse_args()
-    figures = {**script(), **specified(asked.times), **pictures(asked.times)}
+    options = parser.parse_args()
+    figures = {**script(), **specified(options.times), **pictures(options.times)}
     call_command("collectstatic", interactive=False, verbosity=0)
-    with served(make_every_chart(PAGE_THEME)[: asked.plots]) as address:
-        figures |= drawn_in_a_browser(address, asked.plots, asked.times)
+    with served(make_every_chart(PAGE_THEME)[: options.plots]) as address:
+        figures |= drawn_in_a_browser(address, options.plots, options.times)
     sys.stdout.write(json.dumps(figures, indent=2) + "\n")
 
 
@@ -111,8 +111,8 @@ def pictures(times: int) -> dict[str, float]:
         "times.append(time.perf_counter() - began)\n"
         "print(json.dumps([times[0], sorted(times[1:])[2], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))"
     )
-    asked = {"input": json.dumps(spec), "capture_output": True, "text": True, "cwd": ROOT, "check": True}
-    first, later, megabytes = json.loads(subprocess.run([sys.executable, "-c", in_one], **asked).stdout)
+    process_options = {"input": json.dumps(spec), "capture_output": True, "text": True, "cwd": ROOT, "check": True}
+    first, later, megabytes = json.loads(subprocess.run([sys.executable, "-c", in_one], **process_options).stdout)
     return {
         "picture_in_own_process_seconds": round(own_process, 2),
         "picture_first_seconds": round(first, 2),

@@ -92,14 +92,14 @@ def main() -> None:
         lost = WinTable(
             made.first, made.second, candidates, made.matches, made.matches
         )  # the first of each pair won all
-        told = {
+        result = {
             "structure": name,
             "pairs": len(made.first),
             "connected": seconds(lambda made=made: explain_missing_scores(made, names)),  # type: ignore[misc]
             "scores": seconds(lambda made=made: bradley_terry_scores(made)),  # type: ignore[misc]
             "no_scores": seconds(lambda lost=lost: explain_missing_scores(lost, names)),  # type: ignore[misc]
         }
-        print(json.dumps(told), flush=True)
+        print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

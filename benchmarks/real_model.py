@@ -103,22 +103,22 @@ def run_one(name: str, mode: str, base_url: str, options: argparse.Namespace) ->
         print(stopped)
     run = Run.objects.get(evaluation=evaluation)
     tell(judge=name, mode=mode, model=Path(model).name, **figures_of(run))
-    found = reread(run)
+    readings = reread(run)
     tell(
         judge=name,
         mode=mode,
-        same_in_raw_reply=found.same,
-        wrong=len(found.wrong),
-        not_plain_json=len(found.other),
-        plain_json_without_verdict=len(found.left),
+        same_in_raw_reply=readings.same,
+        wrong=len(readings.wrong),
+        not_plain_json=len(readings.other),
+        plain_json_without_verdict=len(readings.left),
     )
-    for told in (*found.wrong, *found.other, *found.left):
-        print(f"  {told}")
+    for message in (*readings.wrong, *readings.other, *readings.left):
+        print(f"  {message}")
     if options.replies:
         failed = Attempt.objects.filter(run=run, http_status=200).exclude(call__state=CallState.ANSWERED)
         for attempt in failed.select_related("call").order_by("call", "number"):
             print(f"  call {attempt.call_id} is {attempt.call.state}, {attempt.step}: {attempt.raw!r}")
-    return len(found.wrong)
+    return len(readings.wrong)
 
 
 def quietly(command: str, *arguments: str, **settings: object) -> None:

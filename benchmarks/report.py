@@ -125,9 +125,9 @@ def at_size(size: int, options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="judgeweb-benchmark-") as folder:
         around = {**os.environ, "JUDGEWEB_DATA_DIR": folder}
         for step in ("fill", "measure"):
-            told = ["--comparisons", str(size), "--people", str(options.people), "--share", str(options.share)]
-            told += ["--bare"] if options.bare else []
-            subprocess.run([sys.executable, __file__, "--only", step, *told], env=around, check=True)
+            arguments = ["--comparisons", str(size), "--people", str(options.people), "--share", str(options.share)]
+            arguments += ["--bare"] if options.bare else []
+            subprocess.run([sys.executable, __file__, "--only", step, *arguments], env=around, check=True)
 
 
 if __name__ == "__main__":

@@ -224,8 +224,8 @@ def review_first(evaluation: Evaluation, user: User, many: int) -> None:
 # ---- measuring -----------------------------------------------------------------------------
 
 
-def figures(taken: Sequence[float]) -> dict[str, float]:
-    ordered = sorted(taken)
+def figures(times: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(times)
     if not ordered:
         return {}
     last = len(ordered) - 1
@@ -391,8 +391,8 @@ def at_once() -> None:
     """No rest."""
 
 
-def in_words(taken: Times) -> dict[str, object]:
-    return {name: figures(one) for name, one in taken.items()}
+def in_words(times: Times) -> dict[str, object]:
+    return {name: figures(one) for name, one in times.items()}
 
 
 def settle_down() -> None:
@@ -408,35 +408,35 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=50)
     parser.add_argument("--think", type=float, default=20.0)
     parser.add_argument("--wanted", type=int, default=1)
-    given = parser.parse_args()
+    options = parser.parse_args()
     settings.ALLOWED_HOSTS = ["testserver", "127.0.0.1"]
     call_command("migrate", verbosity=0)
     call_command("collectstatic", interactive=False, verbosity=0)
-    evaluation = make_study(given.comparisons, given.wanted)
+    evaluation = make_study(options.comparisons, options.wanted)
     began = time.perf_counter()
     fill_default_queue(evaluation)
-    say("filled", comparisons=given.comparisons, wanted=given.wanted, seconds=round(time.perf_counter() - began, 1))
-    services(evaluation, member(evaluation, "newcomer, statistics stale"), given.times)
+    say("filled", comparisons=options.comparisons, wanted=options.wanted, seconds=round(time.perf_counter() - began, 1))
+    services(evaluation, member(evaluation, "newcomer, statistics stale"), options.times)
     settle_down()
     veteran = member(evaluation, "far ahead")
-    review_first(evaluation, veteran, given.comparisons // 2)
+    review_first(evaluation, veteran, options.comparisons // 2)
     fill_default_queue(evaluation)
-    services(evaluation, veteran, given.times)
+    services(evaluation, veteran, options.times)
     settle_down()
-    services(evaluation, member(evaluation, "newcomer, half is done by another"), given.times)
+    services(evaluation, member(evaluation, "newcomer, half is done by another"), options.times)
     render_next_comparisons(evaluation)  # as the worker does after an import
-    say("client", ms=in_words(work(through_client(member(evaluation, "alone")), given.times, at_once, here=True)))
+    say("client", ms=in_words(work(through_client(member(evaluation, "alone")), options.times, at_once, here=True)))
     with served() as port:
         time.sleep(3)
-        say("served", ms=in_words(work(over_http(member(evaluation, "served"), port), given.times, at_once)))
-        people = [member(evaluation, f"person {number}") for number in range(given.people)]
-        taken = many_at_work(people, port, max(given.times // 20, 5), given.think)
-        say("people", people=given.people, think_seconds=given.think, ms=in_words(taken))
+        say("served", ms=in_words(work(over_http(member(evaluation, "served"), port), options.times, at_once)))
+        people = [member(evaluation, f"person {number}") for number in range(options.people)]
+        taken = many_at_work(people, port, max(options.times // 20, 5), options.think)
+        say("people", people=options.people, think_seconds=options.think, ms=in_words(taken))
     last = member(evaluation, "nothing is left")
-    review_first(evaluation, last, given.comparisons)
+    review_first(evaluation, last, options.comparisons)
     fill_default_queue(evaluation)
     settle_down()
-    services(evaluation, last, given.times)
+    services(evaluation, last, options.times)
 
 
 if __name__ == "__main__":

@@ -48,15 +48,15 @@ def behind_a_server_that_refuses(per_second: int, latency: float, seconds: float
         run = planned(judge_of(int(per_second * seconds / 2), serving.base_url))
         with timed_commits() as timed:
             work_run_calls(run.pk, hand_over=lambda: None, seconds=seconds)
-        told = serving.stats()
+        stats = serving.stats()
         arrivals = [at - timed.began for at in timed.arrived_at]
         tell(
             mode="adapting",
             allowed_per_second=per_second,
             from_15_to_20_seconds=round(sum(15 <= at < 20 for at in arrivals) / 5, 1),
             after_20_seconds=round(sum(20 <= at < seconds for at in arrivals) / max(seconds - 20, 1), 1),
-            refused=told["refused"],
-            of_all=round(told["refused"] / (told["refused"] + told["answered"]), 4),
+            refused=stats["refused"],
+            of_all=round(stats["refused"] / (stats["refused"] + stats["answered"]), 4),
         )
 
 

@@ -154,10 +154,10 @@ class Plain:
 
     @transaction.atomic
     def keep(self, call: Call, text: str) -> None:
-        told = parse_reply(self.session.spec, ShownOrder(call.shown), RawReply(text))
-        assert isinstance(told, ParsedReply)
+        parsed = parse_reply(self.session.spec, ShownOrder(call.shown), RawReply(text))
+        assert isinstance(parsed, ParsedReply)
         Attempt.objects.create(call=call, run=self.run, number=1, outcome="answered", raw=text, latency_ms=0)
-        for key, choice in told.choices.items():
+        for key, choice in parsed.choices.items():
             Verdict.objects.create(
                 rater_id=self.session.rater_id,
                 comparison_id=call.comparison_id,
@@ -166,4 +166,4 @@ class Plain:
                 shown=call.shown,
                 call=call,
             )
-        Call.objects.filter(pk=call.pk).update(state=CallState.ANSWERED, rationale=told.rationale)
+        Call.objects.filter(pk=call.pk).update(state=CallState.ANSWERED, rationale=parsed.rationale)

@@ -91,16 +91,16 @@ def reread(run: Run) -> Reread:
         last = Attempt.objects.filter(call=call).order_by("number").last()
         raw = last.raw if last else ""
         read = plainly_read(spec, ShownOrder(call.shown), raw)
-        told = f"call {call.pk} is {call.state}, shown {call.shown}: stored {stored}, reply {raw!r}"
+        message = f"call {call.pk} is {call.state}, shown {call.shown}: stored {stored}, reply {raw!r}"
         if call.state != CallState.ANSWERED:
-            wrong += [told] if stored else []
-            left += [told] if read is not None else []
+            wrong += [message] if stored else []
+            left += [message] if read is not None else []
         elif read is None:
-            other.append(told)
+            other.append(message)
         elif read == stored:
             same += 1
         else:
-            wrong.append(told)
+            wrong.append(message)
     return Reread(same, tuple(wrong), tuple(other), tuple(left))
 
 
@@ -113,8 +113,8 @@ def stored_values(call: Call) -> Values:
 def plainly_read(spec: RubricSpec, shown: ShownOrder, raw: str) -> Values | None:
     """The verdicts in the one JSON object of the reply, in terms of A and B as stored; None where there is no such."""
     try:
-        found = json.loads(raw[raw.index("{") : raw.rindex("}") + 1], strict=False)
-        verdicts = found[spec.choices_key] if spec.choices_key else found
+        members = json.loads(raw[raw.index("{") : raw.rindex("}") + 1], strict=False)
+        verdicts = members[spec.choices_key] if spec.choices_key else members
         return {
             aspect.key: value_in(spec, aspect, shown, verdicts[aspect.reply_key or aspect.key])
             for aspect in spec.aspects

@@ -84,8 +84,12 @@ def middle_rate(moments: list[tuple[float, int]]) -> float:
 
 def environment(data_dir: str) -> dict[str, str]:
     name = str(connection.settings_dict["NAME"])
-    given = os.environ.get("DATABASE_URL", "")
-    url = urlsplit(given)._replace(path=f"/{name}").geturl() if given.startswith("postgres") else f"sqlite:///{name}"
+    database_url = os.environ.get("DATABASE_URL", "")
+    url = (
+        urlsplit(database_url)._replace(path=f"/{name}").geturl()
+        if database_url.startswith("postgres")
+        else f"sqlite:///{name}"
+    )
     return {**os.environ, "DATABASE_URL": url, "JUDGEWEB_DATA_DIR": data_dir, "PORT": str(WEB_PORT)}
 
 

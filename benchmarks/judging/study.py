@@ -39,8 +39,8 @@ class Serving:
     def stats(self) -> dict[str, Any]:
         """Since they were asked for last; the processor time since its start."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/stats", timeout=5) as answer:
-            told: dict[str, Any] = json.load(answer)
-        return told
+            counts: dict[str, Any] = json.load(answer)
+        return counts
 
 
 @contextmanager
