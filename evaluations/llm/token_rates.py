@@ -392,7 +392,7 @@ def least_token_difference(shorter: TextProfile, longer: TextProfile) -> float:
 
 
 def round_to_two_digits(tokens: float) -> int:
-    """The number to two digits."""
+    """The number rounded to two significant digits."""
     digits = max(0, math.floor(math.log10(max(tokens, 1))) - 1)
     return int(round(tokens, -digits))
 

@@ -119,7 +119,6 @@ def is_contradicted_verdict(context: ReplyContext, reading: ParsedVerdicts, befo
 
 
 def is_other_verdict(spec: RubricSpec, aspect: AspectSpec, value: object, verdict: VerdictValue) -> bool:
-    """Whether a value is a verdict other than this one."""
     value = value.strip(" \t*_`.\"'|<") if isinstance(value, str) else value
     try:
         if isinstance(value, str) and is_pointwise(spec):

@@ -136,7 +136,6 @@ class Spread:
         )
 
     def bootstrap_intervals(self, numbers: Sequence[Estimate], statistic: StatisticWithGradient) -> list[Estimate]:
-        """Intervals by the bootstrap of clusters."""
         with np.errstate(all="ignore"):
             resampled = statistic.statistic(self.resampled_totals)
         ordered = np.sort(np.where(np.isfinite(resampled), resampled, np.nan).T, axis=1)  # NaN comes last

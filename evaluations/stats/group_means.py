@@ -52,7 +52,7 @@ class JudgedOutcomes:
 
     @cached_property
     def by_cell(self) -> FloatArray:
-        """Σ aF of each cell."""
+        """The weighted sum Σ aF of each cell."""
         halves, share = self.halves[self.groups.side], self.groups.share
         sums = np.bincount(self.groups.cell, halves if share is None else share * halves, int(self.groups.cells[-1]))
         return np.asarray(sums / 2)

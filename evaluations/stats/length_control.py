@@ -56,7 +56,7 @@ class LengthDifferences:
 
     @cached_property
     def longer_by(self) -> IntArray:
-        """Δ: in characters."""
+        """The length difference Δ in characters."""
         by = self.matches.items.characters_a - self.matches.items.characters_b
         return np.where(self.matches.is_turned, -by, by)
 
@@ -67,7 +67,7 @@ class LengthDifferences:
 
     @cached_property
     def covariate(self) -> FloatArray:
-        """tanh(Δ ÷ σ)."""
+        """The covariate tanh(Δ ÷ σ)."""
         return np.tanh(self.longer_by / self.scale)
 
     @cached_property

@@ -72,7 +72,7 @@ def penalised_score(
 
 
 def penalised_likelihood(design: FloatArray, wins: FloatArray, trials: FloatArray, coefficients: FloatArray) -> float:
-    """The logarithm of it."""
+    """The logarithm of Firth's penalised likelihood."""
     log_odds = design @ coefficients
     _, determinant = np.linalg.slogdet(fisher_information(design, trials, coefficients))
     return float(wins @ log_odds - trials @ np.logaddexp(0, log_odds) + determinant / 2)

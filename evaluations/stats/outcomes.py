@@ -50,7 +50,7 @@ class ReviewedMatches:
 
     @cached_property
     def weight(self) -> FloatArray:
-        """1/π of each of ``items``."""
+        """The weight 1/π of each of ``items``."""
         return np.asarray(1 / self.probability[self.items])
 
     @cached_property

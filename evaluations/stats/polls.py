@@ -79,7 +79,6 @@ class Poll:
         return np.asarray(sum(added))
 
     def majority(self, rule: SplitRule) -> Majority:
-        """The majority on each item."""
         if self.has_tally_codes and rule is not SplitRule.FIRST:
             return leading_choice(enumerate_tallies(self.most_votes), rule).at(self.tally_code)
         majority = leading_choice(self.tally, rule)
