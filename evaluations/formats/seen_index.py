@@ -4,8 +4,6 @@ import sqlite3
 from collections.abc import Collection, Hashable
 from typing import Final, Self
 
-from evaluations.domain.grouping import split_into_slices
-
 ASKED_AT_ONCE: Final = 500
 TABLES: Final = (
     "CREATE TABLE named (name TEXT PRIMARY KEY, owner INTEGER, word TEXT, line INTEGER) WITHOUT ROWID",
@@ -51,7 +49,8 @@ class SeenIndex(TemporaryDatabase):
     def owners(self, names: Collection[str]) -> dict[str, tuple[int, str, int]]:
         """The known ones of these names, each with its owner's number, its word and its line."""
         asked, found = list(names), {}
-        for some in split_into_slices(asked, ASKED_AT_ONCE):
+        for start in range(0, len(asked), ASKED_AT_ONCE):
+            some = asked[start : start + ASKED_AT_ONCE]
             marks = ",".join("?" * len(some))
             for name, *rest in self.database.execute(f"SELECT * FROM named WHERE name IN ({marks})", some):
                 found[name] = tuple(rest)

@@ -11,7 +11,6 @@ from evaluations.audit.events import record_event
 from evaluations.comparisons.search.services import remove_from_search_index
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState
-from evaluations.domain.grouping import split_into_slices
 from evaluations.domain.jobs import COUNT_LABELS, INDEX_IMPORT
 from evaluations.domain.reviews import QueueKind
 from evaluations.domain.roles import RaterKind
@@ -36,6 +35,7 @@ from evaluations.imports.sql import delete_queue_items
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.queue import enqueue_job, forget_job
 from evaluations.models.batch_sizes import rows_per_transaction
+from evaluations.models.bulk import split_into_slices
 from evaluations.models.comparisons import Comparison, Response, Tagging
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export

@@ -1,5 +1,6 @@
 """Comparisons with their queries, responses, tags and saved filters."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -8,7 +9,6 @@ from django.db.models import F, Q
 from django.db.models.functions import Greatest, Least
 
 from evaluations.domain.filters import ComparisonFilter, NamedFilter, parse_filter
-from evaluations.domain.grouping import group_values
 from evaluations.domain.json_values import JsonDict
 from evaluations.domain.texts import (
     ComparisonOrigin,
@@ -319,5 +319,8 @@ class Rendering(Row):
 
 def load_tag_names(comparison_ids: Collection[int]) -> Mapping[int, list[str]]:
     """Comparison id → its tags by name; those without any are absent."""
+    names: dict[int, list[str]] = defaultdict(list)
     rows = Tagging.objects.filter(comparison__in=comparison_ids).order_by("tag__name")
-    return group_values(rows.values_list("comparison_id", "tag__name"))
+    for comparison, name in rows.values_list("comparison_id", "tag__name"):
+        names[comparison].append(name)
+    return names

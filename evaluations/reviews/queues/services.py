@@ -11,9 +11,9 @@ from django.utils import timezone
 from evaluations.access import list_reviewers
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.grouping import split_into_slices
 from evaluations.domain.reviews import RANDOM_SELECTION, AssignmentState, QueueAudience, QueueKind, SelectionMethod
 from evaluations.domain.roles import REVIEWING_ROLES
+from evaluations.models.bulk import split_into_slices
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
