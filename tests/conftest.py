@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from django.apps import apps
 from django.conf import LazySettings
 from django.db import connection
 from django.db.backends.base.operations import BaseDatabaseOperations
@@ -20,6 +21,7 @@ from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.judges.calls.live_worker import REPORTED_SLOTS
 from evaluations.judges.calls.prompt_truncation import WATCHES
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.search_index import clear_orphaned_words
 from evaluations.models.users import User
 from tests.factories.evaluations import make_evaluation, restart_numbers
 from tests.factories.packed_votes import assert_packed_votes_match
@@ -62,12 +64,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let what takes longest begin.
 
-    First come tests that ask the running product, then those that wait for real workers, then the files with most
-    tests, so that none of them is left for one process at the end.
+    First come tests that ask the running product, then those that wait for real workers or are marked as long, then
+    the files with most tests, so that none of them is left for one process at the end.
     """
-    workers = {item.path for item in items if "worker" in item.keywords}
+    long = {item.path for item in items if not {"worker", "long"}.isdisjoint(item.keywords)}
     tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (not asks_product(item), item.path not in workers, -tests[item.path], str(item.path)))
+    items.sort(key=lambda item: (not asks_product(item), item.path not in long, -tests[item.path], str(item.path)))
 
 
 def asks_product(item: pytest.Item) -> bool:
@@ -100,12 +102,19 @@ def empty_filled_tables(_: BaseDatabaseOperations, __: Any, tables: Sequence[str
         return [f"DELETE FROM {table}" for (table,) in cursor.fetchall()]
 
 
+def clear_words(*_: object, **__: object) -> None:
+    clear_orphaned_words(apps.get_app_config("evaluations"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def quick_flush() -> Iterator[None]:
-    """Django would fill the kept tables in again after each flush, by a hundred queries."""
+    """Django would fill the kept tables in again after each flush, by a hundred queries.
+
+    Words of comparisons that are gone go as after any other flush.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(connection.ops), "sql_flush", empty_filled_tables)
-        patch.setattr("django.core.management.commands.flush.emit_post_migrate_signal", lambda *_, **__: None)
+        patch.setattr("django.core.management.commands.flush.emit_post_migrate_signal", clear_words)
         yield
 
 

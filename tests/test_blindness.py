@@ -36,7 +36,7 @@ from evaluations.models.webhooks import Delivery, Webhook
 from tests.factories.mirrored_evaluation import SAVED, TEXTS, MirroredEvaluation, make_mirrored_evaluation, show_judge
 from tests.helpers.api_client import token_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 Query = Mapping[str, str]
 

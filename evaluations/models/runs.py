@@ -1,5 +1,6 @@
 """Runs of judges with their calls and attempts."""
 
+from functools import cache
 from typing import Final
 
 from django.db import models
@@ -182,6 +183,7 @@ class Call(Row):
         return self.state == CallState.SUSPECT and self.source_import_id is None
 
 
+@cache  # each query of verdicts asks for it
 def test_call_condition() -> Q:
     """The condition that a verdict, score or packed vote came from a test call."""
     return Q(call__in=Call.all_rows.filter(is_test=True))

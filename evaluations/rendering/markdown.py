@@ -16,7 +16,7 @@ from evaluations.rendering.formulas import closing_delimiter, enable_formulas, l
 from evaluations.rendering.sanitizer import ALIGNED, sanitize_html
 
 # The version of the HTML. Raise it with every change of the HTML, since renderings are stored.
-RENDERER: Final = 3
+RENDERER: Final = 4
 # Pages have their own headings of levels 1 and 2; those of a response are below them.
 HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
 # Longer text is shown as written: the parser takes more than linear time on some inputs.

@@ -12,7 +12,10 @@ TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-pra
 RUN: Final = """async (tags) => {
     const found = await axe.run(document, { runOnly: { type: "tag", values: tags } });
     const quoted = (node) => document.querySelector(node.target[0])?.closest(".rendered, #swagger");
-    const ours = (one, node) => one.id !== "heading-order" || !quoted(node);
+    // What the bar at the edge of the window covers comes out when one scrolls.
+    const covered = (node) => node.failureSummary.includes("partially obscured");
+    const ours = (one, node) =>
+        !(one.id === "heading-order" && quoted(node)) && !(one.id === "target-size" && covered(node));
     const said = (one) => one.nodes.filter((node) => ours(one, node))
         .map((node) => node.target.join(" ") + ": " + node.failureSummary);
     return found.violations.map((one) => [one.id, ...said(one)]).filter((one) => one.length > 1);

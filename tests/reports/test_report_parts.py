@@ -167,7 +167,7 @@ def test_the_scores_page_says_which_scores_count(owner: User, evaluation: Evalua
     apart = shown.partition("Reviews that saw the judge first")[2].partition("</details>")[0]
     assert "2 scores, in no other number" in apart
     assert 'scorer <span class="report-against">and mean of these people' in apart
-    assert "count by the same rules as votes" in page(owner, "scores")
+    assert "Human scores of single responses follow the rules for votes." in page(owner, "scores")
 
 
 def test_a_part_about_judges_is_hidden_from_whoever_may_not_see_them(reviewed: Evaluation) -> None:

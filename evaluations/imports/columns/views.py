@@ -71,7 +71,7 @@ def render_column_mapping(
         "trial": preview_mapping(importing, form.reading()),
         "error": error,
     }
-    name = "_fitted" if request.htmx else "import_map"
+    name = "_result_preview" if request.htmx else "import_map"
     return render(request, f"import_map/{name}.html", context, status=status)
 
 
