@@ -179,15 +179,15 @@ def record_disclosure(
 def find_judged_by_others(user: User, comparisons: Collection[Comparison], *, judges: bool) -> set[int]:
     """The comparisons on which others chose or wrote something, or that were resolved."""
     ids = {comparison.pk for comparison in comparisons}
-    said = Verdict.objects.filter(comparison__in=ids).exclude(rater__user=user)
+    verdicts = Verdict.objects.filter(comparison__in=ids).exclude(rater__user=user)
     if not judges:
-        said = said.exclude(rater__kind=RaterKind.JUDGE)
-    found = set(said.values_list("comparison_id", flat=True))
+        verdicts = verdicts.exclude(rater__kind=RaterKind.JUDGE)
+    found = set(verdicts.values_list("comparison_id", flat=True))
     scored = Score.objects.filter(review__comparison__in=ids).exclude(rater__user=user)
     found.update(pk for pk in scored.values_list("review__comparison_id", flat=True) if pk)
     found.update(one.comparison for one in load_imported_preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD)))
-    for told in (Adjudication.objects.all(), Comment.objects.exclude(user=user)):
-        found.update(told.filter(comparison__in=ids).values_list("comparison_id", flat=True))
+    for rows in (Adjudication.objects.all(), Comment.objects.exclude(user=user)):
+        found.update(rows.filter(comparison__in=ids).values_list("comparison_id", flat=True))
     return found | find_scored_by_judges(comparisons) if judges else found
 
 

@@ -21,13 +21,13 @@ app.autodiscover_tasks()
 
 
 @worker_ready.connect
-def start_work(**told: object) -> None:
+def start_work(**details: object) -> None:
     HEART.start()
     TIMER.start()
 
 
 @worker_shutting_down.connect
-def stop_work(**told: object) -> None:
+def stop_work(**details: object) -> None:
     """Asked to stop: what is in flight is waited for, and nothing more is begun."""
     from evaluations.models.transactions import PROCESS_STOPPING  # noqa: PLC0415 - Django is set up only now
 
@@ -35,7 +35,7 @@ def stop_work(**told: object) -> None:
 
 
 @worker_shutdown.connect
-def take_leave(**told: object) -> None:
+def take_leave(**details: object) -> None:
     """Announce that nothing is in flight before this process ends."""
     for thread in (TIMER, HEART):
         if thread.is_alive():

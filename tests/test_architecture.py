@@ -246,3 +246,22 @@ def database_dependence(path: Path) -> Iterator[str]:
 )
 def test_sql_and_differences_between_databases_are_in_models_and_sql_modules(module: str) -> None:
     assert list(database_dependence(MODULES[module])) == []
+
+
+# Metaphors for what has a standard term.
+NO_NAMES: Final = {"told", "said", "meant", "bout", "kin", "ballot", "seat", "pool"}
+
+
+def names_in(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def test_no_name_is_a_metaphor() -> None:
+    names = {(module_name(path), name) for path in FILES for name in names_in(ast.parse(path.read_text()))}
+    assert {where for where in names if where[1].lower().strip("_") in NO_NAMES} == set()

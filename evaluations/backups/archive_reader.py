@@ -66,8 +66,8 @@ class BackupArchive:
 
     def lines(self, table: BackupTable) -> Iterator[list[Any]]:
         """The columns, and then the rows of a table; nothing where it had none."""
-        told = self.manifest["tables"].get(table.name)
-        if told is None:
+        recorded = self.manifest["tables"].get(table.name)
+        if recorded is None:
             return
         digest, number = hashlib.sha256(), -1
         try:
@@ -78,7 +78,7 @@ class BackupArchive:
                     yield json.loads(line)
         except (*ARCHIVE_ERRORS, ValueError, KeyError, RecursionError):
             raise self.damaged(table) from None
-        if number != told["rows"] or digest.hexdigest() != told["sha256"]:
+        if number != recorded["rows"] or digest.hexdigest() != recorded["sha256"]:
             raise self.damaged(table)
 
     def look_through_uploads(self) -> None:

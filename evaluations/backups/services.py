@@ -54,25 +54,27 @@ def match_accounts(people: JsonMapping) -> tuple[tuple[str, ...], tuple[str, ...
 def match_endpoints(endpoints: JsonMapping) -> dict[int, int]:
     """Endpoint ids by their id in the backup: one with the same URL and key variable, else a new one."""
     ids = {}
-    for pk, told in endpoints.items():
+    for pk, endpoint in endpoints.items():
         same = (
-            Endpoint.objects.filter(base_url=told["base_url"], key_variable=told["key_variable"]).order_by("pk").first()
+            Endpoint.objects.filter(base_url=endpoint["base_url"], key_variable=endpoint["key_variable"])
+            .order_by("pk")
+            .first()
         )
-        ids[int(pk)] = (same or create_restored_endpoint(told)).pk
+        ids[int(pk)] = (same or create_restored_endpoint(endpoint)).pk
     return ids
 
 
-def create_restored_endpoint(told: JsonMapping) -> Endpoint:
-    columns = {name: value for name, value in told.items() if name not in ("name", "prices")}
+def create_restored_endpoint(row: JsonMapping) -> Endpoint:
+    columns = {name: value for name, value in row.items() if name not in ("name", "prices")}
     columns |= {
-        "base_url": check_base_url(told["base_url"]),
-        "key_variable": check_key_variable(told["key_variable"]),
-        "extra_headers": check_extra_headers(told.get("extra_headers", {})),
-        "extra_query": check_extra_query(told.get("extra_query", {})),
-        "extra_body": check_extra_body(told.get("extra_body", {})),
+        "base_url": check_base_url(row["base_url"]),
+        "key_variable": check_key_variable(row["key_variable"]),
+        "extra_headers": check_extra_headers(row.get("extra_headers", {})),
+        "extra_query": check_extra_query(row.get("extra_query", {})),
+        "extra_body": check_extra_body(row.get("extra_body", {})),
     }
-    endpoint = Endpoint.objects.create(name=find_free_endpoint_name(told["name"]), **columns)
-    Price.objects.bulk_create(Price(endpoint=endpoint, **price) for price in told["prices"])
+    endpoint = Endpoint.objects.create(name=find_free_endpoint_name(row["name"]), **columns)
+    Price.objects.bulk_create(Price(endpoint=endpoint, **price) for price in row["prices"])
     return endpoint
 
 
@@ -189,8 +191,8 @@ def save_backup(
     restore_uploads(backup, moved, kept)
     schedule_indexing(evaluation)
     recount_labels_later(evaluation.imports.values_list("pk", flat=True))
-    told = {"backup": backup.name, "rows": rows, "product": manifest["product"], "accounts made": list(made)}
-    record_event("restored", evaluation, user=owner, evaluation=evaluation, after=told)
+    details = {"backup": backup.name, "rows": rows, "product": manifest["product"], "accounts made": list(made)}
+    record_event("restored", evaluation, user=owner, evaluation=evaluation, after=details)
     refresh_statistics(*(table.model for table in BACKUP_TABLES))
     return RestoredEvaluation(evaluation, rows, matched, made)
 
@@ -205,12 +207,12 @@ def refuse_unusable_slug(slug: str) -> None:
 # ---- the evaluation itself -------------------------------------------------------------------
 
 
-def create_restored_evaluation(told: JsonMapping, slug: str) -> Evaluation:
+def create_restored_evaluation(columns_in_backup: JsonMapping, slug: str) -> Evaluation:
     """The row itself; what it refers to is stored after it."""
     columns = {
-        field.attname: parse_column_value(field, told[field.attname])
+        field.attname: parse_column_value(field, columns_in_backup[field.attname])
         for field in Evaluation._meta.concrete_fields
-        if field.attname in told and not field.primary_key and not isinstance(field, models.ForeignKey)
+        if field.attname in columns_in_backup and not field.primary_key and not isinstance(field, models.ForeignKey)
     }
     evaluation = Evaluation.objects.create(**{**columns, "slug": slug})
     Evaluation.objects.filter(pk=evaluation.pk).update(created_at=columns["created_at"])
@@ -296,12 +298,12 @@ def parse_column_value(field: "models.Field[Any, Any]", value: Any) -> Any:
 def remap_run(row: StoredRow, columns: list[str], moved: IdMap) -> None:
     """Map the ids in a test call's filters, without the position of an interrupted plan."""
     place = columns.index("filters")
-    told = dict(row[place])
+    options = dict(row[place])
     for name, model in (("comparison", Comparison), ("response", Response)):
-        if told.get(name):
-            told[name] = moved.id_of(model, told[name])
-    told.pop("after", None)
-    row[place] = told
+        if options.get(name):
+            options[name] = moved.id_of(model, options[name])
+    options.pop("after", None)
+    row[place] = options
 
 
 def remap_comparison(row: StoredRow, columns: list[str], moved: IdMap) -> None:
@@ -329,8 +331,8 @@ def remap_export(row: StoredRow, columns: list[str], moved: IdMap) -> None:
         row[place] = {**row[place], "filter": remap_import_filter(row[place]["filter"], moved)}
 
 
-def remap_import_filter(told: JsonMapping, moved: IdMap) -> JsonDict:
-    return {name: moved.id_of(Import, value) if name == "import" else value for name, value in told.items()}
+def remap_import_filter(wanted: JsonMapping, moved: IdMap) -> JsonDict:
+    return {name: moved.id_of(Import, value) if name == "import" else value for name, value in wanted.items()}
 
 
 def remap_event(row: StoredRow, columns: list[str], moved: IdMap) -> None:
@@ -360,8 +362,8 @@ REMAPPERS: Final[Mapping[type[models.Model], Callable[[StoredRow, list[str], IdM
 
 
 def restore_uploads(backup: BackupArchive, moved: IdMap, kept: list[FieldFile]) -> None:
-    for name, told in backup.manifest["files"].items():
-        row = Import.objects.get(pk=told["import"] + moved.distances[Import])
+    for name, entry in backup.manifest["files"].items():
+        row = Import.objects.get(pk=entry["import"] + moved.distances[Import])
         with backup.upload(name) as content:
             row.file.save(row.file_name, content)
             kept.append(row.file)

@@ -230,15 +230,15 @@ class CellForm(forms.Form):
     reviewer = forms.Field(required=False, widget=forms.MultipleHiddenInput)
 
     def rules(self) -> ReportRules:
-        told = self.cleaned_data
+        cleaned = self.cleaned_data
         return ReportRules(
-            reviewers=tuple(told["reviewer"]),
-            seen=SeenRule(told["seen"] or SeenRule.NOTHING),
-            since=told["since"],
-            until=told["until"],
-            where=candidate_conditions(told["candidate_1"], told["candidate_2"]),
-            split_rule=SplitRule(told["split_rule"] or SplitRule.TIE),
-            failed=FailedRule(told["failed"] or FailedRule.EXCLUDE),
+            reviewers=tuple(cleaned["reviewer"]),
+            seen=SeenRule(cleaned["seen"] or SeenRule.NOTHING),
+            since=cleaned["since"],
+            until=cleaned["until"],
+            where=candidate_conditions(cleaned["candidate_1"], cleaned["candidate_2"]),
+            split_rule=SplitRule(cleaned["split_rule"] or SplitRule.TIE),
+            failed=FailedRule(cleaned["failed"] or FailedRule.EXCLUDE),
         )
 
 

@@ -21,8 +21,8 @@ def keep_refused_action(request: AuthenticatedRequest, slug: str) -> None:
 
 
 def pop_refused_action(request: AuthenticatedRequest, slug: str) -> dict[str, object]:
-    told: dict[str, object] = request.session.pop(SESSION_KEY, {})
-    return told if told.get("slug") == slug else {}
+    refused: dict[str, object] = request.session.pop(SESSION_KEY, {})
+    return refused if refused.get("slug") == slug else {}
 
 
 def read_ids(request: AuthenticatedRequest, name: str) -> list[int]:

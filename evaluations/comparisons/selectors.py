@@ -105,8 +105,8 @@ def find_among_few(
     if not few:
         return FoundComparisons([], None)
     among = ComparisonRange(ids=few)
-    meant = rows.filter(among.where("pk"), *(condition(among) for condition in conditions))
-    ids = list(order_ids(meant, place, None, backwards)[: size + 1])
+    matching = rows.filter(among.where("pk"), *(condition(among) for condition in conditions))
+    ids = list(order_ids(matching, place, None, backwards)[: size + 1])
     return FoundComparisons(ids[:size], ids[size - 1] if len(ids) > size else None)
 
 

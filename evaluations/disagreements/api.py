@@ -83,8 +83,8 @@ FILTER_DESCRIPTIONS: Final[Mapping[str, str]] = {
 }
 FILTER_PARAMETERS: Final = {
     "parameters": [
-        {"name": name, "in": "query", "required": False, "description": said, "schema": {"type": "string"}}
-        for name, said in FILTER_DESCRIPTIONS.items()
+        {"name": name, "in": "query", "required": False, "description": description, "schema": {"type": "string"}}
+        for name, description in FILTER_DESCRIPTIONS.items()
     ]
 }
 DISAGREEMENT_PATH: Final = "/evaluations/{slug:slug}/disagreements/{int:pk}"
@@ -268,11 +268,11 @@ def reviewer_choice_out(one: ReviewerChoice) -> ReviewerChoiceOut:
     )
 
 
-def stage_choice_out(said: StageChoice | None) -> StageChoiceOut | None:
-    if said is None:
+def stage_choice_out(choice: StageChoice | None) -> StageChoiceOut | None:
+    if choice is None:
         return None
-    scores = list(said.scores) if said.scores else None
-    return StageChoiceOut(choice=said.choice, scores=scores, reason=said.reason, note=said.note)
+    scores = list(choice.scores) if choice.scores else None
+    return StageChoiceOut(choice=choice.choice, scores=scores, reason=choice.reason, note=choice.note)
 
 
 def comment_out(one: Comment) -> CommentOut:

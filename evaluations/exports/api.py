@@ -49,8 +49,8 @@ FILE_RESPONSE: Final[dict[str, object]] = {
         }
     ],
     "responses": {
-        status: {"description": said, "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
-        for status, said in ((200, "the file"), (206, "the part that was asked for"))
+        status: {"description": description, "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
+        for status, description in ((200, "the file"), (206, "the part that was asked for"))
     },
 }
 

@@ -86,7 +86,7 @@ def assign_pseudonyms(evaluation: Evaluation) -> Pseudonyms:
 
 LATE_REVIEWER_NAME: Final = "reviewer"  # who joined while a file without names was written
 
-Told = TypeVar("Told")
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Participants:
             scored={self.raters[pk].name for pk in self.scored},
         )
 
-    def select_raters(self, kind: RaterKind, records: Mapping[int, Told]) -> Iterator[tuple[Rater, Told]]:
+    def select_raters(self, kind: RaterKind, records: Mapping[int, Record]) -> Iterator[tuple[Rater, Record]]:
         """The raters of one kind who said something, in the order of their names."""
         present = (self.raters[pk] for pk in sorted(records.keys() & self.raters.keys(), key=self.order.__getitem__))
         return ((rater, records[rater.pk]) for rater in present if rater.kind == kind)

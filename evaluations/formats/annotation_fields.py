@@ -71,10 +71,10 @@ class AnnotatedPair:
 
     def label(self, word: str, options: ReadOptions) -> ParsedLabel | None:
         """The meaning of a label: as set for the whole file, else by its words; None where it is not understood."""
-        meant = options.choices.get(word.strip().lower())
-        if meant not in tuple(Choice):
+        choice = options.choices.get(word.strip().lower())
+        if choice not in tuple(Choice):
             return parse_label(word, *self.sides)
-        return None if is_other_name(word, meant, *self.sides) else ParsedLabel(Choice(meant))
+        return None if is_other_name(word, choice, *self.sides) else ParsedLabel(Choice(choice))
 
     def answer(
         self, question: str, word: str, label: ParsedLabel | None, *, is_turned: bool = False, **columns: Any

@@ -153,7 +153,7 @@ def holds_doubtful_name(label: str, names_a: Collection[str], names_b: Collectio
 def ambiguous_name_words(name: str, side: Choice) -> tuple[str, ...]:
     """The words in a candidate's name by which labels call the other side, or a tie."""
     words = plain_label_words(name)
-    if (meant := parse_label_words(name)) and meant.choice != side:
+    if (label := parse_label_words(name)) and label.choice != side:
         return tuple(WORD_OF_SIDE.findall(words)) or (words,)
     return tuple(found["word"] for found in NAMED_SIDE.finditer(words) if side_of_word(found.group()) != side)
 

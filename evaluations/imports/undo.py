@@ -288,8 +288,8 @@ def find_comparisons_voted_on(importing: Import, after: int) -> list[int]:
     verdicts = Verdict.all_rows.filter(**by_people).order_by().values("comparison")
     scored = Score.all_rows.filter(**by_people).order_by().values("response")
     others = Comparison.all_rows.exclude(source_import=importing).filter(pk__gt=after)
-    meant = (Q(pk__in=verdicts), Q(response_a__in=scored), Q(response_b__in=scored))
-    return sorted({pk for one in meant for pk in others.filter(one).values_list("pk", flat=True)})
+    conditions = (Q(pk__in=verdicts), Q(response_a__in=scored), Q(response_b__in=scored))
+    return sorted({pk for one in conditions for pk in others.filter(one).values_list("pk", flat=True)})
 
 
 def remove_dependent_rows(importing: Import, pace: TransactionPacer, until: float | None) -> bool:

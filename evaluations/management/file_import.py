@@ -113,10 +113,10 @@ def parse_read_options(options: CommandOptions) -> ReadOptions:
     )
 
 
-def parse_pairs(told: list[str], option: str, form: str) -> dict[str, str]:
-    """A column that is told of twice is both."""
+def parse_pairs(options: list[str], option: str, form: str) -> dict[str, str]:
+    """A column that is named twice has both fields."""
     pairs: dict[str, str] = {}
-    for pair in told:
+    for pair in options:
         # What a column or a label is called may hold the sign; a field or a choice never does.
         first, equals, second = pair.partition("=") if option == "--set" else pair.rpartition("=")
         if not (first and equals and second):
@@ -125,14 +125,14 @@ def parse_pairs(told: list[str], option: str, form: str) -> dict[str, str]:
     return pairs
 
 
-def parse_choices(told: list[str]) -> dict[str, str]:
-    meant: dict[str, str] = {}
-    for word, choice in parse_pairs(told, "--choice", "WORD=CHOICE").items():
+def parse_choices(options: list[str]) -> dict[str, str]:
+    choices: dict[str, str] = {}
+    for word, choice in parse_pairs(options, "--choice", "WORD=CHOICE").items():
         if choice not in CHOICE_WORDS:
             raise CommandError(f"--choice {word}={choice}: a choice is one of {', '.join(CHOICE_WORDS)}.")
-        if meant.setdefault(word.strip().lower(), choice) != choice:
-            raise CommandError(f"--choice {word}={choice}: this word means {meant[word.strip().lower()]} already.")
-    return meant
+        if choices.setdefault(word.strip().lower(), choice) != choice:
+            raise CommandError(f"--choice {word}={choice}: this word means {choices[word.strip().lower()]} already.")
+    return choices
 
 
 def import_file(options: CommandOptions, out: TextIO, *, brings: str, pair: str = "all") -> None:
@@ -175,7 +175,7 @@ def suggest_options(options: CommandOptions) -> str:
     fields: dict[str, list[str]] = {}
     for field, column in likely.columns.items():
         fields.setdefault(column, []).append(field)
-    mapped = [shlex.quote(f"{column}={','.join(told)}") for column, told in fields.items()]
+    mapped = [shlex.quote(f"{column}={','.join(columns)}") for column, columns in fields.items()]
     whole = [shlex.quote(f"{field}={value}") for field, value in likely.constants.items()]
     likely_options = ["--format", kind, "--map", *mapped, *(["--set", *whole] if whole else [])]
     return " ".join([" Perhaps:", *likely_options, *suggest_choices(sheet, likely.columns.get("choice"))])

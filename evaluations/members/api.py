@@ -111,16 +111,16 @@ def add_member(request: AuthenticatedRequest, slug: str, body: MemberIn) -> NewM
         if is_new
         else None
     )
-    (told,) = serialize_members(user, evaluation, [membership])
-    return NewMemberOut(**told.model_dump(), sign_in_link=link)
+    (serialized,) = serialize_members(user, evaluation, [membership])
+    return NewMemberOut(**serialized.model_dump(), sign_in_link=link)
 
 
 @operations.change("/evaluations/{slug:slug}/people/{int:pk}", Scope.ADMIN, MemberOut)
 def change_role(request: AuthenticatedRequest, slug: str, pk: int, body: MemberPatch) -> MemberOut:
     user, membership = request.user, load_membership(request, slug, pk)
     changed = set_role(membership.evaluation, membership.user, Role(body.role), by=user)
-    (told,) = serialize_members(user, membership.evaluation, [changed])
-    return told
+    (serialized,) = serialize_members(user, membership.evaluation, [changed])
+    return serialized
 
 
 @operations.remove("/evaluations/{slug:slug}/people/{int:pk}", Scope.ADMIN)

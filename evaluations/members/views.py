@@ -236,9 +236,9 @@ def work_by_member(evaluation: Evaluation, members: Sequence[Membership]) -> dic
     raters = list(Rater.objects.filter(evaluation=evaluation, user__in=users))
     work = get_reviewer_work(evaluation, raters)
     calibration = get_open_calibrations(evaluation).select_related("rubric_version__rubric").last()
-    told = get_calibration_results(calibration, raters) if calibration else {}
+    results = get_calibration_results(calibration, raters) if calibration else {}
     return {
-        rater.user_id: MemberWork(rater.pk, work[rater.pk], told.get(rater.pk)) for rater in raters if rater.user_id
+        rater.user_id: MemberWork(rater.pk, work[rater.pk], results.get(rater.pk)) for rater in raters if rater.user_id
     }
 
 

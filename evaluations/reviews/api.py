@@ -332,14 +332,14 @@ def answer_out(given: Answer | None) -> Choice | ScorePairOut | None:
     return ScorePairOut(a=given.left, b=given.right) if isinstance(given, ScorePair) else given
 
 
-def judge_choice_out(said: JudgeChoice) -> JudgeChoiceOut:
+def judge_choice_out(choice: JudgeChoice) -> JudgeChoiceOut:
     return JudgeChoiceOut(
-        choice=said.choice,
-        inconsistent=said.inconsistent,
-        orders=said.orders,
-        rationale=said.rationale,
-        remark=said.remark,
-        scores=ScorePairOut(a=said.scores.left, b=said.scores.right) if said.scores else None,
+        choice=choice.choice,
+        inconsistent=choice.inconsistent,
+        orders=choice.orders,
+        rationale=choice.rationale,
+        remark=choice.remark,
+        scores=ScorePairOut(a=choice.scores.left, b=choice.scores.right) if choice.scores else None,
     )
 
 

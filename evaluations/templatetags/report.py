@@ -39,8 +39,8 @@ def hundredths(value: float) -> str:
 
 def signed(value: float, places: int) -> str:
     """With its sign, and none where nothing is left of it."""
-    said = f"{value:+.{places}f}"
-    return said[1:] if float(said) == 0 else said.replace("-", "−")
+    text = f"{value:+.{places}f}"
+    return text[1:] if float(text) == 0 else text.replace("-", "−")
 
 
 @register.filter
@@ -120,15 +120,15 @@ def figure(number: Figure | None, kind: str, notes: Remarks | None = None) -> st
     return format_html("{}{}", alone(number.value), interval_of(number, at_end, notes))
 
 
-def interval_of(number: Figure, said: Callable[[float], str], notes: Remarks | None) -> SafeString:
+def interval_of(number: Figure, spell: Callable[[float], str], notes: Remarks | None) -> SafeString:
     if number.ci95 is None:
         return marked(number.ci95_why, notes)
     if notes is not None and number.ci95_rule:
         notes.made_by(number.ci95_rule)
     low, high = number.ci95
-    dash = "–" if low >= 0 and said(low)[0] not in "+−" else " to "
+    dash = "–" if low >= 0 and spell(low)[0] not in "+−" else " to "
     return format_html(
-        ' <span class="ci" title="{}">[{}{}{}]</span>', number.ci95_rule or "", said(low), dash, said(high)
+        ' <span class="ci" title="{}">[{}{}{}]</span>', number.ci95_rule or "", spell(low), dash, spell(high)
     )
 
 

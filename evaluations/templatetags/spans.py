@@ -34,9 +34,9 @@ def minutes_span(ends: HasEnds) -> str:
     return between(ends, lambda minutes: duration(rough(minutes * 60)))
 
 
-def between(ends: HasEnds, said: Callable[[float], str]) -> str:
+def between(ends: HasEnds, spell: Callable[[float], str]) -> str:
     """Both ends in words, or the one that they share."""
-    low, high = said(ends.low), said(ends.high)
+    low, high = spell(ends.low), spell(ends.high)
     return low if low == high else f"{low} to {high}"
 
 

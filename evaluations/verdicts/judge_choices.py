@@ -107,7 +107,7 @@ GROUP_MARK_MASK: Final = (1 << ASPECTS_PER_GROUP) - 1
 SINGLE_CODE_MASK: Final = (1 << BITS_PER_CHOICE) - 1
 MAX_CACHED_GROUPS: Final = 50_000
 ONE_SAMPLE: Final = {0: 0}
-Told = TypeVar("Told")
+Value = TypeVar("Value")
 
 # Of each row of packed votes on the aspects of a group: place of its sample, order, codes, marks.
 GroupAnswers = tuple[tuple[int, int, int, int], ...]
@@ -239,9 +239,9 @@ def fold_orders(
     }
 
 
-def fill_positions(pairs: Iterable[tuple[int, Told]], nothing: Told) -> list[Told]:
+def fill_positions(pairs: Iterable[tuple[int, Value]], nothing: Value) -> list[Value]:
     """The choices of samples by position. ``nothing`` stands for an empty sample before the last one."""
-    filled: list[Told] = []
+    filled: list[Value] = []
     for place, one in pairs:
         filled += [nothing] * (place - len(filled))
         filled.append(one)

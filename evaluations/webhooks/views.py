@@ -78,8 +78,8 @@ def webhook_kinds(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResp
 
 @require_POST
 def webhook_test(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    told = "A test message is on its way: it stands here within some seconds."
-    return apply_and_redirect(request, slug, pk, send_test_message, told)
+    message = "A test message is on its way: it stands here within some seconds."
+    return apply_and_redirect(request, slug, pk, send_test_message, message)
 
 
 @require_POST
@@ -114,14 +114,14 @@ def webhook_again(request: AuthenticatedRequest, slug: str, pk: int, delivery: i
 
 
 def apply_and_redirect(
-    request: AuthenticatedRequest, slug: str, pk: int, step: Callable[..., None], told: str
+    request: AuthenticatedRequest, slug: str, pk: int, step: Callable[..., None], message: str
 ) -> HttpResponse:
     try:
         step(get_webhook_or_404(request, slug, pk), user=request.user)
     except InputRefused as refused:
         messages.error(request, str(refused))
     else:
-        messages.success(request, told)
+        messages.success(request, message)
     return redirect("webhook", slug, pk)
 
 

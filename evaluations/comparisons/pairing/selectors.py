@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Final, TypeVar
 
-from django.db.models import Avg, Count, QuerySet
+from django.db.models import Avg, Count, Q, QuerySet
 
 from evaluations.domain.choices import Choice, Stage
 from evaluations.domain.errors import InputRefused
@@ -74,8 +74,8 @@ def pair_responses(
 
 def draw_pair_lot(seed: str, one: Paired, other: Paired) -> bytes:
     """A hash that orders pairs at random. It does not change when other pairs come."""
-    told = (seed, one.candidate.name, one.sha256, other.candidate.name, other.sha256)
-    return hashlib.sha256("\0".join(told).encode()).digest()
+    parts = (seed, one.candidate.name, one.sha256, other.candidate.name, other.sha256)
+    return hashlib.sha256("\0".join(parts).encode()).digest()
 
 
 def find_neighbours(names: Collection[str], ranking: Sequence[str]) -> set[frozenset[str]]:
@@ -209,13 +209,14 @@ def load_matches(evaluation: Evaluation, candidates: int) -> tuple[Wins, str]:
 
 def count_matches(verdicts: "QuerySet[Verdict]") -> Wins:
     """A tie is half a win for each; pairs that are both bad say nothing of who is better, and count so too."""
-    said = verdicts.filter(finished_imports("comparison__"), stage=Stage.FIRST, rater__judge__archived_at__isnull=True)
-    told: dict[tuple[int, int], list[float]] = defaultdict(lambda: [0, 0])
+    of_judges_in_use = Q(rater__judge__archived_at__isnull=True)
+    choices = verdicts.filter(finished_imports("comparison__"), of_judges_in_use, stage=Stage.FIRST)
+    counts: dict[tuple[int, int], list[float]] = defaultdict(lambda: [0, 0])
     sides = ("comparison__response_a__candidate", "comparison__response_b__candidate")
-    for first, second, choice, number in said.values_list(*sides, "choice").annotate(Count("pk")).order_by():
-        told[first, second][0] += number
-        told[first, second][1] += number * {Choice.A: 1.0, Choice.B: 0.0}.get(choice, 0.5)
-    return {pair: (met, won) for pair, (met, won) in told.items()}
+    for first, second, choice, number in choices.values_list(*sides, "choice").annotate(Count("pk")).order_by():
+        counts[first, second][0] += number
+        counts[first, second][1] += number * {Choice.A: 1.0, Choice.B: 0.0}.get(choice, 0.5)
+    return {pair: (met, won) for pair, (met, won) in counts.items()}
 
 
 def rate_by_choices(met: Wins) -> tuple[dict[int, float], str]:
@@ -227,7 +228,7 @@ def rate_by_choices(met: Wins) -> tuple[dict[int, float], str]:
     ids = sorted({pk for pair in met for pk in pair})
     place = {pk: number for number, pk in enumerate(ids)}
     first, second = (np.array([place[pair[side]] for pair in met]) for side in (0, 1))
-    matches, wins = (np.array([told[part] for told in met.values()], dtype=float) for part in (0, 1))
+    matches, wins = (np.array([totals[part] for totals in met.values()], dtype=float) for part in (0, 1))
     found = bradley_terry_scores(WinTable(first, second, len(ids), matches, wins))
     if np.isfinite(found).all():
         return dict(zip(ids, found.tolist(), strict=True)), "Bradley–Terry scores of the first choices so far"
@@ -235,12 +236,12 @@ def rate_by_choices(met: Wins) -> tuple[dict[int, float], str]:
 
 
 def compute_win_rates(met: Wins) -> dict[int, float]:
-    told: dict[int, list[float]] = defaultdict(lambda: [0, 0])
+    rows: dict[int, list[float]] = defaultdict(lambda: [0, 0])
     for (first, second), (times, won) in met.items():
         for pk, wins in ((first, won), (second, times - won)):
-            told[pk][0] += times
-            told[pk][1] += wins
-    return {pk: wins / times for pk, (times, wins) in told.items()}
+            rows[pk][0] += times
+            rows[pk][1] += wins
+    return {pk: wins / times for pk, (times, wins) in rows.items()}
 
 
 def rate_by_scores(evaluation: Evaluation) -> dict[int, float]:
@@ -255,10 +256,10 @@ def rate_by_scores(evaluation: Evaluation) -> dict[int, float]:
     means = given.values_list("aspect", "response__candidate").annotate(mean=Avg("value")).order_by()
     for aspect, candidate, mean in means:
         by_aspect[aspect][candidate] = -mean if aspect in lower else mean
-    told: dict[int, list[float]] = defaultdict(list)
+    deviations: dict[int, list[float]] = defaultdict(list)
     for means_of in by_aspect.values():
         centre = sum(means_of.values()) / len(means_of)
         spread = (sum((mean - centre) ** 2 for mean in means_of.values()) / len(means_of)) ** 0.5 or 1.0
         for candidate, mean in means_of.items():
-            told[candidate].append((mean - centre) / spread)
-    return {candidate: sum(parts) / len(parts) for candidate, parts in told.items()}
+            deviations[candidate].append((mean - centre) / spread)
+    return {candidate: sum(parts) / len(parts) for candidate, parts in deviations.items()}

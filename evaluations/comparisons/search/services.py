@@ -50,13 +50,13 @@ def build_documents(comparisons: "QuerySet[Comparison]") -> dict[int, list[str]]
             responses[pk] = list_search_words(messages_to_text(cast("list[Message]", messages)))
         return responses[pk]
 
-    told = {}
+    documents = {}
     for pk, text, context, reference, a, messages_a, b, messages_b in comparisons.values_list(*TEXT_COLUMNS):
         of_query = [list_search_words(part) for part in (text, context, reference) if part]
         # Not A before B: PostgreSQL drops positions far back in a document, so a phrase found would tell them apart.
         parts = [*of_query, *sorted((of_response(a, messages_a), of_response(b, messages_b)))]
-        told[pk] = [word for part in parts for word in (*part, TEXT_SEPARATOR)]
-    return told
+        documents[pk] = [word for part in parts for word in (*part, TEXT_SEPARATOR)]
+    return documents
 
 
 def list_search_words(text: str) -> list[str]:

@@ -230,16 +230,16 @@ def build_list_rows(
     user: User, evaluation: Evaluation, page: Page[Comparison], search: SearchQuery | None
 ) -> list[dict[str, object]]:
     ids = [comparison.pk for comparison in page.rows]
-    told = count_raters(ids)
+    progress = count_raters(ids)
     named = set(visible_comparisons(user, evaluation).filter(pk__in=ids).values_list("pk", flat=True))
     excerpts = build_excerpts(page.rows, search, user, named) if search else {}
     tags = load_tag_names(ids) if is_allowed(user, Action.SEE_ALL, evaluation) else {}
     return [
         {
             "comparison": comparison,
-            "progress": told[comparison.pk],
+            "progress": progress[comparison.pk],
             "is_named": comparison.pk in named,
-            "shows_labels": comparison.pk in named and told[comparison.pk].has_labels,
+            "shows_labels": comparison.pk in named and progress[comparison.pk].has_labels,
             "excerpt": excerpts.get(comparison.pk),
             "tags": tags.get(comparison.pk, ()),
         }
@@ -254,7 +254,7 @@ def build_excerpts(
 
     A comparison outside ``named`` is not reviewed yet: there a response has no letter, and the left one comes first.
     """
-    by_id, told = {row.pk: row for row in rows}, {}
+    by_id, excerpts = {row.pk: row for row in rows}, {}
     short = Comparison.all_rows.filter(
         pk__in=by_id,
         response_a__characters__lt=MAX_EXCERPTED_CHARACTERS,
@@ -273,5 +273,5 @@ def build_excerpts(
         found = ((name, make_search_excerpt(text, search)) for name, text in texts)
         hit = next((one for one in found if one[1]), None)
         if hit:
-            told[pk] = hit
-    return told
+            excerpts[pk] = hit
+    return excerpts

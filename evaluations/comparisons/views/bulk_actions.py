@@ -143,8 +143,8 @@ def add_undo_message(request: AuthenticatedRequest, evaluation: Evaluation, chan
         messages.warning(request, f"Nothing changed: “{name}” stands as you asked for already.")
         return
     undo = reverse("saved_filters", args=[evaluation.slug])
-    said = format_html('“{}” {} {}. <a href="{}#change-{}">Undo</a>', name, has, comparisons, undo, change.pk)
-    messages.success(request, said)
+    message = format_html('“{}” {} {}. <a href="{}#change-{}">Undo</a>', name, has, comparisons, undo, change.pk)
+    messages.success(request, message)
 
 
 def assign_selected(request: AuthenticatedRequest, step: BulkStep) -> None:

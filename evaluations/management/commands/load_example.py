@@ -16,5 +16,5 @@ class Command(ProductCommand):
     def handle(self, *args: object, owner: str | None, **options: object) -> None:
         evaluation = load_example(owner=require_owner_account(owner) if owner else None)
         if options["verbosity"]:
-            said = f"Loaded the example evaluation at {evaluation.slug}." if evaluation else "It was loaded before."
-            self.stdout.write(said)
+            message = f"Loaded the example evaluation at {evaluation.slug}." if evaluation else "It was loaded before."
+            self.stdout.write(message)

@@ -131,9 +131,9 @@ def score_lines(scores: ScoreReport) -> Iterator[str]:
     shown: list[Estimate] = []
     for name, candidate in scores.candidates.items():
         means = {"people": candidate.people, **candidate.judges}
-        said = [f"{who} {format_number(number)} (n {number.n:,})" for who, number in means.items() if number.n]
+        parts = [f"{who} {format_number(number)} (n {number.n:,})" for who, number in means.items() if number.n]
         shown += [number for number in means.values() if number.n]
-        yield f"{name}, mean score: {', '.join(said)}"
+        yield f"{name}, mean score: {', '.join(parts)}"
     multi = scores.human_human.multi
     if multi.units:
         shown += [multi.krippendorff_alpha_interval, multi.krippendorff_alpha_ordinal, multi.icc_agreement]

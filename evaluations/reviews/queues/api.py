@@ -73,12 +73,12 @@ def list_review_queues(request: AuthenticatedRequest, slug: str, paging: Query[P
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     queues = Queue.objects.filter(evaluation=evaluation).select_related("evaluation", "rubric_version__rubric")
     rows, more = paginate_by_cursor(paging, queues, newest_first=True)
-    how_far, pool = get_queue_statuses(rows), get_default_queue_status(evaluation)
+    how_far, default = get_queue_statuses(rows), get_default_queue_status(evaluation)
     return QueuePage(
         items=[queue_out(row, how_far[row.pk]) for row in rows],
         next=more,
         default_queue=DefaultQueueOut(
-            comparisons=pool.comparisons, drawn=pool.drawn, reviews=pool.reviews, wanted=pool.wanted
+            comparisons=default.comparisons, drawn=default.drawn, reviews=default.reviews, wanted=default.wanted
         ),
     )
 
@@ -130,14 +130,14 @@ def list_queue_slots(request: AuthenticatedRequest, slug: str, pk: int, paging: 
     rows, more = paginate_by_cursor(paging, slots)
     items = [
         QueueSlotOut(
-            comparison=said.slot.item.comparison_id,
-            position=said.slot.position,
-            picked_by=SelectionMethod(said.slot.selection_method),
-            probability=said.slot.probability,
-            done=list(said.done),
-            waiting=list(said.waiting),
+            comparison=status.slot.item.comparison_id,
+            position=status.slot.position,
+            picked_by=SelectionMethod(status.slot.selection_method),
+            probability=status.slot.probability,
+            done=list(status.done),
+            waiting=list(status.waiting),
         )
-        for said in get_slot_statuses(rows)
+        for status in get_slot_statuses(rows)
     ]
     return QueueSlotPage(items=items, next=more)
 

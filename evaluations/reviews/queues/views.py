@@ -107,9 +107,9 @@ def get_reviewing_members(queue: Queue) -> "QuerySet[Membership]":
 def build_calibration_rows(queue: Queue, page: Page[Membership]) -> list[CalibrationRow]:
     users = [member.user_id for member in page.rows]
     raters = {rater.user_id: rater for rater in Rater.objects.filter(evaluation=queue.evaluation, user__in=users)}
-    told = get_calibration_results(queue, list(raters.values()))
+    results = get_calibration_results(queue, list(raters.values()))
     return [
-        CalibrationRow(member, rater, told[rater.pk] if rater and told[rater.pk].progress.done else None)
+        CalibrationRow(member, rater, results[rater.pk] if rater and results[rater.pk].progress.done else None)
         for member in page.rows
         for rater in [raters.get(member.user_id)]
     ]
@@ -253,12 +253,12 @@ def queue_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     queues = Queue.objects.filter(evaluation=evaluation).select_related("evaluation", "rubric_version__rubric")
     page = paginate(request, queues, newest_first=True)
-    told = get_queue_statuses(page.rows)
+    statuses = get_queue_statuses(page.rows)
     context = {
         "page": "queues",
         "evaluation": evaluation,
         "page_of_rows": page,
-        "rows": [told[one.pk] for one in page.rows],
+        "rows": [statuses[one.pk] for one in page.rows],
         "default_queue": get_default_queue_status(evaluation),
     }
     return render(request, "queues/queues.html", context)
