@@ -2,7 +2,6 @@ import gc
 from typing import Final
 
 from django.apps import AppConfig
-from django.utils.module_loading import autodiscover_modules
 
 YOUNG: Final = 20_000  # objects, before the newest are looked through for cycles; Python's own number is far lower
 
@@ -12,10 +11,6 @@ class EvaluationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the kinds of background jobs in every process, for each may create a job or work on one.
-
-        Rows by the thousand hold no cycles, and what is loaded by now stays: exports take a fifth less time.
-        """
-        autodiscover_modules("tasks")
+        """Rows by the thousand hold no cycles, and what is loaded by now stays: exports take a fifth less time."""
         gc.freeze()
         gc.set_threshold(YOUNG)

@@ -29,7 +29,7 @@ from evaluations.exports.selectors import (
     preview_export,
 )
 from evaluations.exports.services import delete_export_file, export_job, request_export, stop_export
-from evaluations.formats.hugging_face_export import encode_manifest
+from evaluations.formats.export_format import encode_manifest
 from evaluations.jobs.queue import job_progress
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export

@@ -4,6 +4,7 @@ A format is one value of ExportFormat, made in a module of its own and listed in
 command, the page and the API offer every format of that list.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -144,3 +145,8 @@ class ShapeCache(Generic[Converted]):
         if len(self.cached) < MOST_SHAPES:
             self.cached[id(value), *names] = value, converted
         return converted
+
+
+def encode_manifest(manifest: Mapping[str, Any]) -> bytes:
+    """As JSON with sorted keys, one a line: equal manifests give equal bytes."""
+    return (json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()

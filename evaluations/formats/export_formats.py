@@ -5,13 +5,12 @@ from typing import Final
 
 from evaluations.domain.files import BACKUP_FORMAT_NAME
 from evaluations.formats.alpaca_eval_export import ALPACA_EVAL_FORMAT
+from evaluations.formats.columnar_exports import HUGGING_FACE_FORMAT, PARQUET_FORMAT
 from evaluations.formats.csv_export import CSV_FORMAT
 from evaluations.formats.export_format import ExportFormat, RowKind
-from evaluations.formats.hugging_face_export import HUGGING_FACE_FORMAT
 from evaluations.formats.jsonl_export import JSONL_FORMAT
 from evaluations.formats.llm_comparator_export import LLM_COMPARATOR_FORMAT
 from evaluations.formats.mt_bench_export import MT_BENCH_FORMATS
-from evaluations.formats.parquet_export import PARQUET_FORMAT
 from evaluations.formats.trainer_exports import TRAINER_FORMATS
 from evaluations.formats.verdicts_export import VERDICT_FORMATS
 from evaluations.formats.zip_stream import stream_zip

@@ -1,6 +1,5 @@
 """A dataset folder with a card and Parquet files, as a ZIP, for the Hugging Face hub."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,15 +10,13 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evaluations.domain.files import FOLDER_FORMAT
 from evaluations.domain.preferences import NoPreference, PreferenceRule
 from evaluations.formats.dataset_card import CardConfig, CardFacts, dataset_card
-from evaluations.formats.export_format import ExportFormat
+from evaluations.formats.export_format import encode_manifest
 from evaluations.formats.exported_rows import LabelledRow, prompt_messages, response_messages
 from evaluations.formats.jsonl_export import fast_encode
 from evaluations.formats.parquet_export import TEXT, TURNS, open_parquet_writer
 from evaluations.formats.preferences import (
-    EXCLUSION_REASONS,
     ExclusionReason,
     ExportCounts,
     decide_comparison,
@@ -99,11 +96,6 @@ def dataset_folder_zip(
                 *((path, Path(folder) / path) for config in filled for path, _ in config.files.values()),
             ]
         )
-
-
-def encode_manifest(manifest: Mapping[str, Any]) -> bytes:
-    """As JSON with sorted keys, one a line: equal manifests give equal bytes."""
-    return (json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
 def add_to_dataset(
@@ -191,16 +183,3 @@ def card_feature(name: str, kind: pa.DataType) -> list[str]:
         return [f"- name: {name}", f"  dtype: {kind if kind != pa.float64() else 'float64'}"]
     inner = [line for field in kind.value_type for line in card_feature(field.name, field.type)]
     return [f"- name: {name}", "  list:", *(f"  {line}" for line in inner)]
-
-
-HUGGING_FACE_FORMAT: Final = ExportFormat(
-    name=FOLDER_FORMAT,
-    title="Hugging Face data set",
-    purpose="a folder with a card and Parquet files, as ZIP, to publish or to load",
-    ending="zip",
-    write=lambda rows, raters, options, tally: dataset_folder_zip(
-        rows, raters.aspects, options.preference_rule(raters), tally, options.facts, options.manifest
-    ),
-    wants_choice=True,
-    reasons=EXCLUSION_REASONS,
-)

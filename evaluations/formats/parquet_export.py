@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 import pyarrow.parquet as pq
 
-from evaluations.formats.export_format import ExportFormat, RowKind, ShapeCache
+from evaluations.formats.export_format import ShapeCache
 from evaluations.formats.exported_rows import ExportedJudge, ExportedRow, pack_cell, prompt_messages, response_messages
 from evaluations.formats.jsonl_export import encode_line
 from evaluations.formats.preferences import ExportCounts
@@ -284,13 +284,3 @@ def aspect_entries(by_aspect: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def key_value_entries(mapping: Mapping[str, Any], key: str, value: str) -> list[dict[str, Any]]:
     return [{key: name, value: one} for name, one in sorted(mapping.items())]
-
-
-PARQUET_FORMAT: Final = ExportFormat(
-    name="parquet",
-    title="Parquet",
-    purpose="everything in typed columns, for pandas, polars and datasets",
-    ending="parquet",
-    write=lambda rows, raters, options, tally: parquet_bytes(rows, tally),
-    needs=RowKind.EVERYTHING,
-)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cache
 from time import monotonic
 from typing import Final, TypeVar
 
 from django.db.backends.utils import CursorWrapper
+from django.utils.module_loading import autodiscover_modules
 
 from evaluations.models.jobs import Job, extend_lease
 
@@ -86,16 +88,23 @@ class JobKind:
     on_give_up: Callable[[Job, str], None] | None = None
 
 
-KINDS: Final[dict[str, JobKind]] = {}
+_KINDS: Final[dict[str, JobKind]] = {}
 
 
 def register_job_kind(kind: JobKind) -> JobKind:
-    KINDS[kind.name] = kind
+    _KINDS[kind.name] = kind
     return kind
 
 
+@cache
+def job_kinds() -> dict[str, JobKind]:
+    """All kinds by name. The first call loads their modules, most of the product, in more than a second."""
+    autodiscover_modules("tasks")
+    return _KINDS
+
+
 def kind_of(job: Job) -> JobKind:
-    return KINDS[job.kind]
+    return job_kinds()[job.kind]
 
 
 HEARTBEAT_SECONDS: Final = 1.0

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.jobs import JobState
 from evaluations.jobs.claims import process_name
-from evaluations.jobs.kinds import KINDS, kind_of
+from evaluations.jobs.kinds import job_kinds, kind_of
 from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.models.jobs import Job, Lease
 
@@ -25,15 +25,15 @@ logger = logging.getLogger(__name__)
 def sweep_jobs(*, expires: float | None = None) -> None:
     """Put back what killed workers held and tell workers of what waits."""
     put_back_lost_jobs()
-    due = Job.objects.due().filter(kind__in=KINDS).order_by("not_before", "pk")
+    due = Job.objects.due().filter(kind__in=job_kinds()).order_by("not_before", "pk")
     for pk in due.values_list("pk", flat=True)[:SWEPT_AT_ONCE]:
         nudge(WorkerTask.WORK_ON_JOB, pk, expires=expires)
 
 
 def put_back_lost_jobs(kind: str | None = None, subject: int | None = None) -> None:
     """Jobs whose worker is gone wait again, or are set aside."""
-    keeping = [one.name for one in KINDS.values() if one.keeps_whole_lease]
-    lost = Job.objects.lost(keeping).filter(kind__in=KINDS if kind is None else [kind])
+    keeping = [one.name for one in job_kinds().values() if one.keeps_whole_lease]
+    lost = Job.objects.lost(keeping).filter(kind__in=job_kinds() if kind is None else [kind])
     if subject is not None:
         lost = lost.filter(subject=subject)
     for pk in lost.order_by("pk").values_list("pk", flat=True)[:SWEPT_AT_ONCE]:

@@ -25,8 +25,8 @@ from evaluations.exports.selectors import build_manifest, open_export_file, prev
 from evaluations.exports.services import delete_export_file, start_export, stop_export
 from evaluations.exports.writer import join_blocks, stream_export
 from evaluations.formats import hugging_face_export
+from evaluations.formats.export_format import encode_manifest
 from evaluations.formats.export_formats import EXPORT_FORMATS
-from evaluations.formats.hugging_face_export import encode_manifest
 from evaluations.jobs import kinds
 from evaluations.jobs.kinds import ATTEMPTS, LeaseLost
 from evaluations.models.comparisons import Comparison, Query

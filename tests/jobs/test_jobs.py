@@ -12,7 +12,7 @@ from django.utils import timezone
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.jobs import JobState
 from evaluations.jobs.claims import claim_job, end_claim, process_name, release_claim
-from evaluations.jobs.kinds import KINDS, JobClaim, JobKind, LeaseLost, register_job_kind
+from evaluations.jobs.kinds import JobClaim, JobKind, LeaseLost, job_kinds, register_job_kind
 from evaluations.jobs.queue import cancel_job, enqueue_job, job_progress, start_claimed_job
 from evaluations.jobs.runner import work_to_the_end
 from evaluations.jobs.sweeper import jobs_set_aside, put_back_lost_jobs, site_lease, sweep_jobs
@@ -35,7 +35,7 @@ def steps() -> Iterator[list[Step]]:
 
     register_job_kind(JobKind("count", step))
     yield left
-    del KINDS["count"]
+    del job_kinds()["count"]
 
 
 def step_to(position: int, *, is_done: bool) -> Step:

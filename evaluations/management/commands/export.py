@@ -11,7 +11,7 @@ from evaluations.exports.options import ExportRequest, get_export_formats
 from evaluations.exports.selectors import build_manifest, list_exclusion_reasons
 from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export
-from evaluations.formats.hugging_face_export import encode_manifest
+from evaluations.formats.export_format import encode_manifest
 from evaluations.management.product_command import (
     CommandOptions,
     ProductCommand,
