@@ -6,9 +6,9 @@ from typing import Any, Final
 from django import forms
 from django.forms.models import ModelChoiceIterator
 
-from evaluations.domain.errors import is_probable_key
 from evaluations.domain.judges import RULE_JUDGE_TEXTS, OutputMode
 from evaluations.domain.rubrics import RubricKind
+from evaluations.domain.secrets import is_probable_key
 from evaluations.judges.selectors import judgeable_versions
 from evaluations.judges.services import REASONING_EFFORTS, JudgeSettings, complete_settings
 from evaluations.models.evaluations import Evaluation

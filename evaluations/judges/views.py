@@ -15,8 +15,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evaluations.access import Action, is_allowed, require_evaluation
 from evaluations.domain.choices import ShownOrder
-from evaluations.domain.errors import InputRefused, is_probable_key
+from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import FAILURE_STATES, OPEN_CALL_STATES, JudgeKind
+from evaluations.domain.secrets import is_probable_key
 from evaluations.judges.endpoints.prices import find_judge_price, find_price
 from evaluations.judges.endpoints.selectors import known_models
 from evaluations.judges.forms import JudgeForm

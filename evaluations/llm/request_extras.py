@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from evaluations.domain.errors import InputRefused, is_probable_key, is_secret_name
+from evaluations.domain.errors import InputRefused
 from evaluations.domain.json_values import JsonDict, JsonMapping
+from evaluations.domain.secrets import is_probable_key, is_secret_name
 from evaluations.net.addresses import KEY_VARIABLE
 
 ExtrasInput = str | JsonMapping

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from evaluations.domain.errors import InputRefused, is_probable_key
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.secrets import is_probable_key
 
 # Any other name could send the server's own secrets to an address that a user chose.
 KEY_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY|JUDGEWEB_KEY_[A-Z0-9_]+")

@@ -7,7 +7,8 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 from django import forms
 from django.db.models import QuerySet
 
-from evaluations.domain.errors import InputRefused, can_show_lines
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.secrets import can_show_lines
 from evaluations.models.users import User
 
 P = ParamSpec("P")

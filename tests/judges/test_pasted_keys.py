@@ -8,7 +8,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from evaluations.domain.errors import InputRefused, is_probable_key
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.secrets import is_probable_key
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.users import User

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from evaluations.domain.errors import InputRefused, can_show_lines
+from evaluations.domain.errors import InputRefused
+from evaluations.domain.secrets import can_show_lines
 from evaluations.llm.request_extras import (
     check_extra_body,
     check_extra_headers,

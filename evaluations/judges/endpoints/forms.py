@@ -7,9 +7,9 @@ from django import forms
 from django.forms import BoundField
 from django.http import QueryDict
 
-from evaluations.domain.errors import is_plain_address, is_probable_key, is_variable_name
 from evaluations.domain.judges import DIALECT_NAMES
 from evaluations.domain.money import format_exact_usd
+from evaluations.domain.secrets import is_plain_address, is_probable_key, is_variable_name
 from evaluations.judges.endpoints.prices import MAX_OUTPUT_TOKENS
 from evaluations.judges.endpoints.services import (
     MAX_IN_FLIGHT_LIMIT,
