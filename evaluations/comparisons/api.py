@@ -295,9 +295,11 @@ def parse_filter_json(given: Mapping[str, object]) -> ComparisonFilter:
         if not (is_tags or isinstance(value, str | bool | int)):
             fault = FieldError(f"body.filter.{name}", "A value is a text, true or a number; of tags a list of texts.")
             raise Problem("invalid", "The filter cannot be read. Nothing was done.", faults=[fault])
-    return parse_filter(
-        {name: value if name == "tag" or value is True else str(value) for name, value in given.items()}
-    )
+    texts = {name: value if name == "tag" or value is True else str(value) for name, value in given.items()}
+    try:
+        return parse_filter(texts)
+    except InputRefused as refused:
+        raise InputRefused(str(refused), field=refused.field and f"filter.{refused.field}") from None
 
 
 @operations.change("/evaluations/{slug:slug}/slices/{int:pk}", Scope.WRITE, SavedFilterOut)

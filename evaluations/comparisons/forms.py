@@ -31,7 +31,7 @@ from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.selection import list_categories
-from evaluations.web.forms import CleanedData
+from evaluations.web.forms import CleanedData, add_refusal
 
 MAX_TEXT_LENGTH = 500_000
 
@@ -185,7 +185,7 @@ class FilterForm(forms.Form):
                 parse_search_text(given["q"])
             self.filter = parse_filter({name: value for name, value in given.items() if name != "slice"})
         except InputRefused as refused:
-            self.add_error(None, str(refused))
+            add_refusal(self, refused)
         return given
 
     def wanted(self) -> ComparisonFilter:

@@ -224,21 +224,21 @@ def parse_filter(parameters: JsonMapping) -> ComparisonFilter:
 def parse_filter_number(value: object) -> int:
     text = str(value)
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise InputRefused(f"An import is meant by its number: “{text[:40]}” is none.")
+        raise InputRefused(f"Name an import by its number: “{text[:40]}” is not one.", field="import")
     return int(text)
 
 
 def refuse_impossible_filter(wanted: ComparisonFilter) -> None:
     for name, value in wanted.conditions():
+        parameter = FILTER_PARAMETERS[name]
         for text in value if isinstance(value, tuple) else (value,):
             if isinstance(text, str) and (len(text) > MAX_FILTER_CHARACTERS or "\x00" in text):
-                raise InputRefused(
-                    f"What a filter says of {FILTER_PARAMETERS[name]} has at most {MAX_FILTER_CHARACTERS} characters."
-                )
+                wrong = f"The filter “{parameter}” takes up to {MAX_FILTER_CHARACTERS} characters."
+                raise InputRefused(wrong, field=parameter)
             if not isinstance(text, (str, int)):
-                raise InputRefused(f"What a filter says of {FILTER_PARAMETERS[name]} must be a text.")
+                raise InputRefused(f"The filter “{parameter}” takes a text.", field=parameter)
     if len(wanted.tags) > MAX_FILTER_TAGS:
-        raise InputRefused(f"A filter names at most {MAX_FILTER_TAGS} tags.")
+        raise InputRefused(f"A filter takes up to {MAX_FILTER_TAGS} tags.", field="tag")
     refuse_unknown_word(wanted.reviews, ReviewsSaved, "reviews")
     refuse_unknown_word(wanted.disagreement, DisagreementState, "disagreement")
     refuse_unknown_word(wanted.origin, ComparisonOrigin, "origin")
@@ -246,24 +246,26 @@ def refuse_impossible_filter(wanted: ComparisonFilter) -> None:
     refuse_incomplete_choice(wanted)
 
 
-def refuse_unknown_word(word: str, known: Iterable[str], what: str) -> None:
+def refuse_unknown_word(word: str, known: Iterable[str], parameter: str) -> None:
     if word and word not in list(known):
-        raise InputRefused(f"“{word}” is nothing that {what} can be: it is one of {', '.join(known)}.")
+        wrong = f"“{word}” is not a value of “{parameter}”. Choose one of {', '.join(known)}."
+        raise InputRefused(wrong, field=parameter)
 
 
 def refuse_incomplete_choice(wanted: ComparisonFilter) -> None:
     kind, _, name = wanted.rater.partition(":")
     if wanted.rater and (kind not in list(RaterKind) or not name):
-        raise InputRefused(f"A rater is meant as kind:name, the kind being one of {', '.join(RaterKind)}.")
+        raise InputRefused(f"Name a rater as kind:name, where kind is one of {', '.join(RaterKind)}.", field="rater")
     if wanted.choice and wanted.choice not in FILTERED_CHOICES:
-        raise InputRefused(f"“{wanted.choice}” is no choice: it is one of {', '.join(FILTERED_CHOICES)}.")
+        wrong = f"“{wanted.choice}” is not a choice. Choose one of {', '.join(FILTERED_CHOICES)}."
+        raise InputRefused(wrong, field="choice")
     if wanted.choice and not wanted.aspect:
-        raise InputRefused("Say on which aspect that was chosen.")
+        raise InputRefused("Choose the aspect of this choice.", field="aspect")
     if wanted.choice == DIFFERS and not wanted.rater:
-        raise InputRefused("Only of a rater can it be asked whether its own answers differ: name one.")
+        raise InputRefused("“Differs” needs a rater: choose one.", field="rater")
     if wanted.choice == SPLIT and wanted.rater:
-        raise InputRefused("Only a label can be split: leave the rater out.")
+        raise InputRefused("Only labels can be split: remove the rater.", field="rater")
     if wanted.against and not wanted.candidate:
-        raise InputRefused("Name the candidate first, then the one it stands against.")
+        raise InputRefused("Choose the first candidate, too.", field="candidate")
     if wanted.against and wanted.against == wanted.candidate:
-        raise InputRefused("Choose two different candidates, or one alone.")
+        raise InputRefused("Choose two different candidates, or one alone.", field="against")

@@ -58,7 +58,7 @@ def change_settings(request: AuthenticatedRequest, slug: str, body: EvaluationSe
 def find_sent_row(rows: QuerySet[R], pk: int, field: str) -> R:
     row = rows.filter(pk=pk).first()
     if row is None:
-        raise InputRefused(f"{pk} is none of those that can be chosen here.", field=field)
+        raise InputRefused(f"{pk} is not available in this evaluation.", field=field)
     return row
 
 

@@ -95,7 +95,7 @@ VALUES: Any = Field(
 )
 CHOICES: Any = Field(
     default_factory=dict,
-    description="word in the column of choices → what it means; empty: no choice; others are read as they stand",
+    description="word in the choice column → its meaning; empty: no choice; other words are read unchanged",
     examples=[{"model_1": "A"}],
 )
 

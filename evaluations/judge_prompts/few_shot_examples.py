@@ -40,7 +40,7 @@ def title_text(title: str, text: str) -> str:
 
 
 def render_examples(spec: RubricSpec, framed: FrameText = title_text, titles: Mapping[str, str] | None = None) -> str:
-    """All examples, the same whatever order the judged pair is shown in."""
+    """All examples; they do not depend on the order in which the judged pair is shown."""
     titles = titles or {key: title.lower() for key, title in example_titles(spec).items()}
     examples = enumerate(spec.few_shot, start=1)
     return "\n\n".join(render_example(spec, example, number, framed, titles) for number, example in examples)

@@ -16,7 +16,7 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be subsc
     timezone = forms.ChoiceField(
         label="Time zone",
         choices=lambda: [(name, name.replace("_", " ")) for name in list_time_zones()],
-        help_text="Times on all pages stand in this zone.",
+        help_text="Pages show times in this zone.",
     )
 
     class Meta:

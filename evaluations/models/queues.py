@@ -66,7 +66,7 @@ class QueueItem(Row):
 class Queue(Row):
     """Comparisons that are reviewed first, selected by a strategy.
 
-    ``random_percent`` of a review queue are drawn uniformly at random, whatever its strategy. Calibration queues have
+    ``random_percent`` of a review queue are drawn uniformly at random with any strategy. Calibration queues have
     known labels.
     """
 

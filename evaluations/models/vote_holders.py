@@ -25,7 +25,7 @@ def encode_tier(review: str = "") -> Case:
 
 
 def came_by_chance(review: str = "") -> Exists:
-    """A condition: the random order has reached the comparison, whatever selected it for the review."""
+    """A condition: the random order has reached the comparison. How it was selected for the review does not matter."""
     drawn = QueueItem.objects.filter(drawn=True)
     return Exists(
         drawn.filter(rubric_version=OuterRef(f"{review}rubric_version"), comparison=OuterRef(f"{review}comparison"))

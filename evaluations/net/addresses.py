@@ -98,9 +98,11 @@ def check_webhook_url(given: str) -> str:
     except ValueError:
         usable = False
     if not usable or not given.strip().isascii() or any(letter.isspace() for letter in given.strip()):
-        raise InputRefused("This is not an address: it must begin with https:// or http:// and name a server.")
+        raise InputRefused("This is not an address: begin with https:// or http:// and a server.", field="url")
     if parts.username or parts.password or parts.fragment:
-        raise InputRefused("The address must hold no user name, password or #: messages are signed instead.")
+        raise InputRefused(
+            "Remove the user name, password or # from the address: messages are signed instead.", field="url"
+        )
     return given.strip()
 
 

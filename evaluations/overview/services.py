@@ -20,7 +20,7 @@ from evaluations.rubrics.services import add_rubric
 def suggest_slug(name: str) -> str:
     slug = slugify(name)[:80].strip("-_")
     if not slug:
-        raise InputRefused("No address can be made from this name: write one here.", field="slug")
+        raise InputRefused("This name gives no address: enter one here.", field="slug")
     return slug
 
 
@@ -35,7 +35,7 @@ def create_evaluation(
 ) -> Evaluation:
     """Create an evaluation with a built-in rubric and its owner."""
     if slug != slugify(slug) or not slug:
-        raise InputRefused(f"“{slug}” cannot be an address: use small letters, digits and hyphens.")
+        raise InputRefused(f"“{slug}” is not a valid address: use lowercase letters, digits and hyphens.", field="slug")
     spec = get_builtin_rubric(rubric)
     if Evaluation.objects.filter(slug=slug).exists():
         raise InputRefused(f"There is an evaluation at “{slug}” already: choose another address.")
@@ -45,8 +45,8 @@ def create_evaluation(
     try:
         evaluation.clean_fields()
     except ValidationError as error:
-        problems = "; ".join(f"{column}: {' '.join(messages)}" for column, messages in error.message_dict.items())
-        raise InputRefused(f"This evaluation cannot be made: {problems}") from error
+        column, wrong = next(iter(error.message_dict.items()))
+        raise InputRefused(f"{column}: {' '.join(wrong)}", field=column) from error
     with transaction.atomic():
         evaluation.save()
         record_event("created", evaluation, user=owner, evaluation=evaluation, after={"slug": slug, "name": name})

@@ -27,6 +27,7 @@ from evaluations.overview.selectors import (
 )
 from evaluations.overview.services import create_evaluation, suggest_slug
 from evaluations.reviews.queues.selectors import count_assigned_to
+from evaluations.web.forms import add_refusal
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
 
@@ -94,7 +95,7 @@ def create_from_form(form: NewEvaluationForm, owner: User) -> Evaluation | None:
         slug = cleaned["slug"] or suggest_slug(cleaned["name"])
         return create_evaluation(slug=slug, name=cleaned["name"], owner=owner, description=cleaned["description"])
     except InputRefused as refused:
-        form.add_error("slug", str(refused))
+        add_refusal(form, refused, "slug")
         return None
 
 

@@ -50,7 +50,7 @@ class ActiveFilter:
 
 
 def build_choice_field(label: str, choices: Choices, **more: Any) -> forms.ChoiceField:
-    wrong = f"“%(value)s” is nothing that “{label}” can be."
+    wrong = f"“%(value)s” is not a value of “{label}”."
     return forms.ChoiceField(
         label=label, choices=choices, required=False, error_messages={"invalid_choice": wrong}, **more
     )

@@ -57,7 +57,7 @@ STEPS: Final[Mapping[str, str]] = {
 }
 
 IMPORTS: Final[Mapping[str, Badge]] = {
-    ImportState.MAPPING: Badge("columns to be said", "accent"),
+    ImportState.MAPPING: Badge("map columns", "accent"),
     ImportState.PREVIEWED: Badge("checked, not stored", "accent"),
     ImportState.DONE: Badge("stored"),
     ImportState.FAILED: Badge("failed", "error"),

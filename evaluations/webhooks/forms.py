@@ -19,7 +19,7 @@ class WebhookKindsForm(SecretFreeForm):
         choices=[(kind.value, KIND_LABELS[kind]) for kind in SELECTABLE_WEBHOOK_KINDS],
         initial=list(SELECTABLE_WEBHOOK_KINDS),
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Choose at least one thing that it is to be told of."},
+        error_messages={"required": "Choose at least one event."},
     )
 
 

@@ -49,9 +49,9 @@ def create_message_or_drop(webhook: Webhook, subject: Subject, ids: list[int]) -
     try:
         return create_message(webhook, subject, ids)
     except DatabaseError:
-        logger.exception("webhook %s: %s of %s is not told yet", *subject)
+        logger.exception("webhook %s: %s of %s is not sent yet", *subject)
     except Exception:
-        logger.exception("webhook %s: %s of %s cannot be told", *subject)
+        logger.exception("webhook %s: %s of %s cannot be sent", *subject)
         OutboxEntry.objects.filter(pk__in=ids).delete()
     return False
 

@@ -21,9 +21,9 @@ MAX_WEBHOOKS: Final = 20
 def create_webhook(evaluation: Evaluation, *, url: str, kinds: Sequence[str], user: User | None) -> Webhook:
     """A webhook with a secret of its own, which its maker is shown once."""
     if evaluation.archived_at is not None:
-        raise InputRefused("This evaluation is archived: nothing happens in it that could be told.")
+        raise InputRefused("This evaluation is archived, so it has no new events.")
     if Webhook.objects.filter(evaluation=evaluation).count() >= MAX_WEBHOOKS:
-        raise InputRefused(f"An evaluation has at most {MAX_WEBHOOKS} webhooks: change one of those that are here.")
+        raise InputRefused(f"An evaluation can have {MAX_WEBHOOKS} webhooks. Change an existing one instead.")
     webhook = Webhook(
         evaluation=evaluation,
         user=user,
@@ -37,20 +37,20 @@ def create_webhook(evaluation: Evaluation, *, url: str, kinds: Sequence[str], us
             after = {"url": url_without_path(webhook.url), "kinds": webhook.kinds}
             record_event("added", webhook, user=user, evaluation=evaluation, after=after)
     except IntegrityError:
-        raise InputRefused("This address has a webhook already: change what it is sent instead.") from None
+        raise InputRefused("This address already has a webhook. Change its events instead.") from None
     return webhook
 
 
 def validate_kinds(kinds: Sequence[str]) -> str:
-    """In the one order of the list, whatever order they came in."""
+    """Return the kinds in the order of the list, joined by commas."""
     unknown = sorted(set(kinds) - {kind.value for kind in SELECTABLE_WEBHOOK_KINDS})
     if unknown:
         raise InputRefused(
-            f"“{unknown[0]}” is nothing to be told of: choose among {', '.join(SELECTABLE_WEBHOOK_KINDS)}.",
+            f"“{unknown[0]}” is not an event. Choose among {', '.join(SELECTABLE_WEBHOOK_KINDS)}.",
             field="kinds",
         )
     if not kinds:
-        raise InputRefused("Choose at least one thing that it is to be told of.", field="kinds")
+        raise InputRefused("Choose at least one event.", field="kinds")
     return ",".join(kind for kind in SELECTABLE_WEBHOOK_KINDS if kind in kinds)
 
 

@@ -15,6 +15,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
+from evaluations.web.forms import add_refusal
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
 from evaluations.webhooks.forms import WebhookForm, WebhookKindsForm
@@ -78,7 +79,7 @@ def webhook_kinds(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResp
 
 @require_POST
 def webhook_test(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    message = "A test message is on its way: it stands here within some seconds."
+    message = "Test message sent. It appears here in a few seconds."
     return apply_and_redirect(request, slug, pk, send_test_message, message)
 
 
@@ -91,7 +92,7 @@ def webhook_stop(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespo
 
 @require_POST
 def webhook_start(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    return apply_and_redirect(request, slug, pk, start_deliveries, "Started. What happened meanwhile it is not told.")
+    return apply_and_redirect(request, slug, pk, start_deliveries, "Started. Events from the meantime are not sent.")
 
 
 @require_POST
@@ -149,5 +150,5 @@ def create_from_form(request: AuthenticatedRequest, evaluation: Evaluation, form
     try:
         return create_webhook(evaluation, url=asked["url"], kinds=asked["kinds"], user=request.user)
     except InputRefused as refused:
-        form.add_error("url", str(refused))
+        add_refusal(form, refused, "url")
         return None

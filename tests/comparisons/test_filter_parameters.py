@@ -1,5 +1,7 @@
 """The filters that programs use: those of the page, described in one place and refused alike."""
 
+from urllib.parse import urlencode
+
 import pytest
 from django.http import QueryDict
 
@@ -42,6 +44,28 @@ def test_every_filter_is_on_the_page_and_in_the_openapi_document(evaluation: Eva
 def test_a_filter_that_cannot_be_is_refused(asking: ApiClient, evaluation: Evaluation, query: str) -> None:
     make_comparison(evaluation)
     assert asking.get(f"{LIST}?{query}").status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("wanted", "field"),
+    [
+        ({"choice": "A"}, "aspect"),
+        ({"choice": "A", "aspect": "clarity", "rater": "ann"}, "rater"),
+        ({"choice": "C", "aspect": "clarity"}, "choice"),
+        ({"against": "alpha"}, "candidate"),
+        ({"candidate": "alpha", "against": "alpha"}, "against"),
+        ({"reviews": "some"}, "reviews"),
+        ({"judge_failed": "never"}, "judge_failed"),
+        ({"import": "x"}, "import"),
+    ],
+)
+def test_a_refused_filter_names_its_field(
+    asking: ApiClient, evaluation: Evaluation, wanted: dict[str, str], field: str
+) -> None:
+    listed = asking.get(f"{LIST}?{urlencode(wanted)}").json()
+    saved = asking.post("/evaluations/study/slices", {"name": "mine", "filter": wanted}).json()
+    assert (listed["code"], listed["errors"][0]["field"]) == ("invalid", f"query.{field}")
+    assert (saved["code"], saved["errors"][0]["field"]) == ("invalid", f"body.filter.{field}")
 
 
 @pytest.mark.parametrize("name", ["candidate", "rater", "slice", "import", "origin", "reviews"])

@@ -10,7 +10,7 @@ from tests.factories.evaluations import FIRST_NUMBER, restart_numbers
 
 @contextmanager
 def rows_taken_back() -> Iterator[None]:
-    """Whatever is stored in the block is gone after it, and has no name that a test would give."""
+    """Roll back, after the block, what it stored. Its rows have names that no test gives."""
     restart_numbers(FIRST_NUMBER + 100_000)
     with transaction.atomic():
         yield

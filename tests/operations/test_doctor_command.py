@@ -20,7 +20,7 @@ def _made_ready(settings: Settings) -> None:
 
 def test_what_is_to_be_mended_ends_with_a_line_and_another_status() -> None:
     told = StringIO()
-    with pytest.raises(CommandError, match=r"1 problem must be mended\."):
+    with pytest.raises(CommandError, match=r"1 problem needs fixing\."):
         call_command("doctor", stdout=told)
     assert "PROBLEM  workers: No worker is running" in told.getvalue()
     assert "         → Start everything with make run" in told.getvalue()

@@ -37,8 +37,8 @@ def test_people_can_review_by_a_rubric_that_scores_single_responses() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["Two Words", "--name", "x"], "small letters"),
-        (["", "--name", "x"], "small letters"),
+        (["Two Words", "--name", "x"], "lowercase letters"),
+        (["", "--name", "x"], "lowercase letters"),
         (["taken", "--name", "x"], "already"),
         (["study", "--name", " "], "name"),
         (["study", "--name", "x" * 201], "name"),

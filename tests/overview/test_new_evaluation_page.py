@@ -31,8 +31,8 @@ def test_whoever_begins_one_owns_it(client: Client, me: User) -> None:
     [
         ({"name": ""}, "This field is required"),
         ({"name": "Second", "slug": "taken"}, "There is an evaluation at “taken” already"),
-        ({"name": "Second", "slug": "Not An Address"}, "cannot be an address"),
-        ({"name": "評価"}, "No address can be made from this name"),
+        ({"name": "Second", "slug": "Not An Address"}, "is not a valid address"),
+        ({"name": "評価"}, "This name gives no address"),
         ({"name": "x" * 201}, "at most 200 characters"),
         ({"name": "with\x00nul"}, "Null characters are not allowed"),
     ],

@@ -210,7 +210,7 @@ def test_what_cannot_be_told_holds_up_nothing_else(
     send_test_message(webhook, user=None)
     assert create_due_messages() == 1
     assert [one["type"] for one in bodies()] == ["test"]
-    assert "run.finished of 999999 cannot be told" in caplog.text
+    assert "run.finished of 999999 cannot be sent" in caplog.text
     assert not OutboxEntry.objects.exists()
 
 
@@ -367,7 +367,7 @@ def test_the_log_is_kept_for_a_month(webhook: Webhook, receiver: Receiver) -> No
 
 @pytest.mark.parametrize(
     ("kinds", "said"),
-    [([], "at least one thing"), (["run.eaten"], "“run.eaten” is nothing to be told of"), (["test"], "“test” is")],
+    [([], "at least one event"), (["run.eaten"], "“run.eaten” is not an event"), (["test"], "“test” is")],
 )
 def test_what_nobody_can_be_told_of_is_refused(evaluation: Evaluation, kinds: list[str], said: str) -> None:
     with pytest.raises(InputRefused, match=said):
@@ -376,7 +376,7 @@ def test_what_nobody_can_be_told_of_is_refused(evaluation: Evaluation, kinds: li
 
 
 def test_one_address_is_told_once(evaluation: Evaluation, webhook: Webhook) -> None:
-    with pytest.raises(InputRefused, match="has a webhook already"):
+    with pytest.raises(InputRefused, match="already has a webhook"):
         create_webhook(evaluation, url=webhook.url, kinds=["run.stopped"], user=None)
 
 

@@ -44,7 +44,7 @@ def test_a_new_secret_is_shown_once_too(evaluation: Evaluation, manager_signed_i
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
-        ({"url": "https://example.org", "kinds": []}, "at least one thing"),
+        ({"url": "https://example.org", "kinds": []}, "at least one event"),
         ({"url": "example.org", "kinds": ["run.finished"]}, "is not an address"),
         ({"url": "", "kinds": ["run.finished"]}, "This field is required"),
     ],

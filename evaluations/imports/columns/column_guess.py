@@ -228,7 +228,7 @@ def find_faults(mapped: ColumnFields, known_columns: Sequence[str]) -> Iterator[
             yield MappingFault("columns", name, f"The file has no column “{column}”.")
     for name, value in mapped.values.items():
         if name not in fields or not (fields[name].whole_file or value in GENERATED_IDS):
-            yield MappingFault("values", name, f"No such field of {mapped.kind} can be said for all rows.")
+            yield MappingFault("values", name, f"This field of {mapped.kind} cannot have one value for all rows.")
         elif name in mapped.columns:
             yield MappingFault("values", name, "Choose a column, or say one value for all rows: not both.")
         elif value not in FIXED_VALUES.get(name, (value,)):

@@ -28,7 +28,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
         found = Counter(finding.health for finding in findings)
         if problems := found[Health.PROBLEM]:
-            raise CommandError("1 problem must be mended." if problems == 1 else f"{problems} problems must be mended.")
+            raise CommandError("1 problem needs fixing." if problems == 1 else f"{problems} problems need fixing.")
 
 
 def finding_line(finding: Finding) -> str:

@@ -95,4 +95,4 @@ def encode_choice(choice: str) -> int:
         return PACKED_CHOICES.index(Choice(choice))
     except ValueError:
         known = ", ".join(PACKED_CHOICES)
-        raise InputRefused(f"“{choice}” is no choice: it is one of {known}.") from None
+        raise InputRefused(f"“{choice}” is not a choice. Choose one of {known}.") from None
