@@ -188,38 +188,36 @@ def build_choice_rows(
     for verdict in verdicts:
         if verdict.stage == Stage.FINAL and verdict.review_id:
             continue  # is in the row of the first one
-        review = listed.passes.get(verdict.review_id or 0)
-        if verdict.review_id and (reason := get_exclusion_reason(verdict, review, listed)):
-            account.excluded[reason] += 1
-            continue
-        sample = listed.counted.get_place(verdict.review_id, verdict.aspect_id) if verdict.review_id else verdict.sample
-        verdict = verdict._replace(sample=sample or 0)
+        review, final, sample = None, None, verdict.sample
+        if verdict.review_id:
+            review = listed.passes.get(verdict.review_id)
+            counted = listed.counted.get_place(verdict.review_id, verdict.aspect_id)
+            if reason := get_exclusion_reason(review, counted):
+                account.excluded[reason] += 1
+                continue
+            final, sample = finals.get((verdict.review_id, verdict.aspect_id)), counted or 0
         place = (
             participants.order[verdict.rater_id],
-            verdict.sample,
+            sample,
             ORDER_POSITIONS[verdict.shown],
             places[verdict.aspect_id],
         )
-        yield (
-            place,
-            build_long_verdict_row(
-                one, verdict, finals.get((verdict.review_id, verdict.aspect_id)), review, participants
-            ),
-        )
+        yield place, build_long_verdict_row(one, verdict, sample, final, review, participants)
 
 
-def get_exclusion_reason(verdict: VerdictRecord, review: ListedReview | None, listed: ListedChunk) -> str:
-    """Why a choice of a review is excluded; empty if it counts."""
+def get_exclusion_reason(review: ListedReview | None, counted: int | None) -> str:
+    """Why a choice of a review is excluded; empty if it counts. ``counted``: its place among those that count."""
     if review is None:
         return "undone_meanwhile"
     if review.selection_method == SelectionMethod.CALIBRATION:
         return "calibration"
-    return "replaced_by_newer_review" if listed.counted.get_place(review.pk, verdict.aspect_id) is None else ""
+    return "replaced_by_newer_review" if counted is None else ""
 
 
 def build_long_verdict_row(
     one: ListedComparison,
     verdict: VerdictRecord,
+    sample: int,
     final: VerdictRecord | None,
     review: ListedReview | None,
     participants: Participants,
@@ -233,7 +231,7 @@ def build_long_verdict_row(
         "aspect": participants.aspects[verdict.aspect_id],
         "choice": choice,
         "shown_swapped": SHOWN_SWAPPED[verdict.shown],
-        "sample": verdict.sample,
+        "sample": sample,
         "stage": str(Stage.FIRST if review else Stage.FINAL),
         "final_choice": (final.choice if final else None) if review else choice,
         "rationale": verdict.rationale,

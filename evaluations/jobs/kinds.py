@@ -103,8 +103,13 @@ def job_kinds() -> dict[str, JobKind]:
     return _KINDS
 
 
+def get_kind(name: str) -> JobKind:
+    """The kind of this name. One whose module is loaded is found without the others."""
+    return _KINDS[name] if name in _KINDS else job_kinds()[name]
+
+
 def kind_of(job: Job) -> JobKind:
-    return job_kinds()[job.kind]
+    return get_kind(job.kind)
 
 
 HEARTBEAT_SECONDS: Final = 1.0

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from evaluations.domain.jobs import OPEN_JOB_STATES, JobState
 from evaluations.jobs.claims import process_name
-from evaluations.jobs.kinds import JobClaim, job_kinds
+from evaluations.jobs.kinds import JobClaim, get_kind
 from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import Job
@@ -51,7 +51,7 @@ def start_claimed_job(kind: str, subject: int, *, evaluation: Evaluation | None,
         state=JobState.RUNNING,
         claim=uuid.uuid4(),
         claimed_by=process_name(),
-        lease_until=Now() + job_kinds()[kind].lease,
+        lease_until=Now() + get_kind(kind).lease,
         heartbeat_at=Now(),
         begun_at=Now(),
         attempts=1,
