@@ -20,36 +20,20 @@ from evaluations.api.operations import BYTES_TYPE, FORM_TYPE, guard_operation
 from evaluations.api.parser import StrictParser, UnreadableRequest
 from evaluations.api.problems import DEFAULT_DETAILS, PROBLEM_KINDS, PROBLEM_TYPE, FieldError, Problem, problem_response
 from evaluations.api.schemas import ProblemOut
-from evaluations.comparisons import api as comparisons_api
-from evaluations.disagreements import api as disagreements_api
 from evaluations.disagreements.services import ResolvedElsewhere
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.json_values import JsonDict
-from evaluations.evaluation_settings import api as evaluation_settings_api
-from evaluations.exports import api as exports_api
-from evaluations.imports import api as imports_api
-from evaluations.imports.columns import api as columns_api
-from evaluations.imports.pairs import api as pairs_api
-from evaluations.judges import api as judges_api
-from evaluations.judges.calls import api as calls_api
-from evaluations.judges.endpoints import api as endpoints_api
-from evaluations.judges.runs import api as runs_api
-from evaluations.members import api as members_api
-from evaluations.overview import api as overview_api
-from evaluations.reports import api as reports_api
-from evaluations.reviews import api as reviews_api
 from evaluations.reviews.drafts import DraftChangedElsewhere
-from evaluations.reviews.queues import api as queues_api
 from evaluations.reviews.services import ReviewChangedElsewhere
-from evaluations.rubrics import api as rubrics_api
-from evaluations.webhooks import api as webhooks_api
 
 API_DESCRIPTION = """
 Everything that a page can do. Send a token with every request (`Authorization: Bearer jw_…`); people make theirs on
 their account page. What a person may not see, their tokens may not see either.
 """
 
-STALE_VERSION_ERRORS = (ReviewChangedElsewhere, ResolvedElsewhere, DraftChangedElsewhere)
+# The parameters of operations that hold a whole body or query: they are no part of a field's path.
+OPERATION_PARAMETERS: Final = ("body", "paging", "asked", "query")
+STALE_VERSION_ERRORS: Final = (ReviewChangedElsewhere, ResolvedElsewhere, DraftChangedElsewhere)
 
 api = NinjaAPI(
     title="judgeweb",
@@ -64,26 +48,14 @@ api = NinjaAPI(
 
 api.add_decorator(guard_operation, "view")
 
-API_MODULES = (
-    *(
-        overview_api,
-        evaluation_settings_api,
-        members_api,
-        comparisons_api,
-        imports_api,
-        columns_api,
-        pairs_api,
-        rubrics_api,
-        endpoints_api,
-        judges_api,
-        runs_api,
-        calls_api,
-    ),
-    *(reviews_api, queues_api, disagreements_api, reports_api, exports_api, webhooks_api),
+# In the order of the document: each has a router named `operations`.
+API_MODULES: Final = (
+    *("overview", "evaluation_settings", "members", "comparisons", "imports", "imports.columns", "imports.pairs"),
+    *("rubrics", "judges.endpoints", "judges", "judges.runs", "judges.calls", "reviews", "reviews.queues"),
+    *("disagreements", "reports", "exports", "webhooks"),
 )
-
-for part in API_MODULES:
-    api.add_router("", part.operations)
+for package in API_MODULES:
+    api.add_router("", f"evaluations.{package}.api.operations")
 
 
 @api.exception_handler(Problem)
@@ -112,7 +84,7 @@ def handle_forbidden(request: HttpRequest, error: PermissionDenied) -> HttpRespo
 
 @api.exception_handler(ValidationError)
 def handle_invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    faults = [FieldError(field_path(one["loc"]), str(one["msg"])) for one in error.errors]
+    faults = [FieldError(field_path(fault["loc"]), str(fault["msg"])) for fault in error.errors]
     detail = f"{faults[0].field}: {faults[0].message}. Nothing was done."
     return problem_response(request, Problem("invalid", detail, faults=faults))
 
@@ -139,18 +111,15 @@ def source_of_fields(request: HttpRequest) -> str:
 
 def field_path(location: Sequence[object]) -> str:
     """The position of a value, such as body.name or query.limit."""
-    source, *rest = map(str, location)
-    named = (
-        rest[1:] if source in ("body", "form", "query") and rest and rest[0] in ("body", "paging", "asked") else rest
-    )
-    return ".".join([source, *named])
+    source, *names = map(str, location)
+    if source in ("body", "form", "query") and names and names[0] in OPERATION_PARAMETERS:
+        del names[0]
+    return ".".join([source, *names])
 
 
-# What any operation may answer besides what it is for; the rest is common to all of them.
+# The errors that every operation may answer with.
 COMMON_STATUSES: Final = (400, 401, 403, 404, 413, 422, 429)
-
 WRITE_STATUSES: Final = (409, 415)
-
 HTTP_METHODS: Final = ("get", "post", "put", "patch", "delete")
 
 
@@ -172,8 +141,8 @@ def openapi_json() -> str:
 
 
 def build_openapi() -> JsonDict:
-    made: JsonDict = deepcopy(dict(api.get_openapi_schema(path_prefix="/api/v1/")))
-    components = made["components"]
+    document: JsonDict = deepcopy(dict(api.get_openapi_schema(path_prefix="/api/v1/")))
+    components = document["components"]
     components["schemas"]["ProblemAnswer"] = ProblemOut.json_schema()
     components["schemas"].update(components["schemas"]["ProblemAnswer"].pop("$defs", {}))
     for name, schema in components["schemas"].items():
@@ -182,17 +151,16 @@ def build_openapi() -> JsonDict:
         str(status): describe_problem(status) for status in sorted({*COMMON_STATUSES, *WRITE_STATUSES})
     }
     components["securitySchemes"] = {"Bearer": {"type": "http", "scheme": "bearer", "description": "jw_…"}}
-    for operations in made["paths"].values():
+    for operations in document["paths"].values():
         for method, operation in operations.items():
             if method in HTTP_METHODS:
                 complete_operation(method, operation)
-    return made
+    return document
 
 
 def lift_definitions(schema: JsonDict) -> JsonDict:
-    text = json.dumps(schema).replace("#/$defs/", "#/components/schemas/")
-    read: JsonDict = json.loads(text)
-    return read
+    lifted: JsonDict = json.loads(json.dumps(schema).replace("#/$defs/", "#/components/schemas/"))
+    return lifted
 
 
 def describe_problem(status: int) -> JsonDict:
@@ -212,7 +180,7 @@ def describe_problem(status: int) -> JsonDict:
 
 
 def complete_operation(method: str, operation: JsonDict) -> None:
-    """Add to an operation what all have in common: problems, the scope in words, the idempotency key."""
+    """Add what all operations have in common: problems, the scope, the idempotency key."""
     scope = operation["x-scope"]
     operation["description"] = f"{operation.get('description', '')}\n\nScope: `{scope}`.".strip()
     operation["security"] = [{"Bearer": []}]

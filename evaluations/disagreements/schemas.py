@@ -7,6 +7,7 @@ from ninja import Field, Schema
 
 from evaluations.api.schemas import AspectKey, NoteText, PersonOut, RowId, StrictIn, VersionNumber
 from evaluations.api.vote_table import AdjudicationOut, LabelOut
+from evaluations.disagreements.services import MAX_REASON_LENGTH
 from evaluations.domain.choices import Choice
 from evaluations.domain.reviews import DifferenceReason
 
@@ -78,7 +79,7 @@ class ResolveIn(StrictIn):
 
     aspect: AspectKey
     choice: Choice
-    reason: Annotated[str, Field(max_length=2_000)] = ""
+    reason: Annotated[str, Field(max_length=MAX_REASON_LENGTH)] = ""
     version: VersionNumber = 0
 
 

@@ -53,10 +53,10 @@ class PairCountIn(Schema):
 
 
 @operations.get_one("/evaluations/{slug:slug}/pairs", Scope.READ, PairCountsOut)
-def count_new_pairs(request: AuthenticatedRequest, slug: str, asked: Query[PairCountIn]) -> PairCountsOut:
+def count_new_pairs(request: AuthenticatedRequest, slug: str, query: Query[PairCountIn]) -> PairCountsOut:
     """Count the comparisons that each way of pairing would create. Nothing is created."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
-    options = count_pairing_options(evaluation, asked.baseline, asked.pairs_each)
+    options = count_pairing_options(evaluation, query.baseline, query.pairs_each)
     return serialize_row(
         PairCountsOut,
         options,
