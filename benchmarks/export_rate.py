@@ -179,7 +179,7 @@ def measure(written_as: str) -> None:
     idle = peak_megabytes()
     started, cpu_started = time.perf_counter(), time.process_time()
     wanted = ExportRequest(aspect="clarity" if EXPORT_FORMATS[written_as].wants_choice else "")
-    export = start_export(evaluation, written_as=written_as, user=None, wanted=wanted)
+    export = start_export(evaluation, written_as=written_as, user=None, request=wanted)
     blocks = stream_export(export, Comparison.objects.filter(evaluation=evaluation))
     size = len(next(blocks, b""))  # of no score there is no byte
     first_block_ms = (time.perf_counter() - started) * 1000

@@ -1,10 +1,9 @@
 """Exports in the API: the list, a new export, its record or its file."""
 
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
 from ninja import Query
 
 from evaluations.access import Action, action_for_export, require_evaluation
@@ -18,7 +17,8 @@ from evaluations.domain.choices import LabelPolicy
 from evaluations.domain.files import ExportState
 from evaluations.domain.roles import Scope
 from evaluations.domain.splits import Split, make_split
-from evaluations.exports.options import ExportRequest, get_export_formats
+from evaluations.exports.options import ExportRequest
+from evaluations.exports.requests import get_export_of_request, send_export_file
 from evaluations.exports.schemas import (
     ExportFormatList,
     ExportFormatOut,
@@ -28,13 +28,12 @@ from evaluations.exports.schemas import (
     FormatSettingOut,
     ManifestOut,
 )
-from evaluations.exports.selectors import build_manifest, get_export_content_type, open_export_file
+from evaluations.exports.selectors import build_manifest
 from evaluations.exports.services import delete_export_file, export_job, jobs_of_exports, request_export, stop_export
+from evaluations.formats.export_formats import EXPORT_FORMATS
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.jobs import Job
-from evaluations.visibility import record_download
-from evaluations.web.file_responses import file_response
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["exports"])
@@ -59,9 +58,11 @@ FILE_RESPONSE: Final[dict[str, object]] = {
 def list_exports(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> ExportPage:
     """List exports, newest first."""
     evaluation = require_evaluation(request.user, slug, Action.EXPORT)
-    rows, more = paginate_by_cursor(paging, evaluation.exports.select_related("user", "evaluation"), newest_first=True)
+    rows, next_cursor = paginate_by_cursor(
+        paging, evaluation.exports.select_related("user", "evaluation"), newest_first=True
+    )
     jobs = jobs_of_exports(rows)
-    return ExportPage(items=[build_export_out(row, jobs.get(row.pk)) for row in rows], next=more)
+    return ExportPage(items=[build_export_out(row, jobs.get(row.pk)) for row in rows], next=next_cursor)
 
 
 @operations.get_one("/export-formats", Scope.READ, ExportFormatList, site_wide=True)
@@ -71,11 +72,14 @@ def list_export_formats(request: AuthenticatedRequest) -> ExportFormatList:
         items=[
             serialize_row(
                 ExportFormatOut,
-                one,
-                is_whole=one.is_backup,
-                settings=[serialize_row(FormatSettingOut, each, values=list(each.values)) for each in one.settings],
+                export_format,
+                is_whole=export_format.is_backup,
+                settings=[
+                    serialize_row(FormatSettingOut, setting, values=list(setting.values))
+                    for setting in export_format.settings
+                ],
             )
-            for one in get_export_formats()
+            for export_format in EXPORT_FORMATS.values()
         ]
     )
 
@@ -90,7 +94,7 @@ def make_export(request: AuthenticatedRequest, slug: str, body: ExportIn) -> Exp
     """
     user = request.user
     evaluation = require_evaluation(user, slug, action_for_export(body.format))
-    requested = request_export(evaluation, written_as=body.format, user=user, wanted=parse_request(evaluation, body))
+    requested = request_export(evaluation, written_as=body.format, user=user, request=parse_request(evaluation, body))
     for _ in requested.blocks or ():
         pass
     return build_export_out(requested.record, export_job(requested.record))
@@ -120,61 +124,39 @@ def parse_split(evaluation: Evaluation, body: ExportIn) -> Split | None:
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}", Scope.READ, ExportOut)
 def get_export(request: AuthenticatedRequest, slug: str, pk: int) -> ExportOut:
     """Get an export with its options and progress, and with its rows and SHA-256 once it is done."""
-    export = get_export_or_404(request, slug, pk)
+    export = get_export_of_request(request, slug, pk)
     return build_export_out(export, export_job(export))
 
 
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}/manifest", Scope.READ, ManifestOut)
 def get_manifest(request: AuthenticatedRequest, slug: str, pk: int) -> ManifestOut:
     """The manifest of an export: filters, label policy, rubrics, judges, counts, exclusions."""
-    export = get_export_or_404(request, slug, pk, state=ExportState.DONE)
-    return ManifestOut(manifest=build_manifest(export))
+    return ManifestOut(manifest=build_manifest(get_export_of_request(request, slug, pk, state=ExportState.DONE)))
 
 
 @operations.do("/evaluations/{slug:slug}/exports/{int:pk}/cancel", Scope.WRITE, ExportOut)
 def cancel_export(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ExportOut:
     """Cancel an export that is waiting or in progress. Its partial file is deleted."""
-    user, export = request.user, get_export_or_404(request, slug, pk)
+    user, export = request.user, get_export_of_request(request, slug, pk)
     require_evaluation(user, slug, action_for_export(export.format))
     stop_export(export, user=user)
-    export = get_export_or_404(request, slug, pk)
     return build_export_out(export, export_job(export))
 
 
 @operations.remove("/evaluations/{slug:slug}/exports/{int:pk}/file", Scope.ADMIN)
 def remove_export_file(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     """Delete the file of an export. Its record and its manifest are kept."""
-    user = request.user
-    require_evaluation(user, slug, Action.OWN)
-    delete_export_file(get_export_or_404(request, slug, pk), user=user)
+    delete_export_file(get_export_of_request(request, slug, pk, Action.OWN), user=request.user)
 
 
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}/file", Scope.READ, None, extra=FILE_RESPONSE)
 def get_export_file(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponseBase:
     """Download a finished export. `Range: bytes=1000-` resumes an interrupted download."""
-    user = request.user
-    export = get_export_or_404(request, slug, pk, state=ExportState.DONE)
-    require_evaluation(user, slug, action_for_export(export.format))
-    file = open_export_file(export)
-    record_download(user, export)
-    answer = file_response(
-        request,
-        file,
-        size=file.size,
-        tag=export.sha256,
-        name=export.file_name,
-        content_type=get_export_content_type(export),
-    )
+    answer = send_export_file(request, get_export_of_request(request, slug, pk, state=ExportState.DONE))
     if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
         code = "range_not_satisfiable"
         raise Problem(code, DEFAULT_DETAILS[code], headers={"Content-Range": answer["Content-Range"]})
     return answer
-
-
-def get_export_or_404(request: AuthenticatedRequest, slug: str, pk: int, **columns: Any) -> Export:
-    evaluation = require_evaluation(request.user, slug, Action.EXPORT)
-    found = Export.objects.select_related("user", "evaluation")
-    return get_object_or_404(found, evaluation=evaluation, pk=pk, **columns)
 
 
 def build_export_out(row: Export, job: Job | None) -> ExportOut:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from django.db.models import Q, QuerySet, TextField
-from django.db.models.functions import Cast as Cast_
+from django.db.models.functions import Cast
 
 from evaluations.domain.choices import CompleteSideScores
 from evaluations.domain.judges import CallState
@@ -27,8 +27,8 @@ from evaluations.verdicts.score_choices import (
 )
 
 CHUNK_ROWS = 1_000
-FIRST_CHUNK_ROWS: Final = 100  # the first bytes are not to wait for a thousand comparisons
-CHUNK_CHARACTERS: Final = 16_000_000  # where texts are long a chunk has fewer of them
+FIRST_CHUNK_ROWS: Final = 100  # so that the first bytes are sent soon
+CHUNK_CHARACTERS: Final = 16_000_000
 
 
 class ComparisonRow(NamedTuple):
@@ -78,7 +78,7 @@ COMPARISON_COLUMNS: Final = (
 )
 # Read as text: Django's reading of seven JSON columns took a third of all the time.
 TEXT_ANNOTATIONS: Final = {
-    f"text_{name}": Cast_(name, TextField()) for name in COMPARISON_COLUMNS if name.endswith(("messages", "metadata"))
+    f"text_{name}": Cast(name, TextField()) for name in COMPARISON_COLUMNS if name.endswith(("messages", "metadata"))
 }
 READ_COLUMNS: Final = tuple(
     f"text_{name}" if f"text_{name}" in TEXT_ANNOTATIONS else name for name in COMPARISON_COLUMNS
@@ -102,8 +102,6 @@ class VerdictRecord(NamedTuple):
 
 
 class CallRecord(NamedTuple):
-    """One judge call as read from the database."""
-
     comparison_id: int
     judge_id: int
     shown: str
@@ -140,20 +138,20 @@ def read_comparison_chunk(comparisons: "QuerySet[Comparison]", after: int, size:
 
 
 def iterate_chunks(comparisons: "QuerySet[Comparison]") -> Iterator[list[ComparisonRow]]:
-    """By keyset. A short one first, then as many as have about so many characters together: memory stays flat."""
+    """A short chunk first, then chunks of a limited number of characters, so that memory stays flat."""
     after, size = 0, min(FIRST_CHUNK_ROWS, CHUNK_ROWS)
     while chunk := read_comparison_chunk(comparisons, after, size):
         yield chunk
         after = chunk[-1].pk
-        each = 1 + sum(one.characters for one in chunk) // len(chunk)
+        each = 1 + sum(row.characters for row in chunk) // len(chunk)
         size = max(1, min(CHUNK_ROWS, CHUNK_CHARACTERS // each))
 
 
-def filter_within(ids: Sequence[int], column: str = "comparison") -> Q:
+def filter_within(ids: Sequence[int]) -> Q:
     """A filter for rows of these comparisons: by first and last id if hardly any is missing between them."""
     if ids[-1] - ids[0] < 2 * len(ids):
-        return Q(**{f"{column}__gte": ids[0], f"{column}__lte": ids[-1]})
-    return Q(**{f"{column}__in": ids})
+        return Q(comparison__gte=ids[0], comparison__lte=ids[-1])
+    return Q(comparison__in=ids)
 
 
 def read_packed_votes(ids: Sequence[int], raters: Collection[int]) -> dict[int, dict[int, list[PackedVote]]]:
@@ -168,14 +166,14 @@ def read_packed_votes(ids: Sequence[int], raters: Collection[int]) -> dict[int, 
 
 def read_verdicts(ids: Sequence[int], participants: Participants) -> dict[int, dict[int, list[VerdictRecord]]]:
     """Comparison id → rater id → verdicts of people and gold on the aspects of the participants."""
-    found: dict[int, dict[int, list[VerdictRecord]]] = defaultdict(lambda: defaultdict(list))
+    by_comparison: dict[int, dict[int, list[VerdictRecord]]] = defaultdict(lambda: defaultdict(list))
     if not participants.others:
-        return found
+        return by_comparison
     verdicts = Verdict.objects.filter(filter_within(ids), rater__in=participants.others).order_by("sample", "pk")
-    for one in map(VerdictRecord._make, verdicts.values_list(*VerdictRecord._fields)):
-        if one.aspect_id in participants.aspects:
-            found[one.comparison_id][one.rater_id].append(one)
-    return found
+    for verdict in map(VerdictRecord._make, verdicts.values_list(*VerdictRecord._fields)):
+        if verdict.aspect_id in participants.aspects:
+            by_comparison[verdict.comparison_id][verdict.rater_id].append(verdict)
+    return by_comparison
 
 
 class VerdictTexts(NamedTuple):
@@ -208,9 +206,9 @@ def read_review_scores(ids: Sequence[int], participants: Participants) -> dict[i
     """Comparison id → rater id → scores given in reviews; no query is made if nobody scored."""
     scores: dict[int, dict[int, list[ReviewScores]]] = defaultdict(lambda: defaultdict(list))
     if participants.scored and participants.present.reviews:
-        for one in load_review_scores(ids, Q(rater__in=participants.scored)):
-            if one.aspect in participants.aspects:
-                scores[one.comparison][one.rater].append(one)
+        for score in load_review_scores(ids, Q(rater__in=participants.scored)):
+            if score.aspect in participants.aspects:
+                scores[score.comparison][score.rater].append(score)
     return scores
 
 
@@ -218,11 +216,11 @@ def read_imported_preferences(
     ids: Sequence[int], participants: Participants
 ) -> dict[int, dict[int, list[ImportedPreference]]]:
     """Comparison id → rater id → preferences derived from imported scores of people or gold."""
-    found: dict[int, dict[int, list[ImportedPreference]]] = defaultdict(lambda: defaultdict(list))
-    for one in load_imported_preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD)) if participants.scored else ():
-        if one.rater in participants.raters and one.aspect in participants.aspects:
-            found[one.comparison][one.rater].append(one)
-    return found
+    by_comparison: dict[int, dict[int, list[ImportedPreference]]] = defaultdict(lambda: defaultdict(list))
+    for preference in load_imported_preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD)) if participants.scored else ():
+        if preference.rater in participants.raters and preference.aspect in participants.aspects:
+            by_comparison[preference.comparison][preference.rater].append(preference)
+    return by_comparison
 
 
 @dataclass(frozen=True)
@@ -266,8 +264,8 @@ def read_discussion(ids: Sequence[int], present: AvailableData) -> Discussion:
         for comment in current.select_related("user").order_by("pk"):
             comments[comment.comparison_id].append(comment)
     if present.adjudications:
-        for settled in Adjudication.objects.filter(filter_within(ids)).select_related("user").order_by("pk"):
-            adjudications[settled.comparison_id].append(settled)
+        for adjudication in Adjudication.objects.filter(filter_within(ids)).select_related("user").order_by("pk"):
+            adjudications[adjudication.comparison_id].append(adjudication)
     return Discussion(spans, comments, adjudications)
 
 
@@ -283,19 +281,18 @@ class JudgeScores:
 
 
 def read_judge_scores(chunk: Iterable[ComparisonRow], participants: Participants) -> JudgeScores:
-    """Nothing is read where no judge scores."""
     if not participants.scorers:
         return JudgeScores({}, {})
-    sides = {one.pk: (one.id_a, one.id_b) for one in chunk}
-    asked: dict[int, dict[int, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
+    sides = {row.pk: (row.id_a, row.id_b) for row in chunk}
+    calls_by_rater: dict[int, dict[int, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
     rater_of = {rater.judge_id: rater.pk for rater in participants.scorers}
     calls = Call.objects.filter(response__in={pk for pair in sides.values() for pk in pair}, judge__in=list(rater_of))
     columns = calls.order_by("sample", "pk").values_list("judge_id", "response_id", "state", "rationale")
     for judge, response, state, rationale in columns:
-        asked[rater_of[judge]][response or 0].append((state, rationale))
+        calls_by_rater[rater_of[judge]][response or 0].append((state, rationale))
     for rater_id, response, rationale in read_imported_rationales(sides, participants):
-        asked[rater_id][response].append((CallState.ANSWERED, rationale))
-    return JudgeScores(derive_score_choices(participants.scorers, sides), asked)
+        calls_by_rater[rater_id][response].append((CallState.ANSWERED, rationale))
+    return JudgeScores(derive_score_choices(participants.scorers, sides), calls_by_rater)
 
 
 def read_imported_rationales(
@@ -312,16 +309,16 @@ def read_imported_rationales(
 def read_judge_calls(
     ids: Sequence[int], participants: Participants, raters: Collection[int] | None = None
 ) -> Mapping[int, Mapping[int, list[CallRecord]]]:
-    """Comparison id → rater id → calls, as plain tuples. Those of some raters come without state and rationale."""
-    asked: dict[int, dict[int, list[CallRecord]]] = defaultdict(lambda: defaultdict(list))
+    """Comparison id → rater id → calls, as plain tuples. With ``raters`` they lack state and rationale."""
+    calls_by_comparison: dict[int, dict[int, list[CallRecord]]] = defaultdict(lambda: defaultdict(list))
     if not participants.judges:
-        return asked
+        return calls_by_comparison
     calls, columns = Call.objects.filter(filter_within(ids)), list(CallRecord._fields)
     if raters is not None:
         calls = calls.filter(judge__in=[participants.judges[pk].pk for pk in raters])
         columns = ["comparison_id", "judge_id", "shown", "sample"]
     rater_of = participants.rater_of
-    for one in calls.order_by("sample", "pk").values_list(*columns):
-        if one[1] in rater_of:
-            asked[one[0]][rater_of[one[1]]].append(one)
-    return asked
+    for call in calls.order_by("sample", "pk").values_list(*columns):
+        if call[1] in rater_of:
+            calls_by_comparison[call[0]][rater_of[call[1]]].append(call)
+    return calls_by_comparison

@@ -32,7 +32,6 @@ def remove_file(export: Export) -> None:
 
 
 def put_back_export(job: Job) -> None:
-    """Somebody else is to begin it again."""
     Export.objects.filter(pk=job.subject, state=ExportState.UNFINISHED).update(state=ExportState.WAITING)
     remove_file(Export.objects.get(pk=job.subject))
 

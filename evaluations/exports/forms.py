@@ -10,7 +10,9 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import NamedFilter
 from evaluations.domain.preferences import DERIVED_PREFIX, CombiningRule
 from evaluations.domain.splits import Split, SplitPart, make_split
-from evaluations.exports.options import DEFAULT_REQUEST, ExportRequest, get_export_format, get_export_formats
+from evaluations.exports.options import DEFAULT_REQUEST, ExportRequest, get_export_format
+from evaluations.formats.export_format import ExportFormat
+from evaluations.formats.export_formats import EXPORT_FORMATS
 from evaluations.models.comparisons import SavedFilter
 from evaluations.models.evaluations import Evaluation
 from evaluations.web.forms import CleanedData
@@ -32,13 +34,8 @@ TWO_CHOICES: Final = "Choose what makes the choice, or write a rule: one of the 
 DEFAULT_SHARES: Final = "train=80,dev=10,test=10"
 
 
-def list_format_choices(*, backs_up: bool) -> list[tuple[str, str]]:
-    some = [one for one in get_export_formats() if backs_up or not one.is_backup]
-    return [(one.name, f"{one.title} – {one.purpose}") for one in some]
-
-
 class ExportForm(forms.Form):
-    """The fields of a format that is not chosen are not asked; what is sent for them is passed over."""
+    """The options of an export. Values sent for fields that the chosen format does not have are ignored."""
 
     written_as = forms.ChoiceField(label="Format", initial="jsonl", widget=forms.RadioSelect)
     aspect = forms.ChoiceField(label="The choice is the label of", required=False)
@@ -79,17 +76,20 @@ class ExportForm(forms.Form):
     def __init__(
         self, data: Mapping[str, object] | None, *, evaluation: Evaluation, backs_up: bool = False, within: str = ""
     ) -> None:
-        """``backs_up``: offers the whole of it, too. ``within``: the slice that is chosen already, if one is."""
+        """``backs_up``: whether to offer a backup. ``within``: the saved filter that is selected at first."""
         super().__init__(data)
-        self.choose("written_as", list_format_choices(backs_up=backs_up))
+        offered = [
+            export_format for export_format in EXPORT_FORMATS.values() if backs_up or not export_format.is_backup
+        ]
+        self.choose("written_as", [(offer.name, f"{offer.title} – {offer.purpose}") for offer in offered])
         self.evaluation = evaluation
         saved_filters = SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
-        self.saved_filters: dict[str, NamedFilter] = {one.name: one.named for one in saved_filters}
+        self.saved_filters: dict[str, NamedFilter] = {saved.name: saved.named for saved in saved_filters}
         self.choose("slice", [("", "all"), *((name, f"of the slice “{name}”") for name in self.saved_filters)])
         self.fields["slice"].initial = within if within in self.saved_filters else ""
         self.offer_aspects(list(evaluation.aspects.order_by("name").values_list("key", "name")))
         self.fields["policy"].initial = evaluation.label_policy
-        for setting in self.leaving.settings:
+        for setting in self.export_format.settings:
             names = evaluation.candidates.order_by("name").values_list("name", flat=True)
             candidates = [(name, name) for name in names] if setting.of_candidates else []
             self.fields[f"set_{setting.name}"] = forms.ChoiceField(
@@ -100,9 +100,11 @@ class ExportForm(forms.Form):
             )
 
     def offer_aspects(self, aspects: list[tuple[str, str]]) -> None:
-        """A single one is chosen as it is; several can be combined where the format takes that."""
+        """Select the only aspect; offer to combine several if the format allows it."""
         self.only_aspect = aspects[0][0] if len(aspects) == 1 else ""
-        combined = [] if self.only_aspect or self.leaving.one_aspect else [("All aspects together", COMBINED_CHOICES)]
+        combined = (
+            [] if self.only_aspect or self.export_format.one_aspect else [("All aspects together", COMBINED_CHOICES)]
+        )
         first = [] if self.only_aspect else [("", "choose …")]
         self.choose("aspect", [*first, *aspects, *combined])
 
@@ -110,7 +112,7 @@ class ExportForm(forms.Form):
         self.fields[name].choices = choices  # type: ignore[attr-defined]
 
     @property
-    def leaving(self) -> Any:
+    def export_format(self) -> ExportFormat:
         """The format that is chosen so far."""
         try:
             return get_export_format(str(self.data.get("written_as") or "jsonl"))
@@ -118,14 +120,14 @@ class ExportForm(forms.Form):
             return get_export_format("jsonl")
 
     def of_format(self) -> list[forms.BoundField]:
-        combines = not (self.leaving.one_aspect or self.only_aspect)
-        choice = ["aspect", *(["combine"] if combines else [])] if self.leaving.wants_choice else []
-        return [self[name] for name in (*choice, *(f"set_{setting.name}" for setting in self.leaving.settings))]
+        combines = not (self.export_format.one_aspect or self.only_aspect)
+        choice = ["aspect", *(["combine"] if combines else [])] if self.export_format.wants_choice else []
+        return [self[name] for name in (*choice, *(f"set_{setting.name}" for setting in self.export_format.settings))]
 
     @property
     def is_whole(self) -> bool:
-        """Everything is in it, so that nothing else is asked."""
-        return bool(self.leaving.is_backup)
+        """Whether the format holds the whole evaluation, so that it has no options."""
+        return self.export_format.is_backup
 
     def of_rows(self) -> list[forms.BoundField]:
         return [] if self.is_whole else [self[name] for name in ("slice", "policy", "anonymised")]
@@ -150,16 +152,16 @@ class ExportForm(forms.Form):
         return split if cleaned.get("split") or cleaned.get("part") else None
 
     def choice(self) -> tuple[str, str]:
-        """The aspect, or the rule, that makes the one choice of a comparison where the format has one."""
-        if not self.leaving.wants_choice:
+        """The aspect and the rule for the one choice of a comparison, of which at most one is set."""
+        if not self.export_format.wants_choice:
             return "", ""
-        rule = "" if self.leaving.one_aspect else self.cleaned_data["combine"].strip()
+        rule = "" if self.export_format.one_aspect else self.cleaned_data["combine"].strip()
         chosen = self.cleaned_data["aspect"] or ("" if rule else self.only_aspect)
         if bool(chosen) == bool(rule):
             raise InputRefused(TWO_CHOICES if rule else NO_CHOICE)
         return ("", chosen.removeprefix(DERIVED_PREFIX)) if chosen.startswith(DERIVED_PREFIX) else (chosen, rule)
 
-    def wanted(self) -> ExportRequest:
+    def export_request(self) -> ExportRequest:
         if self.is_whole:
             return DEFAULT_REQUEST
         cleaned = self.cleaned_data
@@ -170,7 +172,7 @@ class ExportForm(forms.Form):
             combine=combine,
             settings={
                 setting.name: cleaned[f"set_{setting.name}"]
-                for setting in self.leaving.settings
+                for setting in self.export_format.settings
                 if cleaned.get(f"set_{setting.name}")
             },
             sliced=self.saved_filters[cleaned["slice"]] if cleaned["slice"] else None,

@@ -24,7 +24,7 @@ from evaluations.stats.estimates import Estimate
 
 
 def iterate_agreement_facts(participants: Participants, comparisons: "QuerySet[Comparison]") -> Iterator[CardAgreement]:
-    """On each aspect how far people agree among themselves, and each judge with their majority."""
+    """The agreement among people, and of each judge with their majority, on each aspect."""
     report = build_report(participants.evaluation, comparisons, ReportRules(), parts=(ReportPart.AGREEMENT,))
     judges = {judge.name for judge in participants.judges.values()}
     for key, aspect in report.aspects.items():
@@ -58,14 +58,16 @@ POLICY_DESCRIPTIONS: Final = {
 }
 
 
-def build_manifest_basis(leaving: ExportFormat, wanted: ExportRequest, participants: Participants) -> dict[str, object]:
+def build_manifest_basis(
+    export_format: ExportFormat, request: ExportRequest, participants: Participants
+) -> dict[str, object]:
     """The part of the manifest that is known before the first row, identical for identical files."""
     evaluation = participants.evaluation
     basis: dict[str, object] = {
-        **build_manifest_header(leaving, evaluation),
-        "label_policy": wanted.policy,
-        "filters": serialize_filters(wanted),
-        "options": serialize_options(wanted),
+        **build_manifest_header(export_format, evaluation),
+        "label_policy": request.policy,
+        "filters": serialize_filters(request),
+        "options": serialize_options(request),
         "aspects": list(participants.aspects.values()),
         "rubrics": [describe_rubric_version(version) for version in list_exported_rubrics(participants)],
         "judges": [
@@ -75,26 +77,26 @@ def build_manifest_basis(leaving: ExportFormat, wanted: ExportRequest, participa
         "people": len(participants.names().people),
         "gold": list(participants.names().gold),
     }
-    if leaving.wants_choice:
-        how = parse_preference_rule(
-            aspect=wanted.aspect, combine=wanted.combine, aspects=list(participants.aspects.values())
+    if export_format.wants_choice:
+        rule = parse_preference_rule(
+            aspect=request.aspect, combine=request.combine, aspects=list(participants.aspects.values())
         )
-        basis["choice"] = {"by": how.name, "in_words": how.in_words}
-    if wanted.split:
-        basis["split"] = wanted.split.in_words()
+        basis["choice"] = {"by": rule.name, "in_words": rule.in_words}
+    if request.split:
+        basis["split"] = request.split.in_words()
     return basis
 
 
-def build_manifest_header(leaving: ExportFormat, evaluation: Evaluation) -> dict[str, object]:
+def build_manifest_header(export_format: ExportFormat, evaluation: Evaluation) -> dict[str, object]:
     return {
         "evaluation": {"slug": evaluation.slug, "name": evaluation.name},
-        "format": leaving.name,
+        "format": export_format.name,
         "product": {"name": PRODUCT, "version": settings.VERSION},
     }
 
 
 def list_exported_rubrics(participants: Participants) -> list[RubricVersion]:
-    """The versions that people reviewed by, that judges here were given, and that reviews are made by now."""
+    """The versions that reviews used, that judges use, and that is used for reviews now."""
     reviewed = Review.objects.filter(rubric_version=OuterRef("pk"), state__in=SAVED_REVIEW_STATES)
     versions = RubricVersion.objects.filter(rubric__evaluation=participants.evaluation).select_related("rubric")
     mine = {judge.rubric_version_id for judge in participants.judges.values()} | {
@@ -127,7 +129,7 @@ def build_export_counts(tally: ExportTally) -> dict[str, object]:
     }
 
 
-def build_card_facts(wanted: ExportRequest, participants: Participants, manifest: Mapping[str, object]) -> CardFacts:
+def build_card_facts(request: ExportRequest, participants: Participants, manifest: Mapping[str, object]) -> CardFacts:
     """The facts that the card of a data set shows."""
     evaluation, names = participants.evaluation, participants.names()
     rubrics = [
@@ -144,9 +146,10 @@ def build_card_facts(wanted: ExportRequest, participants: Participants, manifest
         rubrics=rubrics,
         people=len(names.people),
         judges=[
-            (one["judge"], one["kind"], one["model"], one["rubric"] or "–") for one in participants.introduced.values()
+            (judge["judge"], judge["kind"], judge["model"], judge["rubric"] or "–")
+            for judge in participants.introduced.values()
         ],
-        policy=POLICY_DESCRIPTIONS[wanted.policy] if wanted.policy else "",
+        policy=POLICY_DESCRIPTIONS[request.policy] if request.policy else "",
         provenance={
             "product": f"{PRODUCT} {settings.VERSION}",
             **{key: manifest[key] for key in ("filters", "options")},

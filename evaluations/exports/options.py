@@ -1,6 +1,6 @@
 """The options of an export, as asked for or as stored with its record."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
@@ -19,12 +19,11 @@ from evaluations.models.selection import get_default_split
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """``policy``: where it is to be another than the evaluation's. ``where``: key and value pairs that must all hold.
+    """The options of an export.
 
-    ``sliced``: the filter that comparisons must pass besides.
-
-    ``part``: only this one of the split; ``split``: all of it, each row saying in which part it is, or each part in a
-    file of its own. With a part and no split the evaluation's own split counts.
+    ``policy``: None for the policy of the evaluation. ``where``: key and value pairs that must all hold, as must the
+    filter ``sliced``. ``split``: the parts between which rows are divided; ``part``: the only part that is exported,
+    by default of the evaluation's own split.
     """
 
     policy: LabelPolicy | None = None
@@ -45,69 +44,67 @@ class ExportRequest:
 DEFAULT_REQUEST: Final = ExportRequest()
 
 
-def get_export_formats() -> Sequence[ExportFormat]:
-    return tuple(EXPORT_FORMATS.values())
-
-
 def get_export_format(name: str) -> ExportFormat:
     if name not in EXPORT_FORMATS:
         raise InputRefused(f"There is no export as “{name}”: choose one of {', '.join(EXPORT_FORMATS)}.")
     return EXPORT_FORMATS[name]
 
 
-def complete_request(evaluation: Evaluation, leaving: ExportFormat, wanted: ExportRequest) -> ExportRequest:
+def complete_request(evaluation: Evaluation, export_format: ExportFormat, request: ExportRequest) -> ExportRequest:
     """The request with a value for everything left open; refused if it cannot be fulfilled."""
-    if leaving.is_backup and wanted != DEFAULT_REQUEST:
+    if export_format.is_backup and request != DEFAULT_REQUEST:
         raise InputRefused("A backup holds everything as it stands: it takes no filter and no option.")
-    if leaving.wants_choice:
-        if leaving.one_aspect and wanted.combine:
-            raise InputRefused(f"{leaving.title} holds what each rater said of one aspect: name it (--aspect KEY).")
+    if export_format.wants_choice:
+        if export_format.one_aspect and request.combine:
+            raise InputRefused(
+                f"{export_format.title} holds what each rater said of one aspect: name it (--aspect KEY)."
+            )
         parse_preference_rule(
-            aspect=wanted.aspect, combine=wanted.combine, aspects=list(list_aspect_keys(evaluation).values())
+            aspect=request.aspect, combine=request.combine, aspects=list(list_aspect_keys(evaluation).values())
         )
-    elif wanted.aspect or wanted.combine:
-        raise InputRefused(f"{leaving.title} holds every aspect: it takes no aspect and no combining rule.")
-    split = wanted.split or (get_default_split(evaluation) if wanted.part else None)
-    if wanted.part and split and wanted.part not in split.parts:
-        raise InputRefused(f"The split leaves nothing for {wanted.part}.")
+    elif request.aspect or request.combine:
+        raise InputRefused(f"{export_format.title} holds every aspect: it takes no aspect and no combining rule.")
+    split = request.split or (get_default_split(evaluation) if request.part else None)
+    if request.part and split and request.part not in split.parts:
+        raise InputRefused(f"The split leaves nothing for {request.part}.")
     return replace(
-        wanted,
-        policy=wanted.policy or LabelPolicy(evaluation.label_policy),
-        settings=complete_settings(evaluation, leaving, wanted.settings),
+        request,
+        policy=request.policy or LabelPolicy(evaluation.label_policy),
+        settings=complete_settings(evaluation, export_format, request.settings),
         split=split,
     )
 
 
-def complete_settings(evaluation: Evaluation, leaving: ExportFormat, chosen: Mapping[str, str]) -> dict[str, str]:
-    known = {setting.name: setting for setting in leaving.settings}
+def complete_settings(evaluation: Evaluation, export_format: ExportFormat, chosen: Mapping[str, str]) -> dict[str, str]:
+    settings = {setting.name: setting for setting in export_format.settings}
     for name, value in chosen.items():
-        if name not in known:
-            raise InputRefused(f"{leaving.title} has no setting “{name}”.")
-        if value in known[name].values:
+        if name not in settings:
+            raise InputRefused(f"{export_format.title} has no setting “{name}”.")
+        if value in settings[name].values:
             continue
-        if not known[name].of_candidates:
-            raise InputRefused(f"{name} is one of {', '.join(known[name].values)}, not “{value}”.")
+        if not settings[name].of_candidates:
+            raise InputRefused(f"{name} is one of {', '.join(settings[name].values)}, not “{value}”.")
         if not evaluation.candidates.filter(name=value).exists():
             raise InputRefused(f"This evaluation has no model “{value}”: name one of its own as the {name}.")
-    return {name: chosen.get(name, setting.initial) for name, setting in known.items()}
+    return {name: chosen.get(name, setting.initial) for name, setting in settings.items()}
 
 
-def serialize_filters(wanted: ExportRequest) -> dict[str, object]:
+def serialize_filters(request: ExportRequest) -> dict[str, object]:
     """The conditions that selected the comparisons, as the export's record keeps them."""
-    filters: dict[str, object] = {"where": [list(pair) for pair in wanted.where], "part": wanted.part}
-    if wanted.sliced:
-        filters |= {"slice": wanted.sliced.name, "filter": wanted.sliced.wanted.as_json()}
+    filters: dict[str, object] = {"where": [list(pair) for pair in request.where], "part": request.part}
+    if request.sliced:
+        filters |= {"slice": request.sliced.name, "filter": request.sliced.wanted.as_json()}
     return {name: value for name, value in filters.items() if value}
 
 
-def serialize_options(wanted: ExportRequest) -> dict[str, object]:
-    """How the file is written, as the record has it."""
+def serialize_options(request: ExportRequest) -> dict[str, object]:
+    """The options of an export, as its record keeps them."""
     options = {
-        "aspect": wanted.aspect,
-        "combine": wanted.combine,
-        "settings": dict(wanted.settings),
-        "split": asdict(wanted.split) if wanted.split else None,
-        "anonymised": wanted.anonymised,
+        "aspect": request.aspect,
+        "combine": request.combine,
+        "settings": dict(request.settings),
+        "split": asdict(request.split) if request.split else None,
+        "anonymised": request.anonymised,
     }
     return {name: value for name, value in options.items() if value}
 

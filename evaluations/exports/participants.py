@@ -36,23 +36,23 @@ class Pseudonyms:
     by_username: Mapping[str, str]
 
     def in_text(self, text: str) -> str:
-        """The text with a pseudonym for each @name. Names without the sign stay: they cannot be found."""
-        known = {name.casefold(): pseudonym for name, pseudonym in self.by_username.items()}
+        """The text with a pseudonym for each @name. Names without the sign are kept."""
+        names = {name.casefold(): pseudonym for name, pseudonym in self.by_username.items()}
 
-        def renamed(call: re.Match[str]) -> str:
-            name = call[1]
+        def rename(mention: re.Match[str]) -> str:
+            name = mention[1]
             for end in range(len(name), 0, -1):
-                if name[:end].casefold() in known and not name[end:].strip(".-+@"):
-                    return f"@{known[name[:end].casefold()]}{name[end:]}"
-            return call[0]
+                if name[:end].casefold() in names and not name[end:].strip(".-+@"):
+                    return f"@{names[name[:end].casefold()]}{name[end:]}"
+            return mention[0]
 
-        return MENTION_PATTERN.sub(renamed, text)
+        return MENTION_PATTERN.sub(rename, text)
 
 
 @transaction.atomic
 def assign_pseudonyms(evaluation: Evaluation) -> Pseudonyms:
     """A pseudonym for everyone who may be named; those without one get a random number now."""
-    Evaluation.objects.select_for_update().get(pk=evaluation.pk)  # two who deal at once would give a number twice
+    Evaluation.objects.select_for_update().get(pk=evaluation.pk)  # so that no number is given twice
     raters = Rater.objects.filter(evaluation=evaluation, kind=RaterKind.HUMAN)
     imported = list(raters.filter(user__isnull=True).values_list("pk", flat=True))
     users = dict(
@@ -63,20 +63,20 @@ def assign_pseudonyms(evaluation: Evaluation) -> Pseudonyms:
             | Q(adjudications__comparison__evaluation=evaluation)
         ).values_list("pk", "username")
     )
-    known = ReviewerPseudonym.objects.filter(evaluation=evaluation)
-    met = {(one.user_id, one.rater_id) for one in known}
-    new = [(pk, None) for pk in users if (pk, None) not in met] + [
-        (None, pk) for pk in imported if (None, pk) not in met
+    existing = ReviewerPseudonym.objects.filter(evaluation=evaluation)
+    named = {(pseudonym.user_id, pseudonym.rater_id) for pseudonym in existing}
+    new = [(pk, None) for pk in users if (pk, None) not in named] + [
+        (None, pk) for pk in imported if (None, pk) not in named
     ]
     secrets.SystemRandom().shuffle(new)
-    first = 1 + (known.aggregate(last=Max("number"))["last"] or 0)
+    first = 1 + (existing.aggregate(last=Max("number"))["last"] or 0)
     ReviewerPseudonym.objects.bulk_create(
         ReviewerPseudonym(evaluation=evaluation, user_id=user, rater_id=rater, number=number)
         for number, (user, rater) in enumerate(new, first)
     )
-    dealt = list(ReviewerPseudonym.objects.filter(evaluation=evaluation))
-    of_user = {one.user_id: one.name for one in dealt if one.user_id}
-    of_rater = {one.rater_id: one.name for one in dealt if one.rater_id}
+    pseudonyms = list(ReviewerPseudonym.objects.filter(evaluation=evaluation))
+    of_user = {pseudonym.user_id: pseudonym.name for pseudonym in pseudonyms if pseudonym.user_id}
+    of_rater = {pseudonym.rater_id: pseudonym.name for pseudonym in pseudonyms if pseudonym.rater_id}
     mine = raters.filter(user__isnull=False).values_list("pk", "user_id")
     return Pseudonyms(
         by_rater=of_rater | {pk: of_user[user] for pk, user in mine if user in of_user},
@@ -84,7 +84,7 @@ def assign_pseudonyms(evaluation: Evaluation) -> Pseudonyms:
     )
 
 
-LATE_REVIEWER_NAME: Final = "reviewer"  # who joined while a file without names was written
+LATE_REVIEWER_NAME: Final = "reviewer"  # of people who joined while an anonymized file was written
 
 Record = TypeVar("Record")
 
@@ -103,10 +103,9 @@ class AvailableData:
 
 @dataclass(frozen=True)
 class Participants:
-    """Who may appear in the rows, by id in the order of their names, and the aspects in page order.
+    """The raters that may appear in the rows, by id in the order of their names, and the aspects in page order.
 
-    ``raters`` bear the names that the file has: those of people may be others than their own, and ``pseudonyms``
-    says so of whoever commented or settled something.
+    ``raters`` have the names that the file shows. ``pseudonyms`` are also those of people who commented or resolved.
     """
 
     evaluation: Evaluation
@@ -118,11 +117,11 @@ class Participants:
     scored: frozenset[int]
     present: AvailableData
     pseudonyms: Pseudonyms | None = None
-    # The labels that judges' answers make, by the answers met so far.
+    # A cache of the labels that judges' answers make.
     patterns: dict[object, dict[str, ExportedLabel]] = field(default_factory=dict)
 
     def names(self) -> ExportedRaters:
-        names = {kind: [one.name for one in self.raters.values() if one.kind == kind] for kind in RaterKind}
+        names = {kind: [rater.name for rater in self.raters.values() if rater.kind == kind] for kind in RaterKind}
         return ExportedRaters(
             aspects=list(self.aspects.values()),
             people=names[RaterKind.HUMAN],
@@ -140,12 +139,12 @@ class Participants:
         return self.pseudonyms.by_username.get(name, LATE_REVIEWER_NAME) if self.pseudonyms else name
 
     def words(self, text: str) -> str:
-        """A comment, with those it calls by the names that they have in the file."""
+        """A comment, with mentions replaced by the names in the file."""
         return self.pseudonyms.in_text(text) if self.pseudonyms else text
 
     @cached_property
     def archived(self) -> list[int]:
-        """The raters that are archived judges: no export has what they said."""
+        """The raters that are archived judges, whose verdicts are not exported."""
         archived = Rater.objects.filter(evaluation=self.evaluation, judge__archived_at__isnull=False)
         return list(archived.values_list("pk", flat=True))
 
@@ -182,13 +181,13 @@ class Participants:
     @cached_property
     def rubrics(self) -> Mapping[int, str]:
         versions = RubricVersion.objects.filter(rubric__evaluation=self.evaluation).select_related("rubric")
-        return NamesById(lambda: ((one.pk, format_rubric_name(one)) for one in versions.all()))
+        return NamesById(lambda: ((version.pk, format_rubric_name(version)) for version in versions.all()))
 
     @cached_property
     def people(self) -> Mapping[int, str]:
         """The names of all reviewers, including those who only skipped."""
-        known = Rater.objects.filter(evaluation=self.evaluation, kind=RaterKind.HUMAN)
-        return NamesById(lambda: ((one.pk, self.called(one)) for one in known.all()))
+        raters = Rater.objects.filter(evaluation=self.evaluation, kind=RaterKind.HUMAN)
+        return NamesById(lambda: ((rater.pk, self.called(rater)) for rater in raters.all()))
 
     def called(self, rater: Rater) -> str:
         return self.pseudonyms.by_rater.get(rater.pk, LATE_REVIEWER_NAME) if self.pseudonyms else rater.name
@@ -196,17 +195,17 @@ class Participants:
     @cached_property
     def judge_names(self) -> Mapping[int, str]:
         """The names of all judges, with and without verdicts."""
-        known = Judge.objects.filter(evaluation=self.evaluation).values_list("pk", "name")
-        return NamesById(lambda: known.all())
+        names = Judge.objects.filter(evaluation=self.evaluation).values_list("pk", "name")
+        return NamesById(lambda: names.all())
 
     @cached_property
     def queues(self) -> Mapping[int, str]:
-        known = Queue.objects.filter(evaluation=self.evaluation).values_list("pk", "name")
-        return NamesById(lambda: known.all())
+        names = Queue.objects.filter(evaluation=self.evaluation).values_list("pk", "name")
+        return NamesById(lambda: names.all())
 
 
 class NamesById(dict[int, str]):
-    """Names by id, read when one is first asked for, and again for one that came while the file is written."""
+    """Names by id, read on first use, and again for an id that was added meanwhile."""
 
     def __init__(self, read: Callable[[], Iterable[tuple[int, str]]]) -> None:
         super().__init__()
@@ -236,17 +235,17 @@ def describe_judge(judge: Judge) -> ExportedJudgeName:
 def load_participants(
     evaluation: Evaluation, policy: LabelPolicy | None = None, pseudonyms: Pseudonyms | None = None
 ) -> Participants:
-    """Everyone who gave a verdict or was asked for one. Later raters are left to the next export."""
+    """Everyone who gave a verdict or was asked for one."""
     verdicts = Verdict.objects.filter(rater=OuterRef("pk"))
-    asked = Call.objects.filter(judge=OuterRef("judge"))
+    calls = Call.objects.filter(judge=OuterRef("judge"))
     scored = Score.objects.filter(rater=OuterRef("pk"), call__isnull=True)  # in reviews, or in files
-    known: QuerySet[Rater] = Rater.objects.current().filter(evaluation=evaluation)
-    active = known.annotate(has_scored=Exists(scored)).filter(Exists(verdicts) | Exists(asked) | Exists(scored))
+    current: QuerySet[Rater] = Rater.objects.current().filter(evaluation=evaluation)
+    active = current.annotate(has_scored=Exists(scored)).filter(Exists(verdicts) | Exists(calls) | Exists(scored))
     raters = list(active.select_related("judge__rubric_version__rubric"))
     for rater in raters:
         if pseudonyms and rater.kind == RaterKind.HUMAN:
             rater.name = pseudonyms.by_rater.get(rater.pk, LATE_REVIEWER_NAME)
-    # Sorted here and not by the database, whose order of letters is its own.
+    # Not sorted by the database, because databases sort names differently.
     by_id = {rater.pk: rater for rater in sorted(raters, key=lambda rater: (rater.name, rater.pk))}
     aspects = list_aspect_keys(evaluation)
     return Participants(
@@ -263,13 +262,13 @@ def load_participants(
 
 
 def read_available_data(evaluation: Evaluation) -> AvailableData:
-    """One question each, answered by the first row found: joined with comparisons, SQLite read all of these."""
-    of_here = Exists(Comparison.all_rows.filter(pk=OuterRef("comparison"), evaluation=evaluation))
+    """One query for each kind, without a join: with it, SQLite read all comparisons."""
+    in_evaluation = Exists(Comparison.all_rows.filter(pk=OuterRef("comparison"), evaluation=evaluation))
     return AvailableData(
         reviews=Review.objects.filter(rater__evaluation=evaluation).exists(),
         spans=Span.objects.filter(review__rater__evaluation=evaluation).exists(),
-        comments=Comment.objects.filter(of_here).exists(),
-        adjudications=Adjudication.objects.filter(of_here).exists(),
+        comments=Comment.objects.filter(in_evaluation).exists(),
+        adjudications=Adjudication.objects.filter(in_evaluation).exists(),
         words_in_files=Verdict.objects.filter(source_import__evaluation=evaluation).exists(),
         untallied=are_votes_left(evaluation),
     )

@@ -41,7 +41,7 @@ def build_judge_entries(
     places: SamplePositions,
     participants: Participants,
 ) -> dict[int, ExportedJudge]:
-    """By rater id every judge, failures and unfinished orders included."""
+    """Every judge by rater id, including those with only failures or unfinished orders."""
     return {pk: build_judge_entry(pk, own, calls.get(pk, ()), places[pk], participants) for pk, own in answers.items()}
 
 
@@ -70,33 +70,32 @@ def add_judge_texts(
     words: Mapping[tuple[int, int, str], list[VerdictTexts]],
     comparison: int,
     places: SamplePositions,
-) -> dict[int, ExportedJudge]:
-    """The entries with imported rationales and notes added to their choices."""
+) -> None:
+    """Add imported rationales and notes to the choices of judges."""
     if not words:
-        return judges
+        return
     for pk, judge in judges.items():
         for key, choice in judge["choices"].items():
             if texts := words.get((comparison, pk, key)):
-                rationales = group_texts((one.shown, places[pk][one.sample], one.rationale) for one in texts)
-                notes = group_texts((one.shown, places[pk][one.sample], one.note) for one in texts)
+                rationales = group_texts((text.shown, places[pk][text.sample], text.rationale) for text in texts)
+                notes = group_texts((text.shown, places[pk][text.sample], text.note) for text in texts)
                 entry = ExportedJudgeChoice(**choice)
                 if rationales:
                     entry["rationales"] = rationales
                 if notes:
                     entry["notes"] = notes
                 judge["choices"] = {**judge["choices"], key: entry}
-    return judges
 
 
 def build_scorer_entries(
-    one: ComparisonRow, scoring: JudgeScores, participants: Participants
+    row: ComparisonRow, scoring: JudgeScores, participants: Participants
 ) -> dict[int, ExportedJudge]:
-    """By rater id the judges that scored one of the two responses alone, or were to; what they choose is derived."""
+    """The judges, by rater id, that scored or were asked to score one of the two responses, with derived choices."""
     entries: dict[int, ExportedJudge] = {}
     for rater in participants.scorers:
-        asked = scoring.calls.get(rater.pk, {})
-        calls = [(side, *call) for side, pk in (("A", one.id_a), ("B", one.id_b)) for call in asked.get(pk, [])]
-        derived = scoring.derived[rater.pk].get(one.pk, {})
+        own_calls = scoring.calls.get(rater.pk, {})
+        calls = [(side, *call) for side, pk in (("A", row.id_a), ("B", row.id_b)) for call in own_calls.get(pk, [])]
+        derived = scoring.derived[rater.pk].get(row.pk, {})
         if calls or derived:
             entries[rater.pk] = {
                 **participants.introduced[rater.pk],
@@ -129,11 +128,11 @@ def merge_scorers(
     return {**choosing, **scoring, **both}
 
 
-def build_choice_from_scores(one: CompleteSideScores) -> ExportedJudgeChoice:
-    scores: ExportedScores = {"A": one.score_a, "B": one.score_b, "margin": one.rule.margin}
-    if one.rule.lower_is_better:
-        scores["lower_is_better"] = True
-    return {"choice": one.choice, "inconsistent": False, "orders": {}, "scores": scores}
+def build_choice_from_scores(scores: CompleteSideScores) -> ExportedJudgeChoice:
+    entry: ExportedScores = {"A": scores.score_a, "B": scores.score_b, "margin": scores.rule.margin}
+    if scores.rule.lower_is_better:
+        entry["lower_is_better"] = True
+    return {"choice": scores.choice, "inconsistent": False, "orders": {}, "scores": entry}
 
 
 def group_texts(rows: Iterable[tuple[str, int, str]]) -> dict[str, list[str]]:
@@ -155,7 +154,7 @@ class PeopleRecords:
 
 
 def build_person_entries(
-    one: ComparisonRow,
+    row: ComparisonRow,
     records: PeopleRecords,
     reviews: Mapping[int, ReviewRecord],
     spans: Mapping[int, list[Span]],
@@ -170,8 +169,8 @@ def build_person_entries(
             review = reviews.get(own[0].review_id or 0)
             choices = build_person_choices(own, review, participants)
             if review:
-                by_review[review.pk] = build_review_entry(rater, review, choices, one, spans, participants)
-            elif own[0].review_id is None:  # else it was undone meanwhile
+                by_review[review.pk] = build_review_entry(rater, review, choices, row, spans, participants)
+            elif own[0].review_id is None:  # else the review was undone meanwhile
                 people.append(build_imported_entry(rater, own[0].shown, choices))
         samples = group_values((score.sample, score) for score in records.preferred.get(rater.pk, ()))
         for _, sample in sorted(samples.items()):
@@ -180,7 +179,7 @@ def build_person_entries(
         for pk, scores in reviewed.items():
             if pk in reviews:
                 choices = build_scored_choices(scores, participants)
-                by_review[pk] = build_review_entry(rater, reviews[pk], choices, one, spans, participants)
+                by_review[pk] = build_review_entry(rater, reviews[pk], choices, row, spans, participants)
         people += [by_review[pk] for pk in sorted(by_review)]
     return people
 
@@ -190,15 +189,15 @@ def build_file_choices(
 ) -> dict[str, ExportedPersonChoice]:
     """First and final at once, with the scores from which they are derived."""
     choices: dict[str, ExportedPersonChoice] = {}
-    for one in preferred:
-        scores: dict[str, float | None] = {"A": one.score_a, "B": one.score_b}
-        choice = choices[participants.aspects[one.aspect]] = build_empty_choice()
-        choice["first"] = choice["final"] = one.choice
-        choice["scores"] = {"first": scores, "final": scores, "margin": one.rule.margin}
-        if one.rule.lower_is_better:
+    for preference in preferred:
+        scores: dict[str, float | None] = {"A": preference.score_a, "B": preference.score_b}
+        choice = choices[participants.aspects[preference.aspect]] = build_empty_choice()
+        choice["first"] = choice["final"] = preference.choice
+        choice["scores"] = {"first": scores, "final": scores, "margin": preference.rule.margin}
+        if preference.rule.lower_is_better:
             choice["scores"]["lower_is_better"] = True
-        if one.rationale:
-            choice["rationale"] = one.rationale
+        if preference.rationale:
+            choice["rationale"] = preference.rationale
     return choices
 
 
@@ -207,16 +206,16 @@ def build_person_choices(
 ) -> dict[str, ExportedPersonChoice]:
     """A person's first and final choices. Imported choices are both."""
     choices: dict[str, ExportedPersonChoice] = {}
-    for one in verdicts:
-        choice = choices.setdefault(participants.aspects[one.aspect_id], build_empty_choice())
-        if one.stage == Stage.FIRST:
-            choice["first"] = one.choice
-        if one.stage == Stage.FINAL or review is None:
-            choice["final"] = one.choice
-        choice["note"] = one.note or choice["note"]
-        choice["reason"] = one.reason or choice["reason"]
-        if one.rationale:
-            choice["rationale"] = one.rationale
+    for verdict in verdicts:
+        choice = choices.setdefault(participants.aspects[verdict.aspect_id], build_empty_choice())
+        if verdict.stage == Stage.FIRST:
+            choice["first"] = verdict.choice
+        if verdict.stage == Stage.FINAL or review is None:
+            choice["final"] = verdict.choice
+        choice["note"] = verdict.note or choice["note"]
+        choice["reason"] = verdict.reason or choice["reason"]
+        if verdict.rationale:
+            choice["rationale"] = verdict.rationale
     return choices
 
 
@@ -227,20 +226,20 @@ def build_empty_choice() -> ExportedPersonChoice:
 def build_scored_choices(pairs: Sequence[ReviewScores], participants: Participants) -> dict[str, ExportedPersonChoice]:
     """Scores of the two responses, with the choices that they make by the margin of the review's rubric."""
     choices: dict[str, ExportedPersonChoice] = {}
-    for one in pairs:
-        choice = choices.setdefault(participants.aspects[one.aspect], build_empty_choice())
+    for pair in pairs:
+        choice = choices.setdefault(participants.aspects[pair.aspect], build_empty_choice())
         none: dict[str, float | None] = {"A": None, "B": None}
-        scores = choice.setdefault("scores", {"first": none, "final": none, "margin": one.rule.margin})
-        stage: Literal["first", "final"] = "final" if one.stage == Stage.FINAL else "first"
-        scores[stage] = {"A": one.score_a, "B": one.score_b}
-        choice[stage] = one.choice
-        choice["note"] = one.note or choice["note"]
-        choice["reason"] = one.reason or choice["reason"]
+        scores = choice.setdefault("scores", {"first": none, "final": none, "margin": pair.rule.margin})
+        stage: Literal["first", "final"] = "final" if pair.stage == Stage.FINAL else "first"
+        scores[stage] = {"A": pair.score_a, "B": pair.score_b}
+        choice[stage] = pair.choice
+        choice["note"] = pair.note or choice["note"]
+        choice["reason"] = pair.reason or choice["reason"]
     return choices
 
 
 def build_imported_entry(rater: Rater, shown: str, choices: dict[str, ExportedPersonChoice]) -> ExportedPerson:
-    """Whether it was blind, and how it came before this person, is not known."""
+    """An entry without a review: whether it was blind or how it was selected is unknown."""
     return {
         "rater": rater.name,
         "rubric": None,
@@ -266,7 +265,7 @@ def build_review_entry(
     rater: Rater,
     review: ReviewRecord,
     choices: dict[str, ExportedPersonChoice],
-    one: ComparisonRow,
+    row: ComparisonRow,
     spans: Mapping[int, list[Span]],
     participants: Participants,
 ) -> ExportedPerson:
@@ -287,16 +286,16 @@ def build_review_entry(
         "awaits_judge": review.awaits_judge,
         "active_ms": review.active_ms,
         "choices": choices,
-        "spans": [serialize_span(span, one, participants) for span in spans.get(review.pk, ())],
+        "spans": [serialize_span(span, row, participants) for span in spans.get(review.pk, ())],
     }
     if review.is_example:
         person["is_example"] = True
     return person
 
 
-def serialize_span(span: Span, one: ComparisonRow, participants: Participants) -> ExportedSpan:
+def serialize_span(span: Span, row: ComparisonRow, participants: Participants) -> ExportedSpan:
     return {
-        "response": "A" if span.response_id == one.id_a else "B",
+        "response": "A" if span.response_id == row.id_a else "B",
         "turn": span.turn,
         "start": span.start,
         "end": span.end,

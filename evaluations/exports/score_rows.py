@@ -23,8 +23,6 @@ from evaluations.verdicts.votes import CountedReviews, find_counted_choices
 
 
 class ListedResponse(NamedTuple):
-    """A response by what its scores call it."""
-
     pk: int
     query_id: str
     cluster: str
@@ -73,30 +71,31 @@ RulesByVersion = Mapping[tuple[int | None, int], ScoreRule]
 
 
 def iterate_score_rows(
-    comparisons: "QuerySet[Comparison]", participants: Participants, account: ExportCounts
+    comparisons: "QuerySet[Comparison]", participants: Participants, counts: ExportCounts
 ) -> Iterator[tuple[str, ExportedScore]]:
     """The cluster of each row and the row, for each distinct response of the comparisons.
 
     A person who scored a response in several comparisons gave it several scores: they are its samples here.
     """
-    rules, aspects = (
-        score_rules_by_version(participants.evaluation, list(participants.aspects)),
-        find_scored_aspects(participants),
-    )
+    rules = score_rules_by_version(participants.evaluation, list(participants.aspects))
+    aspects = find_scored_aspects(participants)
     for chunk in iterate_response_chunks(comparisons):
-        ids = [one.pk for one in chunk]
+        ids = [response.pk for response in chunk]
         scores, failures = read_listed_scores(ids, participants), read_failed_score_calls(ids, participants)
         reviewed = {
             score.comparison_id for of_response in scores.values() for score in of_response if score.comparison_id
         }
         counted = find_counted_choices(reviewed)
         if participants.archived and (left := count_archived_scores(ids, participants)):
-            account.excluded["judge_archived"] += left
-        for one in chunk:
-            for row in build_response_rows(one, scores.get(one.pk, ()), counted, rules, participants, account):
-                yield one.cluster, row
-            for call in sorted(failures.get(one.pk, ()), key=lambda call: participants.order[call.rater_id]):
-                yield one.cluster, build_score_failure_row(one, call, aspects[call.rater_id], rules, participants)
+            counts.excluded["judge_archived"] += left
+        for response in chunk:
+            for row in build_response_rows(response, scores.get(response.pk, ()), counted, rules, participants, counts):
+                yield response.cluster, row
+            for call in sorted(failures.get(response.pk, ()), key=lambda call: participants.order[call.rater_id]):
+                yield (
+                    response.cluster,
+                    build_score_failure_row(response, call, aspects[call.rater_id], rules, participants),
+                )
 
 
 def iterate_response_chunks(comparisons: "QuerySet[Comparison]") -> Iterator[list[ListedResponse]]:
@@ -110,25 +109,24 @@ def iterate_response_chunks(comparisons: "QuerySet[Comparison]") -> Iterator[lis
 
 
 def read_listed_scores(ids: Sequence[int], participants: Participants) -> Mapping[int, list[ListedScore]]:
-    found: dict[int, list[ListedScore]] = defaultdict(list)
+    by_response: dict[int, list[ListedScore]] = defaultdict(list)
     for row in Score.objects.filter(response__in=ids).order_by("sample", "pk").values_list(*LISTED_SCORE_COLUMNS):
-        one = ListedScore._make(row)
-        if one.rater_id in participants.raters and one.aspect_id in participants.aspects:
-            found[one.response_id].append(one)
-    return found
+        score = ListedScore._make(row)
+        if score.rater_id in participants.raters and score.aspect_id in participants.aspects:
+            by_response[score.response_id].append(score)
+    return by_response
 
 
 def read_failed_score_calls(ids: Sequence[int], participants: Participants) -> Mapping[int, list[FailedScoreCall]]:
-    """Failed calls of judges about these responses."""
     failures: dict[int, list[FailedScoreCall]] = defaultdict(list)
     if not participants.scorers:
         return failures
     judges = [rater.judge_id for rater in participants.scorers]
     calls = Call.objects.filter(response__in=ids, judge__in=judges, state__in=FAILURE_STATES)
     for row in calls.order_by("sample", "pk").values_list(*FAILED_SCORE_COLUMNS):
-        one = FailedScoreCall._make(row)
-        if one.rater_id in participants.raters:
-            failures[one.response_id].append(one)
+        call = FailedScoreCall._make(row)
+        if call.rater_id in participants.raters:
+            failures[call.response_id].append(call)
     return failures
 
 
@@ -141,26 +139,23 @@ def count_archived_scores(ids: Sequence[int], participants: Participants) -> int
 
 def find_scored_aspects(participants: Participants) -> Mapping[int, int]:
     """By rater id one aspect that the judge scored, under which its failures are listed."""
-    some = next(iter(participants.aspects), 0)
-    found = {}
+    first_aspect = next(iter(participants.aspects), 0)
+    aspects = {}
     for rater in participants.scorers:
-        first = (
-            Score.objects.filter(rater=rater, aspect__in=list(participants.aspects))
-            .order_by("response", "aspect")
-            .first()
-        )
-        found[rater.pk] = first.aspect_id if first else some
-    return found
+        scores = Score.objects.filter(rater=rater, aspect__in=list(participants.aspects))
+        first = scores.order_by("response", "aspect").first()
+        aspects[rater.pk] = first.aspect_id if first else first_aspect
+    return aspects
 
 
 def build_score_failure_row(
-    one: ListedResponse, call: FailedScoreCall, aspect: int, rules: RulesByVersion, participants: Participants
+    response: ListedResponse, call: FailedScoreCall, aspect: int, rules: RulesByVersion, participants: Participants
 ) -> ExportedScore:
     version = participants.judges[call.rater_id].rubric_version_id
     rule = rules.get((version, aspect), ScoreRule())
     return {
-        "query_id": one.query_id,
-        "candidate": one.candidate,
+        "query_id": response.query_id,
+        "candidate": response.candidate,
         "aspect": participants.aspects.get(aspect, NO_ASPECT),
         "value": None,
         "failure": call.state,
@@ -177,12 +172,12 @@ def build_score_failure_row(
 
 
 def build_response_rows(
-    one: ListedResponse,
+    response: ListedResponse,
     scores: Sequence[ListedScore],
     counted: CountedReviews,
     rules: RulesByVersion,
     participants: Participants,
-    account: ExportCounts,
+    counts: ExportCounts,
 ) -> Iterator[ExportedScore]:
     places = {pk: place for place, pk in enumerate(participants.aspects)}
     finals: dict[tuple[int | None, int], ListedScore] = {
@@ -193,18 +188,20 @@ def build_response_rows(
         if score.review_id and score.stage == Stage.FINAL:
             continue  # is in the row of the first one
         if score.selection_method == SelectionMethod.CALIBRATION:
-            account.excluded["calibration"] += 1
+            counts.excluded["calibration"] += 1
             continue
         if score.review_id and counted.get_place(score.review_id, score.aspect_id) is None:
-            account.excluded["replaced_by_newer_review"] += 1
+            counts.excluded["replaced_by_newer_review"] += 1
             continue
         sample = seen[score.rater_id, score.aspect_id] if score.review_id else score.sample
         seen[score.rater_id, score.aspect_id] += 1
-        yield build_score_row(one, score, finals.get((score.review_id, score.aspect_id)), sample, rules, participants)
+        yield build_score_row(
+            response, score, finals.get((score.review_id, score.aspect_id)), sample, rules, participants
+        )
 
 
 def build_score_row(
-    one: ListedResponse,
+    response: ListedResponse,
     score: ListedScore,
     final: ListedScore | None,
     sample: int,
@@ -215,8 +212,8 @@ def build_score_row(
     version = score.version or (judge.rubric_version_id if judge and score.call_id else None)
     rule = rules.get((version, score.aspect_id), ScoreRule())
     return {
-        "query_id": one.query_id,
-        "candidate": one.candidate,
+        "query_id": response.query_id,
+        "candidate": response.candidate,
         "aspect": participants.aspects[score.aspect_id],
         "value": score.value,
         "failure": None,

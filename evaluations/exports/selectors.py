@@ -4,10 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from time import monotonic
 
-from django.core.files import File
 from django.db.models import QuerySet
 
-from evaluations.domain.errors import InputRefused
 from evaluations.domain.json_values import JsonDict
 from evaluations.exports.options import ExportRequest, complete_request, get_export_format
 from evaluations.exports.writer import filter_export_comparisons, load_export_participants, read_export_rows
@@ -31,10 +29,6 @@ def build_manifest(export: Export) -> JsonDict:
     }
 
 
-def get_manifest_name(export: Export) -> str:
-    return f"{export.file_name}.manifest.json"
-
-
 @dataclass(frozen=True)
 class ExportPreview:
     """A preview of an export. ``whole``: whether all of it was counted."""
@@ -52,37 +46,24 @@ def list_exclusion_reasons(written_as: str, excluded: Mapping[str, int]) -> list
 
 
 def preview_export(
-    evaluation: Evaluation, written_as: str, wanted: ExportRequest, comparisons: "QuerySet[Comparison]", seconds: float
+    evaluation: Evaluation, written_as: str, request: ExportRequest, comparisons: "QuerySet[Comparison]", seconds: float
 ) -> ExportPreview:
     """Preview an export by running its writer for up to ``seconds`` without keeping the output."""
-    leaving, until = get_export_format(written_as), monotonic() + seconds
-    wanted = complete_request(evaluation, leaving, wanted)
-    participants, tally = load_export_participants(evaluation, replace(wanted, anonymised=False)), ExportTally()
-    chosen = filter_export_comparisons(evaluation, comparisons, wanted)
-    whole = True
+    export_format, until = get_export_format(written_as), monotonic() + seconds
+    request = complete_request(evaluation, export_format, request)
+    participants, tally = load_export_participants(evaluation, replace(request, anonymised=False)), ExportTally()
+    chosen = filter_export_comparisons(evaluation, comparisons, request)
+    is_whole = True
 
-    def for_a_moment() -> Iterator[ExportRow]:
-        nonlocal whole
-        for row in read_export_rows(leaving.needs, chosen, participants, wanted, tally):
+    def read_until_deadline() -> Iterator[ExportRow]:
+        nonlocal is_whole
+        for row in read_export_rows(export_format.needs, chosen, participants, request, tally):
             if monotonic() > until:
-                whole = False
+                is_whole = False
                 tally.comparisons = max(0, tally.comparisons - 1)  # of scores none are counted
                 return
             yield row
 
-    for _ in leaving.write(for_a_moment(), participants.names(), wanted.options, tally):
+    for _ in export_format.write(read_until_deadline(), participants.names(), request.options, tally):
         pass
-    return ExportPreview(chosen.count(), tally, whole, list_exclusion_reasons(written_as, tally.excluded))
-
-
-def open_export_file(export: Export) -> "File[bytes]":
-    if export.removed_at:
-        raise InputRefused("The file of this export was removed; its record stays. Make a new export.")
-    try:
-        return export.file.open("rb")
-    except (FileNotFoundError, ValueError):
-        raise InputRefused("The file of this export is no longer in storage: make a new export.") from None
-
-
-def get_export_content_type(export: Export) -> str:
-    return get_export_format(export.format).content_type
+    return ExportPreview(chosen.count(), tally, is_whole, list_exclusion_reasons(written_as, tally.excluded))

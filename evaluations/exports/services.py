@@ -44,17 +44,17 @@ from evaluations.visibility import record_download, visible_comparisons
 
 @dataclass(frozen=True)
 class RequestedExport:
-    """``blocks``: the bytes of the file, written as they are read; None where a worker writes it."""
+    """``blocks``: the bytes of the file, written as they are read; None if a worker writes it."""
 
     record: Export
     blocks: Iterator[bytes] | None
 
 
-def request_export(evaluation: Evaluation, *, written_as: str, user: User, wanted: ExportRequest) -> RequestedExport:
-    """Begin an export of the comparisons that this person may see: a short one is read here, a long one by a worker."""
+def request_export(evaluation: Evaluation, *, written_as: str, user: User, request: ExportRequest) -> RequestedExport:
+    """Start an export of the comparisons that this person may see. A long one is written by a worker."""
     comparisons = visible_comparisons(user, evaluation)
-    is_long = needs_background(evaluation, written_as, comparisons, wanted)
-    export = start_export(evaluation, written_as=written_as, user=user, wanted=wanted, in_background=is_long)
+    is_long = needs_background(evaluation, written_as, comparisons, request)
+    export = start_export(evaluation, written_as=written_as, user=user, request=request, in_background=is_long)
     if is_long:
         return RequestedExport(export, None)
     record_download(user, export)
@@ -67,29 +67,29 @@ def start_export(
     *,
     written_as: str,
     user: User | None,
-    wanted: ExportRequest = DEFAULT_REQUEST,
+    request: ExportRequest = DEFAULT_REQUEST,
     in_background: bool = False,
 ) -> Export:
-    """The record of an export, unfinished until its last byte was written."""
-    leaving = get_export_format(written_as)
-    wanted = complete_request(evaluation, leaving, wanted)
-    assert wanted.policy is not None
-    if leaving.is_backup:
+    """Create the record of an export and its job."""
+    export_format = get_export_format(written_as)
+    request = complete_request(evaluation, export_format, request)
+    assert request.policy is not None
+    if export_format.is_backup:
         refuse_if_busy(evaluation)
-    chosen = filter_export_comparisons(evaluation, Comparison.objects.filter(evaluation=evaluation), wanted)
+    chosen = filter_export_comparisons(evaluation, Comparison.objects.filter(evaluation=evaluation), request)
     export = Export.objects.create(
         evaluation=evaluation,
         user=user,
         format=written_as,
-        extension=leaving.ending,
-        label_policy=wanted.policy,
-        filters=serialize_filters(wanted),
-        options=serialize_options(wanted),
+        extension=export_format.ending,
+        label_policy=request.policy,
+        filters=serialize_filters(request),
+        options=serialize_options(request),
         state=ExportState.WAITING if in_background else ExportState.UNFINISHED,
         in_background=in_background,
     )
     if in_background:
-        expected = None if leaving.is_backup else chosen.count()
+        expected = None if export_format.is_backup else chosen.count()
         enqueue_job(EXPORT_JOB, export.pk, evaluation=evaluation, total=expected)
     else:
         start_claimed_job(SENT_EXPORT_JOB, export.pk, evaluation=evaluation)
@@ -104,22 +104,22 @@ def start_export(
 
 
 def needs_background(
-    evaluation: Evaluation, written_as: str, comparisons: "QuerySet[Comparison]", wanted: ExportRequest
+    evaluation: Evaluation, written_as: str, comparisons: "QuerySet[Comparison]", request: ExportRequest
 ) -> bool:
     """Whether the export is so long that a worker must write it."""
     if get_export_format(written_as).is_backup:
         return True
-    return filter_export_comparisons(evaluation, comparisons, wanted).count() > settings.EXPORT_SENT_ROWS
+    return filter_export_comparisons(evaluation, comparisons, request).count() > settings.EXPORT_SENT_ROWS
 
 
 LEASE: Final = timedelta(minutes=2)
 
 
 def write_export(claim: JobClaim) -> bool:
-    """Write an export to its end; False where another worker is to begin it again.
+    """Write an export to its end. Returns False if another worker must start it again.
 
-    It is one step for all its length: the bytes of a file depend on all before them, and a million comparisons take
-    about a minute. Meanwhile it has a heartbeat every second.
+    The whole export is one step, because the bytes of a file depend on all before them: a million comparisons take
+    about a minute. A heartbeat is sent every second.
     """
     export = Export.objects.select_related("evaluation").get(pk=claim.job.subject)
     if not Export.objects.filter(pk=export.pk, state__in=OPEN).update(state=ExportState.UNFINISHED):
@@ -128,7 +128,7 @@ def write_export(claim: JobClaim) -> bool:
     try:
         for _ in stream_export(export, Comparison.objects.filter(evaluation=export.evaluation), claim):
             pass
-    except ExportHandedOver:  # told to leave in good order: that is no failed attempt
+    except ExportHandedOver:  # not a failed attempt
         put_back_export(claim.job)
         return False
     except InputRefused as refused:
@@ -151,7 +151,7 @@ register_job_kind(
 
 
 def stop_export(export: Export, *, user: User | None) -> None:
-    """Stop an export that is waiting or being written: no file of it stays."""
+    """Cancel an export that is waiting or being written, and delete its file."""
     with transaction.atomic():
         cancel_job(job_kind_of(export), export.pk)  # lock the job before its row, as the writer does
         cancelled = Export.objects.filter(pk=export.pk, state__in=OPEN)

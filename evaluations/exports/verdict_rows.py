@@ -36,12 +36,10 @@ SHOWN_SWAPPED: Final[Mapping[str, bool | str | None]] = {
     ShownOrder.UNKNOWN: None,
 }
 ORDER_POSITIONS: Final = {str(order): place for place, order in enumerate(ShownOrder)}
-NO_ASPECT: Final = "overall"  # as a file is read that names none
+NO_ASPECT: Final = "overall"  # as for imported files without aspects
 
 
 class ListedComparison(NamedTuple):
-    """A comparison by what its verdicts call it."""
-
     pk: int
     query_id: str
     cluster: str
@@ -62,8 +60,6 @@ class FailedCall(NamedTuple):
 
 
 class ListedReview(NamedTuple):
-    """A review, as far as its verdicts need it."""
-
     pk: int
     comparison_id: int
     rater_id: int
@@ -98,25 +94,26 @@ def iterate_verdict_rows(
 ) -> Iterator[tuple[str, ExportedVerdict]]:
     """The cluster of each row and the row: comparison by comparison, raters by name, then sample, order and aspect.
 
-    What counts nowhere is left out: passes of calibration, and choices that a later review of the same person replaced
-    both for the label and in the statistics, where a review that saw the judge does not replace one that was blind.
-    Choices that are derived from scores are counted: the scores are in an export of their own.
+    Choices that count nowhere are excluded: calibration reviews, and choices that a later review of the same person
+    replaced both for the label and in the statistics. A review that saw the judge does not replace a blind one.
+    Choices that are derived from scores are only counted, since the scores have their own export.
     """
     first_asked = find_first_asked_aspects(participants)
     for chunk in iterate_comparison_chunks(comparisons):
-        listed = read_listed_chunk([one.pk for one in chunk], participants)
-        if participants.archived and (left := count_archived_verdicts([one.pk for one in chunk], participants)):
+        ids = [comparison.pk for comparison in chunk]
+        listed = read_listed_chunk(ids, participants)
+        if participants.archived and (left := count_archived_verdicts(ids, participants)):
             tally.excluded["judge_archived"] += left
         if derived := count_score_choices(chunk, listed, participants):
             tally.excluded["given_as_scores"] += derived
-        for one in chunk:
+        for comparison in chunk:
             tally.comparisons += 1
             rows = [
-                *build_choice_rows(one, listed, participants, tally),
-                *build_failure_rows(one, listed, participants, first_asked),
+                *build_choice_rows(comparison, listed, participants, tally),
+                *build_failure_rows(comparison, listed, participants, first_asked),
             ]
             for _, row in sorted(rows, key=lambda pair: pair[0]):
-                yield one.cluster, row
+                yield comparison.cluster, row
 
 
 def iterate_comparison_chunks(comparisons: "QuerySet[Comparison]") -> Iterator[list[ListedComparison]]:
@@ -129,12 +126,12 @@ def iterate_comparison_chunks(comparisons: "QuerySet[Comparison]") -> Iterator[l
 
 
 def read_listed_chunk(ids: Sequence[int], participants: Participants) -> ListedChunk:
-    """Verdicts are read before their reviews: none is met without its own."""
+    """Verdicts are read before their reviews, so that none lacks its own."""
     choices: dict[int, list[VerdictRecord]] = defaultdict(list)
     for row in Verdict.objects.filter(comparison__in=ids).order_by("pk").values_list(*VerdictRecord._fields):
-        one = VerdictRecord._make(row)
-        if one.rater_id in participants.raters and one.aspect_id in participants.aspects:
-            choices[one.comparison_id].append(one)
+        verdict = VerdictRecord._make(row)
+        if verdict.rater_id in participants.raters and verdict.aspect_id in participants.aspects:
+            choices[verdict.comparison_id].append(verdict)
     failures: dict[int, list[FailedCall]] = defaultdict(list)
     calls = Call.objects.filter(comparison__in=ids, state__in=FAILURE_STATES).order_by("pk")
     for row in calls.values_list(*FAILED_CALL_COLUMNS):
@@ -151,35 +148,34 @@ def read_listed_chunk(ids: Sequence[int], participants: Participants) -> ListedC
 
 def count_archived_verdicts(ids: Sequence[int], participants: Participants) -> int:
     """How many rows the verdicts and failures of archived judges would be."""
-    verdicts = Verdict.objects.filter(comparison__in=ids, rater__in=participants.archived).count()
-    failures = Call.objects.filter(
-        comparison__in=ids, judge__raters__in=participants.archived, state__in=FAILURE_STATES
-    )
-    return verdicts + failures.count()
+    archived, calls = participants.archived, Call.objects.filter(comparison__in=ids, state__in=FAILURE_STATES)
+    verdicts = Verdict.objects.filter(comparison__in=ids, rater__in=archived)
+    return verdicts.count() + calls.filter(judge__raters__in=archived).count()
 
 
 def count_score_choices(chunk: Sequence[ListedComparison], listed: ListedChunk, participants: Participants) -> int:
     """The number of choices on these comparisons that derive from scores of both responses."""
-    ids, count = [one.pk for one in chunk], 0
+    sides = {comparison.pk: (comparison.id_a, comparison.id_b) for comparison in chunk}
+    count = 0
     if participants.scored:
-        votes = [*read_scored_votes(ids), *read_imported_votes(ids)]
-        count += sum(vote.rater in participants.raters and counts_somewhere(vote, listed) for vote in votes)
+        votes = [*read_scored_votes(list(sides)), *read_imported_votes(list(sides))]
+        count += sum(vote.rater in participants.raters and is_counted(vote, listed) for vote in votes)
     if participants.scorers:
-        derived = derive_score_choices(participants.scorers, {one.pk: (one.id_a, one.id_b) for one in chunk})
+        derived = derive_score_choices(participants.scorers, sides)
         count += sum(len(choices) for of_rater in derived.values() for choices in of_rater.values())
     return count
 
 
-def counts_somewhere(vote: Vote, listed: ListedChunk) -> bool:
+def is_counted(vote: Vote, listed: ListedChunk) -> bool:
     return vote.review is None or listed.counted.get_place(vote.review.number, vote.aspect) is not None
 
 
 def build_choice_rows(
-    one: ListedComparison, listed: ListedChunk, participants: Participants, account: ExportCounts
+    comparison: ListedComparison, listed: ListedChunk, participants: Participants, counts: ExportCounts
 ) -> Iterator[tuple[tuple[int, int, int, int], ExportedVerdict]]:
     """A row for each choice, with its sort key; several of one person are samples, that of the label first."""
     places = {pk: place for place, pk in enumerate(participants.aspects)}
-    verdicts = listed.choices.get(one.pk, ())
+    verdicts = listed.choices.get(comparison.pk, ())
     finals: dict[tuple[int | None, int], VerdictRecord] = {
         (verdict.review_id, verdict.aspect_id): verdict
         for verdict in verdicts
@@ -193,7 +189,7 @@ def build_choice_rows(
             review = listed.passes.get(verdict.review_id)
             counted = listed.counted.get_place(verdict.review_id, verdict.aspect_id)
             if reason := get_exclusion_reason(review, counted):
-                account.excluded[reason] += 1
+                counts.excluded[reason] += 1
                 continue
             final, sample = finals.get((verdict.review_id, verdict.aspect_id)), counted or 0
         place = (
@@ -202,7 +198,7 @@ def build_choice_rows(
             ORDER_POSITIONS[verdict.shown],
             places[verdict.aspect_id],
         )
-        yield place, build_long_verdict_row(one, verdict, sample, final, review, participants)
+        yield place, build_long_verdict_row(comparison, verdict, sample, final, review, participants)
 
 
 def get_exclusion_reason(review: ListedReview | None, counted: int | None) -> str:
@@ -215,7 +211,7 @@ def get_exclusion_reason(review: ListedReview | None, counted: int | None) -> st
 
 
 def build_long_verdict_row(
-    one: ListedComparison,
+    comparison: ListedComparison,
     verdict: VerdictRecord,
     sample: int,
     final: VerdictRecord | None,
@@ -225,9 +221,9 @@ def build_long_verdict_row(
     """The row of one choice: the first choice with the final one; both are equal if it was imported."""
     choice = INCONSISTENT if verdict.inconsistent else verdict.choice
     return {
-        "query_id": one.query_id,
-        "candidate_a": one.candidate_a,
-        "candidate_b": one.candidate_b,
+        "query_id": comparison.query_id,
+        "candidate_a": comparison.candidate_a,
+        "candidate_b": comparison.candidate_b,
         "aspect": participants.aspects[verdict.aspect_id],
         "choice": choice,
         "shown_swapped": SHOWN_SWAPPED[verdict.shown],
@@ -243,18 +239,18 @@ def build_long_verdict_row(
 
 
 def build_failure_rows(
-    one: ListedComparison, listed: ListedChunk, participants: Participants, first_asked: Mapping[int, str]
+    comparison: ListedComparison, listed: ListedChunk, participants: Participants, first_asked: Mapping[int, str]
 ) -> Iterator[tuple[tuple[int, int, int, int], ExportedVerdict]]:
     """One row for each failed call, under the first aspect that the judge was asked about."""
-    some = next(iter(participants.aspects.values()), NO_ASPECT)
-    for call in listed.failures.get(one.pk, ()):
+    default_aspect = next(iter(participants.aspects.values()), NO_ASPECT)
+    for call in listed.failures.get(comparison.pk, ()):
         yield (
             (participants.order[call.rater_id], call.sample, ORDER_POSITIONS[call.shown], -1),
             {
-                "query_id": one.query_id,
-                "candidate_a": one.candidate_a,
-                "candidate_b": one.candidate_b,
-                "aspect": first_asked.get(call.rater_id, some),
+                "query_id": comparison.query_id,
+                "candidate_a": comparison.candidate_a,
+                "candidate_b": comparison.candidate_b,
+                "aspect": first_asked.get(call.rater_id, default_aspect),
                 "choice": call.state,
                 "shown_swapped": SHOWN_SWAPPED[call.shown],
                 "sample": call.sample,
@@ -272,18 +268,18 @@ def build_failure_rows(
 def find_first_asked_aspects(participants: Participants) -> dict[int, str]:
     """Rater id → the first aspect that its judge's rubric asks about; of an imported judge one that it spoke of."""
     versions = {pk: judge.rubric_version_id for pk, judge in participants.judges.items() if judge.rubric_version_id}
-    asked = RubricAspect.objects.filter(version__in=set(versions.values())).order_by("-position")
-    first = dict(asked.values_list("version", "aspect"))
-    found = {
+    rubric_aspects = RubricAspect.objects.filter(version__in=set(versions.values())).order_by("-position")
+    first = dict(rubric_aspects.values_list("version", "aspect"))
+    aspects = {
         pk: participants.aspects[first[version]]
         for pk, version in versions.items()
         if first.get(version) in participants.aspects
     }
-    for pk in participants.judges.keys() - found.keys():
+    for pk in participants.judges.keys() - aspects.keys():
         verdict = Verdict.objects.filter(rater=pk).order_by("comparison", "aspect").first()
         if verdict and verdict.aspect_id in participants.aspects:
-            found[pk] = participants.aspects[verdict.aspect_id]
-    return found
+            aspects[pk] = participants.aspects[verdict.aspect_id]
+    return aspects
 
 
 def describe_rater(rater_id: int, rubric: str | None, participants: Participants) -> ExportedRater:

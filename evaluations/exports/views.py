@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.http import content_disposition_header
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -18,14 +18,13 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ExportState
 from evaluations.exports.failures import OPEN
 from evaluations.exports.forms import ExportForm
+from evaluations.exports.options import get_export_format
 from evaluations.exports.participants import load_participants
+from evaluations.exports.requests import get_export_of_request, send_export_file
 from evaluations.exports.selectors import (
     ExportPreview,
     build_manifest,
-    get_export_content_type,
-    get_manifest_name,
     list_exclusion_reasons,
-    open_export_file,
     preview_export,
 )
 from evaluations.exports.services import delete_export_file, export_job, request_export, stop_export
@@ -33,13 +32,12 @@ from evaluations.formats.export_format import encode_manifest
 from evaluations.jobs.queue import job_progress
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
-from evaluations.visibility import record_download, visible_comparisons
-from evaluations.web.file_responses import file_response
+from evaluations.visibility import visible_comparisons
+from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
 
 PREVIEW_SECONDS: Final = 0.5
-STOP_POLLING: Final = 286
 
 
 @never_cache
@@ -68,7 +66,7 @@ def export_new(request: AuthenticatedRequest, slug: str) -> HttpResponseBase:
         return render_export_form(request, evaluation, form, status=422)
     try:
         requested = request_export(
-            evaluation, written_as=form.cleaned_data["written_as"], user=user, wanted=form.wanted()
+            evaluation, written_as=form.cleaned_data["written_as"], user=user, request=form.export_request()
         )
     except InputRefused as refused:
         form.add_error(None, str(refused))
@@ -77,7 +75,7 @@ def export_new(request: AuthenticatedRequest, slug: str) -> HttpResponseBase:
         return redirect("export", slug, requested.record.pk)
     return StreamingHttpResponse(
         requested.blocks,
-        content_type=get_export_content_type(requested.record),
+        content_type=get_export_format(requested.record.format).content_type,
         headers={"Content-Disposition": content_disposition_header(True, requested.record.file_name) or ""},
     )
 
@@ -85,7 +83,7 @@ def export_new(request: AuthenticatedRequest, slug: str) -> HttpResponseBase:
 def render_export_form(
     request: AuthenticatedRequest, evaluation: Evaluation, form: ExportForm, status: int = 200
 ) -> HttpResponse:
-    """The form with what it would write, counted for a moment. Only looking at it refuses nothing with a status."""
+    """The form with a preview of what it would write."""
     participants = load_participants(evaluation)
     context = {
         "page": "exports",
@@ -96,10 +94,10 @@ def render_export_form(
         "sent_rows": settings.EXPORT_SENT_ROWS,
     }
     initial = {name: str(field.initial) for name, field in form.fields.items() if field.initial}
-    asked = form if form.is_bound else ExportForm({"written_as": "jsonl", **initial}, evaluation=evaluation)
-    if asked.is_valid():
+    previewed = form if form.is_bound else ExportForm({"written_as": "jsonl", **initial}, evaluation=evaluation)
+    if previewed.is_valid():
         try:
-            context["foreseen"] = preview_from_form(request, evaluation, asked)
+            context["foreseen"] = preview_from_form(request, evaluation, previewed)
         except InputRefused as refused:
             context["refused"] = str(refused)
     is_fragment = bool(request.headers.get("HX-Request")) and request.POST.get("step") == "look"
@@ -107,24 +105,21 @@ def render_export_form(
     return render(request, template, context, status=status)
 
 
-def preview_from_form(request: AuthenticatedRequest, evaluation: Evaluation, asked: ExportForm) -> ExportPreview | None:
+def preview_from_form(request: AuthenticatedRequest, evaluation: Evaluation, form: ExportForm) -> ExportPreview | None:
     """Preview the export of the form; nothing is counted for a backup."""
-    if asked.is_whole:
+    if form.is_whole:
         refuse_if_busy(evaluation)
         return None
     comparisons = visible_comparisons(request.user, evaluation)
-    return preview_export(evaluation, asked.cleaned_data["written_as"], asked.wanted(), comparisons, PREVIEW_SECONDS)
-
-
-def get_export_or_404(request: AuthenticatedRequest, slug: str, pk: int, action: Action = Action.EXPORT) -> Export:
-    evaluation = require_evaluation(request.user, slug, action)
-    return get_object_or_404(evaluation.exports.select_related("evaluation", "user"), pk=pk)
+    return preview_export(
+        evaluation, form.cleaned_data["written_as"], form.export_request(), comparisons, PREVIEW_SECONDS
+    )
 
 
 @never_cache
 @require_GET
 def export_page(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    return render_export(request, get_export_or_404(request, slug, pk))
+    return render_export(request, get_export_of_request(request, slug, pk))
 
 
 def render_export(request: AuthenticatedRequest, export: Export, error: str = "") -> HttpResponse:
@@ -146,8 +141,8 @@ def render_export(request: AuthenticatedRequest, export: Export, error: str = ""
 @never_cache
 @require_GET
 def export_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    """How far it is, asked for every second; when it is over the page itself comes anew."""
-    export = get_export_or_404(request, slug, pk)
+    """The progress, polled every second; when the export has ended the whole page is loaded again."""
+    export = get_export_of_request(request, slug, pk)
     is_cancelled = export.state == ExportState.CANCELLED
     if export.state not in OPEN and not is_cancelled:
         return HttpResponseClientRefresh()
@@ -158,7 +153,7 @@ def export_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRe
 @require_POST
 def export_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user = request.user
-    export = get_export_or_404(request, slug, pk)
+    export = get_export_of_request(request, slug, pk)
     require_evaluation(user, slug, action_for_export(export.format))
     try:
         stop_export(export, user=user)
@@ -170,8 +165,7 @@ def export_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResp
 
 @require_POST
 def export_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    """The file goes, the record stays."""
-    export = get_export_or_404(request, slug, pk, Action.OWN)
+    export = get_export_of_request(request, slug, pk, Action.OWN)
     try:
         delete_export_file(export, user=request.user)
     except InputRefused as refused:
@@ -183,8 +177,8 @@ def export_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResp
 @never_cache
 @require_GET
 def export_manifest(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    export = get_object_or_404(Export, pk=get_export_or_404(request, slug, pk).pk, state=ExportState.DONE)
-    name = content_disposition_header(True, get_manifest_name(export)) or ""
+    export = get_export_of_request(request, slug, pk, state=ExportState.DONE)
+    name = content_disposition_header(True, f"{export.file_name}.manifest.json") or ""
     content = encode_manifest(build_manifest(export))
     return HttpResponse(content, content_type="application/json", headers={"Content-Disposition": name})
 
@@ -192,22 +186,10 @@ def export_manifest(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRe
 @never_cache
 @require_http_methods(["GET", "HEAD"])
 def export_file(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponseBase:
-    """The file of a finished export, once more, or the rest of it."""
-    user = request.user
-    export = get_object_or_404(Export, pk=get_export_or_404(request, slug, pk).pk, state=ExportState.DONE)
-    require_evaluation(user, slug, action_for_export(export.format))
+    """The file of a finished export, or a range of it."""
+    export = get_export_of_request(request, slug, pk, state=ExportState.DONE)
     try:
-        file = open_export_file(export)
+        return send_export_file(request, export)
     except InputRefused as refused:
         messages.error(request, str(refused))
         return redirect("exports", slug)
-    if request.method == "GET":
-        record_download(user, export)
-    return file_response(
-        request,
-        file,
-        size=file.size,
-        tag=export.sha256,
-        name=export.file_name,
-        content_type=get_export_content_type(export),
-    )

@@ -17,9 +17,8 @@ from evaluations.audit.events import record_event
 from evaluations.backups.selectors import BACKUP_TABLES, BACKUP_VERSION, iterate_backup_files
 from evaluations.domain.files import ExportState
 from evaluations.domain.jobs import JobState
+from evaluations.exports.comparison_rows import iterate_full_rows, iterate_labelled_rows
 from evaluations.exports.failures import SENT_EXPORT_JOB, remove_file
-from evaluations.exports.full_rows import iterate_full_rows
-from evaluations.exports.labels import iterate_labelled_rows
 from evaluations.exports.manifest import (
     build_card_facts,
     build_export_counts,
@@ -42,7 +41,7 @@ from evaluations.models.exports import Export
 from evaluations.models.selection import build_part_lookup, filter_by_split_part, filter_by_values
 from evaluations.models.transactions import PROCESS_STOPPING
 
-Passing = TypeVar("Passing")
+Item = TypeVar("Item")
 BLOCK_BYTES: Final = 64 * 1024
 FLUSH_SECONDS: Final = 0.25
 DOWNLOAD_ABORTED: Final = "It broke off before the last byte: the download was stopped, or the disk is full."
@@ -86,10 +85,7 @@ def stream_export(
 
 @dataclass
 class Heartbeat:
-    """Reports progress about every second; raises if the export is no longer wanted.
-
-    It goes with the rows that are read: a folder gives no byte away before the last of them.
-    """
+    """Reports progress about every second, as rows are read; raises if the export was cancelled."""
 
     export: Export
     tally: ExportTally
@@ -104,10 +100,10 @@ class Heartbeat:
     def note_progress(self) -> None:
         self.claim.heartbeat(get_export_position(self.export, self.tally))
 
-    def along(self, passing: Iterable[Passing]) -> Iterator[Passing]:
-        for one in passing:
+    def along(self, items: Iterable[Item]) -> Iterator[Item]:
+        for item in items:
             self.beat()
-            yield one
+            yield item
 
 
 @dataclass
@@ -145,57 +141,62 @@ def discard_unfinished(export: Export, claim: JobClaim) -> None:
 def build_file_content(
     export: Export, comparisons: "QuerySet[Comparison]", tally: ExportTally, heartbeat: Heartbeat
 ) -> Iterator[bytes]:
-    wanted = parse_export_request(export)
-    leaving = get_export_format(export.format)
-    participants = load_export_participants(export.evaluation, wanted)
-    if leaving.is_backup:
+    request = parse_export_request(export)
+    export_format = get_export_format(export.format)
+    participants = load_export_participants(export.evaluation, request)
+    if export_format.is_backup:
         store_expected_rows(export, heartbeat)
-        beside = SeparateHeartbeat(export, tally, heartbeat.claim)
+        separate_heartbeat = SeparateHeartbeat(export, tally, heartbeat.claim)
         export.manifest = {
-            **build_manifest_header(leaving, export.evaluation),
-            "backup": {"version": BACKUP_VERSION, "tables": beside.tables},  # each is in it once its rows were read
+            **build_manifest_header(export_format, export.evaluation),
+            "backup": {
+                "version": BACKUP_VERSION,
+                "tables": separate_heartbeat.tables,
+            },  # each is in it once its rows were read
         }
-        files = iterate_backup_files(export.evaluation, beside.noted)
-        return beside.along(leaving.write(cast("ExportRows", files), participants.names(), wanted.options, tally))
-    chosen = filter_export_comparisons(export.evaluation, comparisons, wanted)
-    export.manifest = basis = build_manifest_basis(leaving, wanted, participants)
-    rows = read_export_rows(leaving.needs, chosen, participants, wanted, tally)
+        files = iterate_backup_files(export.evaluation, separate_heartbeat.noted)
+        return separate_heartbeat.along(
+            export_format.write(cast("ExportRows", files), participants.names(), request.options, tally)
+        )
+    chosen = filter_export_comparisons(export.evaluation, comparisons, request)
+    export.manifest = basis = build_manifest_basis(export_format, request, participants)
+    rows = read_export_rows(export_format.needs, chosen, participants, request, tally)
     options = replace(
-        wanted.options,
+        request.options,
         manifest=lambda: {**basis, "counts": build_export_counts(tally)},
         facts=lambda: replace(
-            build_card_facts(wanted, participants, basis),
+            build_card_facts(request, participants, basis),
             agreement=tuple(iterate_agreement_facts(participants, chosen)),
         ),
     )
-    return leaving.write(heartbeat.along(rows), participants.names(), options, tally)
+    return export_format.write(heartbeat.along(rows), participants.names(), options, tally)
 
 
 def store_expected_rows(export: Export, heartbeat: Heartbeat) -> None:
-    """How many there are as it begins: what comes or goes meanwhile makes no odds to a bar."""
+    """Store the number of rows at the start, for the progress bar."""
     rows = sum(table.rows(export.evaluation).count() for table in heartbeat.along(BACKUP_TABLES))
     heartbeat.claim.heartbeat(total=rows)
 
 
-def load_export_participants(evaluation: Evaluation, wanted: ExportRequest) -> Participants:
-    return load_participants(evaluation, wanted.policy, assign_pseudonyms(evaluation) if wanted.anonymised else None)
+def load_export_participants(evaluation: Evaluation, request: ExportRequest) -> Participants:
+    return load_participants(evaluation, request.policy, assign_pseudonyms(evaluation) if request.anonymised else None)
 
 
 def read_export_rows(
     needs: RowKind,
     comparisons: "QuerySet[Comparison]",
     participants: Participants,
-    wanted: ExportRequest,
+    request: ExportRequest,
     tally: ExportTally,
 ) -> Iterator[ExportRow]:
     """The exported rows, counted as they pass, each with its part of the split if there is one."""
-    part_of = build_part_lookup(participants.evaluation, wanted.split) if wanted.split else None
+    part_of = build_part_lookup(participants.evaluation, request.split) if request.split else None
     if needs in LONG_FORM_ROWS:
-        for cluster, one in LONG_FORM_ROWS[needs](comparisons, participants, tally):
-            yield {**one, "split": part_of(cluster).value} if part_of else one
+        for cluster, long_row in LONG_FORM_ROWS[needs](comparisons, participants, tally):
+            yield {**long_row, "split": part_of(cluster).value} if part_of else long_row
         return
     read = iterate_labelled_rows if needs == RowKind.LABELS else iterate_full_rows
-    sources, aspect = tally.sources, wanted.aspect
+    sources, aspect = tally.sources, request.aspect
     row: LabelledRow
     for row in read(comparisons, participants):
         if part_of is not None:
@@ -208,13 +209,13 @@ def read_export_rows(
 
 
 def filter_export_comparisons(
-    evaluation: Evaluation, comparisons: "QuerySet[Comparison]", wanted: ExportRequest
+    evaluation: Evaluation, comparisons: "QuerySet[Comparison]", request: ExportRequest
 ) -> "QuerySet[Comparison]":
-    if wanted.sliced:
-        comparisons = apply_comparison_filter(comparisons, evaluation, wanted.sliced.wanted)
-    comparisons = filter_by_values(comparisons, wanted.where)
-    if wanted.part and wanted.split:
-        comparisons = filter_by_split_part(comparisons, evaluation, wanted.split, wanted.part)
+    if request.sliced:
+        comparisons = apply_comparison_filter(comparisons, evaluation, request.sliced.wanted)
+    comparisons = filter_by_values(comparisons, request.where)
+    if request.part and request.split:
+        comparisons = filter_by_split_part(comparisons, evaluation, request.split, request.part)
     return comparisons
 
 
@@ -255,7 +256,7 @@ def finish_export(export: Export, claim: JobClaim, tally: ExportTally, sha256: s
 
 @contextmanager
 def open_separate_cursor() -> Iterator[CursorWrapper]:
-    """A connection of its own, while the usual one is in a transaction."""
+    """A cursor of another connection, for use while the usual one is in a transaction."""
     connection = connections.create_connection(DEFAULT_DB_ALIAS)
     try:
         with connection.cursor() as cursor:

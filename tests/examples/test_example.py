@@ -10,7 +10,7 @@ from evaluations.domain.reviews import ReviewState
 from evaluations.domain.roles import Role
 from evaluations.evaluation_settings.services import move_to_archive
 from evaluations.examples.services import load_example
-from evaluations.exports.full_rows import iterate_full_rows
+from evaluations.exports.comparison_rows import iterate_full_rows
 from evaluations.exports.participants import load_participants
 from evaluations.models.comparisons import Comparison, Query
 from evaluations.models.evaluations import Evaluation

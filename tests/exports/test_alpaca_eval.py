@@ -51,7 +51,7 @@ def bring(evaluation: Evaluation, records: list[Record]) -> None:
 
 def exported(evaluation: Evaluation, aspect: str = "overall", baseline: str = "") -> tuple[list[Record], Any]:
     wanted = ExportRequest(aspect=aspect, settings={"baseline": baseline} if baseline else {})
-    export = start_export(evaluation, written_as="alpaca-eval", user=None, wanted=wanted)
+    export = start_export(evaluation, written_as="alpaca-eval", user=None, request=wanted)
     content = b"".join(stream_export(export, Comparison.objects.filter(evaluation=evaluation)))
     return json.loads(content), export
 

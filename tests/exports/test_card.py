@@ -37,7 +37,7 @@ def votes_of_reviewers_and_a_judge(evaluation: Evaluation) -> None:
 
 
 def files(evaluation: Evaluation, **wanted: str) -> dict[str, bytes]:
-    export = start_export(evaluation, written_as="hugging-face", user=None, wanted=ExportRequest(**wanted))  # type: ignore[arg-type]
+    export = start_export(evaluation, written_as="hugging-face", user=None, request=ExportRequest(**wanted))  # type: ignore[arg-type]
     written = b"".join(stream_export(export, Comparison.objects.filter(evaluation=evaluation)))
     with zipfile.ZipFile(io.BytesIO(written)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}

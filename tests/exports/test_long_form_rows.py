@@ -40,7 +40,7 @@ A, B, TIE = Choice.A, Choice.B, Choice.TIE
 
 
 def exported(evaluation: Evaluation, written_as: str, **wanted: Any) -> bytes:
-    export = start_export(evaluation, written_as=written_as, user=None, wanted=ExportRequest(**wanted))
+    export = start_export(evaluation, written_as=written_as, user=None, request=ExportRequest(**wanted))
     return b"".join(stream_export(export, Comparison.objects.filter(evaluation=evaluation)))
 
 

@@ -273,7 +273,7 @@ def expected_dpo(cases: Sequence[Case], rule: str, name: str) -> tuple[list[dict
 
 
 def exported(evaluation: Evaluation, written_as: str, **wanted: Any) -> tuple[Export, bytes]:
-    export = start_export(evaluation, written_as=written_as, user=None, wanted=ExportRequest(**wanted))
+    export = start_export(evaluation, written_as=written_as, user=None, request=ExportRequest(**wanted))
     written = b"".join(stream_export(export, Comparison.objects.filter(evaluation=evaluation)))
     export.refresh_from_db()
     return export, written

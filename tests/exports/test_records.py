@@ -65,7 +65,7 @@ def study(evaluation: Evaluation) -> Evaluation:
 
 
 def exported(evaluation: Evaluation, written_as: str, wanted: ExportRequest) -> tuple[Export, bytes]:
-    export = start_export(evaluation, written_as=written_as, user=None, wanted=wanted)
+    export = start_export(evaluation, written_as=written_as, user=None, request=wanted)
     written = b"".join(stream_export(export, Comparison.objects.filter(evaluation=evaluation)))
     return export, written
 
@@ -285,7 +285,7 @@ def test_an_export_that_is_cancelled_while_it_is_written_leaves_no_file(
 def folder(study: Evaluation, monkeypatch: pytest.MonkeyPatch) -> Export:
     monkeypatch.setattr(kinds, "HEARTBEAT_SECONDS", -1.0)
     wanted = ExportRequest(aspect="clarity")
-    return start_export(study, written_as="hugging-face", user=None, wanted=wanted, in_background=True)
+    return start_export(study, written_as="hugging-face", user=None, request=wanted, in_background=True)
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, does: Callable[[int], None]) -> None:
@@ -370,7 +370,7 @@ def test_what_cannot_be_had_is_refused_before_anything_is_recorded(
 ) -> None:
     make_comparison(evaluation)
     with pytest.raises(InputRefused, match=words):
-        start_export(evaluation, written_as=written_as, user=None, wanted=wanted)
+        start_export(evaluation, written_as=written_as, user=None, request=wanted)
     assert not Export.objects.exists()
 
 

@@ -216,7 +216,7 @@ def test_the_only_aspect_needs_no_choosing() -> None:
     Aspect.objects.create(evaluation=bare, key="clarity", name="Clarity")
     form = ExportForm({"written_as": "dpo"}, evaluation=bare)
     assert form.is_valid()
-    assert form.wanted().aspect == "clarity"
+    assert form.export_request().aspect == "clarity"
     assert "combine" not in [field.name for field in form.of_format()]
 
 

@@ -26,7 +26,7 @@ from evaluations.domain.reviews import Reveal, ReviewState, SelectionMethod
 from evaluations.domain.roles import Role
 from evaluations.examples.services import load_example
 from evaluations.exports import chunk_reader, writer
-from evaluations.exports.full_rows import iterate_full_rows
+from evaluations.exports.comparison_rows import iterate_full_rows
 from evaluations.exports.options import DEFAULT_REQUEST, ExportRequest
 from evaluations.exports.participants import load_participants
 from evaluations.exports.selectors import open_export_file
@@ -73,7 +73,7 @@ WHOLE = [name for name, one in EXPORT_FORMATS.items() if one.needs == RowKind.EV
 def exported(
     evaluation: Evaluation, written_as: str = "jsonl", wanted: ExportRequest = DEFAULT_REQUEST
 ) -> tuple[Export, bytes]:
-    export = start_export(evaluation, written_as=written_as, user=None, wanted=wanted)
+    export = start_export(evaluation, written_as=written_as, user=None, request=wanted)
     written = b"".join(stream_export(export, Comparison.objects.filter(evaluation=evaluation)))
     export.refresh_from_db()
     return export, written

@@ -240,7 +240,7 @@ def test_an_unreadable_reply_that_now_reads_as_a_dictated_one_becomes_suspect(ev
 
 def test_its_state_leaves_in_the_verdicts_and_comes_back(evaluation: Evaluation, owner: User) -> None:
     obedient(evaluation)
-    export = start_export(evaluation, written_as="verdicts", user=None, wanted=ExportRequest())
+    export = start_export(evaluation, written_as="verdicts", user=None, request=ExportRequest())
     content = b"".join(stream_export(export, Comparison.objects.filter(evaluation=evaluation)))
     rows = [json.loads(line) for line in content.splitlines()]
     assert [row["choice"] for row in rows] == ["suspect"] * 2

@@ -163,7 +163,7 @@ def expected_labels(cases: dict[str, Case]) -> dict[tuple[str, str], Label]:
 
 
 def exported(made: Made, written_as: str, **wanted: Any) -> bytes:
-    export = start_export(made.evaluation, written_as=written_as, user=None, wanted=ExportRequest(**wanted))
+    export = start_export(made.evaluation, written_as=written_as, user=None, request=ExportRequest(**wanted))
     return b"".join(stream_export(export, Comparison.objects.filter(evaluation=made.evaluation)))
 
 

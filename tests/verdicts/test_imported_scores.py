@@ -11,7 +11,7 @@ from evaluations.disagreements.selectors import DisagreementFilter, Disagreement
 from evaluations.domain.choices import Choice, LabelPolicy, ScoreRule, ShownOrder
 from evaluations.domain.roles import RaterKind, Role
 from evaluations.evaluation_settings.forms import SettingsForm
-from evaluations.exports.full_rows import iterate_full_rows
+from evaluations.exports.comparison_rows import iterate_full_rows
 from evaluations.exports.participants import load_participants
 from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export

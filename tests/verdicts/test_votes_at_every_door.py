@@ -64,7 +64,7 @@ def exported(evaluation: Evaluation, written_as: str, aspect: str) -> tuple[byte
         if aspect and written_as not in ("jsonl", "verdicts", "scores")
         else ExportRequest()
     )
-    export = start_export(evaluation, written_as=written_as, user=None, wanted=wanted)
+    export = start_export(evaluation, written_as=written_as, user=None, request=wanted)
     content = b"".join(stream_export(export, Comparison.objects.filter(evaluation=evaluation)))
     export.refresh_from_db()
     return content, export.counts["excluded"]

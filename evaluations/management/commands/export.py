@@ -7,11 +7,12 @@ from typing import Any
 from evaluations.comparisons.selectors import get_saved_filter
 from evaluations.domain.choices import LabelPolicy
 from evaluations.domain.splits import Split, SplitPart, make_split
-from evaluations.exports.options import ExportRequest, get_export_formats
+from evaluations.exports.options import ExportRequest
 from evaluations.exports.selectors import build_manifest, list_exclusion_reasons
 from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export
 from evaluations.formats.export_format import encode_manifest
+from evaluations.formats.export_formats import EXPORT_FORMATS
 from evaluations.management.product_command import (
     CommandOptions,
     ProductCommand,
@@ -31,14 +32,12 @@ class Command(ProductCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         accept_negative_keys(parser)
         parser.add_argument("slug", help="the address of the evaluation")
-        parser.add_argument(
-            "--format", required=True, help=f"one of {', '.join(one.name for one in get_export_formats())}"
-        )
+        parser.add_argument("--format", required=True, help=f"one of {', '.join(EXPORT_FORMATS)}")
         parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="replaced when the export is whole")
         parser.add_argument("--policy", choices=list(LabelPolicy), help="what a label may rest on, if not as set")
-        one = parser.add_mutually_exclusive_group()
-        one.add_argument("--aspect", default="", metavar="KEY", help="the aspect whose label is the choice")
-        one.add_argument("--combine", default="", metavar="RULE", help="makes one choice of several aspects' labels")
+        choice = parser.add_mutually_exclusive_group()
+        choice.add_argument("--aspect", default="", metavar="KEY", help="the aspect whose label is the choice")
+        choice.add_argument("--combine", default="", metavar="RULE", help="makes one choice of several aspects' labels")
         add_where_argument(parser)
         parser.add_argument("--slice", default="", metavar="NAME", help="only comparisons of this saved slice")
         parser.add_argument("--part", choices=list(SplitPart), type=SplitPart, help="only this part of the split")
@@ -57,9 +56,9 @@ class Command(ProductCommand):
 
     def handle(self, *args: object, slug: str, out: Path, **options: Any) -> None:
         evaluation = find_evaluation(slug)
-        wanted = parse_export_options(evaluation, options)
+        request = parse_export_options(evaluation, options)
         with replace_when_complete(out) as file:
-            export = start_export(evaluation, written_as=options["format"], user=None, wanted=wanted)
+            export = start_export(evaluation, written_as=options["format"], user=None, request=request)
             for block in stream_export(export, Comparison.objects.filter(evaluation=evaluation)):
                 file.write(block)
         with replace_when_complete(out.with_name(f"{out.name}.manifest.json")) as file:
@@ -70,12 +69,12 @@ class Command(ProductCommand):
 
 
 def list_format_settings() -> dict[str, set[str]]:
-    """Every setting that a format has, with the values that any of them takes; none where it takes a candidate."""
-    known: dict[str, set[str]] = {}
-    for leaving in get_export_formats():
-        for setting in leaving.settings:
-            known.setdefault(setting.name, set()).update(() if setting.of_candidates else setting.values)
-    return known
+    """Every setting of a format, with the values that any format takes; no values if it takes a candidate."""
+    settings: dict[str, set[str]] = {}
+    for export_format in EXPORT_FORMATS.values():
+        for setting in export_format.settings:
+            settings.setdefault(setting.name, set()).update(() if setting.of_candidates else setting.values)
+    return settings
 
 
 def parse_export_options(evaluation: Evaluation, options: CommandOptions) -> ExportRequest:
