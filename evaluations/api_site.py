@@ -1,7 +1,7 @@
-"""The API of all features with its error handlers and its OpenAPI document."""
+"""The API of all features with its URLs, error handlers and OpenAPI document."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from functools import lru_cache
 from typing import Final
@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import URLPattern, URLResolver, path
 from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
@@ -197,3 +198,19 @@ def complete_operation(method: str, operation: JsonDict) -> None:
                 "schema": {"type": "string", "maxLength": MAX_KEY_CHARACTERS, "pattern": r"^[\x20-\x7e]*$"},
             }
         )
+
+
+def without_session(patterns: Iterable[URLPattern | URLResolver]) -> list[URLPattern]:
+    """These URLs, except that none of them redirects to the sign-in page."""
+    urls = [pattern for pattern in patterns if isinstance(pattern, URLPattern)]
+    for url in urls:
+        login_not_required(url.callback)
+    return urls
+
+
+operations, namespace, version = api.urls
+urlpatterns = [
+    path("api/v1/openapi.json", openapi, name="api_openapi"),
+    path("api/v1/docs", api_docs, name="api_docs"),
+    path("api/v1/", ([url for url in without_session(operations) if url.name != "api-root"], namespace, version)),
+]

@@ -1,6 +1,6 @@
 from django.urls import include, path
 
-urlpatterns = [path("", include("evaluations.api_urls")), path("", include("evaluations.urls"))]
+urlpatterns = [path("", include("evaluations.api_site")), path("", include("evaluations.urls"))]
 
 handler400 = "evaluations.web.error_views.bad_request"
 handler403 = "evaluations.web.error_views.forbidden"

@@ -57,7 +57,7 @@ PUBLIC_MODULES: Final = {"services", "selectors"}
 # On top of the features: these may use any of them.
 OVER_FEATURES: Final = {"overview", "examples", "operations", "management", "tasks"}
 # What collects the pages and endpoints. Nothing else imports a page, a form or an endpoint of another package.
-COLLECTORS: Final = {"urls", "api_site", "api_urls", "context_processors"}
+COLLECTORS: Final = {"urls", "api_site", "context_processors"}
 DOORS: Final = {"views", "forms", "api", "urls"}
 # What shows the choices of others, and the functions that record that a person saw them and give them out.
 UNRECORDED_READS: Final = {
@@ -74,7 +74,7 @@ UNRECORDED_READS: Final = {
 ONLY_IMPORTED_BY: Final = {
     "openai": {"llm"},
     "httpx2": {"llm", "net"},
-    "ninja": {"api", "api_site", "api_urls", *FEATURES, "overview"},
+    "ninja": {"api", "api_site", *FEATURES, "overview"},
     "celery": {"tasks", "jobs"},
     "latex2mathml": {"rendering"},
     "markdown_it": {"rendering"},

@@ -26,7 +26,8 @@ from evaluations.domain.reports import ReportRules
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.splits import SplitPart
 from evaluations.exports.options import DEFAULT_REQUEST, ExportRequest
-from evaluations.exports.selectors import build_manifest, open_export_file
+from evaluations.exports.requests import open_export_file
+from evaluations.exports.selectors import build_manifest
 from evaluations.exports.services import needs_background, start_export
 from evaluations.exports.writer import SeparateHeartbeat, open_separate_cursor, stream_export
 from evaluations.jobs import kinds

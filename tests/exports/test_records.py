@@ -21,7 +21,8 @@ from evaluations.exports import writer
 from evaluations.exports.failures import INTERRUPTED
 from evaluations.exports.options import ExportRequest
 from evaluations.exports.participants import assign_pseudonyms
-from evaluations.exports.selectors import build_manifest, open_export_file, preview_export
+from evaluations.exports.requests import open_export_file
+from evaluations.exports.selectors import build_manifest, preview_export
 from evaluations.exports.services import delete_export_file, start_export, stop_export
 from evaluations.exports.writer import join_blocks, stream_export
 from evaluations.formats import hugging_face_export

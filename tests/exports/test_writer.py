@@ -29,7 +29,7 @@ from evaluations.exports import chunk_reader, writer
 from evaluations.exports.comparison_rows import iterate_full_rows
 from evaluations.exports.options import DEFAULT_REQUEST, ExportRequest
 from evaluations.exports.participants import load_participants
-from evaluations.exports.selectors import open_export_file
+from evaluations.exports.requests import open_export_file
 from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export
 from evaluations.formats.export_format import RowKind
