@@ -39,18 +39,18 @@ def read_env_file(path: Path) -> None:
         os.environ.setdefault(name, value.strip())
 
 
-def whole_number(name: str, default: int, least: int, most: int) -> int:
-    given = os.environ.get(name, "") or str(default)
-    if not given.isdecimal() or not least <= int(given) <= most:
-        raise ImproperlyConfigured(f"{name} must be a whole number from {least} to {most}.")
-    return int(given)
+def whole_number(name: str, default: int, low: int, high: int) -> int:
+    value = os.environ.get(name, "") or str(default)
+    if not value.isdecimal() or not low <= int(value) <= high:
+        raise ImproperlyConfigured(f"{name} must be a whole number from {low} to {high}.")
+    return int(value)
 
 
-def yes_or_no(name: str, default: bool = False) -> bool:
-    given = os.environ.get(name, "") or ("1" if default else "0")
-    if given not in ("0", "1"):
+def yes_or_no(name: str) -> bool:
+    value = os.environ.get(name, "") or "0"
+    if value not in ("0", "1"):
         raise ImproperlyConfigured(f"{name} must be 0 or 1.")
-    return given == "1"
+    return value == "1"
 
 
 def names(name: str) -> list[str]:
@@ -59,7 +59,7 @@ def names(name: str) -> list[str]:
 
 def networks(name: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
     try:
-        return [ipaddress.ip_network(one) for one in names(name)]
+        return [ipaddress.ip_network(network) for network in names(name)]
     except ValueError:
         raise ImproperlyConfigured(
             f"{name} must be networks, separated by commas, as in 10.0.0.0/8,127.0.0.1/32 (not 10.0.0.1/8)."
@@ -67,17 +67,17 @@ def networks(name: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
 
 
 def site_address(name: str, default: str, like: str = "https://judgeweb.example.org") -> str:
-    given = (os.environ.get(name, "") or default).rstrip("/")
-    if not re.fullmatch(r"https?://[^\s/?#@:]+(:[1-9]\d{0,4})?", given):
+    address = (os.environ.get(name, "") or default).rstrip("/")
+    if not re.fullmatch(r"https?://[^\s/?#@:]+(:[1-9]\d{0,4})?", address):
         raise ImproperlyConfigured(f"{name} must look like {like}.")
-    return given
+    return address
 
 
 def broker_url(name: str) -> str:
     """Celery repeats in its log what it cannot use, and a password that is in the place of the user."""
-    given = os.environ.get(name, "") or "filesystem://localhost"
+    url = os.environ.get(name, "") or "filesystem://localhost"
     try:
-        parts = urlsplit(given)
+        parts = urlsplit(url)
         has_port = parts.port is not None  # read here, where it may be none
     except ValueError:
         raise ImproperlyConfigured(
@@ -85,7 +85,7 @@ def broker_url(name: str) -> str:
         ) from None
     if parts.scheme not in ("filesystem", "redis", "rediss", "amqp", "amqps"):
         raise ImproperlyConfigured(f"{name} must begin with filesystem://, redis://, rediss://, amqp:// or amqps://.")
-    if parts.scheme == "filesystem" and (has_port or "@" in given):
+    if parts.scheme == "filesystem" and (has_port or "@" in url):
         raise ImproperlyConfigured(f"{name} must be filesystem://localhost, or name a broker.")
     if parts.username and parts.password is None:
         raise ImproperlyConfigured(
@@ -93,15 +93,15 @@ def broker_url(name: str) -> str:
         )
     if parts.scheme.startswith("redis") and not (parts.path[1:] or "0").isdecimal():
         raise ImproperlyConfigured(f"{name} must end in the number of a database, as in redis://host:6379/0.")
-    return given
+    return url
 
 
 def ollama_url() -> str:
     """Where workers look for a local server of models. Set and empty: nowhere."""
-    usual = "http://127.0.0.1:11434"
+    default = "http://127.0.0.1:11434"
     if os.environ.get("JUDGEWEB_OLLAMA_URL") == "":
         return ""
-    return site_address("JUDGEWEB_OLLAMA_URL", usual, like=usual)
+    return site_address("JUDGEWEB_OLLAMA_URL", default, like=default)
 
 
 def made_once(path: Path) -> str:
@@ -173,7 +173,6 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "judgeweb.urls"
 WSGI_APPLICATION = "judgeweb.wsgi.application"
-ASGI_APPLICATION = "judgeweb.asgi.application"
 
 TEMPLATES = [
     {

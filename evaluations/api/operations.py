@@ -37,11 +37,11 @@ ApiView = TypeVar("ApiView", bound=Callable[..., object])
 
 
 class OperationOptions(TypedDict, total=False):
-    """``takes``: the kind of its body. ``keeps``: whether its answer may be kept, holding no secret.
+    """The options of an API operation.
 
-    ``needs``: what the person must be allowed to in the evaluation before a long body is so much as read.
-    ``site_wide``: open to tokens that are tied to one evaluation, though its address names none. ``extra``: what the
-    OpenAPI document says of it besides.
+    ``takes``: the media types of its body. ``keeps``: whether its answer, which has no secret, may be stored for its
+    idempotency key. ``needs``: the action that must be allowed before a long body is read. ``site_wide``: whether
+    tokens for one evaluation may use it though its URL names none. ``extra``: additions to the OpenAPI document.
     """
 
     takes: str
@@ -55,33 +55,32 @@ class OperationRouter(Router):
     """A router whose operations say their scope. The name of the function is the stable id of the operation."""
 
     def get_one(
-        self, path: str, scope: Scope, answer: object, **more: Unpack[OperationOptions]
+        self, path: str, scope: Scope, answer: object, **options: Unpack[OperationOptions]
     ) -> Callable[[ApiView], ApiView]:
-        return self.operation("GET", path, scope, {200: answer}, **more)
+        return self.operation("GET", path, scope, {200: answer}, **options)
 
     def make(
-        self, path: str, scope: Scope, answer: object, status: int = 201, **more: Unpack[OperationOptions]
+        self, path: str, scope: Scope, answer: object, **options: Unpack[OperationOptions]
     ) -> Callable[[ApiView], ApiView]:
-        return self.operation("POST", path, scope, {status: answer}, **more)
+        return self.operation("POST", path, scope, {201: answer}, **options)
 
     def do(
-        self, path: str, scope: Scope, answer: object, **more: Unpack[OperationOptions]
+        self, path: str, scope: Scope, answer: object, **options: Unpack[OperationOptions]
     ) -> Callable[[ApiView], ApiView]:
-        """A step on something that is there already."""
-        return self.operation("POST", path, scope, {200: answer}, **more)
+        return self.operation("POST", path, scope, {200: answer}, **options)
 
     def change(
-        self, path: str, scope: Scope, answer: object, **more: Unpack[OperationOptions]
+        self, path: str, scope: Scope, answer: object, **options: Unpack[OperationOptions]
     ) -> Callable[[ApiView], ApiView]:
-        return self.operation("PATCH", path, scope, {200: answer}, **more)
+        return self.operation("PATCH", path, scope, {200: answer}, **options)
 
     def set(
-        self, path: str, scope: Scope, answer: object, **more: Unpack[OperationOptions]
+        self, path: str, scope: Scope, answer: object, **options: Unpack[OperationOptions]
     ) -> Callable[[ApiView], ApiView]:
-        return self.operation("PUT", path, scope, {200: answer}, **more)
+        return self.operation("PUT", path, scope, {200: answer}, **options)
 
-    def remove(self, path: str, scope: Scope, **more: Unpack[OperationOptions]) -> Callable[[ApiView], ApiView]:
-        return self.operation("DELETE", path, scope, {204: None}, **more)
+    def remove(self, path: str, scope: Scope, **options: Unpack[OperationOptions]) -> Callable[[ApiView], ApiView]:
+        return self.operation("DELETE", path, scope, {204: None}, **options)
 
     def operation(
         self,
@@ -114,7 +113,7 @@ class OperationRouter(Router):
 
 
 def guard_operation(run: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Round the whole of an operation, what it reads and how it answers included."""
+    """Wrap an operation with authentication, scope, idempotency and error handling."""
     operation: Operation = run.__self__  # type: ignore[attr-defined]
     view = operation.view_func.__dict__
 
@@ -162,15 +161,15 @@ def refuse_media_type(request: HttpRequest, takes: str) -> None:
 
 
 def spool_body(request: HttpRequest) -> SpooledTemporaryFile[bytes]:
-    """A body that is a file: in memory while it is short, on disk when it is not, and never larger than an upload."""
+    """Read a body that is a file into memory, or onto disk if it is long. Refuse more than an upload may have."""
     file = SpooledTemporaryFile(max_size=SPOOL_MEMORY_BYTES)  # noqa: SIM115 - closed with the request
     request._files_to_close = [file]  # type: ignore[attr-defined]
     size = 0
     while block := request.read(SPOOL_BLOCK_BYTES):
         size += len(block)
         if size > settings.MAX_UPLOAD_BYTES:
-            most = settings.MAX_UPLOAD_BYTES // 1024 // 1024
-            raise Problem("too_large", f"This server takes files of up to {most:,} MB. Nothing was stored.")
+            megabytes = settings.MAX_UPLOAD_BYTES // 1024 // 1024
+            raise Problem("too_large", f"This server takes files of up to {megabytes:,} MB. Nothing was stored.")
         file.write(block)
     file.seek(0)
     return file

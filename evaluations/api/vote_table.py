@@ -6,7 +6,7 @@ from datetime import datetime
 from ninja import Field, Schema
 
 from evaluations.api.schemas import PersonOut
-from evaluations.api.serializers import serialize_person
+from evaluations.api.serializers import serialize_person, serialize_row
 from evaluations.domain.choices import Choice, LabelSource
 from evaluations.domain.roles import RaterKind
 from evaluations.models.verdicts import Adjudication
@@ -73,12 +73,12 @@ class VoteTableOut(Schema):
 
 def serialize_vote_table(table: VoteTable, decided: Sequence[Adjudication]) -> VoteTableOut:
     labels = [
-        LabelOut(
+        serialize_row(
+            LabelOut,
+            label,
             aspect=aspect.key,
             choice=label.choice or None,
-            source=label.source,
             votes={str(choice): number for choice, number in label.votes.items()},
-            by=label.by,
         )
         for aspect, label in zip(table.aspects, table.labels, strict=True)
         if label
@@ -87,52 +87,29 @@ def serialize_vote_table(table: VoteTable, decided: Sequence[Adjudication]) -> V
         aspects=[aspect.key for aspect in table.aspects],
         raters=[serialize_vote_row(row, [aspect.key for aspect in table.aspects]) for row in table.rows],
         labels=labels,
-        adjudications=[serialize_adjudication(one) for one in decided],
+        adjudications=[serialize_adjudication(adjudication) for adjudication in decided],
     )
 
 
 def serialize_vote_row(row: VoteRow, aspects: Sequence[str]) -> VoteRowOut:
     cells = [
-        VoteCellOut(
+        serialize_row(
+            VoteCellOut,
+            cell,
             aspect=aspect,
-            choices=list(cell.choices),
-            first=cell.first,
-            inconsistent=cell.inconsistent,
             orders=[ShownOrderOut(shown=shown, choice=choice) for shown, choice in cell.orders],
-            note=cell.note,
-            weighted=cell.weighted,
         )
         for aspect, cell in zip(aspects, row.cells, strict=True)
         if cell
     ]
-    askings = [
-        JudgeAnswerOut(
-            shown=one.shown,
-            sample=one.sample,
-            state=one.state,
-            rationale=one.rationale,
-            error=one.error,
-            call=one.call_id,
-        )
-        for one in row.askings
-    ]
-    return VoteRowOut(
-        name=row.name,
-        kind=RaterKind(row.kind),
+    return serialize_row(
+        VoteRowOut,
+        row,
         is_baseline=bool(row.judge and row.judge.is_baseline),
         cells=cells,
-        askings=askings,
-        notes=list(row.notes),
+        askings=[serialize_row(JudgeAnswerOut, answer, call=answer.call_id) for answer in row.askings],
     )
 
 
-def serialize_adjudication(one: Adjudication) -> AdjudicationOut:
-    return AdjudicationOut(
-        id=one.pk,
-        aspect=one.aspect.key,
-        choice=Choice(one.choice),
-        reason=one.reason,
-        by=serialize_person(one.user),
-        version=one.version,
-        changed_at=one.changed_at,
-    )
+def serialize_adjudication(row: Adjudication) -> AdjudicationOut:
+    return serialize_row(AdjudicationOut, row, aspect=row.aspect.key, by=serialize_person(row.user))

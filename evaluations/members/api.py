@@ -4,17 +4,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from django.conf import settings
-from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from ninja import Field, Query
 
 from evaluations.access import Action, is_allowed, list_invitees, require_evaluation, require_site_administrator
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
-from evaluations.api.serializers import serialize_person
-from evaluations.domain.errors import InputRefused
+from evaluations.api.serializers import serialize_person, serialize_row
 from evaluations.domain.roles import Role, Scope
+from evaluations.members.requests import (
+    create_link_url,
+    create_member_link_url,
+    get_account_of_request,
+    get_membership_of_request,
+)
 from evaluations.members.schemas import (
     AccountOut,
     AccountPage,
@@ -30,7 +33,6 @@ from evaluations.members.schemas import (
 )
 from evaluations.members.services import (
     change_account,
-    create_sign_in_link,
     disable_account,
     enable_account,
     invite_member,
@@ -51,9 +53,6 @@ class AccountQuery(PageQuery):
     q: str = Field("", max_length=150, description="a part of the username")
 
 
-# ---- oneself -------------------------------------------------------------------------------
-
-
 @operations.get_one("/me", Scope.READ, MeOut, site_wide=True)
 def get_me(request: ApiRequest) -> MeOut:
     """The user and the scope of this token."""
@@ -71,22 +70,9 @@ def change_me(request: ApiRequest, body: MePatch) -> MeOut:
 
 def serialize_me(request: ApiRequest) -> MeOut:
     token = request.auth
-    user = token.user
-    return MeOut(
-        username=user.username,
-        display_name=user.display_name,
-        timezone=user.timezone,
-        theme=user.theme,
-        single_keys=user.single_keys,
-        is_site_administrator=user.is_superuser,
-        token=TokenOut(
-            name=token.name,
-            prefix=token.prefix,
-            scopes=token.scopes.split(","),
-            evaluation=token.evaluation.slug if token.evaluation else None,
-            expires_at=token.expires_at,
-        ),
-    )
+    slug = token.evaluation.slug if token.evaluation else None
+    shown_token = serialize_row(TokenOut, token, scopes=token.scopes.split(","), evaluation=slug)
+    return serialize_row(MeOut, token.user, is_site_administrator=token.user.is_superuser, token=shown_token)
 
 
 # ---- who takes part ------------------------------------------------------------------------
@@ -96,8 +82,8 @@ def serialize_me(request: ApiRequest) -> MeOut:
 def list_people(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> MemberPage:
     user = request.user
     evaluation = require_evaluation(user, slug)
-    rows, more = paginate_by_cursor(paging, evaluation.memberships.select_related("user"))
-    return MemberPage(items=serialize_members(user, evaluation, rows), next=more)
+    rows, next_cursor = paginate_by_cursor(paging, evaluation.memberships.select_related("user"))
+    return MemberPage(items=serialize_members(user, evaluation, rows), next=next_cursor)
 
 
 @operations.make("/evaluations/{slug:slug}/people", Scope.ADMIN, NewMemberOut, keeps=False)
@@ -106,18 +92,14 @@ def add_member(request: AuthenticatedRequest, slug: str, body: MemberIn) -> NewM
     user = request.user
     evaluation = require_evaluation(user, slug, Action.OWN)
     membership, is_new = invite_member(evaluation, body.username, body.role, by=user)
-    link = (
-        build_sign_in_url(request, create_sign_in_link(membership.user, by=user, evaluation=evaluation))
-        if is_new
-        else None
-    )
+    link = create_link_url(request, membership.user, evaluation) if is_new else None
     (serialized,) = serialize_members(user, evaluation, [membership])
     return NewMemberOut(**serialized.model_dump(), sign_in_link=link)
 
 
 @operations.change("/evaluations/{slug:slug}/people/{int:pk}", Scope.ADMIN, MemberOut)
 def change_role(request: AuthenticatedRequest, slug: str, pk: int, body: MemberPatch) -> MemberOut:
-    user, membership = request.user, load_membership(request, slug, pk)
+    user, membership = request.user, get_membership_of_request(request, slug, pk)
     changed = set_role(membership.evaluation, membership.user, Role(body.role), by=user)
     (serialized,) = serialize_members(user, membership.evaluation, [changed])
     return serialized
@@ -126,30 +108,14 @@ def change_role(request: AuthenticatedRequest, slug: str, pk: int, body: MemberP
 @operations.remove("/evaluations/{slug:slug}/people/{int:pk}", Scope.ADMIN)
 def remove_person(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     """Remove a member from the evaluation. Their reviews are kept."""
-    user, membership = request.user, load_membership(request, slug, pk)
-    remove_member(membership, by=user)
+    remove_member(get_membership_of_request(request, slug, pk), by=request.user)
 
 
 @operations.make("/evaluations/{slug:slug}/people/{int:pk}/link", Scope.ADMIN, SignInLinkOut, keeps=False)
 def make_member_link(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> SignInLinkOut:
     """Create a one-time sign-in link for an account that opens only evaluations of yours."""
-    user, membership = request.user, load_membership(request, slug, pk)
-    if not list_invitees(user).filter(pk=membership.user_id).exists():
-        raise InputRefused(
-            f"{membership.user}’s account opens more than your evaluations, so a link has to come from a site "
-            f"administrator or, on the machine itself, from  manage.py sign_in_link {membership.user.username}"
-        )
-    token = create_sign_in_link(membership.user, by=user, evaluation=membership.evaluation)
-    return SignInLinkOut(link=build_sign_in_url(request, token), hours=settings.SIGN_IN_LINK_HOURS)
-
-
-def load_membership(request: AuthenticatedRequest, slug: str, pk: int) -> Membership:
-    evaluation = require_evaluation(request.user, slug, Action.OWN)
-    return get_object_or_404(Membership.objects.select_related("user", "evaluation"), evaluation=evaluation, pk=pk)
-
-
-def build_sign_in_url(request: AuthenticatedRequest, token: str) -> str:
-    return request.build_absolute_uri(reverse("sign_in_link", args=[token]))
+    link = create_member_link_url(request, get_membership_of_request(request, slug, pk))
+    return SignInLinkOut(link=link, hours=settings.SIGN_IN_LINK_HOURS)
 
 
 def serialize_members(user: User, evaluation: Evaluation, rows: Sequence[Membership]) -> list[MemberOut]:
@@ -178,41 +144,28 @@ def serialize_members(user: User, evaluation: Evaluation, rows: Sequence[Members
 def list_accounts(request: AuthenticatedRequest, paging: Query[AccountQuery]) -> AccountPage:
     """List the accounts of the site, for site administrators."""
     require_site_administrator(request.user)
-    found = User.objects.filter(username__icontains=paging.q) if paging.q else User.objects.all()
-    rows, more = paginate_by_cursor(paging, found)
-    return AccountPage(items=[serialize_account(row) for row in rows], next=more)
+    rows, next_cursor = paginate_by_cursor(paging, User.objects.filter(username__icontains=paging.q))
+    return AccountPage(items=[serialize_account(row) for row in rows], next=next_cursor)
 
 
 @operations.make("/accounts/{int:pk}/link", Scope.ADMIN, SignInLinkOut, keeps=False)
 def make_account_link(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> SignInLinkOut:
-    token = create_sign_in_link(load_account(request, pk), by=request.user)
-    return SignInLinkOut(link=build_sign_in_url(request, token), hours=settings.SIGN_IN_LINK_HOURS)
+    link = create_link_url(request, get_account_of_request(request, pk))
+    return SignInLinkOut(link=link, hours=settings.SIGN_IN_LINK_HOURS)
 
 
 @operations.do("/accounts/{int:pk}/disable", Scope.ADMIN, AccountOut)
 def disable(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> AccountOut:
     """Disable an account: nobody can sign in to it or use its tokens. Its reviews are kept."""
-    account = load_account(request, pk)
-    disable_account(account, by=request.user)
-    return serialize_account(load_account(request, pk))
+    disable_account(get_account_of_request(request, pk), by=request.user)
+    return serialize_account(get_account_of_request(request, pk))
 
 
 @operations.do("/accounts/{int:pk}/enable", Scope.ADMIN, AccountOut)
 def enable(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> AccountOut:
-    enable_account(load_account(request, pk), by=request.user)
-    return serialize_account(load_account(request, pk))
-
-
-def load_account(request: AuthenticatedRequest, pk: int) -> User:
-    require_site_administrator(request.user)
-    return get_object_or_404(User, pk=pk)
+    enable_account(get_account_of_request(request, pk), by=request.user)
+    return serialize_account(get_account_of_request(request, pk))
 
 
 def serialize_account(user: User) -> AccountOut:
-    return AccountOut(
-        id=user.pk,
-        username=user.username,
-        name=str(user),
-        is_active=user.is_active,
-        is_site_administrator=user.is_superuser,
-    )
+    return serialize_row(AccountOut, user, name=str(user), is_site_administrator=user.is_superuser)

@@ -34,10 +34,7 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be subsc
 
 
 class PasswordForm(forms.Form):
-    """The present password is asked for, because an open browser is not enough.
-
-    It is not where there is none, or where it was forgotten and a link was the way in.
-    """
+    """Asks for the present password, unless there is none or the person signed in by a link."""
 
     present = forms.CharField(
         label="Present password",
@@ -136,11 +133,11 @@ class TokenForm(forms.Form):
         evaluations: forms.ModelChoiceField[Evaluation] = self.fields["evaluation"]  # type: ignore[assignment]
         evaluations.queryset = Evaluation.objects.of(user).order_by("name")
 
-    def wanted(self) -> TokenOptions:
-        given = self.cleaned_data
+    def token_options(self) -> TokenOptions:
+        cleaned = self.cleaned_data
         return TokenOptions(
-            name=given["name"],
-            scopes=[Scope(one) for one in given["scopes"]],
-            days=given["days"],
-            evaluation=given["evaluation"],
+            name=cleaned["name"],
+            scopes=[Scope(scope) for scope in cleaned["scopes"]],
+            days=cleaned["days"],
+            evaluation=cleaned["evaluation"],
         )

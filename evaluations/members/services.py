@@ -26,10 +26,7 @@ RELEASED_AT_ONCE: Final = 200
 
 
 def set_role(evaluation: Evaluation, user: User, role: Role, *, by: User | None) -> Membership:
-    """Let a person take part, or take part differently. The last owner stays one.
-
-    What was reserved for somebody who no longer reviews is free again.
-    """
+    """Add a member or change their role. Reservations of people who no longer review are released."""
     membership = write_role(evaluation, user, role, by)
     release_departed_reservations(RELEASED_AT_ONCE, of=user, by=by)
     return membership
@@ -39,8 +36,8 @@ def set_role(evaluation: Evaluation, user: User, role: Role, *, by: User | None)
 def write_role(evaluation: Evaluation, user: User, role: Role, by: User | None) -> Membership:
     membership = Membership.objects.filter(evaluation=evaluation, user=user).first()
     before = membership.role if membership else None
-    if before == Role.OWNER and role != Role.OWNER:
-        refuse_without_owner(evaluation, membership)
+    if membership and before == Role.OWNER and role != Role.OWNER:
+        refuse_without_owner(membership)
     membership, _ = Membership.objects.update_or_create(evaluation=evaluation, user=user, defaults={"role": role})
     after = {"person": user.username, "role": role}
     record_event("set role", membership, user=by, evaluation=evaluation, before={"role": before}, after=after)
@@ -51,29 +48,25 @@ def remove_member(membership: Membership, *, by: User | None) -> None:
     """Remove a member. Their reviews are kept, and their reservations are released."""
     with transaction.atomic():
         if membership.role == Role.OWNER:
-            refuse_without_owner(membership.evaluation, membership)
+            refuse_without_owner(membership)
         before = {"person": membership.user.username, "role": membership.role}
         record_event("removed", membership, user=by, evaluation=membership.evaluation, before=before)
         membership.delete()
     release_departed_reservations(RELEASED_AT_ONCE, of=membership.user, by=by)
 
 
-def refuse_without_owner(evaluation: Evaluation, leaving: Membership | None) -> None:
+def refuse_without_owner(membership: Membership) -> None:
+    """Refuse to let the last owner leave or change roles."""
+    evaluation = membership.evaluation
     # Locked: of two owners who leave at once, the second must see that the first has gone.
     list(Evaluation.objects.select_for_update().filter(pk=evaluation.pk).values_list("pk"))
-    others = Membership.objects.filter(evaluation=evaluation, role=Role.OWNER)
-    if leaving is not None:
-        others = others.exclude(pk=leaving.pk)
-    if not others.exists():
+    if not Membership.objects.filter(evaluation=evaluation, role=Role.OWNER).exclude(pk=membership.pk).exists():
         raise InputRefused(f"“{evaluation.name}” needs an owner: make someone else an owner first.")
 
 
 TOKEN_PREFIX: Final = "jw_"
-
-SHOWN_TOKEN_CHARACTERS: Final = 10  # characters of a token by which people know it again
-
+SHOWN_TOKEN_CHARACTERS: Final = 10  # of the start of a token, so that people recognize it
 MAX_TOKEN_DAYS: Final = 366
-
 MAX_TOKENS: Final = 50
 
 
@@ -128,7 +121,7 @@ class SignInLinkRefused(InputRefused):
 
 @transaction.atomic
 def create_account(username: str, *, by: User | None, evaluation: Evaluation | None = None) -> User:
-    """An account without a password: a sign-in link is the way in."""
+    """Create an account without a password, for which a sign-in link is needed."""
     name = User.normalize_username(username.strip())
     user = User(username=name, timezone=settings.TIME_ZONE, created_for=evaluation)
     user.set_unusable_password()
@@ -174,11 +167,11 @@ def change_account(user: User, settings: AccountSettings) -> None:
 
 
 @transaction.atomic
-def make_administrator(user: User, *, by: User | None) -> None:
-    """Site administrators set up endpoints and look after accounts; they see no more evaluations."""
+def make_administrator(user: User) -> None:
+    """Make the user a site administrator, who manages endpoints and accounts but sees no more evaluations."""
     if not user.is_superuser:
         User.objects.filter(pk=user.pk).update(is_superuser=True)
-        record_event("made administrator", user, user=by, evaluation=None)
+        record_event("made administrator", user, user=None, evaluation=None)
 
 
 @transaction.atomic
@@ -228,7 +221,7 @@ def find_sign_in_link(token: str) -> SignInLink:
 
 @transaction.atomic
 def redeem_sign_in_link(token: str) -> User:
-    """Whom this link lets in, now that it is used up. Of two clicks at once one is refused."""
+    """Use up the link and return its user. Of two clicks at once one is refused."""
     link = find_sign_in_link(token)
     # Only columns of the row itself: a second writer that waited for the first looks at them again.
     won = SignInLink.objects.filter(pk=link.pk, used_at__isnull=True).update(used_at=timezone.now())
@@ -252,7 +245,7 @@ def set_password(user: User, password: str, *, by: User) -> None:
 
 
 def disable_account(user: User, *, by: User) -> None:
-    """The person can no longer sign in, and is signed out everywhere. What they judged stays."""
+    """End all sessions of an account and refuse new ones. Its reviews are kept."""
     if user == by:
         raise InputRefused("You cannot disable your own account: ask another site administrator.")
     with transaction.atomic():

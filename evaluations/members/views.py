@@ -27,11 +27,16 @@ from evaluations.members.forms import (
     SignInForm,
     TokenForm,
 )
+from evaluations.members.requests import (
+    create_link_url,
+    create_member_link_url,
+    get_account_of_request,
+    get_membership_of_request,
+)
 from evaluations.members.selectors import list_active_tokens
 from evaluations.members.services import (
     SignInLinkRefused,
     change_account,
-    create_sign_in_link,
     create_token,
     disable_account,
     enable_account,
@@ -59,8 +64,7 @@ from evaluations.web.refusals import show_refusal
 from evaluations.web.requests import AuthenticatedRequest
 
 MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
-
-SIGNED_IN_BY_LINK = "signed in by link"  # in the session: a forgotten password need not be known to be replaced
+SIGNED_IN_BY_LINK = "signed in by link"  # a session key: then a new password does not need the old one
 
 
 @never_cache
@@ -142,14 +146,16 @@ def people(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         form.add_error("username", str(refused))
         return render_members(request, evaluation, form, status=422)
     if is_new:
-        return render_new_link(request, membership)
+        return render_new_link(
+            request, membership.user, create_link_url(request, membership.user, evaluation), evaluation
+        )
     messages.success(request, f"“{membership.user.username}” takes part now, and signs in as before.")
     return redirect("people", slug)
 
 
 @require_http_methods(["POST"])
 def people_role(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    membership = get_membership_or_404(request, slug, pk)
+    membership = get_membership_of_request(request, slug, pk)
     form = RoleForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Choose one of the roles.")
@@ -163,7 +169,7 @@ def people_role(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
 
 @require_http_methods(["POST"])
 def people_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    membership = get_membership_or_404(request, slug, pk)
+    membership = get_membership_of_request(request, slug, pk)
     try:
         remove_member(membership, by=request.user)
     except InputRefused as refused:
@@ -176,35 +182,22 @@ def people_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResp
 @never_cache
 @require_http_methods(["POST"])
 def people_link(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    membership = get_membership_or_404(request, slug, pk)
-    if not list_invitees(request.user).filter(pk=membership.user_id).exists():
-        messages.error(
-            request,
-            f"{membership.user}’s account opens more than your evaluations, so a link has to come from a site "
-            f"administrator or, on the machine itself, from  manage.py sign_in_link {membership.user.username}",
-        )
-        return redirect("people", slug)
+    membership = get_membership_of_request(request, slug, pk)
     try:
-        return render_new_link(request, membership)
+        link = create_member_link_url(request, membership)
     except InputRefused as refused:
         messages.error(request, str(refused))
         return redirect("people", slug)
+    return render_new_link(request, membership.user, link, membership.evaluation)
 
 
-def get_membership_or_404(request: AuthenticatedRequest, slug: str, pk: int) -> Membership:
-    evaluation = require_evaluation(request.user, slug, Action.OWN)
-    return get_object_or_404(Membership.objects.select_related("user", "evaluation"), evaluation=evaluation, pk=pk)
-
-
-def render_new_link(request: AuthenticatedRequest, membership: Membership) -> HttpResponse:
-    """A page with a new link. It is not stored, so it is in this answer and in no later one."""
-    evaluation = membership.evaluation
-    token = create_sign_in_link(membership.user, by=request.user, evaluation=evaluation)
-    link = request.build_absolute_uri(reverse("sign_in_link", args=[token]))
+def render_new_link(
+    request: AuthenticatedRequest, person: User, link: str, evaluation: Evaluation | None = None
+) -> HttpResponse:
     context = {
-        "page": "people",
+        "page": "people" if evaluation else "accounts",
         "evaluation": evaluation,
-        "person": membership.user,
+        "person": person,
         "link": link,
         "hours": settings.SIGN_IN_LINK_HOURS,
     }
@@ -231,7 +224,7 @@ def render_members(
 
 
 def work_by_member(evaluation: Evaluation, members: Sequence[Membership]) -> dict[int, MemberWork]:
-    """User id → what they have done here by the rubric in force; nothing for whom has not begun."""
+    """User id → their work by the current rubric, for members who have begun."""
     users = [member.user_id for member in members]
     raters = list(Rater.objects.filter(evaluation=evaluation, user__in=users))
     work = get_reviewer_work(evaluation, raters)
@@ -245,29 +238,27 @@ def work_by_member(evaluation: Evaluation, members: Sequence[Membership]) -> dic
 @require_http_methods(["GET", "HEAD"])
 def accounts(request: AuthenticatedRequest) -> HttpResponse:
     require_site_administrator(request.user)
-    wanted = request.GET.get("q", "").strip().replace("\x00", "")
-    found = User.objects.filter(username__icontains=wanted) if wanted else User.objects.all()
-    context = {"page": "accounts", "accounts": paginate(request, found), "q": wanted}
+    text = request.GET.get("q", "").strip().replace("\x00", "")
+    page = paginate(request, User.objects.filter(username__icontains=text))
+    context = {"page": "accounts", "accounts": page, "q": text}
     return render(request, "accounts/accounts.html", context)
 
 
 @never_cache
 @require_http_methods(["POST"])
 def account_link(request: AuthenticatedRequest, pk: int) -> HttpResponse:
-    person = get_account_or_404(request, pk)
+    person = get_account_of_request(request, pk)
     try:
-        token = create_sign_in_link(person, by=request.user)
+        link = create_link_url(request, person)
     except InputRefused as refused:
         messages.error(request, str(refused))
         return redirect("accounts")
-    link = request.build_absolute_uri(reverse("sign_in_link", args=[token]))
-    context = {"page": "accounts", "person": person, "link": link, "hours": settings.SIGN_IN_LINK_HOURS}
-    return render(request, "members/sign_in_link.html", context)
+    return render_new_link(request, person, link)
 
 
 @require_http_methods(["POST"])
 def account_disable(request: AuthenticatedRequest, pk: int) -> HttpResponse:
-    person = get_account_or_404(request, pk)
+    person = get_account_of_request(request, pk)
     with show_refusal(request):
         disable_account(person, by=request.user)
         messages.success(request, f"{person} can no longer sign in. Every review stays.")
@@ -276,19 +267,13 @@ def account_disable(request: AuthenticatedRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["POST"])
 def account_enable(request: AuthenticatedRequest, pk: int) -> HttpResponse:
-    person = get_account_or_404(request, pk)
+    person = get_account_of_request(request, pk)
     enable_account(person, by=request.user)
     messages.success(request, f"{person} can sign in again.")
     return redirect("accounts")
 
 
-def get_account_or_404(request: AuthenticatedRequest, pk: int) -> User:
-    require_site_administrator(request.user)
-    return get_object_or_404(User, pk=pk)
-
-
 WRONG_PASSWORD = "This username and this password do not belong together."
-
 TOO_MANY_TRIES = "Too many tries. Wait a quarter of an hour, or use a sign-in link: those work at once."
 
 
@@ -323,9 +308,9 @@ def sign_in_from_form(request: HttpRequest, form: SignInForm) -> bool:
 
 def next_url(request: HttpRequest) -> str:
     """The page that the person asked for, if it is on this site."""
-    wanted = request.GET.get("next", "")
-    if url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure()):
-        return wanted
+    url = request.GET.get("next", "")
+    if url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure()):
+        return url
     return resolve_url(settings.LOGIN_REDIRECT_URL)
 
 
@@ -338,12 +323,12 @@ def sign_out(request: AuthenticatedRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: AuthenticatedRequest) -> HttpResponse:
-    """The list; a POST makes a token and shows it, this once."""
+    """The list; a POST creates a token and shows it once."""
     user = request.user
     form = TokenForm(request.POST if request.method == "POST" else None, user=user)
     if form.is_valid():
         try:
-            token, text = create_token(user, **form.wanted())
+            token, text = create_token(user, **form.token_options())
         except InputRefused as refused:
             form.add_error(None, str(refused))
         else:

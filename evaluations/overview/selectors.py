@@ -199,8 +199,8 @@ def list_evaluation_rows(rows: Sequence[Evaluation], user: User) -> list[Evaluat
     ]
 
 
-def next_step_for_role(standing: EvaluationProgress, role: Role) -> NextStep:
-    return standing.next_step(
+def next_step_for_role(progress: EvaluationProgress, role: Role) -> NextStep:
+    return progress.next_step(
         manages=role in ALLOWED_ROLES[Action.MANAGE],
         reviews=role in ALLOWED_ROLES[Action.REVIEW],
         exports=role in ALLOWED_ROLES[Action.EXPORT],
@@ -212,12 +212,14 @@ def get_review_setup(evaluation: Evaluation) -> Evaluation:
     return Evaluation.objects.select_related("review_rubric__rubric", "shown_judge").get(pk=evaluation.pk)
 
 
-# Choices are hidden, to keep those who still review blind.
 HIDDEN_OBJECT_TYPES: Final = {"review", "verdict", "span", "comment"}
-
 RESOLUTION_VERBS: Final = {"adjudicated", "withdrew adjudication"}
-
 MAX_VALUE_CHARACTERS: Final = 200
+
+
+def has_hidden_choices(event: Event) -> bool:
+    """Whether the event holds choices, which are hidden so that people who still review stay blind."""
+    return event.object_type in HIDDEN_OBJECT_TYPES or event.verb in RESOLUTION_VERBS
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,7 @@ class EventChange:
 
 
 def list_event_changes(event: Event) -> Iterator[EventChange]:
-    if event.object_type in HIDDEN_OBJECT_TYPES or event.verb in RESOLUTION_VERBS:
+    if has_hidden_choices(event):
         return
     for name in dict.fromkeys([*event.before, *event.after]):
         change = EventChange(

@@ -51,19 +51,19 @@ def evaluations(request: AuthenticatedRequest) -> HttpResponse:
 @require_safe
 def evaluation(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     user = request.user
-    found = require_evaluation(user, slug)
-    progress = count_evaluation_progress([found], user)[found.pk]
+    evaluation = require_evaluation(user, slug)
+    progress = count_evaluation_progress([evaluation], user)[evaluation.pk]
     context = {
         "page": "evaluation",
-        "evaluation": found,
+        "evaluation": evaluation,
         "progress": progress,
-        "next": next_step_for_role(progress, cast(Role, get_role(user, found))),
-        "queries": Query.objects.filter(evaluation=found).count(),
-        "candidates": Candidate.objects.filter(evaluation=found).count(),
-        "people": Membership.objects.filter(evaluation=found).count(),
-        "rules": get_review_setup(found),
-        "assigned": count_assigned_to(found, Rater.objects.filter(evaluation=found, user=user).first()),
-        "failed_calls_at": failed_calls_url(found, manages=is_allowed(user, Action.MANAGE, found))
+        "next": next_step_for_role(progress, cast(Role, get_role(user, evaluation))),
+        "queries": Query.objects.filter(evaluation=evaluation).count(),
+        "candidates": Candidate.objects.filter(evaluation=evaluation).count(),
+        "people": Membership.objects.filter(evaluation=evaluation).count(),
+        "rules": get_review_setup(evaluation),
+        "assigned": count_assigned_to(evaluation, Rater.objects.filter(evaluation=evaluation, user=user).first()),
+        "failed_calls_at": failed_calls_url(evaluation, manages=is_allowed(user, Action.MANAGE, evaluation))
         if progress.failed_calls
         else "",
     }

@@ -30,7 +30,6 @@ def add_refusal(form: forms.Form, refused: InputRefused, field: str | None = Non
     form.add_error(field_of_refusal, str(refused))
 
 
-# What a form has cleaned, as Django types it.
 CleanedData: TypeAlias = dict[str, Any]
 
 
@@ -56,8 +55,8 @@ class ReviewersForm(forms.Form):
         return list(self.cleaned_data["people"])
 
 
-class SecretFreeInput(forms.TextInput):
-    """A text input that is empty if ``may_show`` says that its value must not be shown."""
+class SecretFreeWidget(forms.Widget):
+    """A widget that is empty if ``may_show`` says that its value must not be shown."""
 
     def __init__(self, may_show: Callable[[str], bool], **options: Any) -> None:
         super().__init__(**options)
@@ -68,20 +67,16 @@ class SecretFreeInput(forms.TextInput):
         return text if text and self.may_show(text) else None
 
 
-class SecretFreeURLInput(SecretFreeInput):
-    input_type = "url"
+class SecretFreeInput(SecretFreeWidget, forms.TextInput):
+    pass
 
 
-class SecretFreeTextarea(forms.Textarea):
-    """A text area that is empty if ``may_show`` says that its text must not be shown."""
+class SecretFreeURLInput(SecretFreeWidget, forms.URLInput):
+    pass
 
-    def __init__(self, may_show: Callable[[str], bool], **options: Any) -> None:
-        super().__init__(**options)
-        self.may_show = may_show
 
-    def format_value(self, value: object) -> str | None:
-        text = super().format_value(value)
-        return text if text and self.may_show(text) else None
+class SecretFreeTextarea(SecretFreeWidget, forms.Textarea):
+    pass
 
 
 class NumberOnlyInput(forms.NumberInput):
@@ -137,9 +132,8 @@ class JSONObjectField(HeaderLinesField):
 class MultilineField(forms.CharField):
     """A text of several lines. The CRLF of browsers is replaced, or an unchanged text would look changed."""
 
-    def __init__(self, *, rows: int, classes: str = "", **options: Any) -> None:
-        attrs = {"rows": rows, **({"class": classes, "spellcheck": "false"} if classes else {})}
-        super().__init__(widget=forms.Textarea(attrs=attrs), **options)
+    def __init__(self, *, rows: int, **options: Any) -> None:
+        super().__init__(widget=forms.Textarea(attrs={"rows": rows}), **options)
 
     def to_python(self, value: object) -> Any:
         return (super().to_python(value) or "").replace("\r\n", "\n").replace("\r", "\n")

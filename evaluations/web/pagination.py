@@ -26,19 +26,17 @@ class Page(Generic[PageRow]):
         return not self.is_first or bool(self.next_page or self.previous_page)
 
 
-def paginate(
-    request: HttpRequest, rows: "QuerySet[PageRow, Any]", size: int = PAGE_SIZE, *, newest_first: bool = False
-) -> "Page[PageRow]":
+def paginate(request: HttpRequest, rows: "QuerySet[PageRow, Any]", *, newest_first: bool = False) -> "Page[PageRow]":
     """The rows after ``?after=<id>``, by ascending or descending id."""
     if after := parse_after(request):
         rows = rows.filter(**{"pk__lt" if newest_first else "pk__gt": after})
-    read = list(rows.order_by("-pk" if newest_first else "pk")[: size + 1])
-    page = read[:size]
+    read = list(rows.order_by("-pk" if newest_first else "pk")[: PAGE_SIZE + 1])
+    page = read[:PAGE_SIZE]
     return Page(
         page,
         is_first=not after,
         first_page=page_query(request, 0),
-        next_page=page_query(request, page[-1].pk) if len(read) > size else None,
+        next_page=page_query(request, page[-1].pk) if len(read) > PAGE_SIZE else None,
     )
 
 

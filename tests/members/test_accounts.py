@@ -172,7 +172,7 @@ def test_a_manager_makes_no_links() -> None:
 
 def test_everything_done_to_an_account_is_on_record() -> None:
     ada, administrator = create_account("ada", by=None), make_user()
-    make_administrator(ada, by=None)
+    make_administrator(ada)
     redeem_sign_in_link(create_sign_in_link(ada, by=None))
     set_password(ada, "a long pass phrase", by=ada)
     disable_account(ada, by=administrator)

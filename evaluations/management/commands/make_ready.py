@@ -74,5 +74,5 @@ def copy_database(name: str, folder: Path) -> Path:
 @transaction.atomic
 def make_first_account() -> None:
     """With the example or not at all: a start that was cut off begins again."""
-    make_administrator(create_account(FIRST_USERNAME, by=None), by=None)
+    make_administrator(create_account(FIRST_USERNAME, by=None))
     call_command("load_example", owner=FIRST_USERNAME, verbosity=0)

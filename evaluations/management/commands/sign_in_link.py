@@ -47,7 +47,7 @@ def find_or_invite_account(options: CommandOptions) -> User:
     if evaluation is not None:
         set_role(evaluation, user, Role(options["role"]), by=None)
     if options["superuser"]:
-        make_administrator(user, by=None)
+        make_administrator(user)
     return user
 
 
