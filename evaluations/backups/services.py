@@ -19,6 +19,7 @@ from evaluations.comparisons.search.services import schedule_indexing
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.roles import Role
+from evaluations.domain.texts import find_free_name
 from evaluations.llm.request_extras import check_extra_body, check_extra_headers, check_extra_query
 from evaluations.members.services import set_role
 from evaluations.models.bulk import insert_many, refresh_statistics
@@ -73,14 +74,10 @@ def create_restored_endpoint(row: JsonMapping) -> Endpoint:
         "extra_query": check_extra_query(row.get("extra_query", {})),
         "extra_body": check_extra_body(row.get("extra_body", {})),
     }
-    endpoint = Endpoint.objects.create(name=find_free_endpoint_name(row["name"]), **columns)
+    name = find_free_name(row["name"], Endpoint.objects.values_list("name", flat=True))
+    endpoint = Endpoint.objects.create(name=name, **columns)
     Price.objects.bulk_create(Price(endpoint=endpoint, **price) for price in row["prices"])
     return endpoint
-
-
-def find_free_endpoint_name(wanted: str) -> str:
-    taken = set(Endpoint.objects.values_list("name", flat=True))
-    return next(name for name in (wanted, *(f"{wanted} {n}" for n in range(2, 1000))) if name not in taken)
 
 
 RESTORE_BATCH_ROWS: Final = 2_000

@@ -183,16 +183,32 @@ class CreatedIds(StoredJson):
         return CreatedIds(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
 
 
-def build_import_request(asked: Mapping[str, Any]) -> ImportRequest:
+def build_import_request(
+    *,
+    format: str,  # noqa: A002 - the name of the field
+    id_prefix: str,
+    candidate: str,
+    rater: str,
+    rater_kind: str | None,
+    mapping: str,
+    pair: str,
+    baseline: str,
+    pairs_each: int | None,
+    new_response: str,
+    lower_is_better: bool,
+    derive_pairs: float | None,
+) -> ImportRequest:
     """The request of an upload, from the fields of its form or its API call. Raises InputRefused."""
-    kind = asked["rater_kind"]
+    reading = ReadOptions(
+        format=format,
+        id_prefix=id_prefix,
+        candidate=candidate,
+        rater=rater,
+        rater_kind=RaterKind(rater_kind) if rater_kind else None,
+        mapping=parse_column_fields(mapping),
+        new_response=NewResponse(new_response or NewResponse.REFUSE),
+        lower_is_better=lower_is_better,
+    )
     return ImportRequest(
-        ReadOptions(
-            mapping=parse_column_fields(asked["mapping"]),
-            rater_kind=RaterKind(kind) if kind else None,
-            new_response=NewResponse(asked["new_response"] or NewResponse.REFUSE),
-            **{name: asked[name] for name in ("format", "id_prefix", "rater", "lower_is_better", "candidate")},
-        ),
-        make_pairing(asked["pair"] or PairingWay.ALL, baseline=asked["baseline"], pairs_each=asked["pairs_each"]),
-        asked["derive_pairs"],
+        reading, make_pairing(pair or PairingWay.ALL, baseline=baseline, pairs_each=pairs_each), derive_pairs
     )

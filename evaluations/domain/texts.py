@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntFlag, StrEnum
 from json.encoder import encode_basestring, encode_basestring_ascii
@@ -203,6 +203,12 @@ def messages_to_text(messages: Messages) -> str:
 def normalize_lines(text: str) -> str:
     """The text with plain line ends, which browsers send as CRLF, and without space around it."""
     return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def find_free_name(name: str, taken: Iterable[str]) -> str:
+    """The name, or the first of “name 2”, “name 3”, … that is not taken."""
+    names = set(taken)
+    return next(free for free in (name, *(f"{name} {n}" for n in range(2, len(names) + 3))) if free not in names)
 
 
 def replace_unstorable(text: str) -> str:

@@ -32,7 +32,7 @@ NamedRow = TypeVar("NamedRow", Candidate, Rater, Aspect)
 
 @dataclass(slots=True, eq=False)
 class EntryAddition:
-    """The rows that one entry adds. They join the known rows at once and are taken out again if the entry is bad."""
+    """The rows that one entry adds. They are added to the batch at once, and withdrawn if the entry is bad."""
 
     batch: EntryBatch
     line: int
@@ -45,7 +45,7 @@ class EntryAddition:
     named: list[models.Model] = field(default_factory=list)
     imported_aspects: list[str] = field(default_factory=list)
     scales: list[tuple[str, ScoreScale]] = field(default_factory=list)
-    swapped: bool = False  # it names its candidates in the other order; where it names none there is no order
+    swapped: bool = False  # whether it names its candidates in the other order
 
     def put(self, table: dict[Any, Any], key: Any, value: object) -> None:
         table[key] = value
@@ -55,21 +55,21 @@ class EntryAddition:
         """Whether a verdict, score or failure is new. Another value in its place is refused."""
         kind, what = ("verdict", "choice") if isinstance(subject, ComparisonSketch) else ("score", "value")
         key_in_file = (kind, *subject.key, *key)
-        known = subject.statements.get(key) or self.batch.find_earlier(subject.query, key_in_file)
-        if known is None:
+        earlier = subject.statements.get(key) or self.batch.find_earlier(subject.query, key_in_file)
+        if earlier is None:
             self.put(subject.statements, key, (value, self.line))
             self.remember(subject.query, key_in_file, value)
-        elif known[0] != value:
-            where = describe_line(known[1])
-            raise RowRefused(f"the same {kind} stands {where} with the {what} {known[0]}, not {value}")
-        return known is None
+        elif earlier[0] != value:
+            where = describe_line(earlier[1])
+            raise RowRefused(f"the same {kind} stands {where} with the {what} {earlier[0]}, not {value}")
+        return earlier is None
 
     def remember(self, query: QuerySketch, key: tuple[Any, ...], value: str = "") -> None:
         if self.batch.seen:
             self.remembered.append((query, key, value))
 
     def name(self, table: dict[Any, Any], name: Any, row: NamedRow) -> NamedRow:
-        """A candidate, rater or aspect that this entry brings; the same one when it is named again."""
+        """Add a new candidate, rater or aspect under its name."""
         self.put(table, name, row)
         self.named.append(row)
         return row
@@ -146,8 +146,8 @@ def refuse_verdicts_and_scores(
         return
     context = added.batch.context
     if (rater.pk, aspect.pk) not in context.rated_otherwise:
-        given = other.all_rows.filter(context.visible, rater=rater, aspect=aspect, source_import__isnull=False)
-        context.rated_otherwise[rater.pk, aspect.pk] = given.exists()
+        statements = other.all_rows.filter(context.visible, rater=rater, aspect=aspect, source_import__isnull=False)
+        context.rated_otherwise[rater.pk, aspect.pk] = statements.exists()
     if context.rated_otherwise[rater.pk, aspect.pk]:
         there, here = ("verdicts", "scores") if other is Verdict else ("scores", "verdicts")
         raise RowRefused(

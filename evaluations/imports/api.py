@@ -25,8 +25,8 @@ operations = OperationRouter(tags=["imports"])
 def list_imports(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> ImportPageOut:
     """List imports, newest first."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
-    rows, more = paginate_by_cursor(paging, evaluation.imports.select_related("user"), newest_first=True)
-    return ImportPageOut(items=[serialize_import(row) for row in rows], next=more)
+    rows, next_cursor = paginate_by_cursor(paging, evaluation.imports.select_related("user"), newest_first=True)
+    return ImportPageOut(items=[serialize_import(row) for row in rows], next=next_cursor)
 
 
 @operations.make(
@@ -46,8 +46,8 @@ def upload_file(request: AuthenticatedRequest, slug: str) -> ImportDetailOut:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     file, name = read_sent_file(request)
-    asked = build_import_request(read_sent_fields(request, ImportIn).model_dump())
-    return serialize_import_detail(receive_upload(evaluation, cast(BinaryIO, file), name, asked, user=user))
+    import_request = build_import_request(**dict(read_sent_fields(request, ImportIn)))
+    return serialize_import_detail(receive_upload(evaluation, cast(BinaryIO, file), name, import_request, user=user))
 
 
 @operations.get_one("/evaluations/{slug:slug}/imports/{int:pk}", Scope.READ, ImportDetailOut)

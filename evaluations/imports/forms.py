@@ -50,7 +50,7 @@ PAIRING_CHOICES = [
 
 
 class ImportForm(forms.Form):
-    # An empty file is refused where all files are, in the same words for every door.
+    # An empty file is refused by the service, with the same message as in the API.
     file = forms.FileField(
         allow_empty_file=True,
         help_text="JSONL, JSON, CSV, TSV, Parquet or Arrow; as it is, with gzip or zstd, or in a ZIP or tar.",
@@ -116,7 +116,8 @@ class ImportForm(forms.Form):
         cleaned: CleanedData = super().clean() or {}
         if not self.errors:
             try:
-                self.import_request = build_import_request(cleaned)
+                fields = {name: value for name, value in cleaned.items() if name != "file"}
+                self.import_request = build_import_request(**fields)
             except InputRefused as refused:
                 add_refusal(self, refused)
         return cleaned

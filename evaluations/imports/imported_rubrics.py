@@ -1,4 +1,4 @@
-"""Rubrics for the aspects of imported verdicts, as well as of imported scores."""
+"""Rubrics for the aspects of imported verdicts and scores."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from evaluations.domain.choices import Choice
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.imports import ScoreScale, ScoreScales
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, RubricSpec
+from evaluations.domain.texts import find_free_name
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect
 from evaluations.models.users import User
@@ -24,26 +25,26 @@ SCORES_RUBRIC_NAME: Final = "imported scores"
 
 def load_imported_choices(evaluation: Evaluation) -> dict[str, set[str]]:
     """By aspect, the choices that the rubric of imported verdicts offers."""
-    return {one.aspect.key: set(one.choices) for one in list_imported_aspects(evaluation, RubricKind.PAIRWISE)}
+    return {row.aspect.key: set(row.choices) for row in list_imported_aspects(evaluation, RubricKind.PAIRWISE)}
 
 
 def update_verdicts_rubric(evaluation: Evaluation, occurring: Mapping[str, set[str]], user: User | None) -> list[int]:
-    """Extend the rubric of imported verdicts to aspects without another; the id of the version that it took, if any."""
+    """Extend the rubric of imported verdicts by aspects without a rubric. Returns the id of a new version, if any."""
     before = load_imported_choices(evaluation)
     sides = {str(Choice.A), str(Choice.B)}
-    offers = {key: before.get(key, sides) | occurring.get(key, set()) for key in [*before, *sorted(occurring)]}
-    if offers == before:
+    choices = {key: before.get(key, sides) | occurring.get(key, set()) for key in [*before, *sorted(occurring)]}
+    if choices == before:
         return []
-    names = dict(Aspect.objects.filter(evaluation=evaluation, key__in=offers).values_list("key", "name"))
+    names = dict(Aspect.objects.filter(evaluation=evaluation, key__in=choices).values_list("key", "name"))
     aspects = [
         AspectSpec(
             key,
             names[key],
             definition="As in the imported file.",
-            offers_tie=Choice.TIE in offered,
-            offers_both_bad=Choice.BOTH_BAD in offered,
+            offers_tie=Choice.TIE in offers,
+            offers_both_bad=Choice.BOTH_BAD in offers,
         )
-        for key, offered in offers.items()
+        for key, offers in choices.items()
     ]
     return [add_imported_version(evaluation, RubricKind.PAIRWISE, aspects, user)]
 
@@ -51,7 +52,7 @@ def update_verdicts_rubric(evaluation: Evaluation, occurring: Mapping[str, set[s
 def add_imported_version(
     evaluation: Evaluation, kind: RubricKind, aspects: Sequence[AspectSpec], user: User | None
 ) -> int:
-    """Add a version to the imported rubric of this kind, which is made where there is none. Returns its id."""
+    """Add a version to the imported rubric of this kind, or create it. Returns the id of the version."""
     things, name = ("verdicts", VERDICTS_RUBRIC_NAME) if kind == RubricKind.PAIRWISE else ("scores", SCORES_RUBRIC_NAME)
     spec = RubricSpec(
         kind=kind,
@@ -62,18 +63,10 @@ def add_imported_version(
     if rubric := find_imported_rubric(evaluation, kind):
         version = create_next_version(rubric, spec, user=user)
     else:
-        free_name = find_free_rubric_name(evaluation, name)
-        version = add_rubric(evaluation, name=free_name, spec=spec, origin=RubricOrigin.IMPORTED, user=user)
+        name = find_free_name(name, Rubric.objects.filter(evaluation=evaluation).values_list("name", flat=True))
+        version = add_rubric(evaluation, name=name, spec=spec, origin=RubricOrigin.IMPORTED, user=user)
     freeze_version(version)
     return version.pk
-
-
-def find_free_rubric_name(evaluation: Evaluation, wanted: str) -> str:
-    taken = set(Rubric.objects.filter(evaluation=evaluation).values_list("name", flat=True))
-    return next(name for name in (wanted, *(f"{wanted} {n}" for n in range(2, 1000))) if name not in taken)
-
-
-# ---- what a file would change --------------------------------------------------------------------
 
 
 def refuse_invalid_margin(margin: float | None) -> None:
@@ -83,7 +76,7 @@ def refuse_invalid_margin(margin: float | None) -> None:
 
 def refuse_conflicting_scales(evaluation: Evaluation, scales: ScoreScales, margin: float | None) -> None:
     """Refuse scores whose better end differs from earlier ones, or a margin that makes every pair a tie."""
-    before = {one.aspect.key: one for one in list_imported_aspects(evaluation)}
+    before = {row.aspect.key: row for row in list_imported_aspects(evaluation)}
     for key, scale in scales.items():
         if key in before and before[key].lower_is_better != scale.lower_is_better:
             better = "lower" if before[key].lower_is_better else "higher"
@@ -113,7 +106,7 @@ class ImportedScale(ScoreScale):
 
 
 def find_changed_margins(evaluation: Evaluation, keys: Iterable[str], margin: float | None) -> dict[str, float]:
-    before = {one.aspect.key: one.tie_margin for one in list_imported_aspects(evaluation)} if margin is not None else {}
+    before = {row.aspect.key: row.tie_margin for row in list_imported_aspects(evaluation)} if margin is not None else {}
     return {key: before[key] for key in keys if key in before and before[key] != margin}
 
 
@@ -131,9 +124,9 @@ def update_scores_rubric(
 ) -> list[int]:
     """Add a rubric version with these scales and return its id, or nothing if no scale is new."""
     refuse_conflicting_scales(evaluation, scales, margin)
-    before = {one.aspect.key: one for one in list_imported_aspects(evaluation)}
+    before = {row.aspect.key: row for row in list_imported_aspects(evaluation)}
     names = dict(Aspect.objects.filter(evaluation=evaluation, key__in=scales).values_list("key", "name"))
-    old_specs = {key: one.spec() for key, one in before.items()}
+    old_specs = {key: row.spec() for key, row in before.items()}
     new_specs = old_specs | {
         key: build_aspect_spec(key, name, merge_scale(before.get(key), scales[key], margin))
         for key, name in names.items()
@@ -143,23 +136,20 @@ def update_scores_rubric(
     return [add_imported_version(evaluation, RubricKind.POINTWISE, list(new_specs.values()), user)]
 
 
-def build_aspect_spec(key: str, name: str, brought: ImportedScale) -> AspectSpec:
+def build_aspect_spec(key: str, name: str, scale: ImportedScale) -> AspectSpec:
     return AspectSpec(
         key,
         name,
         definition="As in the imported file.",
-        scale_min=brought.low,
-        scale_max=brought.high,
-        tie_margin=brought.margin,
-        lower_is_better=brought.lower_is_better,
+        scale_min=scale.low,
+        scale_max=scale.high,
+        tie_margin=scale.margin,
+        lower_is_better=scale.lower_is_better,
     )
 
 
-# ---- in words ------------------------------------------------------------------------------------
-
-
 def list_scale_warnings(evaluation: Evaluation, scales: ScoreScales, margin: float | None) -> Iterator[str]:
-    before = {one.aspect.key for one in list_imported_aspects(evaluation)}
+    before = {row.aspect.key for row in list_imported_aspects(evaluation)}
     if brought := sorted(scales.keys() - before):
         names = ", ".join(brought)
         yield f"A rubric named {SCORES_RUBRIC_NAME} comes with the scores of {names}, with the scale seen in the file."

@@ -32,30 +32,23 @@ from evaluations.models.transactions import TransactionPacer, is_time_up
 from evaluations.models.verdicts import PackedVotes, Score, Verdict
 
 BUSY_STATES: Final = (ImportState.CHECKING, ImportState.STORING)
-
 WORKING_STATES: Final = (*BUSY_STATES, ImportState.UNDOING)
-
 ABANDONED_STATES: Final = (ImportState.CANCELLED, ImportState.FAILED)
-
 INTERRUPTED_REASON: Final = "The work on it was interrupted. Nothing of the file was stored."
-
-# The kinds of jobs: a file is checked, stored and, where that failed, cleared away; or what it brought is removed.
+BEGAN_STORING: Final = "began storing"
+CLEANUP_SECONDS: Final = 5
+# The kinds of jobs: one checks a file and stores it or cleans up, the other removes the rows of a stored file.
 IMPORT_JOB: Final = "import"
-
 UNDO_JOB: Final = "undo_import"
-
-# In the order in which rows lean on each other: those first that nothing else points at.
+# Tables that refer to others come first.
 OWNED_MODELS: Final = (PackedVotes, Verdict, Score, Call, Comparison, Response, Query)
-
 SHARED_MODELS: Final[Mapping[str, type[models.Model]]] = {
     "raters": Rater,
     "judges": Judge,
     "aspects": Aspect,
     "candidates": Candidate,
 }
-
-
-# The columns of an import that is checked or stored anew.
+# The columns of an import that is checked or stored again.
 NOTHING_STORED: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("rows_stored", "rows_unchanged", "rows_bad", "rows_skipped"), 0),
     **{f"new_{kind}": 0 for kind in COUNTED_ROWS},
@@ -64,7 +57,7 @@ NOTHING_STORED: Final[Mapping[str, Any]] = {
 
 
 def continue_import(importing: Import, *, seconds: float | None = None) -> bool:
-    """Check the file, or store it for a while. Returns whether work is left. Where somebody else is at it, not here."""
+    """Check the file, or store it for a while, unless another process does. Returns whether work is left."""
     job = job_of(IMPORT_JOB, importing.pk)
     claim = claim_job(job.pk, until=None if seconds is None else monotonic() + seconds) if job else None
     try:
@@ -74,7 +67,7 @@ def continue_import(importing: Import, *, seconds: float | None = None) -> bool:
 
 
 def enqueue_follow_ups(importing: Import) -> None:
-    """Enqueue what follows when rows become visible: votes are counted, texts indexed and rendered."""
+    """Enqueue the jobs for visible rows: count votes, index and render texts, fill queues."""
     subjects = dict.fromkeys((COUNT_LABELS, INDEX_IMPORT), importing.pk)
     subjects |= dict.fromkeys((FILL_QUEUE, RENDER_AHEAD), importing.evaluation_id)
     jobs = [Job(kind=kind, subject=pk, evaluation_id=importing.evaluation_id) for kind, pk in subjects.items()]
@@ -82,20 +75,20 @@ def enqueue_follow_ups(importing: Import) -> None:
 
 
 def renew_import_claim(importing: Import, expected: ImportState, **columns: object) -> None:
-    """Renew the claim, or raise LeaseLost where the import is no longer wanted."""
+    """Renew the claim and update columns, or raise LeaseLost if the import is in another state by now."""
     if importing.lease:
         importing.lease.heartbeat()
     if columns and not Import.objects.filter(pk=importing.pk, state=expected).update(**columns):
         raise LeaseLost(f"{importing} is no longer {expected}.")
 
 
-def fail_import(importing: Import, reason: str, until: float | None = None) -> None:
-    fail(importing, reason)
-    clean_up_import(importing, until)
+def fail_import(importing: Import, reason: str) -> None:
+    mark_failed(importing, reason)
+    clean_up_import(importing)
 
 
 @transaction.atomic
-def fail(importing: Import, reason: str) -> None:
+def mark_failed(importing: Import, reason: str) -> None:
     failed = Import.objects.filter(pk=importing.pk, state__in=BUSY_STATES).update(
         state=ImportState.FAILED, reason=reason
     )
@@ -104,12 +97,12 @@ def fail(importing: Import, reason: str) -> None:
 
 
 def put_back_import(job: Job) -> None:
-    """A check stores nothing and is made again; what was being stored is given up, and cleared away by the next."""
+    """Repeat an interrupted check; fail an interrupted storage, whose rows the next worker removes."""
     importing = Import.objects.select_related("evaluation").get(pk=job.subject)
     if importing.state == ImportState.CHECKING:
         Import.objects.filter(pk=importing.pk).update(rows_read=0)
     elif importing.state == ImportState.STORING:
-        fail(importing, INTERRUPTED_REASON)
+        mark_failed(importing, INTERRUPTED_REASON)
 
 
 def give_up_import(job: Job, reason: str) -> None:
@@ -117,22 +110,22 @@ def give_up_import(job: Job, reason: str) -> None:
 
 
 def sweep_imports(evaluation: Evaluation | None = None, *, seconds: float | None = None) -> list[int]:
-    """Fail imports whose worker died, and remove the rows that they stored.
+    """Fail imports whose worker died, and remove the rows that they stored. Interrupted checks are repeated.
 
-    What was only being checked is put back. Returns the ids of those that wait for somebody to go on with them.
+    Returns the ids of imports that wait for a worker.
     """
     imports = Import.objects.filter(evaluation=evaluation) if evaluation else Import.objects.all()
     until = None if seconds is None else monotonic() + seconds
     for kind in (IMPORT_JOB, UNDO_JOB):
         put_back_lost_jobs(kind)
-    for left in imports.filter(state__in=ABANDONED_STATES, finished_at__isnull=True):
-        clean_up_import(left, until)
+    for abandoned in imports.filter(state__in=ABANDONED_STATES, finished_at__isnull=True):
+        clean_up_import(abandoned, until)
     waiting = Job.objects.filter(kind__in=(IMPORT_JOB, UNDO_JOB), state=JobState.WAITING).values("subject")
     return list(imports.filter(state__in=WORKING_STATES, pk__in=waiting).values_list("pk", flat=True))
 
 
 def clean_up_import(importing: Import, until: float | None = None) -> None:
-    """Remove the rows of an import that will never be done. A call that runs out of time is continued by the next."""
+    """Remove the rows of a failed or cancelled import. If time runs out, the next call continues."""
     pace = TransactionPacer()
     for model in OWNED_MODELS:
         if not delete_rows_of_import(model, importing, pace, until):
@@ -150,19 +143,19 @@ def delete_rows_of_import(
     model: type[models.Model], importing: Import, pace: TransactionPacer, until: float | None
 ) -> bool:
     """Delete rows of one table until time is up. Returns whether none is left."""
-    most = min_bulk_rows()
+    limit = min_bulk_rows()
     while True:
         with pace.turn(), transaction.atomic():
-            removed = delete_of_import(model, importing.pk, most)
+            removed = delete_of_import(model, importing.pk, limit)
         if removed and is_time_up(until):
             return False
-        if removed < most:
+        if removed < limit:
             return True
-        most = next_bulk_rows(most, pace.seconds)
+        limit = next_bulk_rows(limit, pace.seconds)
 
 
 def delete_unused_names(importing: Import) -> None:
-    """Delete an import's unused candidates, raters, judges and aspects, on record, so that reports are made again."""
+    """Delete an import's unused candidates, raters, judges and aspects, and record it, so that reports change."""
     created = importing.created
     if created == CreatedIds():
         return  # without a transaction: on SQLite even one that only reads keeps all writers waiting
@@ -177,15 +170,10 @@ def delete_if_unused(model: type[models.Model], ids: Sequence[int]) -> int:
     """Delete the rows that nothing refers to. Returns how many were deleted."""
     removed = 0
     for row in model._default_manager.filter(pk__in=ids):
-        with suppress(ProtectedError):  # somebody else uses it by now
+        with suppress(ProtectedError):  # used by other rows
             row.delete()
             removed += 1
     return removed
-
-
-BEGAN_STORING: Final = "began storing"
-
-CLEANUP_SECONDS: Final = 5
 
 
 def refuse_archived_evaluation(evaluation: Evaluation) -> None:
@@ -208,14 +196,13 @@ def refuse_concurrent_import(evaluation: Evaluation) -> None:
 def find_raters_of_import(importing: Import) -> set[int]:
     """The raters whose verdicts, scores or failures the import brought."""
     verdicts, scores = (model.all_rows.filter(source_import=importing).order_by() for model in (Verdict, Score))
+    raters = {pk for rows in (verdicts, scores) for pk in rows.values_list("rater", flat=True).distinct()}
     failures = Call.all_rows.filter(source_import=importing).order_by()
-    found = set(verdicts.values_list("rater", flat=True).distinct())
-    found.update(scores.values_list("rater", flat=True).distinct())
-    return found | {pk for pk in failures.values_list("judge__raters", flat=True).distinct() if pk}
+    return raters | {pk for pk in failures.values_list("judge__raters", flat=True).distinct() if pk}
 
 
 def get_import_progress(importing: Import) -> JobProgress:
-    """How far an import is, in rows. While the file is checked nobody knows how many it holds."""
+    """The progress of an import in rows. The total is unknown while the file is checked."""
     job = job_of(IMPORT_JOB, importing.pk)
     if job is None or importing.state == ImportState.CHECKING:
         return JobProgress(importing.rows_read, None, None, None)

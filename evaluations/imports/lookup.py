@@ -94,11 +94,11 @@ def load_import_context(
 
 def load_offered_choices(evaluation: Evaluation) -> dict[str, set[str]]:
     offered: dict[str, set[str]] = {}
-    asked = RubricAspect.objects.filter(
+    rows = RubricAspect.objects.filter(
         version__rubric__evaluation=evaluation, version__rubric__kind=RubricKind.PAIRWISE
     )
-    for one in asked.exclude(version__rubric__origin=RubricOrigin.IMPORTED).select_related("aspect"):
-        offered.setdefault(one.aspect.key, set()).update(one.choices)
+    for row in rows.exclude(version__rubric__origin=RubricOrigin.IMPORTED).select_related("aspect"):
+        offered.setdefault(row.aspect.key, set()).update(row.choices)
     return offered
 
 
@@ -139,10 +139,7 @@ class EntryBatch:
 
     @property
     def bad(self) -> list[BadRow]:
-        return [one for one in self.outcomes if isinstance(one, BadRow)]
-
-
-# ---- looking up what the database has --------------------------------------------------------
+        return [outcome for outcome in self.outcomes if isinstance(outcome, BadRow)]
 
 
 def look_up_batch(context: ImportContext, items: Sequence[FileEntry | BadRow], seen: SeenIndex | None) -> EntryBatch:
@@ -169,11 +166,11 @@ def query_key_of_row(row: FileRow) -> str:
 def load_queries(batch: EntryBatch, keys: Collection[str], rows: Sequence[FileRow]) -> None:
     context = batch.context
     visible = Query.all_rows.filter(context.visible, evaluation=context.evaluation).order_by()
-    found = filter_by_texts(visible, "key", keys)
+    queries = filter_by_texts(visible, "key", keys)
     # Only if rows name their texts, because texts are long.
     texts = any(isinstance(row, VerdictRow) and row.expected_texts is not None for row in rows)
     columns = ("key", "cluster", "category", "sha256", "pk", *(["text"] if texts else []))
-    for key, cluster, category, sha256, pk, *text in found.values_list(*columns):
+    for key, cluster, category, sha256, pk, *text in queries.values_list(*columns):
         batch.queries[key] = QuerySketch(
             key,
             cluster,
@@ -187,7 +184,7 @@ def load_queries(batch: EntryBatch, keys: Collection[str], rows: Sequence[FileRo
 
 
 def load_seen_queries(batch: EntryBatch, seen: SeenIndex, keys: Collection[str]) -> None:
-    """Queries of earlier lines of the file, with as much as later lines need. They are never written."""
+    """Add queries of earlier lines of the file, with the columns that later lines need. They are never written."""
     for key, (owner, word, line) in seen.owners(keys).items():
         if key not in batch.queries:
             sha256, cluster, category = json.loads(word)
@@ -195,9 +192,9 @@ def load_seen_queries(batch: EntryBatch, seen: SeenIndex, keys: Collection[str])
 
 
 def load_responses(context: ImportContext, queries: Mapping[int, QuerySketch]) -> dict[int, ResponseSketch]:
-    found = Response.all_rows.filter(context.visible, query__in=list(queries)).order_by("pk")
+    responses = Response.all_rows.filter(context.visible, query__in=list(queries)).order_by("pk")
     by_id = {}
-    for pk, query_id, candidate_id, sha256 in found.values_list("pk", "query_id", "candidate_id", "sha256"):
+    for pk, query_id, candidate_id, sha256 in responses.values_list("pk", "query_id", "candidate_id", "sha256"):
         by_id[pk] = add_known_response(context, queries[query_id], pk, candidate_id, sha256)
     return by_id
 
@@ -213,10 +210,10 @@ def add_known_response(
 def load_comparisons(
     context: ImportContext, queries: Mapping[int, QuerySketch], responses: Mapping[int, ResponseSketch]
 ) -> dict[int, ComparisonSketch]:
-    found = Comparison.all_rows.filter(context.visible, query__in=list(queries)).order_by("pk")
+    comparisons = Comparison.all_rows.filter(context.visible, query__in=list(queries)).order_by("pk")
     sides = (f"response_{side}{part}" for side in "ab" for part in ("_id", "__candidate_id", "__sha256"))
     by_id = {}
-    for pk, query_id, swapped, *both in found.values_list("pk", "query_id", "swapped", *sides):
+    for pk, query_id, swapped, *both in comparisons.values_list("pk", "query_id", "swapped", *sides):
         query = queries[query_id]
         a, b = (responses.get(side[0]) or add_known_response(context, query, *side) for side in (both[:3], both[3:]))
         by_id[pk] = comparison = ComparisonSketch(query, a, b, swapped, pk=pk)
@@ -236,20 +233,18 @@ def load_verdicts(context: ImportContext, comparisons: Mapping[int, ComparisonSk
     raters = find_stored_raters(context, rows, VerdictRow)
     if not raters or not comparisons:
         return
-    given = Verdict.all_rows.filter(
+    verdicts = Verdict.all_rows.filter(
         context.visible, rater__in=list(raters), comparison__in=list(comparisons)
     ).order_by()
-    for on, rater, aspect, shown, sample, choice, inconsistent in given.values_list(
+    for on, rater, aspect, shown, sample, choice, inconsistent in verdicts.values_list(
         *("comparison_id", "rater_id", "aspect__key", "shown", "sample", "choice", "inconsistent")
     ):
         key = verdict_key(raters[rater], aspect, shown, sample)
         comparisons[on].statements[key] = (INCONSISTENT if inconsistent else choice, None)
     judges = {rater.judge_id: rater for rater in raters.values() if rater.judge_id}
     failed = Call.all_rows.filter(context.visible, judge__in=list(judges), comparison__in=list(comparisons)).order_by()
-    for on_id, judge, shown, sample, state in failed.values_list(
-        "comparison_id", "judge_id", "shown", "sample", "state"
-    ):
-        comparisons[on_id or 0].statements[failure_key(judges[judge], shown, sample)] = (state, None)
+    for pk, judge, shown, sample, state in failed.values_list("comparison_id", "judge_id", "shown", "sample", "state"):
+        comparisons[pk or 0].statements[failure_key(judges[judge], shown, sample)] = (state, None)
 
 
 def load_scores(context: ImportContext, responses: Mapping[int, ResponseSketch], rows: Sequence[FileRow]) -> None:
@@ -257,16 +252,16 @@ def load_scores(context: ImportContext, responses: Mapping[int, ResponseSketch],
     raters = find_stored_raters(context, rows, ScoreRow)
     if not raters or not responses:
         return
-    given = Score.all_rows.filter(context.visible, rater__in=list(raters), response__in=list(responses)).order_by()
-    given = given.filter(source_import__isnull=False)
-    for on, rater, aspect, sample, value in given.values_list(
+    scores = Score.all_rows.filter(context.visible, rater__in=list(raters), response__in=list(responses)).order_by()
+    scores = scores.filter(source_import__isnull=False)
+    for on, rater, aspect, sample, value in scores.values_list(
         "response_id", "rater_id", "aspect__key", "sample", "value"
     ):
         responses[on].statements[score_key(raters[rater], aspect, sample)] = (encode_score(value), None)
     judges = {rater.judge_id: rater for rater in raters.values() if rater.judge_id}
     failed = Call.all_rows.filter(context.visible, judge__in=list(judges), response__in=list(responses)).order_by()
-    for on_id, judge, shown, sample, state in failed.values_list("response_id", "judge_id", "shown", "sample", "state"):
-        responses[on_id or 0].statements[failure_key(judges[judge], shown, sample)] = (state, None)
+    for pk, judge, shown, sample, state in failed.values_list("response_id", "judge_id", "shown", "sample", "state"):
+        responses[pk or 0].statements[failure_key(judges[judge], shown, sample)] = (state, None)
 
 
 # ---- keys: the same for a row of the database and a line of the file -------------------------

@@ -16,7 +16,7 @@ from evaluations.models.comparisons import Candidate, Comparison, Response
 from evaluations.models.evaluations import Evaluation
 
 QUERIES_AT_ONCE: Final = 500
-NamedResponse = tuple[str, str]  # a response to a query: its candidate's name, and the sum of its text
+NamedResponse = tuple[str, str]  # a response to a query: its candidate's name and its SHA-256
 NamedPair = frozenset[NamedResponse]
 
 
@@ -31,34 +31,34 @@ class PairForecast(TemporaryDatabase):
     """The responses that a file brings to each query, in a temporary database."""
 
     def __init__(self) -> None:
-        # A query that pairs are made of has a row of its own; those of its responses have one side, of pairs two.
+        # A query to be paired has a row without sides, a response a row with one side, a pair a row with two.
         super().__init__("CREATE TABLE brought (query TEXT, name TEXT, sum TEXT, other TEXT, other_sum TEXT)")
         self._replaced: dict[str, set[NamedResponse]] = defaultdict(set)
 
     def add(self, keys: Collection[str], new: Iterable[RowSketch]) -> None:
-        """The queries that a batch asks pairs of, and what of all that it brings is new."""
+        """Add the keys of queries to be paired and the new rows of a batch."""
         rows: list[tuple[str | None, ...]] = [(key, None, None, None, None) for key in keys]
-        for one in new:
-            if isinstance(one, ResponseSketch):
-                rows.append((one.query.key, *one.key, None, None))
-                if one.replaces:
-                    self._replaced[one.query.key].add(one.replaces)
-            elif isinstance(one, ComparisonSketch):
-                rows.append((one.query.key, *one.key))
+        for sketch in new:
+            if isinstance(sketch, ResponseSketch):
+                rows.append((sketch.query.key, *sketch.key, None, None))
+                if sketch.replaces:
+                    self._replaced[sketch.query.key].add(sketch.replaces)
+            elif isinstance(sketch, ComparisonSketch):
+                rows.append((sketch.query.key, *sketch.key))
         self.database.executemany("INSERT INTO brought VALUES (?, ?, ?, ?, ?)", rows)
 
     def counts(self, evaluation: Evaluation, pairing: Pairing, ranking: Sequence[str]) -> Iterator[int]:
-        """How many comparisons will be made, of a few hundred queries at a time."""
+        """Yield how many comparisons will be made for some hundred queries at a time."""
         rows = self.database.execute("SELECT * FROM brought ORDER BY query")
         queries = (QueryForecast(key, [row[1:] for row in group]) for key, group in groupby(rows, key=itemgetter(0)))
-        asked = (one for one in queries if one.is_asked)
-        while some := list(islice(asked, QUERIES_AT_ONCE)):
-            stored = load_stored_responses(evaluation, [one.key for one in some])
-            made = load_stored_pairs(evaluation, list(stored))
-            for one in some:
-                one.responses |= stored.get(one.key, set()) - self._replaced.get(one.key, set())
-                one.pairs |= made.get(one.key, set())
-            yield sum(one.missing(pairing, pairing_seed(evaluation, one.key), ranking) for one in some)
+        forecasts = (query for query in queries if query.is_asked)
+        while batch := list(islice(forecasts, QUERIES_AT_ONCE)):
+            stored = load_stored_responses(evaluation, [query.key for query in batch])
+            pairs = load_stored_pairs(evaluation, list(stored))
+            for query in batch:
+                query.responses |= stored.get(query.key, set()) - self._replaced.get(query.key, set())
+                query.pairs |= pairs.get(query.key, set())
+            yield sum(query.missing(pairing, pairing_seed(evaluation, query.key), ranking) for query in batch)
 
 
 class QueryForecast:
@@ -92,19 +92,19 @@ def name_side(side: PairSide) -> NamedResponse:
 
 
 def load_stored_responses(evaluation: Evaluation, keys: Sequence[str]) -> dict[str, set[NamedResponse]]:
-    found: dict[str, set[NamedResponse]] = defaultdict(set)
+    responses: dict[str, set[NamedResponse]] = defaultdict(set)
     rows = Response.objects.filter(query__evaluation=evaluation, query__key__in=keys).order_by()
     for key, *side in rows.values_list("query__key", "candidate__name", "sha256"):
-        found[key].add((side[0], side[1]))
-    return found
+        responses[key].add((side[0], side[1]))
+    return responses
 
 
 def load_stored_pairs(evaluation: Evaluation, keys: Sequence[str]) -> dict[str, set[NamedPair]]:
-    found: dict[str, set[NamedPair]] = defaultdict(set)
+    pairs: dict[str, set[NamedPair]] = defaultdict(set)
     if not keys:
-        return found
+        return pairs
     rows = Comparison.objects.filter(evaluation=evaluation, query__key__in=keys).order_by()
     sides = (f"response_{side}__{part}" for side in "ab" for part in ("candidate__name", "sha256"))
     for key, name, of, other, other_of in rows.values_list("query__key", *sides):
-        found[key].add(frozenset(((name, of), (other, other_of))))
-    return found
+        pairs[key].add(frozenset(((name, of), (other, other_of))))
+    return pairs

@@ -1,4 +1,4 @@
-"""A file is checked row by row against the evaluation before any of it is stored."""
+"""The check of a file against the evaluation, row by row, before any of it is stored."""
 
 import hashlib
 from collections import Counter
@@ -66,13 +66,13 @@ from evaluations.models.transactions import PROCESS_STOPPING
 from evaluations.models.users import User
 
 CHECKED_ROWS_PER_BATCH: Final = 4_000
-QUICK_CHECK_BYTES: Final = 4 * 1024 * 1024  # in a second
-MAX_LISTED_BAD_ROWS: Final = 1_000  # bad rows are all counted, and so many of them listed
+QUICK_CHECK_BYTES: Final = 4 * 1024 * 1024  # take a second
+MAX_LISTED_BAD_ROWS: Final = 1_000  # all are counted
 SAMPLE_ENTRIES: Final = 3
 
 
 class CheckInterrupted(Exception):
-    """The process was told to stop, so another one starts the check again."""
+    """The process must stop: another one starts the check again."""
 
 
 @dataclass
@@ -120,7 +120,7 @@ class CheckResult:
 def preview_file(
     evaluation: Evaluation, file: BinaryIO, file_name: str, request: ImportRequest, *, user: User | None
 ) -> Import:
-    """Check a file and keep it. Raises InputRefused, and keeps nothing, where it cannot be read."""
+    """Check a file and keep it. Raises InputRefused, and keeps nothing, if it cannot be read."""
     importing = build_import(evaluation, file, file_name, request, user)
     write_check_result(importing, check_file(importing, file))
     save_import_with_file(importing, file)
@@ -128,14 +128,14 @@ def preview_file(
 
 
 def is_quick_to_check(file: BinaryIO) -> bool:
-    """Whether a file can be checked while a person waits; packed or columnar files may hold any number of rows."""
+    """Whether a file can be checked while a person waits. Packed or columnar files may hold any number of rows."""
     size = file.seek(0, SEEK_END)
     file.seek(0)
     return size <= QUICK_CHECK_BYTES and not is_packed(file.read(HEAD_BYTES))
 
 
 def check_kept(importing: Import) -> bool:
-    """Check the file of an import as its job; whether that is done."""
+    """Check the file of an import in its job. Returns whether the check is done."""
     try:
         with importing.file.open("rb") as file:
             write_check_result(importing, check_file(importing, cast(BinaryIO, file)))
@@ -249,16 +249,16 @@ def check_file(importing: Import, file: BinaryIO) -> CheckResult:
     known_queries = KnownQueryCounter(importing.evaluation)
     with SeenIndex() as counted, SeenIndex() as seen, PairForecast() as forecast:
         contents = read_import_rows(importing, file, counted)
-        form = contents.format
+        file_format = contents.format
         checked = CheckResult(
-            form.name,
-            form.brings,
-            form.needs_pairing,
-            form.note,
+            file_format.name,
+            file_format.brings,
+            file_format.needs_pairing,
+            file_format.note,
             models=ModelCounts(contents.named_by),
             blank=contents.blank,
         )
-        may_pair = form.needs_pairing or request.tie_margin is not None
+        may_pair = file_format.needs_pairing or request.tie_margin is not None
         for items in batch_entries(contents.entries, CHECKED_ROWS_PER_BATCH):
             checked.read += len(items)
             batch = resolve_batch(context, items, seen)
@@ -287,7 +287,7 @@ def check_file(importing: Import, file: BinaryIO) -> CheckResult:
 
 
 def record_check_progress(importing: Import, checked: CheckResult) -> None:
-    """Record how many rows were checked. Raises LeaseLost or CheckInterrupted where checking must end."""
+    """Record how many rows were checked. Raises LeaseLost or CheckInterrupted if the check must end."""
     if importing.pk:
         renew_import_claim(importing, ImportState.CHECKING, rows_read=checked.read)
         if PROCESS_STOPPING.is_set():
@@ -311,8 +311,8 @@ def list_preview_warnings(importing: Import, checked: CheckResult) -> Iterator[s
     before = stored.filter(sha256=importing.sha256).first()
     if before is not None and before.finished_at is not None:
         yield f"This very file was stored before, on {before.finished_at:%Y-%m-%d}."
-    known = Candidate.objects.filter(evaluation=importing.evaluation).values_list("name", flat=True)
-    yield from checked.models.warnings(requested_model_name(importing), list(known))
+    names = Candidate.objects.filter(evaluation=importing.evaluation).values_list("name", flat=True)
+    yield from checked.models.warnings(requested_model_name(importing), list(names))
     judges = Judge.objects.archived().filter(evaluation=importing.evaluation)
     for name in sorted(checked.judges & set(judges.values_list("name", flat=True))):
         yield (

@@ -30,15 +30,15 @@ from evaluations.domain.texts import messages_to_text
 from evaluations.imports.row_sketches import EntryOutcome, SkippedEntry
 
 MAX_LISTED_MODELS: Final = 100  # models; all are counted
-
 MAX_NAMES_IN_SENTENCE: Final = 5
-
+MAX_SAMPLE_CHARACTERS: Final = 400
+MAX_SAMPLE_SCORES: Final = 6  # of a row
 COUNTED_KINDS: Final = ("comparisons", "responses", "verdicts", "scores")
 
 
 @dataclass
 class ModelCounts:
-    """``rows``: by name and kind how many good rows. ``overruled``: of all rows, the column's names that go unused."""
+    """``rows``: the number of valid rows by name and kind. ``overruled``: unused names of the file's own column."""
 
     named_by: CandidateNaming
     rows: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -65,42 +65,45 @@ class ModelCounts:
         total: Counter[str] = Counter()
         for (name, _), number in self.rows.items():
             total[name] += number
-        most = sorted(total, key=lambda name: (-total[name], name))[:MAX_LISTED_MODELS]
+        names = sorted(total, key=lambda name: (-total[name], name))[:MAX_LISTED_MODELS]
         return [
             ModelCount(name, {kind: self.rows[name, kind] for kind in COUNTED_KINDS if self.rows[name, kind]})
-            for name in most
+            for name in names
         ]
 
-    def named_as(self, asked: str) -> CandidateNaming:
-        """What names the models, after all rows: a name for the whole file is none of rows that name their own."""
-        is_unused = self.named_by == CandidateNaming.FORM and self.rows and asked not in self.names
+    def named_as(self, requested: str) -> CandidateNaming:
+        """What names the models. A name for the whole file is unused if all rows name their models."""
+        is_unused = self.named_by == CandidateNaming.FORM and self.rows and requested not in self.names
         return CandidateNaming.COLUMN if is_unused else self.named_by
 
-    def warnings(self, asked: str, known: Collection[str] = ()) -> Iterator[str]:
-        """``asked``: the name that was given for the whole file. ``known``: models that are here already."""
+    def warnings(self, requested: str, known: Collection[str] = ()) -> Iterator[str]:
+        """``requested``: the name that was given for the whole file. ``known``: the stored models."""
         if self.overruled:
-            most = [
-                f"“{name}” ({format_row_count(number)})"
+            listed_names = [
+                f"“{name}” ({'1 row' if number == 1 else f'{number:,} rows'})"
                 for name, number in self.overruled.most_common(MAX_NAMES_IN_SENTENCE)
             ]
-            more = len(self.overruled) - len(most)
-            names = ", ".join([*most, *([f"{more:,} more"] if more else [])])
-            yield f"The model is “{asked}”, as given for the whole file. The file's own column names {names}: not used."
-        if asked and self.rows and asked not in self.names:
-            yield f"The name “{asked}” is not used: the rows of this file name their own models."
-        alike: dict[str, set[str]] = {}
+            unlisted = len(self.overruled) - len(listed_names)
+            names = ", ".join([*listed_names, *([f"{unlisted:,} more"] if unlisted else [])])
+            yield (
+                f"The model is “{requested}”, as given for the whole file. "
+                f"The file's own column names {names}: not used."
+            )
+        if requested and self.rows and requested not in self.names:
+            yield f"The name “{requested}” is not used: the rows of this file name their own models."
+        by_normalized: dict[str, set[str]] = {}
         for name in {*self.names, *known}:
-            alike.setdefault(normalize_model_name(name), set()).add(name)
-        doubtful = [sorted(some) for some in alike.values() if len(some) > 1 and not self.names.isdisjoint(some)]
-        for some in sorted(doubtful)[:MAX_NAMES_IN_SENTENCE]:
-            listed = " and ".join(f"“{name}”" for name in some[:MAX_NAMES_IN_SENTENCE])
+            by_normalized.setdefault(normalize_model_name(name), set()).add(name)
+        groups = [sorted(alike) for alike in by_normalized.values() if len(alike) > 1 and self.names & alike]
+        for group in sorted(groups)[:MAX_NAMES_IN_SENTENCE]:
+            listed = " and ".join(f"“{name}”" for name in group[:MAX_NAMES_IN_SENTENCE])
             yield f"{listed} look alike but are different models. If they are the same model, use one name."
 
 
 def normalize_model_name(name: str) -> str:
     """A name without case, blank space, width, separate accents and invisible characters."""
     text = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(one for one in text if not one.isspace() and unicodedata.category(one) != "Cf")
+    return "".join(letter for letter in text if not letter.isspace() and unicodedata.category(letter) != "Cf")
 
 
 def list_models_in_row(row: FileRow) -> list[tuple[str, str]]:
@@ -113,15 +116,6 @@ def list_models_in_row(row: FileRow) -> list[tuple[str, str]]:
     if isinstance(row, VerdictRow) and row.candidate_a and row.candidate_b:
         return [(row.candidate_a, "verdicts"), (row.candidate_b, "verdicts")]
     return []
-
-
-def format_row_count(number: int) -> str:
-    return "1 row" if number == 1 else f"{number:,} rows"
-
-
-MAX_SAMPLE_CHARACTERS: Final = 400
-
-MAX_SAMPLE_SCORES: Final = 6  # of a row that brings many
 
 
 def sample_entry(entry: FileEntry) -> SampleRow:
@@ -147,7 +141,7 @@ def sample_responses(row: ComparisonRow | ResponseRow | QueryRow) -> Iterator[Sa
 
 
 def sample_verdict(row: VerdictRow) -> SampleVerdict:
-    """The verdict in the words of the file, before its sides are turned."""
+    """The verdict as in the file, before its sides are swapped."""
     sides = {Choice.A: row.candidate_a, Choice.B: row.candidate_b}
     return SampleVerdict(
         key=row.query_key,

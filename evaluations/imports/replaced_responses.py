@@ -20,15 +20,13 @@ from evaluations.models.queues import Assignment, DefaultQueue, QueueItem, Queue
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Adjudication, Comment, Disclosure, Review, Score, Verdict
 
-REPLACES: Final = "replaces"  # of a response's metadata: the id of the one whose place it takes
+REPLACES: Final = "replaces"  # a key of a response's metadata: the id of the response that it replaces
+IDS_PER_QUERY: Final = 500
 
 
 def find_replaced_responses(importing: Import, **narrowed: object) -> list[int]:
-    found = Response.all_rows.filter(source_import=importing, metadata__has_key=REPLACES, **narrowed)
-    return [metadata[REPLACES] for metadata in found.values_list("metadata", flat=True)]
-
-
-IDS_PER_QUERY: Final = 500
+    responses = Response.all_rows.filter(source_import=importing, metadata__has_key=REPLACES, **narrowed)
+    return [metadata[REPLACES] for metadata in responses.values_list("metadata", flat=True)]
 
 
 def lock_judges_and_queues(evaluation: Evaluation) -> None:
@@ -47,9 +45,9 @@ def taken_slots() -> Q:
 
 
 def exports_since_import(importing: Import) -> Q:
-    """Exports that may hold what an import brought. A backup is none: it takes nothing to where it is used.
+    """Exports that may hold rows of an import, without backups.
 
-    Where no row was written nothing left; a folder counts its preferences alone, and has all comparisons in it.
+    An export without rows holds none, except a folder: it counts only preferences but has all comparisons.
     """
     empty = Q(rows=0) & ~Q(format=FOLDER_FORMAT)
     written = Q(state=ExportState.DONE, finished_at__gte=importing.stored_at) & ~empty
@@ -59,26 +57,26 @@ def exports_since_import(importing: Import) -> Q:
 
 def find_used_responses(responses: Collection[int]) -> set[int]:
     """The responses that were judged, reviewed, scored, commented, resolved, reserved or exported."""
-    found: set[int] = set()
-    for some in split_into_slices(sorted(responses), IDS_PER_QUERY):
-        sides = Comparison.all_rows.filter(Q(response_a__in=some) | Q(response_b__in=some)).order_by()
+    used: set[int] = set()
+    for batch in split_into_slices(sorted(responses), IDS_PER_QUERY):
+        sides = Comparison.all_rows.filter(Q(response_a__in=batch) | Q(response_b__in=batch)).order_by()
         pairs = {pk: both for pk, *both in sides.values_list("pk", "response_a", "response_b")}
         for comparison in find_used_comparisons(list(pairs)):
-            found.update(pairs[comparison])
+            used.update(pairs[comparison])
         for model in (Call, Score):
-            found.update(model.all_rows.filter(response__in=some).values_list("response", flat=True))
-        found.update(find_exported_responses(some))
-    return found & set(responses)
+            used.update(model.all_rows.filter(response__in=batch).values_list("response", flat=True))
+        used.update(find_exported_responses(batch))
+    return used & set(responses)
 
 
 def find_used_comparisons(comparisons: Sequence[int]) -> set[int]:
     used: set[int] = set()
-    for some in split_into_slices(comparisons, IDS_PER_QUERY):
+    for batch in split_into_slices(comparisons, IDS_PER_QUERY):
         for model in (Review, Call, Verdict):
-            used.update(model.all_rows.filter(comparison__in=some).values_list("comparison", flat=True))
-        for one in (Adjudication, Comment):
-            used.update(one.objects.filter(comparison__in=some).values_list("comparison", flat=True))
-        in_queue = {"item__comparison__in": some}
+            used.update(model.all_rows.filter(comparison__in=batch).values_list("comparison", flat=True))
+        for table in (Adjudication, Comment):
+            used.update(table.objects.filter(comparison__in=batch).values_list("comparison", flat=True))
+        in_queue = {"item__comparison__in": batch}
         used.update(Assignment.objects.filter(taken_slots(), **in_queue).values_list("item__comparison", flat=True))
         used.update(QueueSlot.objects.filter(**in_queue).values_list("item__comparison", flat=True))
     return used
@@ -88,7 +86,7 @@ def find_exported_responses(responses: Sequence[int]) -> list[int]:
     of_imports = Response.all_rows.filter(pk__in=responses, source_import__isnull=False)
     ids = of_imports.order_by().values_list("source_import", flat=True).distinct()
     seen = [
-        one for one in Import.objects.filter(pk__in=ids) if Export.objects.filter(exports_since_import(one)).exists()
+        row for row in Import.objects.filter(pk__in=ids) if Export.objects.filter(exports_since_import(row)).exists()
     ]
     return list(of_imports.filter(source_import__in=seen).values_list("pk", flat=True))
 
@@ -103,8 +101,8 @@ def delete_replaced_responses(importing: Import) -> None:
         raise InputRefused(
             f"{len(used):,} of the responses to be replaced were used since the file was checked. Nothing was stored."
         )
-    for some in split_into_slices(old, IDS_PER_QUERY):
-        pairs = Comparison.all_rows.filter(Q(response_a__in=some) | Q(response_b__in=some))
+    for batch in split_into_slices(old, IDS_PER_QUERY):
+        pairs = Comparison.all_rows.filter(Q(response_a__in=batch) | Q(response_b__in=batch))
         for comparisons in split_into_slices(list(pairs.values_list("pk", flat=True)), IDS_PER_QUERY):
             remove_from_search_index(comparisons)
             Tagging.objects.filter(comparison__in=comparisons).delete()
@@ -112,5 +110,5 @@ def delete_replaced_responses(importing: Import) -> None:
             Assignment.objects.filter(item__comparison__in=comparisons).delete()
             QueueItem.objects.filter(comparison__in=comparisons).delete()
             Comparison.all_rows.filter(pk__in=comparisons).delete()
-        Response.all_rows.filter(pk__in=some).delete()
+        Response.all_rows.filter(pk__in=batch).delete()
     DefaultQueue.objects.filter(rubric_version__rubric__evaluation=importing.evaluation_id).update(last_comparison=0)

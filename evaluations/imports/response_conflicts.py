@@ -1,4 +1,4 @@
-"""A candidate's second, different response to a query is refused, kept, skipped or put in the place of the first."""
+"""Conflicts between different responses of one candidate to a query: refused, kept, skipped or replaced."""
 
 from collections.abc import Sequence
 from typing import Final, cast
@@ -12,9 +12,9 @@ from evaluations.imports.replaced_responses import REPLACES, find_used_responses
 from evaluations.imports.row_sketches import ResponseSketch
 from evaluations.models.comparisons import Response
 
-EXCERPT_CHARACTERS: Final = 40  # characters of either text in a sentence
-SHA256_LENGTH: Final = 64  # letters of a SHA-256
-# Whether a response has a number, behind its sum.
+EXCERPT_CHARACTERS: Final = 40
+SHA256_LENGTH: Final = 64
+# Whether a response has a sample number: stored after its SHA-256.
 NUMBERED, UNNUMBERED = "+", "-"
 
 
@@ -22,8 +22,7 @@ class RowSkipped(Exception):
     """The row is left out because a person chose to skip such rows."""
 
 
-# ---- earlier lines of the file --------------------------------------------------------------------
-# The first response of each candidate is kept under its name alone; another one under its text or its sample too.
+# In the SeenIndex the first response of each candidate has its name as the key, others also their text or sample.
 
 
 def is_new_response(added: EntryAddition, response: ResponseSketch) -> bool:
@@ -51,25 +50,22 @@ def remember_response(added: EntryAddition, response: ResponseSketch) -> None:
         added.remember(query, ("response", *response.key))
 
 
-# ---- the rule ------------------------------------------------------------------------------------
-
-
 def apply_new_response_option(added: EntryAddition, response: ResponseSketch) -> None:
     """Raise RowRefused or RowSkipped if the candidate has another response that is no other sample."""
-    decided = added.batch.context.new_response
-    if response.candidate.name in UNNAMED or decided == NewResponse.KEEP:
+    option = added.batch.context.new_response
+    if response.candidate.name in UNNAMED or option == NewResponse.KEEP:
         return
     in_file, stored = find_conflict_in_file(added, response), find_stored_conflicts(response)
     if not in_file and not stored:
         return
-    if decided == NewResponse.SKIP:
+    if option == NewResponse.SKIP:
         raise RowSkipped
-    if decided == NewResponse.REPLACE and not in_file:
+    if option == NewResponse.REPLACE and not in_file:
         mark_replacement(added, response, stored)
         return
     how = (
         "A file cannot replace its own"
-        if decided == NewResponse.REPLACE
+        if option == NewResponse.REPLACE
         else "Number samples in a column “sample”, or choose to keep, replace or skip"
     )
     raise RowRefused(f"{describe_conflict(response, in_file or describe_origin(stored[0]))}. {how}")
@@ -78,19 +74,19 @@ def apply_new_response_option(added: EntryAddition, response: ResponseSketch) ->
 def describe_conflict(response: ResponseSketch, where: str) -> str:
     which = "" if response.sample is None else f"sample {response.sample} of "
     words = f"“{excerpt_messages(response.messages)}”"
-    alike = ", which begins alike or differs in blank space" if words in where else ""
+    remark = ", which begins alike or differs in blank space" if words in where else ""
     return (
         f"{which}“{response.candidate.name}” already has another response to query “{response.query.key}”, {where}: "
-        f"not {words}{alike}"
+        f"not {words}{remark}"
     )
 
 
 def find_conflict_in_file(added: EntryAddition, response: ResponseSketch) -> str:
-    """Where in the file the other one stands and how it begins, or ""."""
+    """The line and the beginning of the other response in the file, or ""."""
     name, query, sample = response.candidate.name, response.query, response.sample
-    for one in query.responses.values():
-        if one.candidate.name == name and one.line is not None and may_be_same_sample(one.sample, sample):
-            return f"in line {one.line:,} (“{excerpt_messages(one.messages)}”)"
+    for earlier in query.responses.values():
+        if earlier.candidate.name == name and earlier.line is not None and may_be_same_sample(earlier.sample, sample):
+            return f"in line {earlier.line:,} (“{excerpt_messages(earlier.messages)}”)"
     key = ("response", name) if sample is None else ("sample", name, sample)
     before = added.batch.find_earlier(query, key)
     first = added.batch.find_earlier(query, ("response", name))
@@ -101,16 +97,16 @@ def find_conflict_in_file(added: EntryAddition, response: ResponseSketch) -> str
     return ""
 
 
-def may_be_same_sample(one: int | None, other: int | None) -> bool:
-    """Whether two different responses may be one sample: only two different numbers tell them apart."""
-    return one is None or other is None or one == other
+def may_be_same_sample(first: int | None, second: int | None) -> bool:
+    """Whether two responses may be the same sample: they are not if both have numbers that differ."""
+    return first is None or second is None or first == second
 
 
 def find_stored_conflicts(response: ResponseSketch) -> list[Response]:
-    known = [one.pk for one in response.query.responses.values() if one.candidate.name == response.candidate.name]
-    ids = [pk for pk in known if pk is not None]
-    found = Response.all_rows.filter(pk__in=ids).order_by("pk") if ids else ()
-    return [one for one in found if may_be_same_sample(one.metadata.get(SAMPLE_KEY), response.sample)]
+    name, others = response.candidate.name, response.query.responses.values()
+    ids = [other.pk for other in others if other.candidate.name == name and other.pk is not None]
+    stored = Response.all_rows.filter(pk__in=ids).order_by("pk") if ids else ()
+    return [row for row in stored if may_be_same_sample(row.metadata.get(SAMPLE_KEY), response.sample)]
 
 
 def describe_origin(stored: Response) -> str:
@@ -142,7 +138,7 @@ def find_used_in_batch(added: EntryAddition) -> set[int]:
     """The used responses of a batch, looked up once, and only if something is to be replaced."""
     batch = added.batch
     if batch.used_responses is None:
-        stored = (one.pk for query in batch.queries.values() for one in query.responses.values())
+        stored = (response.pk for query in batch.queries.values() for response in query.responses.values())
         batch.used_responses = find_used_responses({pk for pk in stored if pk is not None})
     return batch.used_responses
 

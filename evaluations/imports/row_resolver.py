@@ -74,10 +74,10 @@ def add_score_failure(added: EntryAddition, row: ScoreRow, response: ResponseSke
 
 def resolve_response(added: EntryAddition, row: ScoreRow) -> ResponseSketch:
     query = added.batch.queries.get(row.query_key)
-    known = query.responses.values() if query else ()
-    matching = [one for one in known if one.candidate.name == row.candidate]
+    responses = query.responses.values() if query else ()
+    matching = [response for response in responses if response.candidate.name == row.candidate]
     if len(matching) > 1:  # the response given with the score, if any
-        matching = [one for one in matching if one in added.responses] or matching
+        matching = [response for response in matching if response in added.responses] or matching
     if len(matching) == 1:
         return matching[0]
     if matching:
@@ -92,15 +92,13 @@ def resolve_response(added: EntryAddition, row: ScoreRow) -> ResponseSketch:
 
 
 CHOICE_WORDS: Final = frozenset(map(str, Choice))
-
 FAILURE_WORDS: Final = frozenset(map(str, CallState))
-
 ROWS_PER_KIND: Final = {ComparisonRow: 4, ResponseRow: 2}
 
 
 @contextmanager
 def garbage_collection_off() -> Iterator[None]:
-    """Switch the garbage collector off: a batch is thousands of objects, freed by hand."""
+    """Switch the garbage collector off for a batch of thousands of objects, which are freed by hand."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -137,9 +135,6 @@ def resolve_batch(
     return batch
 
 
-# ---- adding rows, one entry at a time --------------------------------------------------------
-
-
 def add_row(added: EntryAddition, row: FileRow) -> None:
     if isinstance(row, ComparisonRow):
         add_comparison_row(added, row)
@@ -157,10 +152,10 @@ def add_row(added: EntryAddition, row: FileRow) -> None:
 
 def add_query(added: EntryAddition, part: QueryPart) -> QuerySketch:
     sha256 = query_sha256(part.messages, part.context, part.reference)
-    known = added.batch.queries.get(part.key)
-    if known is not None:
-        refuse_other_query(known, part, sha256)
-        return known
+    query_sketch = added.batch.queries.get(part.key)
+    if query_sketch is not None:
+        refuse_other_query(query_sketch, part, sha256)
+        return query_sketch
     if part.is_stand_in and not part.messages:
         raise RowRefused(
             f"there is no query “{part.key}” in this evaluation: its words are in another file, import that one first"
@@ -171,31 +166,31 @@ def add_query(added: EntryAddition, part: QueryPart) -> QuerySketch:
     return query
 
 
-def refuse_other_query(known: QuerySketch, part: QueryPart, sha256: str) -> None:
+def refuse_other_query(query: QuerySketch, part: QueryPart, sha256: str) -> None:
     """Refuse a query whose id belongs to another query. Parts that a row leaves out do not contradict."""
-    if sha256 != known.sha256 and not part.is_stand_in and not is_same_query_in_part(known, part):
-        raise RowRefused(f"query “{part.key}” stands {known.where} with another text")
-    if part.cluster not in (known.cluster, part.key):
-        raise RowRefused(f"query “{part.key}” stands {known.where} with another cluster")
-    if part.category not in (known.category, ""):
-        raise RowRefused(f"query “{part.key}” stands {known.where} with another category")
+    if sha256 != query.sha256 and not part.is_stand_in and not is_same_query_in_part(query, part):
+        raise RowRefused(f"query “{part.key}” stands {query.where} with another text")
+    if part.cluster not in (query.cluster, part.key):
+        raise RowRefused(f"query “{part.key}” stands {query.where} with another cluster")
+    if part.category not in (query.category, ""):
+        raise RowRefused(f"query “{part.key}” stands {query.where} with another category")
 
 
-def is_same_query_in_part(known: QuerySketch, part: QueryPart) -> bool:
+def is_same_query_in_part(query: QuerySketch, part: QueryPart) -> bool:
     """Whether the row repeats the query without its context or its reference answer."""
     if part.context is not None and part.reference is not None:
         return False
-    stored = find_full_query(known)
+    stored = find_full_query(query)
     if stored is None:
         return False
     context = stored.context if part.context is None else part.context
     reference = stored.reference if part.reference is None else part.reference
-    return query_sha256(part.messages, context, reference) == known.sha256
+    return query_sha256(part.messages, context, reference) == query.sha256
 
 
-def find_full_query(known: QuerySketch) -> QueryPart | Query | None:
+def find_full_query(query: QuerySketch) -> QueryPart | Query | None:
     """The full query, or None for a query of an earlier line of a file that is only checked."""
-    return known.part or (Query.all_rows.filter(pk=known.pk).first() if known.pk else None)
+    return query.part or (Query.all_rows.filter(pk=query.pk).first() if query.pk else None)
 
 
 def insert_follow_ups(query: QuerySketch, response: Messages) -> Messages:
@@ -221,10 +216,10 @@ def add_response(
     if candidate is None:
         candidate = added.name(context.candidates, name, Candidate(evaluation=context.evaluation, name=name))
     key = (name, messages_sha256(messages))
-    known = query.responses.get(key)
-    if known is not None:
-        added.responses.append(known)
-        return known
+    existing = query.responses.get(key)
+    if existing is not None:
+        added.responses.append(existing)
+        return existing
     response = ResponseSketch(
         query, candidate, key[1], line=added.line, sample=sample, messages=messages, metadata=metadata
     )
@@ -283,30 +278,23 @@ def add_verdict_failure(added: EntryAddition, row: VerdictRow, comparison: Compa
         added.new.append(FailureSketch(rater, comparison, row.shown, row.sample or 0, row.choice, row.rationale))
 
 
-# ---- what a verdict row means by its names ---------------------------------------------------
-
-
 def resolve_comparison(added: EntryAddition, row: VerdictRow) -> ComparisonSketch:
     query = added.batch.queries.get(row.query_key)
-    matching = [one for one in query.comparisons.values() if is_comparison_of_row(one, row)] if query else []
+    comparisons = query.comparisons.values() if query else ()
+    matching = [comparison for comparison in comparisons if is_comparison_of_row(comparison, row)]
     if len(matching) > 1:  # the response given with the verdict, if any
-        matching = [one for one in matching if one in added.comparisons] or matching
+        matching = [comparison for comparison in matching if comparison in added.comparisons] or matching
     if len(matching) == 1:
         refuse_other_texts(matching[0], row)
         return matching[0]
-    named = (
-        " of " + " and ".join(f"“{name}”" for name in list_named_candidates(row)) if list_named_candidates(row) else ""
-    )
+    names = list_named_candidates(row)
+    named = " of " + " and ".join(f"“{name}”" for name in names) if names else ""
     if len(matching) > 1:
-        what = (
-            "the row does not name the other candidate"
-            if len(list_named_candidates(row)) == 1
-            else "which one is not clear"
-        )
+        what = "the row does not name the other candidate" if len(names) == 1 else "which one is not clear"
         raise RowRefused(f"query “{row.query_key}” has {len(matching)} comparisons{named}: {what}")
     if query is None:
         raise RowRefused(f"there is no query “{row.query_key}” in this evaluation")
-    for name in list_named_candidates(row):
+    for name in names:
         if name not in added.batch.context.candidates:
             raise RowRefused(f"there is no candidate “{name}” in this evaluation")
     raise RowRefused(f"query “{row.query_key}” has no comparison{named}")
@@ -351,26 +339,26 @@ def resolve_verdict_aspect(added: EntryAddition, row: VerdictRow) -> Aspect:
     return resolve_named_aspect(added, row.aspect)
 
 
-def batch_entries(items: Iterator[FileEntry | BadRow], most: int) -> Iterator[list[FileEntry | BadRow]]:
-    """Batches of entries that add about ``most`` rows each."""
-    while batch := read_next_batch(items, most):
+def batch_entries(items: Iterator[FileEntry | BadRow], weight_limit: int) -> Iterator[list[FileEntry | BadRow]]:
+    """Batches of entries that add about ``weight_limit`` rows each."""
+    while batch := read_next_batch(items, weight_limit):
         yield batch
 
 
 @garbage_collection_off()
-def read_next_batch(items: Iterator[FileEntry | BadRow], most: int) -> list[FileEntry | BadRow]:
+def read_next_batch(items: Iterator[FileEntry | BadRow], weight_limit: int) -> list[FileEntry | BadRow]:
     batch: list[FileEntry | BadRow] = []
     weight = 0
     for item in items:
         batch.append(item)
         weight += count_brought_rows(item)
-        if weight >= most:
+        if weight >= weight_limit:
             break
     return batch
 
 
 def count_brought_rows(item: FileEntry | BadRow) -> int:
-    """A comparison brings its query and two responses, a response its query; a bad row is read all the same."""
+    """The number of rows that an entry adds: a comparison also adds its query and two responses."""
     if isinstance(item, BadRow):
         return 1
     if len(item.rows) == 1:

@@ -15,18 +15,15 @@ from evaluations.models.rubrics import Aspect
 
 # The key of a verdict, score or failure among those on the same subject.
 StatementKey = tuple[str | int, ...]
-
-# Its value, and its line in the file; None where it is stored.
+# Its value, and its line in the file; None if it is stored.
 Statement = tuple[str, int | None]
-
 ResponseKey = tuple[str, str]
-
 ComparisonKey = tuple[str, str, str, str]
 
 
 @dataclass(slots=True, eq=False)
 class QuerySketch:
-    """``line``: its line in this file; None where it is stored. ``part``: its content, if it is new."""
+    """A query. ``line``: its line in this file; None if it is stored. ``part``: its content if it is new."""
 
     key: str
     cluster: str
@@ -95,7 +92,7 @@ class VerdictSketch:
 
 @dataclass(slots=True, eq=False)
 class FailureSketch:
-    """``shown``: a response alone has no order, and is stored as calls about it are."""
+    """A failed call. ``shown``: as for calls about single responses if the subject is a response."""
 
     rater: Rater
     subject: ComparisonSketch | ResponseSketch
@@ -128,7 +125,7 @@ class SkippedEntry:
     line: int
 
 
-# The outcome of an entry: why it is bad or skipped, or its new rows; none where all of it is stored already.
+# The outcome of an entry: why it is bad or skipped, or its new rows.
 EntryOutcome = BadRow | SkippedEntry | Sequence[RowSketch]
 
 SKETCH_NAMES: Final[Mapping[type, str]] = {
@@ -154,13 +151,13 @@ class OutcomeCounts:
 
 def list_good_outcomes(outcomes: Iterable[EntryOutcome]) -> Iterator[Sequence[RowSketch]]:
     """The new rows of entries that are neither bad nor skipped."""
-    return (one for one in outcomes if not isinstance(one, (BadRow, SkippedEntry)))
+    return (outcome for outcome in outcomes if not isinstance(outcome, (BadRow, SkippedEntry)))
 
 
 def count_outcomes(outcomes: Sequence[EntryOutcome]) -> OutcomeCounts:
     good = list(list_good_outcomes(outcomes))
-    stored = sum(1 for one in good if one)
-    skipped = sum(isinstance(one, SkippedEntry) for one in outcomes)
+    stored = sum(1 for outcome in good if outcome)
+    skipped = sum(isinstance(outcome, SkippedEntry) for outcome in outcomes)
     new = Counter(map(type, chain.from_iterable(good)))
     counted = Counter({SKETCH_NAMES[kind]: number for kind, number in new.items()})
     return OutcomeCounts(stored, len(good) - stored, skipped, len(outcomes) - len(good) - skipped, counted)

@@ -1,4 +1,4 @@
-"""Prepared rows are written into the tables past the ORM."""
+"""The writer of prepared rows, which bypasses the ORM."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ from evaluations.models.text_flags import encode_flags
 from evaluations.models.verdicts import Score, Verdict
 from evaluations.verdicts.packed_votes import ImportedVerdict, pack_imported_verdicts
 
-# Columns that have no default of the database's own are named, empty ones too.
+# Columns without a default in the database are named, even if they are empty.
 QUERY_COLUMNS: Final = (
     *("id", "created_at", "evaluation_id", "source_import_id", "key", "cluster", "cluster_number", "messages", "text"),
     *("context", "reference", "category", "metadata", "flags", "sha256", "near_duplicate_key"),
@@ -77,8 +77,8 @@ def prepare_rows(sketches: Iterable[RowSketch]) -> PreparedRows:
     ready.queries = prepare_queries(by_kind[QuerySketch])
     ready.responses = prepare_responses(by_kind[ResponseSketch])
     ready.comparisons = [
-        (one, (ComparisonOrigin.IMPORTED.value, one.swapped, draw_random_order(), to_json_text(one.metadata)))
-        for one in by_kind[ComparisonSketch]
+        (sketch, (ComparisonOrigin.IMPORTED.value, sketch.swapped, draw_random_order(), to_json_text(sketch.metadata)))
+        for sketch in by_kind[ComparisonSketch]
     ]
     ready.verdicts = by_kind[VerdictSketch]
     ready.failures = by_kind[FailureSketch]
@@ -91,28 +91,15 @@ def prepare_queries(queries: Sequence[QuerySketch]) -> list[tuple[QuerySketch, C
     flags = encode_flags(
         [[*list_message_texts(part.messages), part.context or "", part.reference or ""] for part in parts]
     )
-    return [
-        (
-            query,
-            (
-                *(query.key, query.cluster, cluster_number(query.cluster)),
-                *(
-                    messages_to_json(part.messages),
-                    text := messages_to_text(part.messages),
-                    part.context,
-                    part.reference,
-                ),
-                *(
-                    query.category,
-                    to_json_text(part.metadata),
-                    flagged,
-                    query.sha256,
-                    near_duplicate_key(text, part.context),
-                ),
-            ),
-        )
-        for query, part, flagged in zip(queries, parts, flags, strict=True)
-    ]
+    ready = []
+    for query, part, flagged in zip(queries, parts, flags, strict=True):
+        text = messages_to_text(part.messages)
+        cluster = (query.cluster, cluster_number(query.cluster))
+        texts = (messages_to_json(part.messages), text, part.context, part.reference)
+        sums = (query.sha256, near_duplicate_key(text, part.context))
+        columns = (query.key, *cluster, *texts, query.category, to_json_text(part.metadata), flagged, *sums)
+        ready.append((query, columns))
+    return ready
 
 
 def prepare_responses(responses: Sequence[ResponseSketch]) -> list[tuple[ResponseSketch, ColumnValues]]:
@@ -157,45 +144,45 @@ def write_responses(importing: Import, ready: PreparedRows) -> None:
 
 def write_comparisons(importing: Import, ready: PreparedRows) -> None:
     about = (prepare_time(ready.now), importing.evaluation_id, importing.pk)
-    rows = []
-    for pk, (one, columns) in zip(reserve_row_ids(Comparison, len(ready.comparisons)), ready.comparisons, strict=True):
-        one.pk = pk
-        copied = (one.a.candidate.pk, one.b.candidate.pk, one.query.category)
-        rows.append((pk, *about, one.query.pk, one.a.pk, one.b.pk, *copied, *columns))
+    rows, ids = [], reserve_row_ids(Comparison, len(ready.comparisons))
+    for pk, (comparison, columns) in zip(ids, ready.comparisons, strict=True):
+        comparison.pk = pk
+        copied = (comparison.a.candidate.pk, comparison.b.candidate.pk, comparison.query.category)
+        rows.append((pk, *about, comparison.query.pk, comparison.a.pk, comparison.b.pk, *copied, *columns))
     insert_prepared(Comparison, COMPARISON_COLUMNS, rows)
 
 
 def write_failures(importing: Import, failures: Sequence[FailureSketch]) -> None:
     Call.all_rows.bulk_create(
         Call(
-            judge=one.rater.judge,
-            comparison_id=one.subject.pk if isinstance(one.subject, ComparisonSketch) else None,
-            response_id=one.subject.pk if isinstance(one.subject, ResponseSketch) else None,
-            shown=one.shown,
-            sample=one.sample,
+            judge=failure.rater.judge,
+            comparison_id=failure.subject.pk if isinstance(failure.subject, ComparisonSketch) else None,
+            response_id=failure.subject.pk if isinstance(failure.subject, ResponseSketch) else None,
+            shown=failure.shown,
+            sample=failure.sample,
             source_import=importing,
-            state=one.state,
-            rationale=one.rationale,
+            state=failure.state,
+            rationale=failure.rationale,
         )
-        for one in failures
+        for failure in failures
     )
 
 
 def write_verdict_rows(importing: Import, verdicts: Sequence[VerdictSketch], now: datetime) -> None:
     rows, kept, now_ready = [], [], prepare_time(now)
-    for one in verdicts:
-        row, at = one.row, parse_verdict_time(one.row.created_at) or now
+    for verdict in verdicts:
+        row, at = verdict.row, parse_verdict_time(verdict.row.created_at) or now
         at_ready = now_ready if at is now else prepare_time(at)
         inconsistent = row.choice == INCONSISTENT
         choice, shown = Choice.TIE.value if inconsistent else str(row.choice), str(row.shown)
-        on, sample = one.comparison.pk or 0, row.sample or 0
+        on, sample = verdict.comparison.pk or 0, row.sample or 0
         rows.append(
             (
-                *(at_ready, one.rater.pk, on, one.aspect.pk, sample, Stage.FIRST.value, shown, choice, inconsistent),
-                *(importing.pk, row.rationale, row.note, ""),
+                *(at_ready, verdict.rater.pk, on, verdict.aspect.pk, sample, Stage.FIRST.value, shown, choice),
+                *(inconsistent, importing.pk, row.rationale, row.note, ""),
             )
         )
-        kept.append(ImportedVerdict(one.rater.pk, on, one.aspect.pk, shown, sample, choice, inconsistent, at))
+        kept.append(ImportedVerdict(verdict.rater.pk, on, verdict.aspect.pk, shown, sample, choice, inconsistent, at))
     insert_prepared(Verdict, VERDICT_COLUMNS, rows)
     pack_imported_verdicts(importing, kept)
 
@@ -204,10 +191,10 @@ def write_score_rows(importing: Import, scores: Sequence[ScoreSketch], now: date
     at = prepare_time(now)
     rows = [
         (
-            *(at, one.rater.pk, one.response.pk, one.aspect.pk, one.value, one.row.sample or 0),
-            *(Stage.FIRST.value, importing.pk, one.row.rationale, "", ""),
+            *(at, score.rater.pk, score.response.pk, score.aspect.pk, score.value, score.row.sample or 0),
+            *(Stage.FIRST.value, importing.pk, score.row.rationale, "", ""),
         )
-        for one in scores
+        for score in scores
     ]
     insert_prepared(Score, SCORE_COLUMNS, rows)
 

@@ -1,4 +1,4 @@
-"""Imports as the API shows them."""
+"""Serializers of imports."""
 
 from dataclasses import asdict
 
@@ -14,7 +14,7 @@ def serialize_import(row: Import) -> ImportOut:
 
 
 def serialize_import_detail(row: Import) -> ImportDetailOut:
-    how_far = get_import_progress(row) if row.state in BUSY_STATES else None
+    progress = get_import_progress(row) if row.state in BUSY_STATES else None
     return ImportDetailOut(
         **serialize_import(row).model_dump(),
         mapping=dict(row.options.request.reading.mapping),
@@ -22,12 +22,12 @@ def serialize_import_detail(row: Import) -> ImportDetailOut:
         summary=serialize_summary(row) if row.is_checked else {},
         bad_rows=row.bad_rows,
         progress=ImportProgressOut(
-            rows=how_far.position,
-            of=how_far.total,
-            rows_per_second=how_far.per_second,
-            seconds_left=how_far.seconds_left,
+            rows=progress.position,
+            of=progress.total,
+            rows_per_second=progress.per_second,
+            seconds_left=progress.seconds_left,
         )
-        if how_far
+        if progress
         else None,
     )
 
@@ -35,13 +35,9 @@ def serialize_import_detail(row: Import) -> ImportDetailOut:
 def serialize_options(row: Import) -> JsonDict:
     options = row.options
     request, reading = options.request, options.request.reading
+    names = ("id_prefix", "rater", "rater_kind", "lower_is_better", "candidate", "new_response")
     return {
-        "id_prefix": reading.id_prefix,
-        "rater": reading.rater,
-        "rater_kind": reading.rater_kind,
-        "lower_is_better": reading.lower_is_better,
-        "candidate": reading.candidate,
-        "new_response": reading.new_response,
+        **{name: getattr(reading, name) for name in names},
         "constants": dict(reading.constants),
         "choices": dict(reading.choices),
         "pair": str(request.pairing),

@@ -1,4 +1,4 @@
-"""Files are received, stored and discarded."""
+"""Services that receive, store and discard files."""
 
 from dataclasses import replace
 from io import SEEK_END
@@ -74,7 +74,7 @@ def start_storing(importing: Import, *, skip_bad: bool, user: User | None) -> No
 def receive_upload(
     evaluation: Evaluation, file: BinaryIO, file_name: str, request: ImportRequest, *, user: User | None
 ) -> Import:
-    """Check a short file at once, and leave a long one to a worker, as its state shows.
+    """Check a short file at once; a worker checks a long one.
 
     A file with unknown columns is kept until somebody maps them. Raises InputRefused.
     """

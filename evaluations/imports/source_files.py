@@ -21,8 +21,11 @@ from evaluations.formats.seen_index import SeenIndex
 from evaluations.formats.sources import open_source
 from evaluations.models.imports import Import
 
-# Nobody is still sending a file that was last written to so long ago.
-STALE_AFTER: Final = timedelta(days=1)
+STALE_AFTER: Final = timedelta(days=1)  # since the last write to a file that was being sent
+SAMPLED_ROWS: Final = 200
+SHOWN_ROWS: Final = 3
+MAX_DISTINCT_WORDS: Final = 12  # of a column whose words a person can be asked about
+MAX_WORD_LENGTH: Final = 80
 
 
 def file_limits() -> FileLimits:
@@ -52,15 +55,6 @@ def remove_stale_uploads() -> None:
                 path.unlink()
 
 
-SAMPLED_ROWS: Final = 200  # rows
-
-SHOWN_ROWS: Final = 3
-
-MAX_DISTINCT_WORDS: Final = 12  # different values of a column that a person can be asked about
-
-MAX_WORD_LENGTH: Final = 80
-
-
 @dataclass(frozen=True)
 class Sheet:
     """The columns and first rows of a file, with the words of columns that hold few."""
@@ -84,22 +78,23 @@ def read_sheet(file: BinaryIO, name: str) -> Sheet:
     """Read the columns and first rows. Raises InputRefused if the file cannot be read."""
     sample, records = sample_file(open_source(file, name, file_limits()))
     if not sample.rows:
-        list(records)  # which says why none can be read
+        list(records)  # raises the reason why none can be read
     if not sample.columns:
         raise InputRefused(f"None of the first rows of {name} can be read.")
-    few = {column: found for column in sample.columns if (found := distinct_words(sample.rows, column))}
-    return Sheet(sample.columns, tuple(sample.rows[:SHOWN_ROWS]), few)
+    words = {column: distinct_words(sample.rows, column) for column in sample.columns}
+    shown_rows = tuple(sample.rows[:SHOWN_ROWS])
+    return Sheet(sample.columns, shown_rows, {column: own for column, own in words.items() if own})
 
 
 def distinct_words(rows: Sequence[Mapping[str, object]], column: str) -> tuple[str, ...]:
     """The distinct values of a column, or nothing if they are too many or too long."""
-    found: dict[str, None] = {}
+    words: dict[str, None] = {}
     for row in rows:
         value = row.get(column)
         if isinstance(value, (dict, list)):
             return ()
         text = "" if value is None else value if isinstance(value, str) else json.dumps(value)
-        found[text.strip()[: MAX_WORD_LENGTH + 1]] = None
-        if len(found) > MAX_DISTINCT_WORDS or len(text.strip()) > MAX_WORD_LENGTH:
+        words[text.strip()[: MAX_WORD_LENGTH + 1]] = None
+        if len(words) > MAX_DISTINCT_WORDS or len(text.strip()) > MAX_WORD_LENGTH:
             return ()
-    return tuple(sorted(found))
+    return tuple(sorted(words))

@@ -1,4 +1,4 @@
-"""SQL that imports run past the ORM."""
+"""SQL of imports."""
 
 import json
 from typing import Final
@@ -20,7 +20,7 @@ WHERE id = %s AND state = %s
 
 
 def add_stored_rows(importing: Import, counted: OutcomeCounts, created: CreatedIds) -> None:
-    """Renew the claim and add to the counts of the import; past the ORM, which took as long as writing fifty rows."""
+    """Renew the claim and add to the counts of the import. The ORM took as long as writing fifty rows."""
     if importing.lease:
         importing.lease.heartbeat()
     rows = [counted.stored, counted.unchanged, counted.skipped, counted.bad]

@@ -1,9 +1,8 @@
-"""A checked file is stored in short transactions and becomes visible at the end."""
+"""Storage of a checked file in short transactions. Its rows become visible at the end."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain, islice
 from typing import BinaryIO, Final, cast
 
@@ -67,6 +66,8 @@ from evaluations.rubrics.services import lock_aspects
 from evaluations.verdicts.label_updates import find_score_imports, recount_labels_later
 from evaluations.verdicts.score_choices import find_imported_rubric
 
+MAX_TRIES: Final = 3
+
 
 def build_missing_pairs(importing: Import, keys: Sequence[str], pairing: Pairing) -> Iterator[Comparison]:
     """The missing comparisons of the responses to these queries, not saved."""
@@ -79,21 +80,18 @@ def build_missing_pairs(importing: Import, keys: Sequence[str], pairing: Pairing
         here = here.exclude(pk__in=find_replaced_responses(importing, query__in=queries))
     for response in here.select_related("candidate").defer("messages"):
         responses[response.query_id].append(response)
-    made = set(Comparison.all_rows.filter(query__in=queries).values_list("response_a", "response_b"))
+    stored_pairs = set(Comparison.all_rows.filter(query__in=queries).values_list("response_a", "response_b"))
     for query in queries:
         query.evaluation = importing.evaluation
-        for one, other in pair_responses(
+        for first, second in pair_responses(
             responses[query.pk], pairing, pairing_seed(importing.evaluation, query.key), options.ranking
         ):
-            if not {(one.pk, other.pk), (other.pk, one.pk)} & made:
-                yield build_comparison(query, one, other, origin=ComparisonOrigin.PAIRED, source_import=importing)
-
-
-MAX_TRIES: Final = 3
+            if not {(first.pk, second.pk), (second.pk, first.pk)} & stored_pairs:
+                yield build_comparison(query, first, second, origin=ComparisonOrigin.PAIRED, source_import=importing)
 
 
 def work_on_import(claim: JobClaim) -> bool:
-    """Check a file, store it for a while, or clear away what is left of it; whether that is done."""
+    """Check a file, store it for a while, or remove its rows. Returns whether that is done."""
     importing = Import.objects.select_related("evaluation", "user").get(pk=claim.job.subject)
     importing.lease = claim
     if importing.state == ImportState.CHECKING:
@@ -107,7 +105,7 @@ def work_on_import(claim: JobClaim) -> bool:
 
 
 def store_for_a_while(importing: Import, until: float | None) -> bool:
-    """Store what is left, until then; whether all of it is stored."""
+    """Store rows until the deadline. Returns whether all rows are stored."""
     try:
         if importing.format == PAIRS_WITHOUT_FILE:
             finished = store_pairs_of_evaluation(importing, until)
@@ -166,7 +164,7 @@ class OpenImportFile:
         self._counted.close()
 
 
-# Of this process; the last one that was put down, in a list of at most one.
+# The last file that this process left open, in a list of at most one.
 KEPT_OPEN: Final[list[OpenImportFile]] = []
 
 
@@ -222,7 +220,7 @@ class RowStorage:
         self._most = min_bulk_rows()
 
     def store(self, items: Sequence[FileEntry | BadRow]) -> int:
-        """How many of these were stored. Where another door was quicker with the same row, look again what is there."""
+        """Store entries, and return how many. If the same rows were added meanwhile, look up again what is stored."""
         done = failed = 0
         while done < len(items) and not self.is_over:
             batch = resolve_batch(self.context, items[done:])
@@ -243,29 +241,29 @@ class RowStorage:
         return done
 
     def portions(self, batch: EntryBatch) -> Iterator[int]:
-        """Store a batch in short transactions, and say of each how many entries it held."""
+        """Store a batch in short transactions, and yield the number of entries of each."""
         named: Sequence[models.Model] = batch.named
         outcomes = batch.outcomes
         at = 0
         while at < len(outcomes) and not self.is_over:
-            some = take_portion(outcomes, at, self._most)
-            ready = prepare_rows(chain.from_iterable(list_good_outcomes(some)))
+            portion = take_portion(outcomes, at, self._most)
+            ready = prepare_rows(chain.from_iterable(list_good_outcomes(portion)))
             with self.pace.turn(), transaction.atomic():
-                write_portion(self.importing, named, count_outcomes(some), ready)
+                write_portion(self.importing, named, count_outcomes(portion), ready)
             named = ()
-            at += len(some)
+            at += len(portion)
             self._most = next_bulk_rows(self._most, self.pace.seconds)
             self.is_over = is_time_up(self.until)
-            yield len(some)
+            yield len(portion)
 
 
-def take_portion(outcomes: Sequence[EntryOutcome], at: int, most: int) -> Sequence[EntryOutcome]:
+def take_portion(outcomes: Sequence[EntryOutcome], at: int, limit: int) -> Sequence[EntryOutcome]:
     """Take outcomes that add up to this many rows, but at least one."""
     rows = 0
     for end in range(at, len(outcomes)):
-        one = outcomes[end]
-        rows += 0 if isinstance(one, (BadRow, SkippedEntry)) else len(one)
-        if rows >= most:
+        outcome = outcomes[end]
+        rows += 0 if isinstance(outcome, (BadRow, SkippedEntry)) else len(outcome)
+        if rows >= limit:
             return outcomes[at : end + 1]
     return outcomes[at:]
 
@@ -277,13 +275,6 @@ def refuse_bad_rows(importing: Import, batch: EntryBatch) -> None:
         raise InputRefused(
             f"Line {first.line}: {first.reason}. The evaluation changed since the file was checked; nothing was stored."
         )
-
-
-def write_while_claimed(importing: Import, write_rows: Callable[[], None]) -> None:
-    """Write in one short transaction that first renews the claim on the import."""
-    with pause_after_transaction(), transaction.atomic():
-        renew_import_claim(importing, ImportState.STORING)
-        write_rows()
 
 
 def write_portion(
@@ -319,7 +310,9 @@ def store_pairs_of_file(importing: Import, until: float | None) -> bool:
     with importing.file.open("rb") as file, SeenIndex() as counted:
         entries = read_entries_from(importing, cast(BinaryIO, file), counted, importing.pairs_cursor)
         for items in batch_entries(entries, rows_per_transaction()):
-            store_pairs_of_batch(importing, items, pairing)
+            store_missing_pairs(importing, sorted(find_keys_to_pair(items)), pairing)
+            importing.pairs_cursor += len(items)
+            Import.objects.filter(pk=importing.pk).update(pairs_cursor=importing.pairs_cursor)
             if is_time_up(until):
                 return False
     return True
@@ -332,9 +325,7 @@ def store_pairs_of_evaluation(importing: Import, until: float | None) -> bool:
     while some := list(
         queries.filter(pk__gt=importing.pairs_cursor).values_list("pk", "key")[: rows_per_transaction()]
     ):
-        pairs = build_missing_pairs(importing, [key for _, key in some], pairing)
-        while made := list(islice(pairs, rows_per_transaction())):
-            write_while_claimed(importing, partial(write_pairs, importing, made))
+        store_missing_pairs(importing, [key for _, key in some], pairing)
         importing.pairs_cursor = some[-1][0]
         renew_import_claim(
             importing,
@@ -347,17 +338,13 @@ def store_pairs_of_evaluation(importing: Import, until: float | None) -> bool:
     return True
 
 
-def store_pairs_of_batch(importing: Import, items: Sequence[FileEntry | BadRow], pairing: Pairing) -> None:
-    pairs = build_missing_pairs(importing, sorted(find_keys_to_pair(items)), pairing)
-    while some := list(islice(pairs, rows_per_transaction())):
-        write_while_claimed(importing, partial(write_pairs, importing, some))
-    importing.pairs_cursor += len(items)
-    Import.objects.filter(pk=importing.pk).update(pairs_cursor=importing.pairs_cursor)
-
-
-def write_pairs(importing: Import, pairs: Sequence[Comparison]) -> None:
-    Comparison.all_rows.bulk_create(pairs)
-    Import.objects.filter(pk=importing.pk).update(new_comparisons=F("new_comparisons") + len(pairs))
+def store_missing_pairs(importing: Import, keys: Sequence[str], pairing: Pairing) -> None:
+    pairs = build_missing_pairs(importing, keys, pairing)
+    while portion := list(islice(pairs, rows_per_transaction())):
+        with pause_after_transaction(), transaction.atomic():
+            renew_import_claim(importing, ImportState.STORING)
+            Comparison.all_rows.bulk_create(portion)
+            Import.objects.filter(pk=importing.pk).update(new_comparisons=F("new_comparisons") + len(portion))
 
 
 def finish_import(importing: Import) -> None:
@@ -385,21 +372,17 @@ def finish_import(importing: Import) -> None:
         importing.refresh_from_db()
         Evaluation.objects.filter(pk=importing.evaluation_id).update(comparisons_changed_at=Now())
         enqueue_follow_ups(importing)
-        record_event(
-            "stored",
-            importing,
-            user=importing.user,
-            evaluation=importing.evaluation,
-            after=count_import_rows(importing),
-        )
+        counts = count_import_rows(importing)
+        record_event("stored", importing, user=importing.user, evaluation=importing.evaluation, after=counts)
 
 
 def find_earlier_scores(importing: Import) -> QuerySet[Score]:
     """Earlier scores of the responses that the import's comparisons hold."""
     if find_imported_rubric(importing.evaluation, RubricKind.POINTWISE) is None:
         return Score.objects.none()
-    made = Comparison.all_rows.filter(source_import=importing)
-    return Score.objects.filter(Q(response__in=made.values("response_a")) | Q(response__in=made.values("response_b")))
+    comparisons = Comparison.all_rows.filter(source_import=importing)
+    a, b = (Q(response__in=comparisons.values(side)) for side in ("response_a", "response_b"))
+    return Score.objects.filter(a | b)
 
 
 def count_import_rows(importing: Import) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""A stored import is undone where nothing was made of it."""
+"""The undoing of stored imports whose rows were not used."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -93,24 +93,20 @@ def refuse_undo_in_state(importing: Import) -> None:
         raise InputRefused(f"{name} is not stored yet: cancel it instead.")
 
 
-# ---- what was made of it -------------------------------------------------------------------------
-
-
 def refuse_used_import(importing: Import) -> None:
     if later := find_dependent_imports(importing):
         imports, it, those = ("import", "builds", "that one") if len(later) == 1 else ("imports", "build", "those")
         raise InputRefused(
             f"{importing.file_name} cannot be undone: {imports} {name_imports(later)} {it} on it. Undo {those} first."
         )
-    uses = [
-        f"{number:,} {one if number == 1 else many}" for number, one, many in count_uses_of_import(importing) if number
-    ]
+    counts = [count for count in count_uses_of_import(importing) if count[0]]
+    uses = [f"{number:,} {singular if number == 1 else plural}" for number, singular, plural in counts]
     if uses:
         raise InputRefused(f"{importing.file_name} cannot be undone: it was used in {join_import_names(uses)}.")
 
 
 def name_imports(imports: Sequence[Import]) -> str:
-    named = [f"{one.pk} ({one.file_name})" for one in imports[:MAX_NAMED_IMPORTS]]
+    named = [f"{row.pk} ({row.file_name})" for row in imports[:MAX_NAMED_IMPORTS]]
     return join_import_names([*named, *([f"{len(imports) - len(named)} more"] if len(imports) > len(named) else [])])
 
 
@@ -128,11 +124,11 @@ def find_dependent_imports(importing: Import) -> list[Import]:
         Score.all_rows.filter(its_response),
         Call.all_rows.filter(its_comparison | its_response),
     )
-    found: set[int] = set()
-    for some in rows:
-        others = some.exclude(source_import=importing).filter(source_import__isnull=False).order_by()
-        found.update(others.values_list("source_import", flat=True).distinct())
-    return list(Import.objects.filter(pk__in=found).order_by("pk"))
+    ids: set[int] = set()
+    for rows_of_table in rows:
+        others = rows_of_table.exclude(source_import=importing).filter(source_import__isnull=False).order_by()
+        ids.update(others.values_list("source_import", flat=True).distinct())
+    return list(Import.objects.filter(pk__in=ids).order_by("pk"))
 
 
 def uses_texts_of_import(importing: Import) -> Q:
@@ -144,7 +140,7 @@ def uses_texts_of_import(importing: Import) -> Q:
 
 
 def count_uses_of_import(importing: Import) -> Iterator[tuple[int, str, str]]:
-    """How often each was made of what it brought, and what one and many of those are called."""
+    """How often rows of the import were used, with the singular and plural of each kind of use."""
     on_it, said_on = Q(comparison__source_import=importing), verdicts_of_import(importing)
     later = Q(created_at__gte=importing.stored_at)
     reviews = Review.all_rows.exclude(source_import=importing)
@@ -173,7 +169,7 @@ def count_uses_of_import(importing: Import) -> Iterator[tuple[int, str, str]]:
 
 
 def verdicts_of_import(importing: Import, path: str = "comparison") -> QuerySet[Verdict]:
-    """Its verdicts on the comparison of an outer row."""
+    """The import's verdicts on the comparison of an outer row."""
     return Verdict.all_rows.filter(source_import=importing, comparison=OuterRef(path)).order_by()
 
 
@@ -181,11 +177,12 @@ def describe_later_duplicates(importing: Import) -> str:
     """A sentence on later files that may have skipped rows because of this import."""
     left_out = Q(rows_unchanged__gt=0) | Q(rows_skipped__gt=0)
     later = Import.objects.filter(left_out, evaluation=importing.evaluation_id, state=ImportState.DONE)
-    found = list(later.filter(finished_at__gt=importing.stored_at).order_by("pk"))
-    if not found:
+    imports = list(later.filter(finished_at__gt=importing.stored_at).order_by("pk"))
+    if not imports:
         return ""
+    noun = "import" if len(imports) == 1 else "imports"
     return (
-        f"Rows of {'import' if len(found) == 1 else 'imports'} {name_imports(found)} were here already, or skipped: "
+        f"Rows of {noun} {name_imports(imports)} were here already, or skipped: "
         "if that was for this file's rows, import theirs again."
     )
 
@@ -207,16 +204,13 @@ def reset_queue_fill(evaluation: Evaluation) -> None:
 
 
 def mark_material_changed(importing: Import) -> None:
-    """Reports on its raters and comparisons are made anew."""
+    """Have reports on its raters and comparisons computed again."""
     Rater.objects.filter(pk__in=find_raters_of_import(importing)).update(verdicts_changed_at=Now())
     Evaluation.objects.filter(pk=importing.evaluation_id).update(comparisons_changed_at=Now())
 
 
-# ---- in small steps ------------------------------------------------------------------------------
-
-
 def work_on_undo(claim: JobClaim) -> bool:
-    """Remove what is hidden; whether nothing of it is left."""
+    """Remove hidden rows. Returns whether none is left."""
     importing = Import.objects.select_related("evaluation", "user").get(pk=claim.job.subject)
     importing.lease = claim
     if importing.state != ImportState.UNDOING:
@@ -249,7 +243,7 @@ def restore_if_used(importing: Import) -> bool:
 
 
 def remove_imported_rows(importing: Import, until: float | None) -> bool:
-    """Whether nothing of it is left."""
+    """Remove all rows of the import until time is up. Returns whether none is left."""
     pace = TransactionPacer()
     if not (recount_labels_of_others(importing, pace, until) and remove_dependent_rows(importing, pace, until)):
         return False
@@ -258,11 +252,11 @@ def remove_imported_rows(importing: Import, until: float | None) -> bool:
         if not delete_rows_of_import(model, importing, pace, until):
             return False
     pace.rest()
-    gone = (ImportState.UNDOING, ImportState.UNDONE)  # of those before, too: what was needed still may be free by now
+    gone = (ImportState.UNDOING, ImportState.UNDONE)  # rows of earlier imports may be unused only now
     undone = list(Import.objects.filter(evaluation=importing.evaluation_id, state__in=gone).order_by("-finished_at"))
     for step in (delete_imported_versions, delete_unused_names):
-        for one in undone:
-            step(one)
+        for row in undone:
+            step(row)
     importing.file.delete(save=False)
     with transaction.atomic():
         renew_import_claim(importing, ImportState.UNDOING, state=ImportState.UNDONE, file="")
@@ -274,11 +268,11 @@ def remove_imported_rows(importing: Import, until: float | None) -> bool:
 def recount_labels_of_others(importing: Import, pace: TransactionPacer, until: float | None) -> bool:
     """Recount the labels of remaining comparisons on which raters of this import voted."""
     ids = find_comparisons_voted_on(importing, importing.labels_cursor)
-    for some in split_into_slices(ids, get_comparisons_per_batch(importing)):
+    for batch in split_into_slices(ids, get_comparisons_per_batch(importing)):
         with pace.turn(), transaction.atomic():
-            update_labels(some)
-            renew_import_claim(importing, ImportState.UNDOING, labels_cursor=some[-1])
-        if is_time_up(until) and some[-1] != ids[-1]:
+            update_labels(batch)
+            renew_import_claim(importing, ImportState.UNDOING, labels_cursor=batch[-1])
+        if is_time_up(until) and batch[-1] != ids[-1]:
             return False
     return True
 
@@ -289,26 +283,26 @@ def find_comparisons_voted_on(importing: Import, after: int) -> list[int]:
     scored = Score.all_rows.filter(**by_people).order_by().values("response")
     others = Comparison.all_rows.exclude(source_import=importing).filter(pk__gt=after)
     conditions = (Q(pk__in=verdicts), Q(response_a__in=scored), Q(response_b__in=scored))
-    return sorted({pk for one in conditions for pk in others.filter(one).values_list("pk", flat=True)})
+    return sorted({pk for condition in conditions for pk in others.filter(condition).values_list("pk", flat=True)})
 
 
 def remove_dependent_rows(importing: Import, pace: TransactionPacer, until: float | None) -> bool:
     """Remove labels, tags and search words of the import's own comparisons."""
     own = Comparison.all_rows.filter(source_import=importing).order_by("pk").values_list("pk", flat=True)
-    while some := list(own.filter(pk__gt=importing.rows_cursor)[: rows_per_transaction()]):
-        importing.rows_cursor = some[-1]
+    while batch := list(own.filter(pk__gt=importing.rows_cursor)[: rows_per_transaction()]):
+        importing.rows_cursor = batch[-1]
         with pace.turn(), transaction.atomic():
             renew_import_claim(importing, ImportState.UNDOING, rows_cursor=importing.rows_cursor)
             for hanging in (Label, Tagging, Disclosure):
-                hanging.objects.filter(comparison__in=some).delete()
-            remove_from_search_index(some)
+                hanging.objects.filter(comparison__in=batch).delete()
+            remove_from_search_index(batch)
         if is_time_up(until):
             return False
     return True
 
 
 def delete_imported_versions(importing: Import) -> None:
-    """The versions of rubrics that came with it, where they are the newest and nothing else knows them."""
+    """Delete the rubric versions that the import added, if they are the newest and unused."""
     for pk in reversed(importing.created.rubric_versions):
         version = RubricVersion.objects.select_related("rubric").filter(pk=pk).first()
         if version is None or version.rubric.versions.filter(number__gt=version.number).exists():
@@ -318,7 +312,7 @@ def delete_imported_versions(importing: Import) -> None:
             with transaction.atomic():
                 version.rubric_aspects.all().delete()
                 version.delete()
-                if version.rubric.kind == RubricKind.POINTWISE:  # another margin holds again
+                if version.rubric.kind == RubricKind.POINTWISE:  # the previous margin applies again
                     recount_labels_later(find_score_imports(Score.objects.filter(aspect__in=aspects)))
                 if not version.rubric.versions.exists():
                     version.rubric.delete()

@@ -23,10 +23,10 @@ from evaluations.jobs.queue import job_of
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.web.forms import add_refusal
+from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
 
-STOP_POLLING: Final = 286
 FORMAT_LABELS: Final[Mapping[str, str]] = {name: label for name, label in FORMAT_CHOICES if name != FileFormat.AUTO}
 
 
@@ -108,7 +108,7 @@ def render_import(request: AuthenticatedRequest, importing: Import, error: str =
 @never_cache
 @require_GET
 def import_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    """How far it is; when it is over the page comes anew, except after Cancel, which leads to the list."""
+    """The progress. When the import has ended the whole page is loaded again, except after Cancel."""
     importing = get_import_of_request(request, slug, pk)
     is_cancelled = importing.state == ImportState.CANCELLED
     if importing.state not in WORKING_STATES and not is_cancelled:

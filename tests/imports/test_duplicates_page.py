@@ -34,7 +34,7 @@ def test_an_import_counts_queries_that_are_here_under_another_id(evaluation: Eva
 
 
 def test_of_a_long_file_every_query_is_looked_for(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duplicates_selectors, "LIKENESSES_PER_LOOKUP", 2)
+    monkeypatch.setattr(duplicates_selectors, "KEYS_PER_LOOKUP", 2)
     monkeypatch.setattr(preview, "CHECKED_ROWS_PER_BATCH", 4)  # a comparison and the two responses that it brings
     import_rows(evaluation, comparison_row("q1", query="Why?"), comparison_row("q2", query="Who?"))
     told = {"a": "why", "b": "New?", "c": "who", "d": "WHY", "q2": "Who?", "e": "where"}

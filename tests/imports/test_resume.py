@@ -128,7 +128,7 @@ def test_the_collector_of_garbage_is_on_again_after_a_batch_that_breaks_off() ->
         raise InputRefused("The file breaks off.")
 
     assert gc.isenabled()
-    batches = batch_entries(breaks_off(), most=1)
+    batches = batch_entries(breaks_off(), weight_limit=1)
     assert next(batches) == [BadRow(1, "odd")]
     assert gc.isenabled()
     with pytest.raises(InputRefused):

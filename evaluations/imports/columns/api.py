@@ -10,14 +10,11 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import FIELDS_BY_FORMAT, ReadOptions
 from evaluations.domain.roles import Scope
 from evaluations.imports.columns.column_guess import ColumnFields, build_reading, find_faults
-from evaluations.imports.columns.column_memory import forget_mapping
-from evaluations.imports.columns.forms import ColumnMappingForm
+from evaluations.imports.columns.column_memory import find_remembered_mapping, forget_mapping
+from evaluations.imports.columns.forms import build_mapping_form
 from evaluations.imports.columns.services import (
     MAPPABLE_STATES,
     apply_mapping,
-    find_earlier_reading,
-    find_mapping_for_sheet,
-    names_given_for_import,
     preview_mapping,
     read_import_sheet,
 )
@@ -42,16 +39,14 @@ operations = OperationRouter(tags=["imports"])
 def get_columns(request: AuthenticatedRequest, slug: str, pk: int) -> ColumnMappingOut:
     """Get the columns of a file that is not stored yet, with a suggested mapping."""
     importing, sheet = get_mappable_import(request, slug, pk)
-    form = ColumnMappingForm(
-        sheet, known=find_earlier_reading(importing, sheet), names=names_given_for_import(importing)
-    )
+    form = build_mapping_form(importing, sheet)
     return ColumnMappingOut(
         columns=list(sheet.columns),
         rows=[dict(row) for row in sheet.rows],
         words={column: list(words) for column, words in sheet.words.items()},
-        fields={kind: [one.name for one in fields] for kind, fields in FIELDS_BY_FORMAT.items()},
+        fields={kind: [field.name for field in fields] for kind, fields in FIELDS_BY_FORMAT.items()},
         suggested=serialize_mapping(form.reading()),
-        remembered=find_mapping_for_sheet(importing, sheet) is not None,
+        remembered=find_remembered_mapping(importing.evaluation, sheet.columns) is not None,
     )
 
 
@@ -59,12 +54,12 @@ def get_columns(request: AuthenticatedRequest, slug: str, pk: int) -> ColumnMapp
 def try_columns(request: AuthenticatedRequest, slug: str, pk: int, body: ColumnMappingIn) -> MappingPreviewOut:
     """Preview the first rows under this column mapping. Nothing is changed."""
     importing, sheet = get_mappable_import(request, slug, pk)
-    tried = preview_mapping(importing, parse_mapping(body, sheet))
+    preview = preview_mapping(importing, parse_mapping(body, sheet))
     return serialize_row(
         MappingPreviewOut,
-        tried,
-        samples=[asdict(sample) for sample in tried.samples],
-        bad=[serialize_row(BadRowOut, row) for row in tried.bad],
+        preview,
+        samples=[asdict(sample) for sample in preview.samples],
+        bad=[serialize_row(BadRowOut, row) for row in preview.bad],
     )
 
 
@@ -80,9 +75,9 @@ def set_columns(request: AuthenticatedRequest, slug: str, pk: int, body: ColumnM
 def forget_columns(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     """Forget the column mapping for later files. This file keeps it."""
     importing, sheet = get_mappable_import(request, slug, pk)
-    known = find_mapping_for_sheet(importing, sheet)
-    if known is not None:
-        forget_mapping(known, user=request.user)
+    mapping = find_remembered_mapping(importing.evaluation, sheet.columns)
+    if mapping is not None:
+        forget_mapping(mapping, user=request.user)
 
 
 def get_mappable_import(request: AuthenticatedRequest, slug: str, pk: int) -> tuple[Import, Sheet]:
@@ -96,21 +91,20 @@ def get_mappable_import(request: AuthenticatedRequest, slug: str, pk: int) -> tu
 
 def parse_mapping(body: ColumnMappingIn, sheet: Sheet) -> ReadOptions:
     mapped = ColumnFields(body.format, body.columns, body.values)
-    if faults := [
-        FieldError(f"body.{fault.part}.{fault.field}", fault.message) for fault in find_faults(mapped, sheet.columns)
-    ]:
+    mistakes = find_faults(mapped, sheet.columns)
+    if faults := [FieldError(f"body.{fault.part}.{fault.field}", fault.message) for fault in mistakes]:
         raise Problem("invalid", f"{faults[0].field}: {faults[0].message} Nothing was done.", faults=faults)
     choices = {word.strip().lower(): meaning for word, meaning in body.choices.items()}
     return build_reading(mapped, sheet.columns, choices)
 
 
 def serialize_mapping(reading: ReadOptions) -> ColumnMappingIn:
-    """A reading as it would have been sent."""
-    known = {one.name for one in FIELDS_BY_FORMAT[reading.format]}
-    columns = {name: column for column, names in reading.mapping.items() for name in names.split(",") if name in known}
+    """The mapping that would give these read options."""
+    fields = {field.name for field in FIELDS_BY_FORMAT[reading.format]}
+    columns = {name: column for column, names in reading.mapping.items() for name in names.split(",") if name in fields}
     return ColumnMappingIn(
         format=cast(RowKind, str(reading.format)),
         columns=columns,
-        values={name: value for name, value in reading.constants.items() if name in known and name not in columns},
+        values={name: value for name, value in reading.constants.items() if name in fields and name not in columns},
         choices=cast(Any, dict(reading.choices)),
     )

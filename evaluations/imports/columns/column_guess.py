@@ -19,7 +19,7 @@ from evaluations.formats.label_parser import fold_name, parse_label
 from evaluations.formats.values import NUMBER
 from evaluations.imports.source_files import Sheet
 
-# As columns are called elsewhere, the likelier names first; letters and digits only.
+# Column names of other tools, likelier ones first; letters and digits only.
 COLUMN_NAMES: Final[Mapping[str, str]] = {
     "query_id": "queryid questionid promptid instructionid qid exampleid itemid sampleid id uid uuid idx index",
     "query": (
@@ -51,13 +51,10 @@ COLUMN_NAMES: Final[Mapping[str, str]] = {
 }
 SIDES: Final = (("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("x", "y"), ("i", "ii"))
 ROW_KINDS: Final = (FileFormat.COMPARISONS, FileFormat.RESPONSES, FileFormat.VERDICTS, FileFormat.SCORES)
-
-
 SIDE_WORDS: Final = frozenset(word for pair in SIDES for word in pair)
 RESPONSE_NAMES: Final = frozenset(COLUMN_NAMES["response"].split())
-OUTCOME_WORDS: Final = re.compile(
-    "chosen|reject|prefer|winn|los[et]|best|better|wors"
-)  # as a candidate's name it would be a label
+# A column of such a name holds a label, not the responses of a candidate.
+OUTCOME_WORDS: Final = re.compile("chosen|reject|prefer|winn|los[et]|best|better|wors")
 KNOWN_NAMES: Final = frozenset(word for names in COLUMN_NAMES.values() for word in names.split())
 
 
@@ -70,23 +67,24 @@ class ColumnGuess:
 
 
 def guess_columns(sheet: Sheet, kind: str) -> ColumnGuess:
-    wanted = [field.name for field in FIELDS_BY_FORMAT[kind]]
-    found = find_side_columns(sheet.columns, wanted) or (
-        find_columns_named_in_choices(sheet) if "response_a" in wanted else {}
+    fields = [field.name for field in FIELDS_BY_FORMAT[kind]]
+    columns = find_side_columns(sheet.columns, fields) or (
+        find_columns_named_in_choices(sheet) if "response_a" in fields else {}
     )
-    for name in wanted:
-        if name not in found and (column := find_column_by_name(sheet.columns, name, taken=found.values())):
-            found[name] = column
-    if "messages" in found and "query" in found:
-        del found["messages"]
-    constants = {}
-    if "choice" in wanted and "choice" not in found and (column := find_choice_column(sheet, found.values())):
-        found["choice"] = column
-        constants["aspect"] = aspect_from_question(column)
-    return ColumnGuess(
-        found,
-        {**guess_constants(found, wanted), **{field: constants[field] for field in constants if field not in found}},
-    )
+    for field in fields:
+        if field not in columns and (column := find_column_by_name(sheet.columns, field, taken=columns.values())):
+            columns[field] = column
+    if "messages" in columns and "query" in columns:
+        del columns["messages"]
+    question = None
+    if "choice" in fields and "choice" not in columns:
+        question = find_choice_column(sheet, columns.values())
+    if question is not None:
+        columns["choice"] = question
+    constants = guess_constants(columns, fields)
+    if question is not None and "aspect" not in columns:
+        constants["aspect"] = aspect_from_question(question)
+    return ColumnGuess(columns, constants)
 
 
 def guess_row_kind(sheet: Sheet) -> str:
@@ -95,10 +93,10 @@ def guess_row_kind(sheet: Sheet) -> str:
 
 
 def share_of_needed_columns(sheet: Sheet, kind: str) -> float:
-    found = guess_columns(sheet, kind).columns
+    columns = guess_columns(sheet, kind).columns
     names = [field.name for field in FIELDS_BY_FORMAT[kind] if field.needed and not field.whole_file]
-    needed = [name for name in names if name != "query_id" or "query" not in names]  # else it is made of the texts
-    return sum(name in found or (name == "query" and "messages" in found) for name in needed) / max(len(needed), 1)
+    needed = [name for name in names if name != "query_id" or "query" not in names]  # the id can be a hash of the text
+    return sum(name in columns or (name == "query" and "messages" in columns) for name in needed) / max(len(needed), 1)
 
 
 def find_column_by_name(columns: Sequence[str], field: str, taken: Collection[str]) -> str | None:
@@ -108,25 +106,29 @@ def find_column_by_name(columns: Sequence[str], field: str, taken: Collection[st
     )
 
 
-def find_side_columns(columns: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
+def find_side_columns(columns: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
     """The two candidates and the two responses, by names that differ only in their side."""
     free = {plain_column_name(column): column for column in reversed(columns)}
-    found: dict[str, str] = {}
+    sides: dict[str, str] = {}
     for field in ("response", "candidate"):
-        if f"{field}_a" not in wanted:
+        if f"{field}_a" not in fields:
             continue
         names = [*COLUMN_NAMES[field].split(), *(("conversation", "messages", "") if field == "response" else ())]
         for first, second in list_side_names(names):
-            if first in free and second in free and free[first] not in found.values():
-                found[f"{field}_a"], found[f"{field}_b"] = free[first], free[second]
+            if first in free and second in free and free[first] not in sides.values():
+                sides[f"{field}_a"], sides[f"{field}_b"] = free[first], free[second]
                 break
-    if "response_a" in wanted and "response_a" not in found and len(those := find_columns_with_candidate(columns)) == 2:
-        found["response_a"], found["response_b"] = those
-    return found
+    if (
+        "response_a" in fields
+        and "response_a" not in sides
+        and len(unnamed := find_columns_with_candidate(columns)) == 2
+    ):
+        sides["response_a"], sides["response_b"] = unnamed
+    return sides
 
 
 def find_columns_with_candidate(columns: Sequence[str]) -> list[str]:
-    """Columns that are called after a response and whose it is: ``gpt4_answer``."""
+    """Columns that are named after a response and its candidate: ``gpt4_answer``."""
     return [
         column
         for column in columns
@@ -137,7 +139,7 @@ def find_columns_with_candidate(columns: Sequence[str]) -> list[str]:
 
 
 def find_columns_named_in_choices(sheet: Sheet) -> dict[str, str]:
-    """Two responses whose columns are called by their candidates, as a column of choices names them."""
+    """Two responses whose columns are named after their candidates, as in a column of choices."""
     for column, words in sheet.words.items():
         names = {fold_name(word) for word in words if word and not parse_label(word)}
         sides = [other for other in sheet.columns if other != column and fold_name(other) in names]
@@ -149,14 +151,14 @@ def find_columns_named_in_choices(sheet: Sheet) -> dict[str, str]:
 def candidate_in_column_name(column: str) -> str:
     """The candidate of a response column, taken from the column's name."""
     parts = [part for part in re.split(r"[_. ]+", column) if part]
-    rest = [part for part in parts if plain_column_name(part) not in RESPONSE_NAMES]
-    names_one = len(rest) == len(parts) - 1 and any(plain_column_name(part) not in SIDE_WORDS for part in rest)
-    return "_".join(rest) if names_one else column
+    others = [part for part in parts if plain_column_name(part) not in RESPONSE_NAMES]
+    names_one = len(others) == len(parts) - 1 and any(plain_column_name(part) not in SIDE_WORDS for part in others)
+    return "_".join(others) if names_one else column
 
 
 def list_side_names(names: Sequence[str]) -> list[tuple[str, str]]:
-    after = [(name + one, name + other) for name in names for one, other in SIDES if name]
-    before = [(one + name, other + name) for name in names for one, other in SIDES if len(one) > 1 or not name]
+    after = [(name + first, name + second) for name in names for first, second in SIDES if name]
+    before = [(first + name, second + name) for name in names for first, second in SIDES if len(first) > 1 or not name]
     return after + before
 
 
@@ -169,21 +171,21 @@ def find_choice_column(sheet: Sheet, taken: Collection[str]) -> str | None:
     return None
 
 
-def guess_constants(found: Mapping[str, str], wanted: Sequence[str]) -> dict[str, str]:
-    """Values for all rows where no column holds the field."""
+def guess_constants(columns: Mapping[str, str], fields: Sequence[str]) -> dict[str, str]:
+    """Values for all rows of fields without a column."""
     constants = {}
-    if "query_id" not in found and ("query" in found or "messages" in found):
+    if "query_id" not in columns and ("query" in columns or "messages" in columns):
         constants["query_id"] = ID_FROM_TEXT
     for side in ("a", "b"):
-        if f"candidate_{side}" in wanted and f"candidate_{side}" not in found and f"response_{side}" in found:
-            constants[f"candidate_{side}"] = candidate_in_column_name(found[f"response_{side}"])
-    if ("choice" in found or "value" in found) and "rater_kind" not in found:
+        if f"candidate_{side}" in fields and f"candidate_{side}" not in columns and f"response_{side}" in columns:
+            constants[f"candidate_{side}"] = candidate_in_column_name(columns[f"response_{side}"])
+    if ("choice" in columns or "value" in columns) and "rater_kind" not in columns:
         constants["rater_kind"] = "human"
     return constants
 
 
 def is_number_word(word: str) -> bool:
-    """Whether a person must say what it means: every other word that is no choice may be a candidate's name."""
+    """Whether the word is a number, whose meaning a person must state. Other words may be names of candidates."""
     return NUMBER.fullmatch(word) is not None
 
 
@@ -233,17 +235,17 @@ def find_faults(mapped: ColumnFields, known_columns: Sequence[str]) -> Iterator[
             yield MappingFault("values", name, "Choose a column, or say one value for all rows: not both.")
         elif value not in FIXED_VALUES.get(name, (value,)):
             yield MappingFault("values", name, f"“{value}” is none of {', '.join(FIXED_VALUES[name])}.")
-    for name, known in fields.items():
+    for name, spec in fields.items():
         is_given = name in mapped.columns or name in mapped.values
-        if known.needed and not is_given and not (name == "query" and "messages" in mapped.columns):
-            message = "Choose its column, or say it for all rows." if known.whole_file else "Choose its column."
+        if spec.needed and not is_given and not (name == "query" and "messages" in mapped.columns):
+            message = "Choose its column, or say it for all rows." if spec.whole_file else "Choose its column."
             yield MappingFault("columns", name, message)
 
 
 def build_reading(mapped: ColumnFields, known_columns: Sequence[str], choices: Mapping[str, str]) -> ReadOptions:
-    """The read options of a mapping; columns that are only called like a field are read as no field."""
+    """The read options of a mapping. Unmapped columns that are named like a field are not read as it."""
     mapping: dict[str, list[str]] = {}
-    names = [known.name for known in FIELDS_BY_FORMAT[mapped.kind]]
+    names = [field.name for field in FIELDS_BY_FORMAT[mapped.kind]]
     for name in names:
         if column := mapped.columns.get(name):
             mapping.setdefault(column, []).append(name)

@@ -12,12 +12,10 @@ from django.utils import timezone
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import NamesMissing
 from evaluations.domain.files import SINGLE_FILE_FIELDS, FileFormat, ReadOptions
-from evaluations.imports.source_files import read_column_names
+from evaluations.imports.source_files import Sheet, read_column_names
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.imports import ColumnMapping
+from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.users import User
-
-# ---- remembered --------------------------------------------------------------------------------
 
 
 def columns_signature(columns: Sequence[str]) -> str:
@@ -28,42 +26,51 @@ def find_remembered_mapping(evaluation: Evaluation, columns: Sequence[str]) -> C
     return ColumnMapping.objects.filter(evaluation=evaluation, signature=columns_signature(columns)).first()
 
 
-def reading_of_mapping(known: ColumnMapping) -> ReadOptions:
+def reading_of_mapping(mapping: ColumnMapping) -> ReadOptions:
     """The read options of a remembered mapping, without names, which are given for each file."""
     return ReadOptions(
-        format=known.format,
-        mapping=known.mapping,
-        constants={field: value for field, value in known.constants.items() if field not in SINGLE_FILE_FIELDS},
-        choices=known.choices,
+        format=mapping.format,
+        mapping=mapping.mapping,
+        constants={field: value for field, value in mapping.constants.items() if field not in SINGLE_FILE_FIELDS},
+        choices=mapping.choices,
     )
+
+
+def find_earlier_reading(importing: Import, sheet: Sheet) -> ReadOptions | None:
+    """The read options last used for this file, or else for files with the same columns."""
+    own = importing.request.reading
+    if own.is_mapped:
+        return own
+    mapping = find_remembered_mapping(importing.evaluation, sheet.columns)
+    return reading_of_mapping(mapping) if mapping else None
 
 
 def apply_remembered_mapping(evaluation: Evaluation, file: BinaryIO, name: str, reading: ReadOptions) -> ReadOptions:
     """The read options with the remembered mapping of these columns. Raises NamesMissing."""
-    is_asked = reading.mapping or reading.choices or set(reading.constants) - set(SINGLE_FILE_FIELDS)
-    if reading.format != FileFormat.AUTO or is_asked or reading.as_it_is:
+    is_mapped = reading.mapping or reading.choices or set(reading.constants) - set(SINGLE_FILE_FIELDS)
+    if reading.format != FileFormat.AUTO or is_mapped or reading.as_it_is:
         return reading
     if not ColumnMapping.objects.filter(evaluation=evaluation).exists():
         return reading
-    known = find_remembered_mapping(evaluation, read_column_names(file, name))
-    if known is None:
+    mapping = find_remembered_mapping(evaluation, read_column_names(file, name))
+    if mapping is None:
         return reading
-    refuse_missing_names(known, reading, name)
-    remembered = reading_of_mapping(known)
+    refuse_missing_names(mapping, reading, name)
+    remembered = reading_of_mapping(mapping)
     constants = {**remembered.constants, **reading.constants}
     return replace(
         reading, format=remembered.format, mapping=remembered.mapping, choices=remembered.choices, constants=constants
     )
 
 
-def refuse_missing_names(known: ColumnMapping, reading: ReadOptions, name: str) -> None:
-    """What had one value for all rows of the earlier file needs one of this file's own; a model has the file's name."""
+def refuse_missing_names(mapping: ColumnMapping, reading: ReadOptions, name: str) -> None:
+    """Refuse a file without values for fields that had one value for all rows of the earlier file."""
     names = {**names_of_whole_file(reading), "candidate": reading.candidate or name}
-    lacks = [field for field in SINGLE_FILE_FIELDS if field in known.constants and not names.get(field)]
-    if lacks:
+    missing = [field for field in SINGLE_FILE_FIELDS if field in mapping.constants and not names.get(field)]
+    if missing:
         raise NamesMissing(
             f"The columns of {name} are known, but names are not remembered from one file to the next. "
-            f"Give this file its own: {' '.join(f'--set {field}=…' for field in lacks)}, or on the page of its columns."
+            f"Give this file its own: {' '.join(f'--set {name}=…' for name in missing)}, or on the page of its columns."
         )
 
 
@@ -75,14 +82,13 @@ def names_of_whole_file(reading: ReadOptions) -> dict[str, str]:
 
 
 def remember_mapping(evaluation: Evaluation, columns: Sequence[str], reading: ReadOptions, user: User | None) -> None:
-    """Remember the mapping for later files with these columns; of a name for all rows only that there was one."""
+    """Remember the mapping for later files with these columns, without the names for all rows of this file."""
+    constants = {field: "" if field in SINGLE_FILE_FIELDS else value for field, value in reading.constants.items()}
     columns_of_row = {
         "columns": list(columns),
         "format": str(reading.format),
         "mapping": dict(reading.mapping),
-        "constants": {
-            field: "" if field in SINGLE_FILE_FIELDS else value for field, value in reading.constants.items()
-        },
+        "constants": constants,
         "choices": dict(reading.choices),
     }
     before = find_remembered_mapping(evaluation, columns)

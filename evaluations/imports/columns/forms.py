@@ -28,7 +28,9 @@ from evaluations.imports.columns.column_guess import (
     guess_row_kind,
     is_number_word,
 )
+from evaluations.imports.columns.column_memory import find_earlier_reading, names_of_whole_file
 from evaluations.imports.source_files import Sheet
+from evaluations.models.imports import Import
 from evaluations.web.forms import CleanedData
 
 ROW_KIND_CHOICES: Final = [
@@ -99,7 +101,7 @@ class MappingLine:
 
 
 class ColumnMappingForm(forms.Form):
-    """Its fields are those of one kind of row; what is not sent is guessed, or taken from the earlier mapping."""
+    """The mapping for one kind of row. Fields that are not sent are guessed, or taken from the earlier mapping."""
 
     kind = forms.ChoiceField(choices=ROW_KIND_CHOICES, label="What a row is", widget=forms.RadioSelect)
 
@@ -108,37 +110,36 @@ class ColumnMappingForm(forms.Form):
         sheet: Sheet,
         data: QueryDict | None = None,
         *,
-        known: ReadOptions | None = None,
+        earlier: ReadOptions | None = None,
         names: Mapping[str, str] | None = None,
     ) -> None:
         """``names``: the model and the rater that were given for the whole file."""
         self.sheet = sheet
-        kind = (data.get("kind") if data is not None else None) or (known.format if known else guess_row_kind(sheet))
+        default = earlier.format if earlier else guess_row_kind(sheet)
+        kind = (data.get("kind") if data is not None else None) or default
         self.row_kind = kind if kind in FIELDS_BY_FORMAT else FileFormat.COMPARISONS.value
         sent = data if data is not None and data.get("asked_about") == self.row_kind else None
-        start = (
-            initial_from_reading(known)
-            if known and known.format == self.row_kind
-            else guess_initial(sheet, self.row_kind)
-        )
-        likely = guess_initial(sheet, self.row_kind)
-        for one in SINGLE_FILE_FIELDS:  # a file with known columns has names of its own
-            name = (names or {}).get(one) or start.get(f"whole_{one}") or likely.get(f"whole_{one}")
-            if name and not start.get(f"column_{one}"):
-                start[f"whole_{one}"] = name
-        super().__init__(sent.dict() if sent is not None else None, initial={"kind": self.row_kind, **start})
+        guessed = guess_initial(sheet, self.row_kind)
+        is_same_kind = earlier is not None and earlier.format == self.row_kind
+        initial = initial_from_reading(earlier) if earlier and is_same_kind else dict(guessed)
+        for field_name in SINGLE_FILE_FIELDS:  # names for all rows are not remembered
+            whole = f"whole_{field_name}"
+            name = (names or {}).get(field_name) or initial.get(whole) or guessed.get(whole)
+            if name and not initial.get(f"column_{field_name}"):
+                initial[whole] = name
+        super().__init__(sent.dict() if sent is not None else None, initial={"kind": self.row_kind, **initial})
         for field in FIELDS_BY_FORMAT[self.row_kind]:
             self.add(field)
         self.word_column = self.value_of("column_choice")
-        self.add_words(known, sent)
+        self.add_words(earlier, sent)
 
     def add(self, field: FileField) -> None:
         label = FIELD_LABELS[field.name][0]
         has_texts = self.row_kind in (FileFormat.COMPARISONS, FileFormat.RESPONSES)
-        made = GENERATED_ID_CHOICES if field.name == "query_id" and has_texts else []
+        generated = GENERATED_ID_CHOICES if field.name == "query_id" and has_texts else []
         columns = [(f"={column}", column) for column in self.sheet.columns]
         self.fields[f"column_{field.name}"] = forms.ChoiceField(
-            required=False, choices=[("", "–"), *made, *columns], label=f"{label}: column"
+            required=False, choices=[("", "–"), *generated, *columns], label=f"{label}: column"
         )
         if field.whole_file:
             name, whole_label = f"whole_{field.name}", f"{label}: for all rows"
@@ -148,16 +149,16 @@ class ColumnMappingForm(forms.Form):
                 else forms.CharField(required=False, max_length=200, label=whole_label)
             )
 
-    def add_words(self, known: ReadOptions | None, sent: QueryDict | None) -> None:
-        """One question for each word of the column of choices, where they are few."""
+    def add_words(self, earlier: ReadOptions | None, sent: QueryDict | None) -> None:
+        """A field for each word of the column of choices, if they are few."""
         self.words = (
             self.sheet.words.get(self.word_column.removeprefix("="), ()) if "column_choice" in self.fields else ()
         )
-        likely = guess_choice_meanings(self.words)
-        self.asked_words = kept = sent is not None and sent.get("words_of") == self.word_column
+        guessed = guess_choice_meanings(self.words)
+        self.asked_words = are_kept = sent is not None and sent.get("words_of") == self.word_column
         for number, word in enumerate(self.words):
-            meaning = known.choices.get(word.lower()) if known else None
-            first = (meaning or OMITTED) if meaning is not None else likely.get(word) or default_meaning(word)
+            meaning = earlier.choices.get(word.lower()) if earlier else None
+            first = (meaning or OMITTED) if meaning is not None else guessed.get(word) or default_meaning(word)
             options = [
                 UNSET_CHOICE,
                 *MEANING_CHOICES,
@@ -165,7 +166,7 @@ class ColumnMappingForm(forms.Form):
             ]
             self.fields[f"word_{number}"] = forms.ChoiceField(choices=options, label=word or "(empty)", required=False)
             self.initial[f"word_{number}"] = first
-            if sent is not None and not kept:  # asked for the first time, of another column than before
+            if sent is not None and not are_kept:  # the column of choices was changed
                 self.data = {**self.data, f"word_{number}": first}
 
     def value_of(self, name: str) -> str:
@@ -218,20 +219,26 @@ class ColumnMappingForm(forms.Form):
         }
 
 
+def build_mapping_form(importing: Import, sheet: Sheet) -> ColumnMappingForm:
+    """The form of a file with its earlier mapping, or else a guess."""
+    names = names_of_whole_file(importing.request.reading)
+    return ColumnMappingForm(sheet, earlier=find_earlier_reading(importing, sheet), names=names)
+
+
 def default_meaning(word: str) -> str:
-    """A name of a candidate means itself, an empty cell no choice; what a number means a person must say."""
+    """The word itself for a candidate's name, no choice for an empty cell, nothing for a number."""
     return "" if is_number_word(word) else UNCHANGED if word else OMITTED
 
 
 def guess_initial(sheet: Sheet, kind: str) -> dict[str, str]:
-    likely = guess_columns(sheet, kind)
-    columns = {f"column_{field}": f"={column}" for field, column in likely.columns.items()}
-    made = {f"column_{field}": value for field, value in likely.constants.items() if field == "query_id"}
-    return {**columns, **made, **{f"whole_{field}": value for field, value in likely.constants.items()}}
+    guess = guess_columns(sheet, kind)
+    columns = {f"column_{field}": f"={column}" for field, column in guess.columns.items()}
+    generated = {f"column_{field}": value for field, value in guess.constants.items() if field == "query_id"}
+    return {**columns, **generated, **{f"whole_{field}": value for field, value in guess.constants.items()}}
 
 
-def initial_from_reading(known: ReadOptions) -> dict[str, str]:
-    initial = {f"column_{name}": f"={column}" for column, names in known.mapping.items() for name in names.split(",")}
-    for field, value in known.constants.items():
+def initial_from_reading(reading: ReadOptions) -> dict[str, str]:
+    initial = {f"column_{name}": f"={column}" for column, names in reading.mapping.items() for name in names.split(",")}
+    for field, value in reading.constants.items():
         initial[f"column_{field}" if value in GENERATED_IDS else f"whole_{field}"] = value
     return initial

@@ -1,4 +1,4 @@
-"""A kept file is previewed under a column mapping, then checked by it."""
+"""Previews of a stored file under a column mapping, and the check of the file by it."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -15,9 +15,6 @@ from evaluations.formats.column_mapping import mapped_fields
 from evaluations.formats.file_reader import read_file_rows
 from evaluations.formats.seen_index import SeenIndex
 from evaluations.imports.columns.column_memory import (
-    find_remembered_mapping,
-    names_of_whole_file,
-    reading_of_mapping,
     remember_mapping,
 )
 from evaluations.imports.lifecycle import IMPORT_JOB, NOTHING_STORED, continue_import, refuse_archived_evaluation
@@ -25,7 +22,7 @@ from evaluations.imports.preview import is_quick_to_check
 from evaluations.imports.preview_summary import sample_entry
 from evaluations.imports.source_files import SAMPLED_ROWS, SHOWN_ROWS, Sheet, file_limits, read_column_names, read_sheet
 from evaluations.jobs.queue import enqueue_job
-from evaluations.models.imports import ColumnMapping, Import
+from evaluations.models.imports import Import
 from evaluations.models.users import User
 
 MAPPABLE_STATES: Final = (ImportState.MAPPING, ImportState.PREVIEWED)
@@ -48,28 +45,8 @@ def read_import_sheet(importing: Import) -> Sheet:
         return read_sheet(cast(BinaryIO, file), importing.file_name)
 
 
-def find_mapping_for_sheet(importing: Import, sheet: Sheet) -> ColumnMapping | None:
-    return find_remembered_mapping(importing.evaluation, sheet.columns)
-
-
-def find_earlier_reading(importing: Import, sheet: Sheet) -> ReadOptions | None:
-    """The read options last used for this file, or else for files with the same columns."""
-    own = importing.request.reading
-    if own.is_mapped:
-        return own
-    known = find_mapping_for_sheet(importing, sheet)
-    if known is None:
-        return None
-    return reading_of_mapping(known)
-
-
-def names_given_for_import(importing: Import) -> dict[str, str]:
-    """The candidate or rater names given for all rows of the file."""
-    return names_of_whole_file(importing.request.reading)
-
-
 def combine_reading(importing: Import, columns: ReadOptions) -> ReadOptions:
-    """The requested reading with this mapping, which may map the model's name as well."""
+    """The requested read options with this mapping. A mapped model replaces the name for all rows."""
     requested = importing.request.reading
     return replace(
         requested,
@@ -83,7 +60,7 @@ def combine_reading(importing: Import, columns: ReadOptions) -> ReadOptions:
 
 def preview_mapping(importing: Import, columns: ReadOptions) -> MappingPreview:
     """Read the first rows of the file by a mapping, without the database."""
-    reading, made = combine_reading(importing, columns), MappingPreview()
+    reading, preview = combine_reading(importing, columns), MappingPreview()
     try:
         with importing.file.open("rb") as file, SeenIndex() as counted:
             entries = read_file_rows(
@@ -91,29 +68,29 @@ def preview_mapping(importing: Import, columns: ReadOptions) -> MappingPreview:
             ).entries
             reasons: Counter[str] = Counter()
             for number, entry in enumerate(islice(entries, SAMPLED_ROWS)):
-                made.rows += 1
+                preview.rows += 1
                 if isinstance(entry, BadRow):
-                    made.bad_rows += 1
+                    preview.bad_rows += 1
                     reasons[entry.reason] += 1
-                    made.bad += [entry] if number < SHOWN_ROWS else []
+                    preview.bad += [entry] if number < SHOWN_ROWS else []
                 elif number < SHOWN_ROWS:
-                    made.samples.append(sample_entry(entry))
-            made.reasons = reasons.most_common(3)
+                    preview.samples.append(sample_entry(entry))
+            preview.reasons = reasons.most_common(3)
     except InputRefused as refused:
-        made.refused = str(refused)
-    return made
+        preview.refused = str(refused)
+    return preview
 
 
 def apply_mapping(importing: Import, mapped: ReadOptions, *, user: User | None) -> None:
-    """Read this and later files with these columns by the mapping. A long file is left to a worker to check."""
+    """Use the mapping for this file and later ones with these columns. A worker checks a long file."""
     refuse_archived_evaluation(importing.evaluation)
-    tried = preview_mapping(importing, mapped)
-    if tried.refused:
-        raise InputRefused(tried.refused)
-    if not tried.rows:
+    preview = preview_mapping(importing, mapped)
+    if preview.refused:
+        raise InputRefused(preview.refused)
+    if not preview.rows:
         raise InputRefused(f"{importing.file_name} holds no rows.")
-    if tried.rows == tried.bad_rows:
-        raise InputRefused(f"None of the first {tried.rows:,} rows can be stored like this: {tried.reasons[0][0]}.")
+    if preview.rows == preview.bad_rows:
+        raise InputRefused(f"None of the first {preview.rows:,} rows can be stored like this: {preview.reasons[0][0]}.")
     with importing.file.open("rb") as file:
         columns = read_column_names(cast(BinaryIO, file), importing.file_name)
         is_quick = is_quick_to_check(cast(BinaryIO, file))
@@ -127,7 +104,7 @@ def restart_with_mapping(importing: Import, reading: ReadOptions, user: User | N
     options = importing.options
     options = replace(options, request=replace(options.request, reading=reading), is_remembered=False, is_mapped=True)
     with transaction.atomic():
-        begun = Import.objects.filter(pk=importing.pk, state__in=MAPPABLE_STATES).update(
+        restarted = Import.objects.filter(pk=importing.pk, state__in=MAPPABLE_STATES).update(
             state=ImportState.CHECKING,
             format=reading.format,
             brings="",
@@ -137,7 +114,7 @@ def restart_with_mapping(importing: Import, reading: ReadOptions, user: User | N
             rows_read=0,
             **NOTHING_STORED,
         )
-        if not begun:
+        if not restarted:
             raise InputRefused(f"{importing.file_name} was stored or discarded already.")
         enqueue_job(IMPORT_JOB, importing.pk, evaluation=importing.evaluation)
         after = {

@@ -7,14 +7,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evaluations.domain.errors import InputRefused
-from evaluations.imports.columns.column_memory import forget_mapping
-from evaluations.imports.columns.forms import ColumnMappingForm
+from evaluations.imports.columns.column_memory import find_remembered_mapping, forget_mapping
+from evaluations.imports.columns.forms import ColumnMappingForm, build_mapping_form
 from evaluations.imports.columns.services import (
     MAPPABLE_STATES,
     apply_mapping,
-    find_earlier_reading,
-    find_mapping_for_sheet,
-    names_given_for_import,
     preview_mapping,
     read_import_sheet,
 )
@@ -27,17 +24,14 @@ from evaluations.web.requests import AuthenticatedRequest
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def column_mapping(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    """Every POST shows what the rows become; the one that says so has the file checked as well."""
+    """Preview a mapping; a POST with ``do=fit`` applies it and has the file checked."""
     importing = get_import_of_request(request, slug, pk)
     if importing.state not in MAPPABLE_STATES:
         return redirect("import", slug, pk)
     sheet = read_import_sheet(importing)
-    known = find_mapping_for_sheet(importing, sheet)
+    mapping = find_remembered_mapping(importing.evaluation, sheet.columns)
     if request.method != "POST":
-        form = ColumnMappingForm(
-            sheet, known=find_earlier_reading(importing, sheet), names=names_given_for_import(importing)
-        )
-        return render_column_mapping(request, importing, sheet, form, known)
+        return render_column_mapping(request, importing, sheet, build_mapping_form(importing, sheet), mapping)
     form = ColumnMappingForm(sheet, request.POST)
     error = ""
     if request.POST.get("do") == "fit" and form.is_valid():
@@ -48,7 +42,8 @@ def column_mapping(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRes
         else:
             return redirect("import", slug, pk)
     is_refused = bool(error) or request.POST.get("do") == "fit"
-    return render_column_mapping(request, importing, sheet, form, known, error=error, status=422 if is_refused else 200)
+    status = 422 if is_refused else 200
+    return render_column_mapping(request, importing, sheet, form, mapping, error=error, status=status)
 
 
 def render_column_mapping(
@@ -56,7 +51,7 @@ def render_column_mapping(
     importing: Import,
     sheet: Sheet,
     form: ColumnMappingForm,
-    known: ColumnMapping | None,
+    mapping: ColumnMapping | None,
     error: str = "",
     status: int = 200,
 ) -> HttpResponse:
@@ -67,7 +62,7 @@ def render_column_mapping(
         "sheet": sheet,
         "rows": [[row.get(column) for column in sheet.columns] for row in sheet.rows],
         "form": form,
-        "known": known,
+        "known": mapping,
         "trial": preview_mapping(importing, form.reading()),
         "error": error,
     }
@@ -78,10 +73,9 @@ def render_column_mapping(
 @require_POST
 def column_mapping_forget(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     importing = get_import_of_request(request, slug, pk)
-    known = (
-        find_mapping_for_sheet(importing, read_import_sheet(importing)) if importing.state in MAPPABLE_STATES else None
-    )
-    if known is not None:
-        forget_mapping(known, user=request.user)
+    is_mappable = importing.state in MAPPABLE_STATES
+    columns = read_import_sheet(importing).columns if is_mappable else ()
+    if mapping := find_remembered_mapping(importing.evaluation, columns):
+        forget_mapping(mapping, user=request.user)
         messages.success(request, "Forgotten: the next file with these columns is looked at anew.")
     return redirect("import_map", slug, pk)

@@ -21,9 +21,9 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.users import User
 
-GROUPS_PER_PAGE: Final = 50  # groups on a page
-QUERIES_PER_GROUP: Final = 8  # queries of a group
-LIKENESSES_PER_LOOKUP: Final = 20_000  # at each look every query that is here is passed by
+GROUPS_PER_PAGE: Final = 50
+QUERIES_PER_GROUP: Final = 8
+KEYS_PER_LOOKUP: Final = 20_000  # each lookup scans all queries of the evaluation
 MAX_CHECKED_ROWS: Final = 200_000
 SHOWN_EXAMPLES: Final = 5
 
@@ -76,13 +76,13 @@ def find_near_duplicates(evaluation: Evaluation, after: int = 0) -> list[NearDup
     shown = load_first_of_groups(members, "near_duplicate_key", QUERIES_PER_GROUP)
     return [
         NearDuplicates(
-            one["near_duplicate_key"],
-            one["number"],
-            one["texts"] == 1,
-            one["clusters"],
-            shown[one["near_duplicate_key"]],
+            group["near_duplicate_key"],
+            group["number"],
+            group["texts"] == 1,
+            group["clusters"],
+            shown[group["near_duplicate_key"]],
         )
-        for one in counted
+        for group in counted
     ]
 
 
@@ -112,23 +112,20 @@ def find_shared_texts(evaluation: Evaluation, counted: str, *within: str) -> lis
     return [IdenticalResponses(texts[pk].text, number, *key) for pk, number, *key in shown]
 
 
-# ---- in other places ------------------------------------------------------------------------------
-
-
 def find_overlap_with_evaluations(evaluation: Evaluation, user: User) -> list[QueryOverlap]:
     """Other evaluations of this person that hold queries of this one."""
     mine = Query.objects.filter(evaluation=evaluation).exclude(near_duplicate_key=0)
     others = Evaluation.objects.of(user).exclude(pk=evaluation.pk)
     shared = Query.objects.filter(evaluation__in=others, near_duplicate_key__in=mine.values("near_duplicate_key"))
-    found = (
+    groups = (
         shared.values("evaluation", "evaluation__name")
         .annotate(number=Count("near_duplicate_key", distinct=True))
         .order_by("-number")[:GROUPS_PER_PAGE]
     )
     examples = load_first_of_groups(shared, "evaluation_id", SHOWN_EXAMPLES)
     return [
-        QueryOverlap(one["evaluation__name"], one["number"], [query.text for query in examples[one["evaluation"]]])
-        for one in found
+        QueryOverlap(row["evaluation__name"], row["number"], [query.text for query in examples[row["evaluation"]]])
+        for row in groups
     ]
 
 
@@ -138,12 +135,12 @@ def find_overlap_with_file(evaluation: Evaluation, file: BinaryIO, name: str) ->
     column = columns.get("query") or columns.get("messages")
     if column is None:
         raise InputRefused(f"{name} has no column that looks like a query: call it query or prompt.")
-    records = (one for one in open_source(file, name, file_limits()).records if isinstance(one, Record))
-    found: dict[int, str] = {}
-    texts = (text_of_cell(one.values.get(column)) for one in islice(records, MAX_CHECKED_ROWS))
-    while some := {near_duplicate_key(text): text for text in islice(texts, LIKENESSES_PER_LOOKUP)}:
-        found.update({number: some[number] for number in find_known_likenesses(evaluation, some)})
-    return QueryOverlap(name, len(found), [text[:300] for text in islice(found.values(), SHOWN_EXAMPLES)])
+    records = (record for record in open_source(file, name, file_limits()).records if isinstance(record, Record))
+    shared: dict[int, str] = {}
+    texts = (text_of_cell(record.values.get(column)) for record in islice(records, MAX_CHECKED_ROWS))
+    while batch := {near_duplicate_key(text): text for text in islice(texts, KEYS_PER_LOOKUP)}:
+        shared.update({number: batch[number] for number in find_stored_keys(evaluation, batch)})
+    return QueryOverlap(name, len(shared), [text[:300] for text in islice(shared.values(), SHOWN_EXAMPLES)])
 
 
 def text_of_cell(value: object) -> str:
@@ -161,16 +158,16 @@ def find_overlap_with_examples(evaluation: Evaluation) -> list[QueryOverlap]:
         }
         for version in versions
     }
-    here = find_known_likenesses(evaluation, set().union(*by_version.values()))
-    found = []
+    here = find_stored_keys(evaluation, set().union(*by_version.values()))
+    overlaps = []
     for version, texts in by_version.items():
         if shared := [text for number, text in texts.items() if number in here]:
-            found.append(QueryOverlap(str(version), len(shared), shared[:SHOWN_EXAMPLES]))
-    return found
+            overlaps.append(QueryOverlap(str(version), len(shared), shared[:SHOWN_EXAMPLES]))
+    return overlaps
 
 
 def list_example_texts(example: object) -> list[str]:
-    """Every text of a worked example: whichever of them is the query."""
+    """Every text of a worked example, one of which is the query."""
     if isinstance(example, str):
         return [example] if example.strip() else []
     parts = example.values() if isinstance(example, dict) else example if isinstance(example, list) else ()
@@ -187,11 +184,11 @@ class KnownQueryCounter:
 
     def add(self, queries: Iterable[QueryPart]) -> None:
         self._waiting += [near_duplicate_key(messages_to_text(part.messages), part.context) for part in queries]
-        if len(self._waiting) >= LIKENESSES_PER_LOOKUP:
+        if len(self._waiting) >= KEYS_PER_LOOKUP:
             self._look()
 
     def _look(self) -> None:
-        here = find_known_likenesses(self._evaluation, set(self._waiting))
+        here = find_stored_keys(self._evaluation, set(self._waiting))
         self._number += sum(number in here for number in self._waiting)
         self._waiting.clear()
 
@@ -201,7 +198,7 @@ class KnownQueryCounter:
         return self._number
 
 
-def find_known_likenesses(evaluation: Evaluation, numbers: Collection[int]) -> set[int]:
+def find_stored_keys(evaluation: Evaluation, numbers: Collection[int]) -> set[int]:
     """The given near-duplicate keys that occur in the evaluation."""
     if not numbers:
         return set()

@@ -1,4 +1,4 @@
-"""Near-duplicate queries are put into one cluster."""
+"""The merging of clusters of near-duplicate queries."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from evaluations.models.comparisons import Query
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 
-MAX_RECORDED_CLUSTERS: Final = 500  # clusters on the record
+MAX_RECORDED_CLUSTERS: Final = 500
 
 
 def merge_clusters(evaluation: Evaluation, number: int, *, user: User | None) -> str:
@@ -25,18 +25,8 @@ def merge_clusters(evaluation: Evaluation, number: int, *, user: User | None) ->
         name = clusters[0]
         moved = Query.objects.filter(evaluation=evaluation, cluster__in=clusters[1:])
         changed = moved.update(cluster=name, cluster_number=cluster_number(name))
-        # What was reckoned by cluster, reports and splits, is out of date.
+        # Reports and splits, which are computed by cluster, are out of date.
         Evaluation.objects.filter(pk=evaluation.pk).update(comparisons_changed_at=Now())
-        before = {"clusters": clusters[:MAX_RECORDED_CLUSTERS]}
-        record_event(
-            "put in one cluster",
-            evaluation,
-            user=user,
-            evaluation=evaluation,
-            before=before,
-            after={
-                "cluster": name,
-                "queries": changed,
-            },
-        )
+        before, after = {"clusters": clusters[:MAX_RECORDED_CLUSTERS]}, {"cluster": name, "queries": changed}
+        record_event("put in one cluster", evaluation, user=user, evaluation=evaluation, before=before, after=after)
     return name

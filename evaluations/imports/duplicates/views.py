@@ -27,7 +27,7 @@ from evaluations.web.requests import AuthenticatedRequest
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def duplicate_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
-    """A POST holds a file against the queries, and keeps nothing of it."""
+    """The near-duplicates; a POST compares the queries with a file, which is not kept."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     after = request.GET.get("after", "")

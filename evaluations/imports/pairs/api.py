@@ -1,4 +1,4 @@
-"""Pairs with near-duplicates in the API."""
+"""Pairs and near-duplicates in the API."""
 
 from typing import BinaryIO, Final, cast
 
@@ -84,29 +84,27 @@ def make_pairs(request: AuthenticatedRequest, slug: str, body: PairsIn) -> Impor
     return serialize_import_detail(start_pairing(evaluation, pairing, confirmed=body.confirmed, user=request.user))
 
 
-# ---- more than once ------------------------------------------------------------------------------
-
-
 @operations.get_one("/evaluations/{slug:slug}/duplicates", Scope.READ, NearDuplicatePageOut)
 def list_duplicates(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> NearDuplicatePageOut:
     """List near-duplicate queries, which differ only in case, spaces and punctuation, in groups."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
-    found = find_near_duplicates(evaluation, decode_cursor(paging))
-    groups = found[: paging.limit]
-    more = len(found) > len(groups) or len(found) == GROUPS_PER_PAGE
+    duplicates = find_near_duplicates(evaluation, decode_cursor(paging))
+    groups = duplicates[: paging.limit]
+    has_more = len(duplicates) > len(groups) or len(duplicates) == GROUPS_PER_PAGE
     return NearDuplicatePageOut(
         items=[
             serialize_row(
                 NearDuplicatesOut,
-                one,
-                group=str(one.key),
+                group,
+                group=str(group.key),
                 queries=[
-                    NearDuplicateQueryOut(query_id=row.key, query=row.text, cluster=row.cluster) for row in one.queries
+                    NearDuplicateQueryOut(query_id=query.key, query=query.text, cluster=query.cluster)
+                    for query in group.queries
                 ],
             )
-            for one in groups
+            for group in groups
         ],
-        next=encode_cursor(groups[-1].key) if more else None,
+        next=encode_cursor(groups[-1].key) if has_more else None,
     )
 
 
@@ -115,12 +113,12 @@ def list_repeats(request: AuthenticatedRequest, slug: str) -> RepeatsOut:
     """List duplicate texts, and queries that also occur in other evaluations or in a rubric's examples."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    elsewhere = find_overlap_with_evaluations(evaluation, user)
+    overlaps = find_overlap_with_evaluations(evaluation, user)
     return RepeatsOut(
-        same_responses=[serialize_identical_responses(one) for one in find_identical_responses(evaluation)],
-        repeated_responses=[serialize_identical_responses(one) for one in find_repeated_responses(evaluation)],
-        other_evaluations=[serialize_row(QueryOverlapOut, one) for one in elsewhere],
-        worked_examples=[serialize_row(QueryOverlapOut, one) for one in find_overlap_with_examples(evaluation)],
+        same_responses=[serialize_identical_responses(repeat) for repeat in find_identical_responses(evaluation)],
+        repeated_responses=[serialize_identical_responses(repeat) for repeat in find_repeated_responses(evaluation)],
+        other_evaluations=[serialize_row(QueryOverlapOut, overlap) for overlap in overlaps],
+        worked_examples=[serialize_row(QueryOverlapOut, overlap) for overlap in find_overlap_with_examples(evaluation)],
     )
 
 
@@ -151,5 +149,5 @@ def put_in_one_cluster(request: AuthenticatedRequest, slug: str, body: MergeClus
     return MergedClusterOut(cluster=merge_clusters(evaluation, int(body.group), user=user))
 
 
-def serialize_identical_responses(one: IdenticalResponses) -> IdenticalResponsesOut:
-    return serialize_row(IdenticalResponsesOut, one, query_id=one.key or None)
+def serialize_identical_responses(responses: IdenticalResponses) -> IdenticalResponsesOut:
+    return serialize_row(IdenticalResponsesOut, responses, query_id=responses.key or None)

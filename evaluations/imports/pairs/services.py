@@ -1,4 +1,4 @@
-"""Pairs of stored responses are counted, then made in the background."""
+"""Pairs of stored responses: counted first, then created in the background."""
 
 from dataclasses import dataclass
 

@@ -19,21 +19,21 @@ from evaluations.web.requests import AuthenticatedRequest
 def pair_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     form = PairsForm(evaluation, request.POST or None)
-    wants = request.method == "POST" and request.POST.get("do") == "make"
-    if wants and form.is_valid():
-        asked = form.cleaned_data
-        pairing = complete_pairing(evaluation, asked["pair"], asked["baseline"], asked["pairs_each"])
+    is_submitted = request.method == "POST" and request.POST.get("do") == "make"
+    if is_submitted and form.is_valid():
+        cleaned = form.cleaned_data
+        pairing = complete_pairing(evaluation, cleaned["pair"], cleaned["baseline"], cleaned["pairs_each"])
         importing = submit_form(
-            form, start_pairing, evaluation, pairing, confirmed=asked["confirmed"], user=request.user
+            form, start_pairing, evaluation, pairing, confirmed=cleaned["confirmed"], user=request.user
         )
         if importing is not None:
             return redirect("import", slug, importing.pk)
-    return render_pairs(request, evaluation, form, status=422 if wants else 200)
+    return render_pairs(request, evaluation, form, status=422 if is_submitted else 200)
 
 
 def render_pairs(request: AuthenticatedRequest, evaluation: Evaluation, form: PairsForm, status: int) -> HttpResponse:
-    asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
-    options = count_pairing_options(evaluation, asked.get("baseline", ""), asked.get("pairs_each"))
+    cleaned = form.cleaned_data if form.is_bound and form.is_valid() else {}
+    options = count_pairing_options(evaluation, cleaned.get("baseline", ""), cleaned.get("pairs_each"))
     labels = dict(form.fields["pair"].choices)  # type: ignore[attr-defined]
     context = {
         "page": "imports",

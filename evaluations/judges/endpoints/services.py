@@ -11,7 +11,7 @@ from django.utils import timezone
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import Dialect
-from evaluations.domain.texts import replace_unstorable
+from evaluations.domain.texts import find_free_name, replace_unstorable
 from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.judges.endpoints.selectors import is_endpoint_used
 from evaluations.llm.request_extras import ExtrasInput, check_extra_body, check_extra_headers, check_extra_query
@@ -151,8 +151,7 @@ def change_endpoint(endpoint: Endpoint, settings: EndpointSettings, *, user: Use
 
 
 def unused_endpoint_name(host: str) -> str:
-    taken = set(Endpoint.objects.filter(name__startswith=host).values_list("name", flat=True))
-    return next(name for name in (host, *(f"{host} {n}" for n in range(2, len(taken) + 3))) if name not in taken)
+    return find_free_name(host, Endpoint.objects.filter(name__startswith=host).values_list("name", flat=True))
 
 
 @transaction.atomic
