@@ -68,9 +68,6 @@ def explain_missing_words(text: str, has_unwanted: bool) -> str:
     return f"“{text[:40]}” has no word: searching looks for letters and digits."
 
 
-# ---- where hits stand -----------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class ExcerptPart:
     text: str

@@ -123,9 +123,6 @@ def holds_media(value: object) -> bool:
     return not holds_nothing(value)
 
 
-# ---- lists of turns ------------------------------------------------------------------------------
-
-
 def parse_optional_messages(value: object, field: str, *, strict: bool = False) -> Messages:
     """A list of turns. ``strict``: a turn that holds anything but its role and its text is refused."""
     if not isinstance(value, list) or not value:
@@ -217,9 +214,6 @@ def text_of_part(given: object, where: str) -> str:
     if not isinstance(text, str):
         raise non_text_refusal(where, "something that is not text")
     return text
-
-
-# ---- queries and responses ---------------------------------------------------------------------------
 
 
 def parse_conversation(values: Values) -> Messages:

@@ -128,9 +128,6 @@ BY_PEOPLE: Final = pa.schema(
 )
 
 
-# ---- arrays of the values of many rows
-
-
 def open_parquet_writer(sink: Any, schema: pa.Schema) -> pq.ParquetWriter:
     """``sink``: a path or a file of pyarrow."""
     ranged = [name for name in RANGED if name in schema.names]
@@ -170,9 +167,6 @@ def shared_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 label_array = partial(shared_array, kind=LABEL)
 choice_array = partial(shared_array, kind=CHOICE)
-
-
-# ---- the file
 
 
 def parquet_bytes(rows: Iterable[ExportedRow], tally: ExportCounts) -> Iterator[bytes]:

@@ -122,8 +122,6 @@ def refuse_many_columns(columns: tuple[str, ...], name: str) -> None:
         raise InputRefused(f"{name} has {what}: give each a name of its own, or leave it out.")
 
 
-# ---- the sample of a file
-
 FIRST_RECORDS: Final = 1_000
 FIRST_CHARACTERS: Final = 4 * MB
 MOSTLY: Final = 0.9

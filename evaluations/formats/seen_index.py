@@ -44,8 +44,6 @@ class SeenIndex(TemporaryDatabase):
         self._names: list[tuple[str, int, str, int]] = []
         self._entries: list[tuple[int, int, str, int]] = []
 
-    # ---- entries of names
-
     def owners(self, names: Collection[str]) -> dict[str, tuple[int, str, int]]:
         """The known ones of these names, each with its owner's number, its word and its line."""
         asked, found = list(names), {}
@@ -79,8 +77,6 @@ class SeenIndex(TemporaryDatabase):
         self.database.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?)", self._entries)
         self._names.clear()
         self._entries.clear()
-
-    # ---- counting
 
     def ordinal(self, key: tuple[str, ...]) -> int:
         """How often this key was counted before, from 0. Its first part is one that adjacent rows of a file share."""

@@ -77,9 +77,6 @@ def transcript(messages: Sequence[Message]) -> str:
     return BETWEEN.join(f"{SPEAKERS.get(turn['role'], turn['role'].title())}: {turn['content']}" for turn in messages)
 
 
-# ---- DPO
-
-
 def dpo_lines(
     rows: Iterable[LabelledRow],
     aspects: Sequence[str],
@@ -124,8 +121,6 @@ def count_dpo_warnings(one: PreferredResponse, counts: ExportCounts) -> None:
     if not (isinstance(one.chosen, str) and isinstance(one.rejected, str)):
         counts.noted["response_of_several_turns"] += 1
 
-
-# ---- KTO
 
 TIES: Final = FormatSetting(
     name="ties",
@@ -197,8 +192,6 @@ def sideless_choice(choice: Choice) -> str:
     """The choice without sides, because the row has only one response."""
     return "preference" if choice in (Choice.A, Choice.B) else str(choice)
 
-
-# ---- conversations
 
 EMPTY: Final = "empty_response"
 

@@ -18,8 +18,8 @@ from evaluations.stats import coding
 from evaluations.stats.aspect_report import VoteCounts
 from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.judge_verdicts import no_choices
-from evaluations.stats.report_parts import AspectScores
 from evaluations.stats.score_reliability import PersonScores
+from evaluations.stats.score_report import AspectScores
 from evaluations.stats.votes import Votes
 from evaluations.verdicts.score_arrays import (
     ResponseSides,

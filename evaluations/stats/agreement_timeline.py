@@ -94,18 +94,6 @@ def iso_date(day: int) -> str:
     return str(np.datetime64(int(day), "D"))
 
 
-def day_numbers(day: IntArray) -> IntArray:
-    return day
-
-
-def week_numbers(day: IntArray) -> IntArray:
-    return (day + MONDAY) // WEEK
-
-
-def week_starts(week: IntArray) -> IntArray:
-    return week * WEEK - MONDAY
-
-
 def calendar_numbering(unit: str) -> tuple[Numbering, Numbering]:
     """Functions from days to months or years since 1970, and from these to their first day."""
 
@@ -119,8 +107,8 @@ def calendar_numbering(unit: str) -> tuple[Numbering, Numbering]:
 
 
 BUCKETS: Final[tuple[tuple[str, Numbering, Numbering], ...]] = (
-    ("day", day_numbers, day_numbers),
-    ("week", week_numbers, week_starts),
+    ("day", lambda day: day, lambda day: day),
+    ("week", lambda day: (day + MONDAY) // WEEK, lambda week: week * WEEK - MONDAY),
     ("month", *calendar_numbering("M")),
     ("year", *calendar_numbering("Y")),
 )

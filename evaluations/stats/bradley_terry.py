@@ -56,8 +56,10 @@ def bradley_terry_scores(table: WinTable, start: FloatArray | None = None) -> Fl
 def newton_scores(table: WinTable, start: FloatArray) -> FloatArray:
     """Scores by Newton's method from ``start``; NaN without convergence."""
     at = np.broadcast_to(start, (*table.matches.shape[:-1], table.candidates)).copy()
+    incidence = incidence_matrix(table)
     for _ in range(MOST_STEPS):
-        step = np.linalg.solve(information_matrix(table, at), likelihood_gradient(table, at)[..., None])[..., 0]
+        surplus = table.wins - table.matches * win_probabilities(table, at)
+        step = np.linalg.solve(information_matrix(table, at), (surplus @ incidence)[..., None])[..., 0]
         longest = np.abs(step).max(axis=-1, keepdims=True)
         at += step * np.minimum(1, LONGEST_STEP / np.maximum(longest, LONGEST_STEP))
         if (longest < PRECISE).all():
@@ -84,12 +86,6 @@ def newton_scores_sparse(table: WinTable, start: FloatArray) -> FloatArray:
 def win_probabilities(table: WinTable, at: FloatArray) -> FloatArray:
     """The probability that the first of each pair wins: (…, pairs)."""
     return np.asarray((1 + np.tanh((at[..., table.first] - at[..., table.second]) / 2)) / 2)
-
-
-def likelihood_gradient(table: WinTable, at: FloatArray) -> FloatArray:
-    """Observed minus expected wins of each candidate: (…, candidates)."""
-    surplus = table.wins - table.matches * win_probabilities(table, at)
-    return np.asarray(surplus @ incidence_matrix(table))
 
 
 def incidence_matrix(table: WinTable) -> FloatArray:

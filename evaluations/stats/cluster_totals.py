@@ -147,17 +147,13 @@ def effective_cluster_count(sizes: FloatArray) -> float:
 def join_contributions(*parts: Contributions) -> Contributions:
     """Several contributions as one, with the cells of each after those of the one before."""
     starts = np.cumsum([0, *(part.cells for part in parts)])
-    weighted = any(part.weight is not None for part in parts)
+    weights = [np.ones(len(part.cell)) if part.weight is None else part.weight for part in parts]
     return Contributions(
         cluster=np.concatenate([part.cluster for part in parts]),
         cell=np.concatenate([part.cell + start for part, start in zip(parts, starts, strict=False)]),
         cells=int(starts[-1]),
-        weight=np.concatenate([contribution_weights(part) for part in parts]) if weighted else None,
+        weight=None if all(part.weight is None for part in parts) else np.concatenate(weights),
     )
-
-
-def contribution_weights(part: Contributions) -> FloatArray:
-    return np.ones(len(part.cell)) if part.weight is None else part.weight
 
 
 def cross_tabulate_by_cluster(rows: IntArray, columns: IntArray, cluster: IntArray) -> Contributions:

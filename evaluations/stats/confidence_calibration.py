@@ -119,9 +119,6 @@ def calibration_bins(
     )
 
 
-# ---- calibration error ---------------------------------------------------------------------
-
-
 def calibration_error(bin_index: IntArray, difference: FloatArray, noise: FloatArray | None) -> Estimate:
     """Σ over bins of |mean weight − mean of people| · share of comparisons (Naeini, Cooper and Hauskrecht 2015).
 
@@ -154,19 +151,14 @@ def bin_noise_draws(bin_index: IntArray, difference: FloatArray, clusters: Clust
     return np.asarray(drawn * np.sqrt(np.maximum(spread, 0.0)) @ directions.T)
 
 
-# ---- Brier score ---------------------------------------------------------------------------
-
-
 def brier_score(difference: FloatArray, clusters: Clusters) -> Estimate:
     """The mean squared difference of weight and people's choice (Brier 1950)."""
     spread = Spread(sum_by_cluster(clusters, difference**2))
     number = Estimate(float((difference**2).mean()), len(difference))
     few = why_counts_withhold_interval(clusters.effective, LEAST_DISAGREEING, clusters=clusters.count)
-    return number.without_interval(few) if few else spread.interval(number, mean_square, SHARE_BOUNDS)
-
-
-def mean_square(totals: FloatArray) -> FloatArray:
-    return np.asarray(totals[..., 1] / totals[..., 0])
+    if few:
+        return number.without_interval(few)
+    return spread.interval(number, lambda totals: np.asarray(totals[..., 1] / totals[..., 0]), SHARE_BOUNDS)
 
 
 def murphy_decomposition(

@@ -1,6 +1,6 @@
 """The whole report in the shape in which it is printed as JSON."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
@@ -16,7 +16,6 @@ from evaluations.stats.judge_sentences import judge_sentence
 from evaluations.stats.methods_paragraph import methods_paragraph
 from evaluations.stats.report_parts import (
     AspectPeople,
-    AspectScores,
     JudgeWeights,
     LookAt,
     StudyMaterial,
@@ -24,11 +23,10 @@ from evaluations.stats.report_parts import (
     compare_all_judges,
     confidence_part,
     people_part,
-    scores_part,
     wins_part,
 )
 from evaluations.stats.rule_descriptions import describe_rules
-from evaluations.stats.score_report import ScoreReport
+from evaluations.stats.score_report import AspectScores, ScoreReport, score_report
 from evaluations.stats.simultaneous_intervals import SimultaneousDifference, simultaneous_intervals
 from evaluations.stats.wins import Wins
 
@@ -102,7 +100,11 @@ def full_report(
     facts, kept = read_materials(materials, parts, aspect)
     if requested & NEED_AGREEMENT:
         kept = share_rating_designs(kept)
-    by_part = {part.value: tuple(aspects_with_part(part, facts)) for part in parts if part in BY_ASPECT}
+    by_part = {
+        part.value: tuple(key for key, fact in facts.items() if fact.has_part(part))
+        for part in parts
+        if part in BY_ASPECT
+    }
     selected = {part: select_materials(kept, by_part[part.value], aspect) for part in parts if part in BY_ASPECT}
     bias, won, people = (selected.get(part, {}) for part in BY_ASPECT)
     in_full = kept if ReportPart.AGREEMENT in requested else people
@@ -131,7 +133,7 @@ def full_report(
         people={key: people_part(one, study, rules, aspects[key]) for key, one in people.items()},
         compared_judges=compare_all_judges(kept, study, look_at) if ReportPart.JUDGES in requested else (),
         confidence={key: confidence_part(kept[key], study, rules, one) for key, one in weights.items()},
-        scores={key: scores_part(one, rules) for key, one in scores.items()},
+        scores={key: score_report(one, all_pairs=rules.all_pairs) for key, one in scores.items()},
     )
 
 
@@ -150,11 +152,6 @@ def read_materials(
         if of_all or first_with_content or key == aspect:
             kept[key] = one
     return facts, kept
-
-
-def aspects_with_part(part: ReportPart, facts: Mapping[str, AspectFacts]) -> Iterator[str]:
-    """The keys of the aspects on which a part has content."""
-    return (key for key, one in facts.items() if one.has_part(part))
 
 
 def select_materials(

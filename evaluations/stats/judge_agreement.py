@@ -176,30 +176,21 @@ def judge_pair_agreements(
 
     ``members``: the judges of each panel, which is not paired with them because its choices are theirs.
     """
-    return tuple(
-        judge_pair_agreement(one, other, own[one], own[other], cluster, q, coding)
-        for one, other in combinations(own, 2)
-        if other not in members.get(one, ()) and one not in members.get(other, ())
-    )
-
-
-def judge_pair_agreement(
-    name: str,
-    other_name: str,
-    one: ConsolidatedVerdicts,
-    other: ConsolidatedVerdicts,
-    cluster: IntArray,
-    q: int,
-    coding: SideCoding,
-) -> JudgePair:
-    first, second = (one.choice, other.choice) if coding is SideCoding.CANDIDATE else choices_in_same_order(one, other)
     empty = NO_ORDER if coding is SideCoding.SHOWN else NO_SHARED_VERDICT
-    block = agreement_block(cross_tabulate_by_cluster(first, second, cluster), q, empty=empty)
-    return JudgePair(block.with_ties, block.without_ties, block.dropped, name, other_name)
+    pairs = []
+    for name_1, name_2 in combinations(own, 2):
+        if name_2 in members.get(name_1, ()) or name_1 in members.get(name_2, ()):
+            continue
+        choices = own[name_1].choice, own[name_2].choice
+        if coding is SideCoding.SHOWN:
+            choices = choices_in_same_order(own[name_1], own[name_2])
+        block = agreement_block(cross_tabulate_by_cluster(*choices, cluster), q, empty=empty)
+        pairs.append(JudgePair(block.with_ties, block.without_ties, block.dropped, name_1, name_2))
+    return tuple(pairs)
 
 
-def choices_in_same_order(one: ConsolidatedVerdicts, other: ConsolidatedVerdicts) -> tuple[IntArray, IntArray]:
+def choices_in_same_order(first: ConsolidatedVerdicts, second: ConsolidatedVerdicts) -> tuple[IntArray, IntArray]:
     """Choices by position, where both judges saw the comparison in the same known order."""
-    orders = [order_shown_to_judge(judge) for judge in (one, other)]
+    orders = [order_shown_to_judge(judge) for judge in (first, second)]
     order = np.where(orders[0] == orders[1], orders[0], MISSING)
-    return recode_by_position(one.choice, order), recode_by_position(other.choice, order)
+    return recode_by_position(first.choice, order), recode_by_position(second.choice, order)

@@ -12,6 +12,7 @@ from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import CORRELATION_BOUNDS, Spread, estimate_share, why_interval_withheld
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.multiple_testing import holm_adjust
+from evaluations.stats.phrases import count_phrase
 
 FLIP_SEED: Final = 95
 FLIPS: Final = 20_000
@@ -111,7 +112,10 @@ def compare_judges(first: IntArray, second: IntArray, reference: IntArray, clust
     contributions = Contributions(cluster[shared], outcome, OUTCOMES)
     spread, counts = Spread(contributions), contributions.totals.astype(int).tolist()
     lead = lead_by_cluster(contributions)
-    p, test = paired_p_value(counts, lead)
+    if len(lead) == sum(counts):  # clusters are single items
+        p, test = mcnemar_p(counts[ONLY_FIRST], counts[ONLY_SECOND]), EXACT_MCNEMAR_TEST
+    else:
+        p, test = sign_flip_p(lead), SIGN_FLIP_TEST
     return JudgeComparison(
         n=len(outcome),
         clusters=contributions.clusters,
@@ -146,13 +150,6 @@ def lead_by_cluster(contributions: Contributions) -> IntArray:
     """For each cluster, items on which only the first judge is right minus those on which only the second is."""
     lead = (contributions.cell == ONLY_FIRST).astype(np.float64) - (contributions.cell == ONLY_SECOND)
     return np.bincount(contributions.cluster_number, lead, contributions.clusters).astype(np.int64)
-
-
-def paired_p_value(counts: list[int], lead: IntArray) -> tuple[float, str]:
-    """Exact McNemar where clusters are single items, else a sign-flip test by cluster, with its name."""
-    if len(lead) == sum(counts):
-        return mcnemar_p(counts[ONLY_FIRST], counts[ONLY_SECOND]), EXACT_MCNEMAR_TEST
-    return sign_flip_p(lead), SIGN_FLIP_TEST
 
 
 ALPHA: Final = 0.05
@@ -262,6 +259,6 @@ def describe_look(look: HeldOutLook | None, comparisons: int) -> str:
         )
     return (
         f"Look {look.number} of {look.of} at the test part. A judge is called better where p, adjusted by Holm over "
-        f"{comparisons} comparison{'s' * (comparisons != 1)} of judges and aspects, is at most {ALPHA:g} ÷ {look.of} = "
+        f"{count_phrase(comparisons, 'comparison')} of judges and aspects, is at most {ALPHA:g} ÷ {look.of} = "
         f"{look.level:.4f}."
     )

@@ -37,11 +37,11 @@ from evaluations.stats.judge_verdicts import (
     Derivation,
     JudgeCoverage,
     JudgeVerdicts,
-    PanelMember,
     judge_coverage,
     panel_verdicts,
 )
 from evaluations.stats.majority import Majority
+from evaluations.stats.phrases import count_phrase
 
 MAJORITY: Final = "majority of people"
 PANEL: Final = "panel"
@@ -114,15 +114,15 @@ class FailedCalls:
             for name, count in self.by_state.items()
             if name not in ("waiting", "cancelled")
         )
-        calls = plural_calls(self.calls) if self.asked is None else f"{self.calls:,} of {plural_calls(self.asked)}"
+        calls = (
+            count_phrase(self.calls, "call")
+            if self.asked is None
+            else f"{self.calls:,} of {count_phrase(self.asked, 'call')}"
+        )
         parts = [f"{calls} failed ({kinds})"] if self.calls else []
-        parts += [f"{plural_calls(self.waiting)} waiting"] if self.waiting else []
-        parts += [f"{plural_calls(self.cancelled)} cancelled"] if self.cancelled else []
+        parts += [f"{count_phrase(self.waiting, 'call')} waiting"] if self.waiting else []
+        parts += [f"{count_phrase(self.cancelled, 'call')} cancelled"] if self.cancelled else []
         return ", ".join(parts)
-
-
-def plural_calls(calls: int) -> str:
-    return f"{calls:,} call{'s' * (calls != 1)}"
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def judge_report(
 
 def panel_material(name: str, judges: Sequence[JudgeMaterial], items: int) -> JudgeMaterial:
     """The material of a panel of judges as one rater, with their failures and repairs."""
-    own, derived = panel_verdicts([PanelMember(judge.name, judge.consolidated) for judge in judges], items)
+    own, derived = panel_verdicts({judge.name: judge.consolidated for judge in judges}, items)
     return JudgeMaterial(
         name=name,
         rater_id=None,
@@ -216,12 +216,7 @@ def panel_material(name: str, judges: Sequence[JudgeMaterial], items: int) -> Ju
 def count_failed_calls(judge: JudgeMaterial) -> FailedCalls:
     calls = dict(zip(STATES, np.bincount(judge.states, minlength=len(STATES)).tolist(), strict=True))
     return FailedCalls(
-        unreadable=calls[CallState.UNREADABLE],
-        suspect=calls[CallState.SUSPECT],
-        refused=calls[CallState.REFUSED],
-        truncated=calls[CallState.TRUNCATED],
-        too_long=calls[CallState.TOO_LONG],
-        failed=calls[CallState.FAILED],
+        **{state.value: calls[state] for state in FAILURE_STATES},
         calls=sum(calls[state] for state in FAILURE_STATES),
         waiting=sum(calls[state] for state in OPEN_CALL_STATES),
         cancelled=calls[CallState.CANCELLED],

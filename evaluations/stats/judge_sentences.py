@@ -6,7 +6,8 @@ from typing import Final
 
 from evaluations.stats.agreement import Agreement
 from evaluations.stats.estimates import Estimate
-from evaluations.stats.judge_report import JudgeReport, plural_calls
+from evaluations.stats.judge_report import JudgeReport
+from evaluations.stats.phrases import count_phrase, join_words
 from evaluations.stats.simultaneous_intervals import Claim, SimultaneousDifference
 
 FEW: Final = 30  # comparisons; below, each further one changes a share by several points
@@ -37,7 +38,7 @@ def judge_sentence(
     if not people and not gold:
         most = max((report.coverage for report in by_aspect.values()), key=lambda report: report.judged)
         why = report.judge_human.majority.with_ties.agreement.why
-        on = f"{most.judged:,} of {comparisons_phrase(most.comparisons)}"
+        on = f"{most.judged:,} of {count_phrase(most.comparisons, 'comparison')}"
         sentences = [
             f"{subject} has a verdict on {on}, none with a majority of people or a gold label to compare it with."
         ]
@@ -73,14 +74,14 @@ def agreement_sentence(agreements: Sequence[AspectAgreement], several: bool) -> 
         return agreement_range(agreements)
     numbers = agreements[0].numbers
     about = f" for {agreements[0].aspect.lower()}" if several else ""
-    sentence = f"agrees with {agreements[0].reference} on {numbers.agree:,} of {comparisons_phrase(numbers.n)}{about}"
-    sentence = f"{sentence} ({percent_with_interval(numbers.agreement)})"
-    chance = chance_agreement(numbers)
-    return (
-        f"{sentence}."
-        if chance is None
-        else f"{sentence}; choosing blindly as often as they do would give {chance:.0%}."
+    sentence = (
+        f"agrees with {agreements[0].reference} on {numbers.agree:,} of {count_phrase(numbers.n, 'comparison')}{about} "
+        f"({percent_with_interval(numbers.agreement)})"
     )
+    chance = chance_agreement(numbers)
+    if chance is None:
+        return f"{sentence}."
+    return f"{sentence}; choosing blindly as often as they do would give {chance:.0%}."
 
 
 def agreement_range(agreements: Sequence[AspectAgreement]) -> str:
@@ -96,14 +97,10 @@ def agreement_range(agreements: Sequence[AspectAgreement]) -> str:
         return f"agrees with {least.reference} on {low} of {of} {each}."
     low, high = percent_with_interval(least.numbers.agreement), percent_with_interval(most.numbers.agreement)
     return (
-        f"agrees with {least.reference} on {low} of {comparisons_phrase(least.numbers.n)} for "
+        f"agrees with {least.reference} on {low} of {count_phrase(least.numbers.n, 'comparison')} for "
         f"{least.aspect.lower()}, where it agrees least, "
         f"to {high} of {most.numbers.n:,} for {most.aspect.lower()}, where it agrees most."
     )
-
-
-def comparisons_phrase(number: int) -> str:
-    return f"{number:,} comparison{'s' * (number != 1)}"
 
 
 def reviewer_comparison_sentences(
@@ -120,7 +117,7 @@ def reviewer_comparison_sentences(
     return [
         f"Against the same majorities it agrees on {percent_with_interval(level.judge)} and a "
         f"reviewer on {percent_with_interval(level.people)}, "
-        f"n = {level.n:,} vote{'s' * (level.n != 1)}: {claim_phrase(one)}."
+        f"n = {count_phrase(level.n, 'vote')}: {claim_phrase(one)}."
     ]
 
 
@@ -151,19 +148,15 @@ def claims_over_aspects(compared: Mapping[str, SimultaneousDifference]) -> str:
             if one.claim is claim
         ]
         if names:
-            parts.append(f"{claim} reviewers on {join_aspect_names(names)}")
+            parts.append(f"{claim} reviewers on {join_words(names)}")
     not_significant = sum(one.claim is Claim.NONE and one.rule is not None for one in compared.values())
     untested = sum(one.rule is None for one in compared.values())
     if not_significant:
-        parts.append(f"difference not significant on {aspects_phrase(not_significant)}")
+        parts.append(f"difference not significant on {count_phrase(not_significant, 'aspect')}")
     if untested:
-        parts.append(f"difference not tested on {aspects_phrase(untested)}")
+        parts.append(f"difference not tested on {count_phrase(untested, 'aspect')}")
     family = next(iter(compared.values())).family
     return f"Against the same majorities, over all {family:,} differences at once: {'; '.join(parts)}."
-
-
-def aspects_phrase(aspects: int) -> str:
-    return f"{aspects} aspect{'s' * (aspects > 1)}"
 
 
 def difference_in_points(one: SimultaneousDifference) -> str:
@@ -176,10 +169,6 @@ def format_points(value: float) -> str:
     """A difference in percentage points, with enough decimals (up to 2) not to be shown as 0."""
     decimals = next((decimals for decimals in (0, 1, 2) if round(abs(100 * value), decimals)), 0)
     return f"{100 * value:+z.{decimals}f}".replace("-", "−")
-
-
-def join_aspect_names(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def percent_with_interval(number: Estimate) -> str:
@@ -210,7 +199,7 @@ def agreement_remarks(agreements: Sequence[AspectAgreement], by_aspect: Mapping[
     remarks = one_way_remarks(by_aspect)
     fewest = min(agreement.numbers.n for agreement in agreements)
     if fewest < FEW:
-        remarks.append(f"Based on as few as {comparisons_phrase(fewest)}: it may change with more data.")
+        remarks.append(f"Based on as few as {count_phrase(fewest, 'comparison')}: it may change with more data.")
     return [*remarks, *coverage_remarks(by_aspect), *failed_call_remarks(by_aspect)]
 
 
@@ -224,7 +213,7 @@ def one_way_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
             aspects_by_side.setdefault((next(iter(counts)), n), []).append(name.lower())
     remarks = []
     for (choice, n), names in aspects_by_side.items():
-        about = f" for {join_aspect_names(names)}" if len(by_aspect) > 1 else ""
+        about = f" for {join_words(names)}" if len(by_aspect) > 1 else ""
         remarks.append(f"It chose {choice.replace('_', ' ')} on all {n:,} of these comparisons{about}.")
     return remarks
 
@@ -237,7 +226,7 @@ def coverage_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
     differs = len({one.coverage.judged for one in by_aspect.values()}) > 1
     about = f" for {name.lower()}, where it has fewest" if differs else ""
     ties = ", and what is missing for failed calls counts as a tie" if has_ties_for_failures(by_aspect[name]) else ""
-    return [f"It has a verdict on {fewest.judged:,} of {comparisons_phrase(fewest.comparisons)}{about}{ties}."]
+    return [f"It has a verdict on {fewest.judged:,} of {count_phrase(fewest.comparisons, 'comparison')}{about}{ties}."]
 
 
 def has_ties_for_failures(one: JudgeReport) -> bool:
@@ -249,5 +238,5 @@ def failed_call_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
     calls = max((one.failed for one in by_aspect.values()), key=lambda one: one.calls)
     remarks = [f"{calls.in_words[0].upper()}{calls.in_words[1:]}."] if calls.in_words else []
     if calls.elsewhere:
-        remarks.append(f"{plural_calls(calls.elsewhere).capitalize()} failed on aspects on which it has no verdict.")
+        remarks.append(f"{count_phrase(calls.elsewhere, 'call')} failed on aspects on which it has no verdict.")
     return remarks

@@ -1,6 +1,6 @@
 """A judge's one verdict per comparison, from orders and samples, from scores or from a panel."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -250,19 +250,6 @@ class Derivation:
     n_split: int | None = None
 
 
-@dataclass(frozen=True)
-class PanelMember:
-    """The verdicts of one judge of a panel on one aspect."""
-
-    name: str
-    consolidated: ConsolidatedVerdicts
-
-
-def verdicts_without_order(item: IntArray, choice: IntArray) -> JudgeVerdicts:
-    """One choice for each item without an order, so that position statistics ignore it."""
-    return JudgeVerdicts((JudgeAnswers(FOLDED, item, choice.astype(np.int8), is_single=True),))
-
-
 def mean_by_unit(unit: IntArray, value: FloatArray, units: int) -> FloatArray:
     """The mean value per unit; NaN where there is none."""
     count = np.bincount(unit, minlength=units)
@@ -276,7 +263,9 @@ def verdicts_from_scores(a: FloatArray, b: FloatArray, margin: float) -> JudgeVe
     ``a`` and ``b``: mean scores of both sides by comparison, NaN where missing.
     """
     (item,) = np.nonzero(~np.isnan(a) & ~np.isnan(b))
-    return verdicts_without_order(item, choices_from_scores(a[item], b[item], margin))
+    choice = choices_from_scores(a[item], b[item], margin).astype(np.int8)
+    # Without an order, so that position statistics ignore it.
+    return JudgeVerdicts((JudgeAnswers(FOLDED, item, choice, is_single=True),))
 
 
 def choices_from_scores(a: FloatArray, b: FloatArray, margin: float | FloatArray) -> IntArray:
@@ -285,27 +274,20 @@ def choices_from_scores(a: FloatArray, b: FloatArray, margin: float | FloatArray
     return np.where(np.abs(apart) <= margin, TIE, np.where(apart > 0, A, B))
 
 
-def panel_verdicts(members: Sequence[PanelMember], items: int) -> tuple[ConsolidatedVerdicts, Derivation]:
+def panel_verdicts(members: Mapping[str, ConsolidatedVerdicts], items: int) -> tuple[ConsolidatedVerdicts, Derivation]:
     """The choice of more than half of the judges that have one, else a tie; none where fewer than half of them have.
 
     A comparison is incomplete where every judge was asked about it and fewer than half could answer.
     """
-    choices = np.array([member.consolidated.choice for member in members])
+    choices = np.array([member.choice for member in members.values()])
     votes = np.array([(choices == code).sum(axis=0) for code in range(CHOICES)])
     answered = votes.sum(axis=0)
     has_choice = (answered > 0) & (2 * answered >= len(members))
     agreed = 2 * votes.max(axis=0) > answered
     choice = np.where(has_choice, np.where(agreed, votes.argmax(axis=0), TIE), MISSING).astype(np.int8)
-    asked = np.logical_and.reduce([member.consolidated.asked for member in members])
-    any_incomplete = np.logical_or.reduce([member.consolidated.incomplete for member in members])
-    n_split = int((has_choice & ~agreed).sum())
-    return (
-        ConsolidatedVerdicts(
-            choice,
-            np.zeros(items, dtype=bool),
-            asked & ~has_choice & any_incomplete,
-            asked,
-            (None,) * len(PACKED_ORDERS),
-        ),
-        Derivation("panel", judges=tuple(member.name for member in members), n_split=n_split),
+    asked = np.logical_and.reduce([member.asked for member in members.values()])
+    incomplete = asked & ~has_choice & np.logical_or.reduce([member.incomplete for member in members.values()])
+    own = ConsolidatedVerdicts(
+        choice, np.zeros(items, dtype=bool), incomplete, asked, by_order=(None,) * len(PACKED_ORDERS)
     )
+    return own, Derivation("panel", judges=tuple(members), n_split=int((has_choice & ~agreed).sum()))

@@ -10,7 +10,7 @@ import numpy as np
 from evaluations.stats.agreement import Agreement
 from evaluations.stats.agreement_coefficients import cohen_kappa, contingency_tables, raw_agreement
 from evaluations.stats.cluster_totals import Contributions
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.coding import MISSING, IntArray
 from evaluations.stats.confidence_intervals import Spread
 from evaluations.stats.distributions import Z_975
 from evaluations.stats.estimates import NO_INTERVAL, Estimate
@@ -172,7 +172,7 @@ def label_budgets(
     ``people``: their majority on each comparison, MISSING where nobody voted; ``votes``: how many they gave.
     """
     reviewed = people != MISSING
-    effort = ReviewEffort(count_clusters(items.cluster, reviewed), int(reviewed.sum()), votes)
+    effort = ReviewEffort(len(np.unique(items.cluster[reviewed])), int(reviewed.sum()), votes)
     untouched = int(items.cluster.max(initial=-1)) + 1 - effort.clusters
     material = UnreviewedMaterial(untouched, int((~reviewed).sum()))
     name, of_rate, saving = None, LabelBudget(NO_CANDIDATE, votes, None, ()), ppi_saving(None)
@@ -202,7 +202,3 @@ def agreement_variances(now: Agreement, table: Contributions) -> tuple[EstimateV
 def budget_for_estimate(estimate: EstimateVariance, effort: ReviewEffort, material: UnreviewedMaterial) -> LabelBudget:
     """The budget of an estimate, unknown where it has no interval."""
     return label_budget(estimate.variance, estimate.number.why or estimate.number.ci95_why, effort, material)
-
-
-def count_clusters(cluster: IntArray, chosen: BoolArray) -> int:
-    return int(np.count_nonzero(np.bincount(cluster[chosen]))) if chosen.any() else 0

@@ -110,19 +110,13 @@ def explain_no_length_control(evidence: RankingEvidence, lengths: LengthDifferen
         return NOTHING_SAID
     if apart := explain_unconnected(evidence.table(evidence.totals), evidence.names):
         return apart
-    if (count := len(evidence.names)) > MOST_CANDIDATES or BINS * len(
-        lengths.matches.compared_pairs
-    ) * count > MOST_CELLS:
+    count, pairs = len(evidence.names), len(lengths.matches.compared_pairs)
+    if count > MOST_CANDIDATES or BINS * pairs * count > MOST_CELLS:
         return TOO_MANY.format(count)
     if not lengths.scale:
         return NO_LENGTHS
-    return None if varies_within_pair(evidence, lengths) else ONE_LENGTH_A_PAIR
-
-
-def varies_within_pair(evidence: RankingEvidence, lengths: LengthDifferences) -> bool:
-    """Whether two comparisons of one pair, both with a choice, are in different rows of the design."""
     rows = np.unique(lengths.row[evidence.item[evidence.has_choice]])
-    return len(np.unique(rows // BINS)) < len(rows)
+    return ONE_LENGTH_A_PAIR if len(np.unique(rows // BINS)) == len(rows) else None
 
 
 def without_length_control(why: str, comparisons: int) -> LengthControlled:

@@ -92,13 +92,13 @@ def halve_step(
 
 
 def cluster_scores(
-    fit: LogisticFit, design: FloatArray, row: IntArray, wins: FloatArray, trials: FloatArray, cluster: IntArray
+    fit: LogisticFit, design: FloatArray, row: IntArray, wins: FloatArray, cluster: IntArray
 ) -> FloatArray:
-    """Each cluster's share of the score, Σ x (w − n p): clusters × k.
+    """Each cluster's share of the score, Σ x (w − p): clusters × k.
 
-    ``row``: the row of the design of each comparison. ``wins``, ``trials``, ``cluster``: one for each comparison.
+    Of each comparison: ``row``, its row of the design, ``wins``, 0, ½ or 1, and ``cluster``.
     """
-    residual = wins - trials * logistic_probabilities(design, fit.coefficients)[row]
+    residual = wins - logistic_probabilities(design, fit.coefficients)[row]
     return np.stack([np.bincount(cluster, residual * column[row]) for column in design.T], axis=1)
 
 

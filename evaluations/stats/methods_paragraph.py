@@ -10,7 +10,8 @@ from evaluations.domain.reports import FailedRule, ReportPart, ReportRules, Seen
 from evaluations.stats.aspect_facts import AspectFacts
 from evaluations.stats.bootstrap import RESAMPLES
 from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, LEAST_CLUSTERS, LEAST_DISAGREEING
-from evaluations.stats.report_parts import AspectScores
+from evaluations.stats.phrases import count_phrase, join_words
+from evaluations.stats.score_report import AspectScores
 
 SPLIT: Final = {
     SplitRule.TIE: "counted as a tie",
@@ -281,14 +282,5 @@ def describe_scores(scores: Mapping[str, AspectScores], rules: ReportRules) -> l
     ]
 
 
-def count_phrase(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 def people_phrase(people: Collection[str]) -> str:
     return "1 person" if len(people) == 1 else f"{len(people):,} people"
-
-
-def join_words(names: list[str]) -> str:
-    """“a, b and c”."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -63,7 +63,7 @@ def count_below_with_ties(x: RankedValues, y: RankedValues) -> FloatArray:
     counts = np.empty(len(by_x))
     counts[by_x] = count_smaller_before(rank[by_x])
     equal_x, equal_both = find_run_ends(x.code[by_x], y.code[by_x])
-    counts[by_x] += (equal_x - equal_both) / 2 + run_lengths(equal_both) / 4
+    counts[by_x] += (equal_x - equal_both) / 2 + np.bincount(equal_both)[equal_both] / 4
     equal_y, equal_both = find_run_ends(y.code[by_y], x.code[by_y])
     counts[by_y] += (equal_y - equal_both) / 2
     return counts
@@ -78,10 +78,6 @@ def find_run_ends(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray
 def run_end(new: BoolArray) -> IntArray:
     end = np.append(np.flatnonzero(new) + 1, len(new) + 1)
     return np.repeat(end, np.diff(end, prepend=0))
-
-
-def run_lengths(end: IntArray) -> IntArray:
-    return np.bincount(end)[end]
 
 
 def count_smaller_before(rank: Places) -> IntArray:
@@ -194,9 +190,6 @@ def kendall_tau_b(orders: RankedPair) -> Estimate:
         return 2 * concordant / scale - value * (untied_x / of_x + untied_y / of_y)
 
     return orders.with_interval(value, tau_b_of_tables, influence)
-
-
-# ---- of tables: (…, rows, columns) → (…) ---------------------------------------------------
 
 
 def spearman_of_tables(table: FloatArray) -> FloatArray:

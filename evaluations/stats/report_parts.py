@@ -11,7 +11,7 @@ import numpy as np
 from evaluations.domain.reports import ReportRules, SplitRule
 from evaluations.stats.agreement_timeline import Timeline, agreement_timeline
 from evaluations.stats.alt_test import AltTest, advantage_of_choices, alt_test
-from evaluations.stats.aspect_report import AspectMaterial, AspectReport, VoteCounts, make_reference
+from evaluations.stats.aspect_report import AspectMaterial, AspectReport, make_reference
 from evaluations.stats.bias.board import BiasBoard, bias_board
 from evaluations.stats.bias.paired_sides import human_sides
 from evaluations.stats.bias.traits import ComparisonTraits, comparison_traits
@@ -29,8 +29,6 @@ from evaluations.stats.multiple_testing import holm_adjust
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
 from evaluations.stats.polls import make_poll, person_votes
 from evaluations.stats.reviewers import ReviewerStatistics, reviewer_statistics
-from evaluations.stats.score_reliability import PersonScores
-from evaluations.stats.score_report import ScoreReport, score_report
 from evaluations.stats.votes import one_vote_per_person
 from evaluations.stats.win_rates import estimate_win_rates
 from evaluations.stats.wins import Wins, estimate_wins
@@ -82,27 +80,6 @@ class JudgeWeights:
     weight: FloatArray
 
 
-@dataclass(frozen=True)
-class AspectScores:
-    """Scores of single responses on one aspect.
-
-    ``name``: of the aspect. ``people``: the scores that count; ``saw_judge_first``: those of reviews that saw the judge
-    first, which do not. ``names``: the person of each rater number. ``judges``: by name, the judge's mean score of each
-    response, NaN where it has none. ``cluster`` and ``candidate``: of each response, the latter as index of
-    ``candidates``.
-    """
-
-    name: str
-    people: PersonScores
-    saw_judge_first: PersonScores
-    counts: VoteCounts
-    names: tuple[str, ...]
-    judges: Mapping[str, FloatArray]
-    cluster: IntArray
-    candidate: IntArray
-    candidates: tuple[str, ...]
-
-
 def people_part(
     material: AspectMaterial, study: StudyMaterial, rules: ReportRules, agreement: AspectReport
 ) -> AspectPeople:
@@ -129,20 +106,6 @@ def confidence_part(
         for judge in material.answering
         if (one := weights.get(judge.name)) is not None
     }
-
-
-def scores_part(scores: AspectScores, rules: ReportRules) -> ScoreReport:
-    return score_report(
-        scores.people,
-        scores.names,
-        scores.judges,
-        scores.cluster,
-        saw_judge_first=scores.saw_judge_first,
-        counts=scores.counts,
-        candidate=scores.candidate,
-        candidates=scores.candidates,
-        all_pairs=rules.all_pairs,
-    )
 
 
 def judge_budgets(
@@ -201,7 +164,7 @@ def aspect_bias_boards(
     }
 
 
-def wins_part(material: AspectMaterial, study: StudyMaterial, rules: ReportRules, aspects: int = 1) -> Wins:
+def wins_part(material: AspectMaterial, study: StudyMaterial, rules: ReportRules, aspects: int) -> Wins:
     """``aspects``: on how many the report could claim anything."""
     picked_by_hand = np.bincount(material.picked_by_hand.item, minlength=material.items) > 0
     reviewed = ReviewedMatches(study.matches, majority_of_people(material, rules.split_rule), picked_by_hand)

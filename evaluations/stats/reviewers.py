@@ -91,9 +91,6 @@ def median_active_seconds(active_ms: IntArray, entries: GroupedEntries) -> list[
     return medians
 
 
-# ---- kappa of each person --------------------------------------------------------------------
-
-
 def cohen_kappas_with_others(entries: GroupedEntries, own: IntArray, others: IntArray) -> list[Estimate]:
     """Cohen's kappa of each person with the majority of the others (1960), with intervals by cluster.
 

@@ -15,6 +15,7 @@ from evaluations.stats.confidence_intervals import (
     LEAST_DISAGREEING,
     NOISE,
     ROUNDING,
+    UNBOUNDED,
     Bounds,
     Spread,
     Statistic,
@@ -45,10 +46,6 @@ def pearson(totals: FloatArray) -> FloatArray:
     return np.asarray(of_both / np.sqrt(of_x * of_y))
 
 
-def icc_if_scores_vary(icc: Statistic) -> Statistic:
-    return lambda totals: icc(totals[..., OF_VARIANCE])
-
-
 def interval_alpha_of_two(totals: FloatArray) -> FloatArray:
     """Krippendorff's alpha (2004), interval, of two raters without gaps."""
     values, summed = 2 * totals[..., N], totals[..., X] + totals[..., Y]
@@ -68,12 +65,9 @@ def mean_squared_difference(totals: FloatArray) -> FloatArray:
     return np.asarray(totals[..., DIFFERENCE_SQUARED] / totals[..., N])
 
 
-OF_TWO_ICC_AGREEMENT: Final = icc_if_scores_vary(icc_agreement)
-OF_TWO_ICC_CONSISTENCY: Final = icc_if_scores_vary(icc_consistency)
 NOTHING_SHARED: Final = "No response has a score on both sides."
 ONE_VALUE: Final = "Every score is the same: there is no variation that agreement could explain."
 NO_DENOMINATOR: Final = "The responses vary too little for this number to have a denominator."
-ANY: Final[Bounds] = (-np.inf, np.inf)
 NOT_NEGATIVE: Final[Bounds] = (0.0, np.inf)
 
 
@@ -109,11 +103,11 @@ def score_agreement(first: FloatArray, second: FloatArray, cluster: IntArray) ->
         pearson=sides.correlation(pearson, constant),
         spearman=sides.withhold_if_few(spearman(orders)),
         kendall_tau_b=sides.withhold_if_few(kendall_tau_b(orders)),
-        mean_difference=sides.mean(mean_score_difference, ANY),
+        mean_difference=sides.mean(mean_score_difference, UNBOUNDED),
         mean_absolute_difference=sides.mean(mean_absolute_difference, NOT_NEGATIVE),
         root_mean_square_difference=sides.root_mean_square(),
-        icc_agreement=sides.correlation(OF_TWO_ICC_AGREEMENT, constant),
-        icc_consistency=sides.correlation(OF_TWO_ICC_CONSISTENCY, constant),
+        icc_agreement=sides.correlation(lambda totals: icc_agreement(totals[..., OF_VARIANCE]), constant),
+        icc_consistency=sides.correlation(lambda totals: icc_consistency(totals[..., OF_VARIANCE]), constant),
         krippendorff_alpha=sides.correlation(interval_alpha_of_two, constant if sides.scale else ONE_VALUE),
     )
 

@@ -115,9 +115,6 @@ def ordinal_alpha(scores: PairableScores) -> Estimate:
     return fisher_z_interval(number, Influence(alpha_influence(scores, ranks), scores.clusters))
 
 
-# ---- of sums -------------------------------------------------------------------------------
-
-
 def alpha_estimate_from_sums(scores: PairableScores, value: FloatArray) -> tuple[Estimate, Spread]:
     sums = sum_by_cluster(
         scores.clusters, scores.scores, scores.total(value), scores.total(value**2), scores.disagreement(value)
@@ -129,9 +126,6 @@ def alpha_from_sums(totals: FloatArray) -> FloatArray:
     """From (…, 5): units, scores, their sum, their squares' sum, the sum of disagreements."""
     scores, summed, squares, disagreement = (totals[..., cell] for cell in range(1, 5))
     return np.asarray(1 - (scores - 1) * disagreement / (2 * (scores * squares - summed**2)))
-
-
-# ---- of ranks, which every score of a resample moves ---------------------------------------
 
 
 def score_coincidences(scores: PairableScores, ranks: RankedValues) -> Contributions:

@@ -125,25 +125,31 @@ class ScoreReport:
     saw_judge_first: ScoresAfterJudge
 
 
-def score_report(
-    people: PersonScores,
-    names: Sequence[str],
-    judges: Mapping[str, FloatArray],
-    cluster: IntArray,
-    *,
-    saw_judge_first: PersonScores,
-    counts: VoteCounts,
-    candidate: IntArray,
-    candidates: Sequence[str],
-    all_pairs: bool = False,
-) -> ScoreReport:
-    """The report on scores of single responses on one aspect.
+@dataclass(frozen=True)
+class AspectScores:
+    """Scores of single responses on one aspect.
 
-    ``names``: the person of each rater number. ``judges``: by name, the mean of the judge's samples for every response,
-    NaN where it has none. ``cluster`` and ``candidate``: of every response, the latter as index of ``candidates``.
-    ``saw_judge_first``: scores of reviews that saw the judge first.
+    ``name``: of the aspect. ``people``: the scores that count; ``saw_judge_first``: those of reviews that saw the judge
+    first, which do not. ``names``: the person of each rater number. ``judges``: by name, the judge's mean score of each
+    response, NaN where it has none. ``cluster`` and ``candidate``: of each response, the latter as index of
+    ``candidates``.
     """
-    each = mean_score_per_person(people, len(cluster))
+
+    name: str
+    people: PersonScores
+    saw_judge_first: PersonScores
+    counts: VoteCounts
+    names: tuple[str, ...]
+    judges: Mapping[str, FloatArray]
+    cluster: IntArray
+    candidate: IntArray
+    candidates: tuple[str, ...]
+
+
+def score_report(scores: AspectScores, *, all_pairs: bool = False) -> ScoreReport:
+    """The report on one aspect. ``all_pairs``: report every pair of reviewers, however many there are."""
+    judges, cluster = scores.judges, scores.cluster
+    each = mean_score_per_person(scores.people, len(cluster))
     scored = np.bincount(each.unit, minlength=len(cluster)) > 0  # mostly few of many
     each = PersonScores((np.cumsum(scored) - 1)[each.unit], each.rater, each.value)
     of_scored = number_clusters(cluster[scored]).of
@@ -151,17 +157,18 @@ def score_report(
     of_people = np.full(len(cluster), np.nan)
     of_people[scored] = mean
     return ScoreReport(
-        human_scores=counts,
-        candidates=candidate_mean_scores(of_people, judges, candidate, candidates, cluster),
-        human_human=human_score_agreement(each, names, of_scored, all_pairs),
+        human_scores=scores.counts,
+        candidates=candidate_mean_scores(of_people, judges, scores.candidate, scores.candidates, cluster),
+        human_human=human_score_agreement(each, scores.names, of_scored, all_pairs),
         judges={
-            name: judge_score_agreement(judge[scored], mean, each, names, of_scored) for name, judge in judges.items()
+            name: judge_score_agreement(judge[scored], mean, each, scores.names, of_scored)
+            for name, judge in judges.items()
         },
         judge_judge=tuple(
             name_score_pair(shared_score_agreement(judges[one], judges[other], cluster), one, other)
             for one, other in combinations(judges, 2)
         ),
-        saw_judge_first=score_agreement_after_judge(saw_judge_first, judges, cluster),
+        saw_judge_first=score_agreement_after_judge(scores.saw_judge_first, judges, cluster),
     )
 
 
@@ -196,9 +203,6 @@ def score_agreement_after_judge(
     return ScoresAfterJudge(len(late.value), by_judge)
 
 
-# ---- judges --------------------------------------------------------------------------------
-
-
 def judge_score_agreement(
     judge: FloatArray, mean: FloatArray, each: PersonScores, names: Sequence[str], cluster: IntArray
 ) -> JudgeScores:
@@ -220,9 +224,6 @@ def shared_score_agreement(one: FloatArray, other: FloatArray, cluster: IntArray
 
 def name_score_pair(agreement: ScoreAgreement, rater_1: str, rater_2: str) -> ScorePair:
     return ScorePair(**vars(agreement), rater_1=rater_1, rater_2=rater_2)
-
-
-# ---- people --------------------------------------------------------------------------------
 
 
 def human_score_agreement(each: PersonScores, names: Sequence[str], cluster: IntArray, all_pairs: bool) -> HumanScores:

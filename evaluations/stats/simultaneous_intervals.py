@@ -146,9 +146,6 @@ def without_claim(difference: MeanDifference | None, family: int) -> Simultaneou
     )
 
 
-# ---- max-|t| ---------------------------------------------------------------------------------
-
-
 def max_t_intervals(
     differences: Mapping[Key, MeanDifference], level: float, family: int
 ) -> dict[Key, SimultaneousDifference]:
@@ -225,9 +222,6 @@ def cluster_covariances(differences: Sequence[MeanDifference]) -> FloatArray:
             row[one.cluster[inside] - first] = one.influence[inside]
         covariances += part @ part.T
     return covariances
-
-
-# ---- where the bootstrap does not apply -------------------------------------------------------
 
 
 def holm_intervals(

@@ -165,6 +165,8 @@ def win_rate(
     why = alone.why or by_judge.why or why_coverage_too_low(judged, judged + int(counted.lacking[group]))
     why = why or (None if shared.n[group] else NOT_SHARED)
     estimate = undefined_estimate(why) if why else ppi_estimate(correction, shared, group)
+    of_people = float(people.variance[group])
+    has_ratio = estimate.ci95 and alone.ci95 and of_people > 0
     return WinRate(
         people=alone,
         judge=by_judge,
@@ -173,9 +175,7 @@ def win_rate(
         missing=missing,
         excluded=int(counted.excluded[group]),
         judge_weight=None if why else float(correction.judge_weight[group]),
-        width_ratio=standard_error_ratio(float(correction.variance[group]), float(people.variance[group]))
-        if estimate.ci95 and alone.ci95
-        else None,
+        width_ratio=sqrt(max(float(correction.variance[group]), 0.0) / of_people) if has_ratio else None,
     )
 
 
@@ -211,7 +211,3 @@ def t_interval_of_mean(
         return wilson_from_variance(number, clusters, variance if clusters > 1 else 0.0, effective)
     margin = t_975(clusters - 1) * sqrt(max(variance, 0.0))
     return number.with_margin(margin, SHARE_BOUNDS, f"t over {clusters:,} clusters")
-
-
-def standard_error_ratio(variance: float, of_people: float) -> float | None:
-    return sqrt(max(variance, 0.0) / of_people) if of_people > 0 else None

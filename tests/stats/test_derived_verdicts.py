@@ -8,10 +8,10 @@ from evaluations.domain.reports import FailedRule
 from evaluations.stats.coding import FOLDED, MISSING
 from evaluations.stats.judge_verdicts import (
     STATES,
+    ConsolidatedVerdicts,
     Derivation,
     JudgeAnswers,
     JudgeVerdicts,
-    PanelMember,
     UnansweredCalls,
     consolidate_verdicts,
     mean_by_unit,
@@ -61,7 +61,7 @@ def test_at_random_it_is_what_the_domain_says_one_by_one() -> None:
 
 def member(
     name: str, choices: "list[Choice | CallState | None]", failed: FailedRule = FailedRule.EXCLUDE
-) -> PanelMember:
+) -> tuple[str, ConsolidatedVerdicts]:
     """A judge asked once, in the stored order; a state is a call without an answer, None was never asked."""
     given = [(item, PACKED_CHOICES.index(one)) for item, one in enumerate(choices) if isinstance(one, Choice)]
     lacking = [(item, STATES.index(one)) for item, one in enumerate(choices) if isinstance(one, CallState)]
@@ -70,14 +70,14 @@ def member(
     order = PACKED_ORDERS.index(ShownOrder.AS_STORED)
     verdicts = JudgeVerdicts((JudgeAnswers(order, item, choice.astype(np.int8), is_single=True),))
     unanswered = UnansweredCalls(at, np.full(len(at), order), state)
-    return PanelMember(name, consolidate_verdicts(verdicts, unanswered, len(choices), failed))
+    return name, consolidate_verdicts(verdicts, unanswered, len(choices), failed)
 
 
-def panel_says(*members: PanelMember) -> "tuple[list[Choice | None], int | None, list[int]]":
+def panel_says(*members: tuple[str, ConsolidatedVerdicts]) -> "tuple[list[Choice | None], int | None, list[int]]":
     """The panel's choices, its splits, and the comparisons on which it is incomplete."""
-    own, derived = panel_verdicts(members, 5)
+    own, derived = panel_verdicts(dict(members), 5)
     incomplete = [int(item) for item in np.flatnonzero(own.incomplete)]
-    assert derived == Derivation("panel", judges=tuple(one.name for one in members), n_split=derived.n_split)
+    assert derived == Derivation("panel", judges=tuple(name for name, _ in members), n_split=derived.n_split)
     return [None if code == MISSING else PACKED_CHOICES[code] for code in own.choice], derived.n_split, incomplete
 
 

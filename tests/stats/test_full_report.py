@@ -12,8 +12,9 @@ from evaluations.stats.full_report import Report, full_report
 from evaluations.stats.items import Items
 from evaluations.stats.judge_report import JudgeMaterial
 from evaluations.stats.judge_verdicts import ConsolidatedVerdicts, JudgeAnswers, JudgeVerdicts
-from evaluations.stats.report_parts import AspectScores, StudyMaterial
+from evaluations.stats.report_parts import StudyMaterial
 from evaluations.stats.score_reliability import PersonScores
+from evaluations.stats.score_report import AspectScores
 from evaluations.stats.votes import Votes
 
 ZEROS = np.zeros(1, dtype=np.int64)

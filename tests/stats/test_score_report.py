@@ -13,7 +13,7 @@ from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.rank_correlation import CONSTANT
 from evaluations.stats.score_agreement import NOTHING_SHARED
 from evaluations.stats.score_reliability import TWO_PEOPLE, PersonScores
-from evaluations.stats.score_report import ScoreReport, mean_score_estimate, score_report
+from evaluations.stats.score_report import AspectScores, ScoreReport, mean_score_estimate, score_report
 
 GAP = np.nan
 NOBODY = PersonScores(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
@@ -40,14 +40,7 @@ def report_of(
     counts = VoteCounts(len(people.value), 0, len(late.value), 0, 0)
     of_two = np.arange(len(cluster)) % 2
     return score_report(
-        people,
-        names,
-        judges,
-        cluster,
-        saw_judge_first=late,
-        counts=counts,
-        candidate=of_two,
-        candidates=("alpha", "beta"),
+        AspectScores("Quality", people, late, counts, tuple(names), judges, cluster, of_two, ("alpha", "beta"))
     )
 
 

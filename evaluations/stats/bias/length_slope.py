@@ -41,7 +41,7 @@ def length_slope(lengths: LengthTraits, strata: Strata, item: IntArray, side: Si
     clusters, cluster = number_keys(strata.group[unequal], int(strata.starts[-1]))
     if why := explain_slope_withheld(cluster, side == lengths.longer[item], len(clusters)):
         return number.without_interval(why)
-    scores = cluster_scores(fit, design, row, won.astype(np.float64), np.ones(len(item)), cluster)
+    scores = cluster_scores(fit, design, row, won.astype(np.float64), cluster)
     return linearised_interval(number, len(clusters), float(robust_covariance(fit, scores)[1, 1]), UNBOUNDED)
 
 

@@ -68,9 +68,6 @@ def side_preference(favoured: Sides, sides: JudgeSides, claims: int | None = Non
     )
 
 
-# ---- claims of a preference ------------------------------------------------------------------
-
-
 def asymmetry_against_majority(counts: CountsByStratum) -> Estimate:
     """P(judge favours | majority does not) − P(judge does not | majority favours), linearised."""
     value, slope = asymmetry_with_gradient(counts.totals[0])
