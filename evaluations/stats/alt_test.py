@@ -83,7 +83,7 @@ class AdvantageDifferences:
     def p_values(self, epsilon: float) -> FloatArray:
         """One-sided p values of H0: the mean is ε or more. NaN below LEAST_VALUES."""
         sums = zip(self.n.tolist(), self.total.tolist(), self.squares.tolist(), strict=True)
-        return np.array([one_sided_p(epsilon, *one) for one in sums])
+        return np.array([one_sided_p(epsilon, *sums_of_person) for sums_of_person in sums])
 
 
 def one_sided_p(epsilon: float, n: int, total: float, squares: float) -> float:
@@ -233,7 +233,7 @@ def describe_annotators(
 ) -> tuple[Annotator, ...]:
     judge = (np.bincount(advantage.rater, advantage.judge, len(n)) / n).tolist()
     human = (np.bincount(advantage.rater, advantage.human, len(n)) / n).tolist()
-    return tuple(Annotator(*one) for one in zip(names, n.tolist(), clusters.tolist(), judge, human, strict=True))
+    return tuple(Annotator(*fields) for fields in zip(names, n.tolist(), clusters.tolist(), judge, human, strict=True))
 
 
 def mean_advantage(advantage: Advantage, people: int) -> Estimate:
@@ -256,6 +256,6 @@ def winning_rate(names: Sequence[str], differences: AdvantageDifferences, epsilo
     p = differences.p_values(epsilon)
     rejected = benjamini_yekutieli_adjust(np.nan_to_num(p, nan=1.0)) <= FALSE_DISCOVERIES
     results = zip(names, p.tolist(), rejected.tolist(), strict=True)
-    tests = tuple(AnnotatorTest(name, None if isnan(one) else one, won) for name, one, won in results)
+    tests = tuple(AnnotatorTest(name, None if isnan(p_value) else p_value, won) for name, p_value, won in results)
     omega = Estimate(float(rejected.mean()), len(tests)).without_interval(OF_THESE_PEOPLE)
     return WinningRate(tests, omega, bool(rejected.mean() >= PASSES_FROM))

@@ -109,5 +109,5 @@ def changes_after_reveal(choice: IntArray, confirmed: ConfirmedChoices, cluster:
     contributions = Contributions(cluster[confirmed.item], moved.astype(np.int64), len(CHANGED))
     changed = estimate_share(Spread(contributions), CHANGED, CHANGED | ~CHANGED, NOT_REVEALED)
     judged = choice[confirmed.item]
-    to_judge, away = (int(np.sum(moved & (one == judged))) for one in (confirmed.final, confirmed.first))
+    to_judge, away = (int(np.sum(moved & (choices == judged))) for choices in (confirmed.final, confirmed.first))
     return AfterReveal(changed, to_judge, away)

@@ -67,7 +67,7 @@ def count_aspect_facts(material: AspectMaterial) -> AspectFacts:
     return AspectFacts(
         name=material.name,
         items=material.items,
-        people=frozenset(material.names[one] for one in np.flatnonzero(np.bincount(rater)).tolist()),
+        people=frozenset(material.names[number] for number in np.flatnonzero(np.bincount(rater)).tolist()),
         votes=len(material.people),
         judges={judge.name: judge.label for judge in material.answering},
         unanswered={judge.name: count_failed_calls(judge) for judge in material.judges if not judge.has_answers},

@@ -144,7 +144,9 @@ def share_rating_designs(materials: Mapping[str, AspectMaterial]) -> dict[str, A
     seen: list[Votes] = []
     for material in materials.values():
         seen.append(with_shared_design(material.people, seen))
-    return {key: replace(one, people=people) for (key, one), people in zip(materials.items(), seen, strict=True)}
+    return {
+        key: replace(material, people=people) for (key, material), people in zip(materials.items(), seen, strict=True)
+    }
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ def aspect_reports(
         reference = human_reference(material, rules)
         reports[key] = aspect_report(material, reference, clusters[-1][1], rules)
         if compared:
-            differences |= {(key, name): one for name, one in judge_differences(material, reference)}
+            differences |= {(key, name): difference for name, difference in judge_differences(material, reference)}
     return reports, differences
 
 
@@ -186,7 +188,7 @@ def judge_differences(
     judges, panels = (*material.judges, *material.hidden), {**material.panels, **material.hidden_panels}
     whole = replace(material, judges=judges, panels=panels)
     answering = (judge for judge in (*judges, *panel_materials(whole)) if judge.has_answers)
-    for judge in sorted(answering, key=lambda one: one.name):
+    for judge in sorted(answering, key=lambda judge: judge.name):
         votes = leave_one_out_votes(
             recode_like_reference(judge.consolidated, reference.people)[poll.items], poll, reference.others
         )
@@ -272,7 +274,7 @@ def report_saw_judge_first(
     )
     q = len(material.offered)
     judges = {
-        name: judge_human_agreement(recode_like_reference(one, late)[late.poll.items], late, q, rules.coding)
-        for name, one in own.items()
+        name: judge_human_agreement(recode_like_reference(verdicts, late)[late.poll.items], late, q, rules.coding)
+        for name, verdicts in own.items()
     }
     return SawJudgeFirst(len(material.saw_judge_first), judges)

@@ -123,7 +123,7 @@ def has_finite_scores(table: WinTable) -> BoolArray:
         return np.asarray((ways[0] & ways[1]).reshape(beats.shape[:-1]))
     tail, head = tail[beats], head[beats]
     reached = (reachable_nodes(*direction, table.candidates, 0) for direction in ((tail, head), (head, tail)))
-    return np.asarray(all(len(one) == table.candidates for one in reached))
+    return np.asarray(all(len(nodes) == table.candidates for nodes in reached))
 
 
 def explain_missing_scores(table: WinTable, names: Sequence[str]) -> str | None:

@@ -139,8 +139,8 @@ def solve_by_block_elimination(graph: WeightedGraph, weight: FloatArray, right: 
         within = here[high[here] < end]
         across = here[high[here] >= end]
         matrix = np.diag(degree[begin:end]) - carried
-        for one, other in ((low, high), (high, low)):
-            matrix[one[within] - begin, other[within] - begin] -= weight[within]
+        for rows, columns in ((low, high), (high, low)):
+            matrix[rows[within] - begin, columns[within] - begin] -= weight[within]
         coupling = np.zeros((end - begin, beyond - end + 1))
         coupling[low[across] - begin, high[across] - end] = -weight[across]
         coupling[:, -1] = rest[begin:end]

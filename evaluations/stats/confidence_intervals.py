@@ -288,8 +288,8 @@ def design_effect_n(p: float, n: int, clusters: int, variance: float) -> float:
     effective_n = n / max(variance / by_chance, 1.0)
     if effective_n <= clusters:
         return effective_n
-    known = min(effective_n * min(p, 1 - p) / min(LEAST_DISAGREEING, clusters / 2), 1.0)
-    return clusters + (effective_n - clusters) * known
+    counted_share = min(effective_n * min(p, 1 - p) / min(LEAST_DISAGREEING, clusters / 2), 1.0)
+    return clusters + (effective_n - clusters) * counted_share
 
 
 def estimate_share(spread: Spread, part: BoolArray, whole: BoolArray, empty: str) -> Estimate:

@@ -116,7 +116,7 @@ def full_report(
         evaluation=evaluation,
         comparisons=len(study.items),
         clusters=clusters,
-        names={key: one.name for by_key in (facts, scores) for key, one in by_key.items()},
+        names={key: aspect_of_key.name for by_key in (facts, scores) for key, aspect_of_key in by_key.items()},
         judges=summarise_judges(aspects, claims)
         if compared and aspects
         else judge_labels(facts, {*bias, *won, *people}),
@@ -129,11 +129,13 @@ def full_report(
         aspects=aspects,
         simultaneous=claims,
         bias=bias_boards(bias, study, rules, len(by_part.get(ReportPart.BIAS.value, ()))),
-        wins={key: wins_part(one, study, rules, len(by_part[ReportPart.WINS.value])) for key, one in won.items()},
-        people={key: people_part(one, study, rules, aspects[key]) for key, one in people.items()},
+        wins={
+            key: wins_part(material, study, rules, len(by_part[ReportPart.WINS.value])) for key, material in won.items()
+        },
+        people={key: people_part(material, study, rules, aspects[key]) for key, material in people.items()},
         compared_judges=compare_all_judges(kept, study, look_at) if ReportPart.JUDGES in requested else (),
-        confidence={key: confidence_part(kept[key], study, rules, one) for key, one in weights.items()},
-        scores={key: score_report(one, all_pairs=rules.all_pairs) for key, one in scores.items()},
+        confidence={key: confidence_part(kept[key], study, rules, by_judge) for key, by_judge in weights.items()},
+        scores={key: score_report(aspect_scores, all_pairs=rules.all_pairs) for key, aspect_scores in scores.items()},
     )
 
 
@@ -145,12 +147,12 @@ def read_materials(
     kept: dict[str, AspectMaterial] = {}
     of_all = aspect is None or not set(parts) <= set(BY_ASPECT)
     without_content = set(parts)
-    for key, one in materials:
-        facts[key] = count_aspect_facts(one)
+    for key, material in materials:
+        facts[key] = count_aspect_facts(material)
         first_with_content = set() if of_all else {part for part in without_content if facts[key].has_part(part)}
         without_content -= first_with_content
         if of_all or first_with_content or key == aspect:
-            kept[key] = one
+            kept[key] = material
     return facts, kept
 
 

@@ -84,23 +84,23 @@ def has_constant_rater_of_two(poll: Poll) -> bool:
     if len(votes.design.by_rater) != SIDES:
         return False
     shared = (poll.vote_counts >= SIDES)[votes.design.unit] & (votes.choice != MISSING)
-    one, other = (votes.choice[entries][shared[entries]] for entries in votes.design.by_rater.values())
-    if len(one) < LEAST_DISAGREEING:
+    first, second = (votes.choice[entries][shared[entries]] for entries in votes.design.by_rater.values())
+    if len(first) < LEAST_DISAGREEING:
         return False
-    constant = [int(np.ptp(chosen)) == 0 for chosen in (one, other)]
-    return any(constant) and not (all(constant) and one[0] == other[0])
+    constant = [int(np.ptp(chosen)) == 0 for chosen in (first, second)]
+    return any(constant) and not (all(constant) and first[0] == second[0])
 
 
 def vote_coincidences(poll: Poll) -> Contributions:
     """Coincidences by cluster: each pair of votes on an item of m votes counts 1 ÷ (m − 1), in one direction only."""
-    one, other = poll.design.pairs
-    both = (poll.choice[one] != MISSING) & (poll.choice[other] != MISSING)
+    first, second = poll.design.pairs
+    both = (poll.choice[first] != MISSING) & (poll.choice[second] != MISSING)
     if not both.all():
-        one, other = one[both], other[both]
-    votes = poll.vote_counts[poll.design.unit[one]]
+        first, second = first[both], second[both]
+    votes = poll.vote_counts[poll.design.unit[first]]
     weight = None if (votes == SIDES).all() else 1 / (votes - 1)
-    cell = poll.choice[one].astype(np.int64) * CHOICES + poll.choice[other]
-    return Contributions(poll.cluster[one], cell, CELLS, weight)
+    cell = poll.choice[first].astype(np.int64) * CHOICES + poll.choice[second]
+    return Contributions(poll.cluster[first], cell, CELLS, weight)
 
 
 def coincidence_statistic(totals: FloatArray) -> FloatArray:
@@ -253,11 +253,11 @@ def pooled_agreement(poll: Poll, q: int, empty: str) -> PooledBlock:
 
     The order within a pair does not matter: every number here depends on the diagonal and on the sum of both margins.
     """
-    one, other = poll.design.pairs
-    table = cross_tabulate_by_cluster(poll.choice[one], poll.choice[other], poll.cluster[one])
+    first, second = poll.design.pairs
+    table = cross_tabulate_by_cluster(poll.choice[first], poll.choice[second], poll.cluster[first])
     block = agreement_block(table, q, empty=empty, raters_known=False)
-    same_rater = poll.design.rater[one] == poll.design.rater[other]
-    both_voted = (poll.choice[one] != MISSING) & (poll.choice[other] != MISSING)
+    same_rater = poll.design.rater[first] == poll.design.rater[second]
+    both_voted = (poll.choice[first] != MISSING) & (poll.choice[second] != MISSING)
     return PooledBlock(block.with_ties, block.without_ties, block.dropped, int((same_rater & both_voted).sum()))
 
 

@@ -47,8 +47,8 @@ def sign_flip_p(difference: IntArray) -> float:
     size = np.abs(difference)
     clusters = np.bincount(size)
     drawn = np.zeros(FLIPS, dtype=np.int64)
-    for one in np.flatnonzero(clusters[1:] > ONE_BY_ONE) + 1:
-        drawn += one * (2 * rng.binomial(clusters[one], 0.5, FLIPS) - clusters[one])
+    for magnitude in np.flatnonzero(clusters[1:] > ONE_BY_ONE) + 1:
+        drawn += magnitude * (2 * rng.binomial(clusters[magnitude], 0.5, FLIPS) - clusters[magnitude])
     drawn += sign_flip_sums(size[(size > 0) & (clusters[size] <= ONE_BY_ONE)], rng)
     as_far = int((np.abs(drawn) >= abs(int(difference.sum()))).sum())
     return (as_far + 1) / (FLIPS + 1)
@@ -224,8 +224,10 @@ def compare_over_aspects(
         first=first,
         second=second,
         aspects={
-            aspect: ComparedAspect(one, adjusted[aspect], better_judge(one, decisive[aspect], counts, first, second))
-            for aspect, one in by_aspect.items()
+            aspect: ComparedAspect(
+                comparison, adjusted[aspect], better_judge(comparison, decisive[aspect], counts, first, second)
+            )
+            for aspect, comparison in by_aspect.items()
         },
         exploratory=counts is None,
         look=look.number if look else None,
@@ -236,17 +238,17 @@ def compare_over_aspects(
 
 
 def holm_over_aspects(by_aspect: Mapping[str, JudgeComparison]) -> dict[str, float | None]:
-    p_values = {aspect: one.p for aspect, one in by_aspect.items() if one.p is not None}
+    p_values = {aspect: comparison.p for aspect, comparison in by_aspect.items() if comparison.p is not None}
     adjusted = dict(zip(p_values, holm_adjust(np.array(list(p_values.values()))).tolist(), strict=True))
     return {aspect: adjusted.get(aspect) for aspect in by_aspect}
 
 
 def better_judge(
-    one: JudgeComparison, p: float | None, look: HeldOutLook | None, first: str, second: str
+    comparison: JudgeComparison, p: float | None, look: HeldOutLook | None, first: str, second: str
 ) -> str | None:
-    if look is None or p is None or p > look.level or not one.difference.value:
+    if look is None or p is None or p > look.level or not comparison.difference.value:
         return None
-    return first if one.difference.value > 0 else second
+    return first if comparison.difference.value > 0 else second
 
 
 def describe_look(look: HeldOutLook | None, comparisons: int) -> str:

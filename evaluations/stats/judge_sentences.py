@@ -56,15 +56,18 @@ def judge_sentence(
 
 def agreements_with_people(by_aspect: Mapping[str, JudgeReport]) -> list[AspectAgreement]:
     """The aspects on which people have a majority on anything that the judge has a verdict on."""
-    agreements = {name: one.judge_human for name, one in by_aspect.items() if one.judge_human.majority.with_ties.n}
-    alone = all(one.votes.with_ties.n == one.majority.with_ties.n for one in agreements.values())
+    agreements = {
+        name: report.judge_human for name, report in by_aspect.items() if report.judge_human.majority.with_ties.n
+    }
+    alone = all(agreement.votes.with_ties.n == agreement.majority.with_ties.n for agreement in agreements.values())
     return [
-        AspectAgreement(name, ONE_VOTE if alone else PEOPLE, one.majority.with_ties) for name, one in agreements.items()
+        AspectAgreement(name, ONE_VOTE if alone else PEOPLE, agreement.majority.with_ties)
+        for name, agreement in agreements.items()
     ]
 
 
 def agreements_with_gold(by_aspect: Mapping[str, JudgeReport]) -> list[AspectAgreement]:
-    agreements = {name: one.judge_gold.with_ties for name, one in by_aspect.items()}
+    agreements = {name: report.judge_gold.with_ties for name, report in by_aspect.items()}
     return [AspectAgreement(name, GOLD, numbers) for name, numbers in agreements.items() if numbers.n]
 
 
@@ -85,11 +88,11 @@ def agreement_sentence(agreements: Sequence[AspectAgreement], several: bool) -> 
 
 
 def agreement_range(agreements: Sequence[AspectAgreement]) -> str:
-    least = min(agreements, key=lambda one: agreement_share(one.numbers))
-    most = max(agreements, key=lambda one: agreement_share(one.numbers))
+    least = min(agreements, key=lambda agreement: agreement_share(agreement.numbers))
+    most = max(agreements, key=lambda agreement: agreement_share(agreement.numbers))
     if agreement_share(least.numbers) == agreement_share(most.numbers):
         # Of the fewest comparisons, whose interval is the widest.
-        fewest = min(agreements, key=lambda one: one.numbers.n)
+        fewest = min(agreements, key=lambda agreement: agreement.numbers.n)
         sizes = {agreement.numbers.n for agreement in agreements}
         of = f"{min(sizes):,} to {max(sizes):,}" if len(sizes) > 1 else f"{min(sizes):,}"
         low = percent_with_interval(fewest.numbers.agreement)
@@ -107,34 +110,36 @@ def reviewer_comparison_sentences(
     by_aspect: Mapping[str, JudgeReport], shown: Mapping[str, SimultaneousDifference]
 ) -> list[str]:
     """Sentences that compare the judge with reviewers against the same majorities."""
-    compared = {aspect: one for aspect, one in shown.items() if one.difference is not None}
+    compared = {aspect: difference for aspect, difference in shown.items() if difference.difference is not None}
     if not compared:
         return []
     if len(by_aspect) > 1:
         return [claims_over_aspects(compared)]
-    ((aspect, one),) = compared.items()
+    ((aspect, difference),) = compared.items()
     level = by_aspect[aspect].ceiling.s1
     return [
         f"Against the same majorities it agrees on {percent_with_interval(level.judge)} and a "
         f"reviewer on {percent_with_interval(level.people)}, "
-        f"n = {count_phrase(level.n, 'vote')}: {claim_phrase(one)}."
+        f"n = {count_phrase(level.n, 'vote')}: {claim_phrase(difference)}."
     ]
 
 
-def claim_phrase(one: SimultaneousDifference) -> str:
-    if one.claim is Claim.NONE:
-        return "difference not significant" if one.rule else f"difference not tested. {one.why}".rstrip(".")
+def claim_phrase(difference: SimultaneousDifference) -> str:
+    if difference.claim is Claim.NONE:
+        return (
+            "difference not significant" if difference.rule else f"difference not tested. {difference.why}".rstrip(".")
+        )
     return (
-        f"{one.claim} reviewers by {difference_in_points(one)} "
-        f"({'simultaneous ' if one.ci95 else ''}{within_phrase(one)})"
+        f"{difference.claim} reviewers by {difference_in_points(difference)} "
+        f"({'simultaneous ' if difference.ci95 else ''}{within_phrase(difference)})"
     )
 
 
-def within_phrase(one: SimultaneousDifference) -> str:
-    if one.ci95 is None:
-        assert one.p is not None
-        return f"p = {one.p:.3f}" if one.p >= 0.001 else "p < 0.001"
-    low, high = one.ci95
+def within_phrase(difference: SimultaneousDifference) -> str:
+    if difference.ci95 is None:
+        assert difference.p is not None
+        return f"p = {difference.p:.3f}" if difference.p >= 0.001 else "p < 0.001"
+    low, high = difference.ci95
     return f"95% CI {format_points(low)} to {format_points(high)}"
 
 
@@ -143,14 +148,16 @@ def claims_over_aspects(compared: Mapping[str, SimultaneousDifference]) -> str:
     parts = []
     for claim in (Claim.BELOW, Claim.ABOVE):
         names = [
-            f"{name.lower()} ({difference_in_points(one)}, {within_phrase(one)})"
-            for name, one in compared.items()
-            if one.claim is claim
+            f"{name.lower()} ({difference_in_points(difference)}, {within_phrase(difference)})"
+            for name, difference in compared.items()
+            if difference.claim is claim
         ]
         if names:
             parts.append(f"{claim} reviewers on {join_words(names)}")
-    not_significant = sum(one.claim is Claim.NONE and one.rule is not None for one in compared.values())
-    untested = sum(one.rule is None for one in compared.values())
+    not_significant = sum(
+        difference.claim is Claim.NONE and difference.rule is not None for difference in compared.values()
+    )
+    untested = sum(difference.rule is None for difference in compared.values())
     if not_significant:
         parts.append(f"difference not significant on {count_phrase(not_significant, 'aspect')}")
     if untested:
@@ -159,9 +166,9 @@ def claims_over_aspects(compared: Mapping[str, SimultaneousDifference]) -> str:
     return f"Against the same majorities, over all {family:,} differences at once: {'; '.join(parts)}."
 
 
-def difference_in_points(one: SimultaneousDifference) -> str:
-    assert one.difference is not None
-    size = format_points(abs(one.difference)).lstrip("+")
+def difference_in_points(difference: SimultaneousDifference) -> str:
+    assert difference.difference is not None
+    size = format_points(abs(difference.difference)).lstrip("+")
     return f"{size} point{'s' * (size != '1')}"
 
 
@@ -206,10 +213,12 @@ def agreement_remarks(agreements: Sequence[AspectAgreement], by_aspect: Mapping[
 def one_way_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
     """Remarks on judges or people that always make the same choice."""
     aspects_by_side: dict[tuple[str, int], list[str]] = {}
-    for name, one in by_aspect.items():
-        counts = {choice: sum(row) for choice, row in zip(one.confusion.choices, one.confusion.counts, strict=True)}
+    for name, report in by_aspect.items():
+        counts = {
+            choice: sum(row) for choice, row in zip(report.confusion.choices, report.confusion.counts, strict=True)
+        }
         counts = {choice: n for choice, n in counts.items() if n}
-        if len(counts) == 1 and not has_ties_for_failures(one) and (n := sum(counts.values())) >= LEAST_ONE_WAY:
+        if len(counts) == 1 and not has_ties_for_failures(report) and (n := sum(counts.values())) >= LEAST_ONE_WAY:
             aspects_by_side.setdefault((next(iter(counts)), n), []).append(name.lower())
     remarks = []
     for (choice, n), names in aspects_by_side.items():
@@ -220,22 +229,24 @@ def one_way_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
 
 def coverage_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
     """Remarks on the number of comparisons with a verdict, on the aspect with fewest."""
-    name, fewest = min(((name, one.coverage) for name, one in by_aspect.items()), key=lambda two: two[1].judged)
+    name, fewest = min(
+        ((name, report.coverage) for name, report in by_aspect.items()), key=lambda named: named[1].judged
+    )
     if fewest.judged >= fewest.comparisons:
         return []
-    differs = len({one.coverage.judged for one in by_aspect.values()}) > 1
+    differs = len({report.coverage.judged for report in by_aspect.values()}) > 1
     about = f" for {name.lower()}, where it has fewest" if differs else ""
     ties = ", and what is missing for failed calls counts as a tie" if has_ties_for_failures(by_aspect[name]) else ""
     return [f"It has a verdict on {fewest.judged:,} of {count_phrase(fewest.comparisons, 'comparison')}{about}{ties}."]
 
 
-def has_ties_for_failures(one: JudgeReport) -> bool:
-    return one.verdicts > one.coverage.judged
+def has_ties_for_failures(report: JudgeReport) -> bool:
+    return report.verdicts > report.coverage.judged
 
 
 def failed_call_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
     """The calls without an answer, of the aspect that has most of them, and those of aspects without a verdict."""
-    calls = max((one.failed for one in by_aspect.values()), key=lambda one: one.calls)
+    calls = max((report.failed for report in by_aspect.values()), key=lambda failed: failed.calls)
     remarks = [f"{calls.in_words[0].upper()}{calls.in_words[1:]}."] if calls.in_words else []
     if calls.elsewhere:
         remarks.append(f"{count_phrase(calls.elsewhere, 'call')} failed on aspects on which it has no verdict.")

@@ -103,11 +103,11 @@ def no_choices(items: int) -> Choices:
 
 def count_failures_as_ties(verdicts: JudgeVerdicts, unanswered: UnansweredCalls) -> JudgeVerdicts:
     """The verdicts with a tie for every failed call; for scores, whose calls are about one side, one per comparison."""
-    known = {answer.shown: answer for answer in verdicts.answers}
-    answers = dict(known)
+    by_order = {answer.shown: answer for answer in verdicts.answers}
+    answers = dict(by_order)
     for shown in np.unique(unanswered.shown[unanswered.failed]).tolist():
         item = unanswered.item[unanswered.failed & (unanswered.shown == shown)]
-        before = known.get(shown, JudgeAnswers(shown, item[:0], no_choices(0)))
+        before = by_order.get(shown, JudgeAnswers(shown, item[:0], no_choices(0)))
         if shown == FOLDED:
             item = np.setdiff1d(item, before.item)
         choice = np.concatenate([before.choice, np.full(len(item), TIE, dtype=np.int8)])
@@ -122,7 +122,7 @@ def consolidate_verdicts(
     by_order: list[Choices | None] = [None] * len(PACKED_ORDERS)
     for answer in verdicts.answers:
         by_order[answer.shown] = plurality_of_samples(answer, items)
-    choice, inconsistent = combine_orders([one for one in by_order if one is not None], items)
+    choice, inconsistent = combine_orders([choices for choices in by_order if choices is not None], items)
     if verdicts.marked is not None:
         inconsistent[verdicts.marked] = True
     asked = choice != MISSING

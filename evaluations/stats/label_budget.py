@@ -101,7 +101,7 @@ def budget_target(
     """The target that solves z · √(variance · clusters ÷ clusters needed) = half width for the clusters needed."""
     needed = max(ceil(Z_975**2 * variance * effort.clusters / half_width**2), 1)
     more = max(needed - effort.clusters, 0)
-    comparisons, reviews = (ceil(more * one / effort.clusters) for one in (effort.comparisons, effort.reviews))
+    comparisons, reviews = (ceil(more * so_far / effort.clusters) for so_far in (effort.comparisons, effort.reviews))
     lacking = missing_material(more, comparisons, material)
     return BudgetTarget(half_width, needed, more, comparisons, reviews, lacking is None, lacking)
 
@@ -178,7 +178,7 @@ def label_budgets(
     name, of_rate, saving = None, LabelBudget(NO_CANDIDATE, votes, None, ()), ppi_saving(None)
     if rates.candidates:
         candidates = zip(rates.candidates.items(), variances, strict=True)
-        (name, rate), variance = max(candidates, key=lambda one: one[0][1].people.n)
+        (name, rate), variance = max(candidates, key=lambda candidate: candidate[0][1].people.n)
         of_rate = budget_for_estimate(EstimateVariance(rate.people, variance), effort, material)
         saving = ppi_saving(rate.width_ratio)
     return LabelBudgets(

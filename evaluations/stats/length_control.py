@@ -95,7 +95,7 @@ def control_for_length(outcomes: ReviewedMatches | JudgedMatches, lengths: Lengt
         return without_length_control(why, evidence.comparisons)
     rows, size = lengths.row[evidence.item], len(lengths.design)
     weight = evidence.weight * (evidence.comparisons / evidence.weight.sum())
-    trials, wins = (np.bincount(rows, one, size).astype(np.float64) for one in (weight, weight * evidence.outcome))
+    trials, wins = (np.bincount(rows, added, size).astype(np.float64) for added in (weight, weight * evidence.outcome))
     fit = firth_logistic(lengths.design, wins, trials)
     if not fit.converged:
         return without_length_control(NOT_TOLD_APART, evidence.comparisons)

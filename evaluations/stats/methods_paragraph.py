@@ -272,12 +272,12 @@ def describe_scores(scores: Mapping[str, AspectScores], rules: ReportRules) -> l
     if not people:
         return []
     most = max(len(score.people.value) for score in scores.values())
-    known = describe_blindness(
+    blindness = describe_blindness(
         [(score.counts.blind, score.counts.unknown) for score in scores.values()], "score", rules, SCORES
     )
     return [
         f"{people_phrase(people)} gave up to {count_phrase(most, 'score')} of single responses on an aspect.",
-        *known,
+        *blindness,
         "Several scores that one person gave a response count as their mean.",
     ]
 

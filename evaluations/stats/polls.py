@@ -105,11 +105,11 @@ class Poll:
 
     def majority_of_the_others_by_first_vote(self) -> Majority:
         """`majority_of_the_others` where a split goes to the choice that was made first."""
-        one, other = self.design.pairs
-        are_different = self.design.rater[one] != self.design.rater[other]
+        earlier, later = self.design.pairs
+        are_different = self.design.rater[earlier] != self.design.rater[later]
         facing_votes = (
-            np.concatenate([one[are_different], other[are_different]]),
-            np.concatenate([other[are_different], one[are_different]]),
+            np.concatenate([earlier[are_different], later[are_different]]),
+            np.concatenate([later[are_different], earlier[are_different]]),
         )
         rater_item, other_vote = self.design.deduplicated_index[facing_votes[0]], facing_votes[1]
         _, once = np.unique(rater_item * len(self.choice) + other_vote, return_index=True)

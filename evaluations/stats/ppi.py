@@ -67,12 +67,12 @@ class SampleWithJudge:
     @cached_property
     def spreads(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Σ y_g², Σ y_g d_g and Σ d_g² over the clusters of each group; NaN where there is none."""
-        judge, none, one = self.judged.means, np.zeros(len(self.mean)), np.ones(len(self.mean))
+        judge, zeros, ones = self.judged.means, np.zeros(len(self.mean)), np.ones(len(self.mean))
         with np.errstate(invalid="ignore", divide="ignore"):
             per, share = 1 / self.judged.totals[0][:, None], 1 / self.sample.by_group(self.sample.weight)[:, None]
-            everywhere = per * np.stack([-judge.value, one, none, none, none], axis=1)
-            y = share * np.stack([none, none, -self.sample.means.value, one, none], axis=1)
-            reviewed = share * np.stack([none, none, -self.mean, none, one], axis=1)
+            everywhere = per * np.stack([-judge.value, ones, zeros, zeros, zeros], axis=1)
+            y = share * np.stack([zeros, zeros, -self.sample.means.value, ones, zeros], axis=1)
+            reviewed = share * np.stack([zeros, zeros, -self.mean, zeros, ones], axis=1)
             # Clusters that nobody reviewed have the last part of d alone.
             over_all = quadratic_form(self.judged.products, everywhere[:, :2], everywhere[:, :2])
             dd = (

@@ -131,8 +131,8 @@ class RankingEvidence:
         few = others < LEAST_DISAGREEING * np.bincount(cluster, minlength=1).max()
         if few.any():
             sides = ((first[pair], outcome), (second[pair], 2 - outcome))
-            uncommon = [np.flatnonzero(few[one] & (had != commonest[one])) for one, had in sides]
-            candidate = np.concatenate([one[where] for (one, _), where in zip(sides, uncommon, strict=True)])
+            uncommon = [np.flatnonzero(few[side] & (had != commonest[side])) for side, had in sides]
+            candidate = np.concatenate([side[where] for (side, _), where in zip(sides, uncommon, strict=True)])
             clusters = int(cluster.max(initial=0)) + 1
             candidate_clusters = np.unique(candidate * clusters + cluster[np.concatenate(uncommon)]) // clusters
             differing_clusters[few] = np.bincount(candidate_clusters, minlength=len(counts))[few]

@@ -101,10 +101,10 @@ def confidence_part(
     people, cluster = majority_of_people(material, rules.split_rule), study.items.cluster
     return {
         judge.name: confidence_calibration(
-            mean_weights(one.item, one.shown, one.weight, judge.consolidated.choice), people, cluster
+            mean_weights(of_judge.item, of_judge.shown, of_judge.weight, judge.consolidated.choice), people, cluster
         )
         for judge in material.answering
-        if (one := weights.get(judge.name)) is not None
+        if (of_judge := weights.get(judge.name)) is not None
     }
 
 
@@ -142,7 +142,9 @@ def bias_boards(
     traits = comparison_traits(study.items)
     judges = max(study.judges, *(len(material.answering) for material in materials.values()), 1)
     claims = PREFERENCES * judges * max(aspects, len(materials))
-    return {key: aspect_bias_boards(one, traits, study.families, rules, claims) for key, one in materials.items()}
+    return {
+        key: aspect_bias_boards(material, traits, study.families, rules, claims) for key, material in materials.items()
+    }
 
 
 def aspect_bias_boards(
@@ -191,8 +193,11 @@ def compare_all_judges(
 
     ``look_at``: of a report on the test part, which look at these results this is.
     """
-    references = {key: majority_of_people(one, SplitRule.DROP) for key, one in materials.items()}
-    chosen = {key: {judge.name: judge.consolidated.choice for judge in one.answering} for key, one in materials.items()}
+    references = {key: majority_of_people(material, SplitRule.DROP) for key, material in materials.items()}
+    chosen = {
+        key: {judge.name: judge.consolidated.choice for judge in material.answering}
+        for key, material in materials.items()
+    }
     names = sorted({name for by_name in chosen.values() for name in by_name})
     pairs = {}
     for first, second in combinations(names, 2):
@@ -203,11 +208,11 @@ def compare_all_judges(
         }
         if by_aspect:
             pairs[first, second] = by_aspect
-    results = [(*two, key, one) for two, by_aspect in pairs.items() for key, one in by_aspect.items()]
-    tested = [one.p for *_, one in results if one.p is not None]
+    results = [(*two, key, comparison) for two, by_aspect in pairs.items() for key, comparison in by_aspect.items()]
+    tested = [comparison.p for *_, comparison in results if comparison.p is not None]
     look = look_at(repr(results)) if look_at and tested else None
     adjusted = iter(holm_adjust(np.array(tested)).tolist())
-    family = {(*who, key): None if one.p is None else next(adjusted) for *who, key, one in results}
+    family = {(*who, key): None if comparison.p is None else next(adjusted) for *who, key, comparison in results}
     return tuple(
         compare_over_aspects(*two, by_aspect, look, {key: family[(*two, key)] for key in by_aspect}, len(tested))
         for two, by_aspect in pairs.items()

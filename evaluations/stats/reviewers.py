@@ -81,8 +81,8 @@ def reviewer_statistics(
 
 def median_active_seconds(active_ms: IntArray, entries: GroupedEntries) -> list[float | None]:
     medians: list[float | None] = [None] * entries.groups
-    known = active_ms > 0
-    group, value = entries.group[known], active_ms[known]
+    is_known = active_ms > 0
+    group, value = entries.group[is_known], active_ms[is_known]
     order = radix_order(group)
     ends = np.cumsum(np.bincount(group, minlength=entries.groups))
     for at, own in enumerate(np.split(value[order], ends[:-1])):
@@ -109,7 +109,7 @@ def cohen_kappas_with_others(entries: GroupedEntries, own: IntArray, others: Int
     n = tables.sum(axis=(1, 2)).tolist()
     effective = entries.effective(counted).tolist()
     columns = kappa.tolist(), constant, n, clusters.tolist(), effective, differing.tolist(), errors.tolist()
-    return [kappa_estimate(*one) for one in zip(*columns, strict=True)]
+    return [kappa_estimate(*row) for row in zip(*columns, strict=True)]
 
 
 def kappa_with_gradient(tables: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -130,9 +130,9 @@ def alpha_from_sums(totals: FloatArray) -> FloatArray:
 
 def score_coincidences(scores: PairableScores, ranks: RankedValues) -> Contributions:
     """How often two values meet on a unit, each unit's pairs weighing 1 ÷ (scores − 1): values × values cells."""
-    one, other = vote_pairs(scores.unit)
-    unit, values = scores.unit[one], len(ranks.count)
-    cell = ranks.code[one] * values + ranks.code[other]
+    earlier, later = vote_pairs(scores.unit)
+    unit, values = scores.unit[earlier], len(ranks.count)
+    cell = ranks.code[earlier] * values + ranks.code[later]
     return Contributions(scores.clusters.of[unit], cell, values**2, 1 / (scores.scores[unit] - 1))
 
 
@@ -205,7 +205,7 @@ def has_constant_scorer(each: PersonScores, shared: BoolArray) -> bool:
     if np.count_nonzero(shared) < LEAST_DISAGREEING:
         return False
     rater, value = each.rater[kept], each.value[kept]
-    varying = [bool(np.ptp(value[rater == one])) for one in np.unique(rater)]
+    varying = [bool(np.ptp(value[rater == person])) for person in np.unique(rater)]
     return any(varying) and not all(varying)
 
 

@@ -165,8 +165,8 @@ def score_report(scores: AspectScores, *, all_pairs: bool = False) -> ScoreRepor
             for name, judge in judges.items()
         },
         judge_judge=tuple(
-            name_score_pair(shared_score_agreement(judges[one], judges[other], cluster), one, other)
-            for one, other in combinations(judges, 2)
+            name_score_pair(shared_score_agreement(judges[name_1], judges[name_2], cluster), name_1, name_2)
+            for name_1, name_2 in combinations(judges, 2)
         ),
         saw_judge_first=score_agreement_after_judge(scores.saw_judge_first, judges, cluster),
     )
@@ -216,10 +216,10 @@ def judge_score_agreement(
     )
 
 
-def shared_score_agreement(one: FloatArray, other: FloatArray, cluster: IntArray) -> ScoreAgreement:
+def shared_score_agreement(first: FloatArray, second: FloatArray, cluster: IntArray) -> ScoreAgreement:
     """Agreement on the responses that both scored; NaN is no score."""
-    both = ~np.isnan(one) & ~np.isnan(other)
-    return score_agreement(one[both], other[both], cluster[both])
+    both = ~np.isnan(first) & ~np.isnan(second)
+    return score_agreement(first[both], second[both], cluster[both])
 
 
 def name_score_pair(agreement: ScoreAgreement, rater_1: str, rater_2: str) -> ScorePair:
@@ -236,7 +236,7 @@ def human_score_agreement(each: PersonScores, names: Sequence[str], cluster: Int
     two, left_out = list(combinations(people, 2)), 0
     if len(people) > MOST_REVIEWERS and not all_pairs:
         design = rating_design(each.unit, each.rater)
-        two = [(names[one], names[other]) for one, other in design.largest_shared_items(PAIRS_OF_MANY)]
+        two = [(names[rater_1], names[rater_2]) for rater_1, rater_2 in design.largest_shared_items(PAIRS_OF_MANY)]
         left_out = len(design.pair_sizes[0]) - len(two)
     return HumanScores(
         others=score_agreement(value, of_others, cluster[unit]),
@@ -252,9 +252,9 @@ def score_pairs(
     """Agreement of pairs of people who scored the same responses."""
     of_first = np.full(len(cluster), np.nan)
     for rater_1, rater_2 in two:
-        one, other = people[rater_1], people[rater_2]
-        of_first[each.unit[one]] = each.value[one]
-        agreement = shared_score_agreement(of_first[each.unit[other]], each.value[other], cluster[each.unit[other]])
-        of_first[each.unit[one]] = np.nan
+        first, second = people[rater_1], people[rater_2]
+        of_first[each.unit[first]] = each.value[first]
+        agreement = shared_score_agreement(of_first[each.unit[second]], each.value[second], cluster[each.unit[second]])
+        of_first[each.unit[first]] = np.nan
         if agreement.n:
             yield name_score_pair(agreement, rater_1, rater_2)

@@ -133,10 +133,10 @@ def simultaneous_intervals(differences: Mapping[Key, MeanDifference | None]) -> 
     return intervals | holm_intervals(tested, share * len(tested), family)
 
 
-def why_claim_withheld(one: MeanDifference) -> str | None:
-    if not one.standard_error:
+def why_claim_withheld(difference: MeanDifference) -> str | None:
+    if not difference.standard_error:
         return NO_INTERVAL
-    return why_counts_withhold_interval(one.effective, one.differing, clusters=len(one.cluster))
+    return why_counts_withhold_interval(difference.effective, difference.differing, clusters=len(difference.cluster))
 
 
 def without_claim(difference: MeanDifference | None, family: int) -> SimultaneousDifference:
@@ -156,11 +156,13 @@ def max_t_intervals(
     of_one = t_quantile(1 - level / 2, min(member.degrees for member in members))
     critical = max(float(np.quantile(bootstrap_max_t(members), 1 - level)), of_one)
     intervals = {}
-    for key, one in differences.items():
-        margin = critical * one.standard_error
-        ci95 = max(one.value - margin, -1.0), min(one.value + margin, 1.0)
+    for key, difference in differences.items():
+        margin = critical * difference.standard_error
+        ci95 = max(difference.value - margin, -1.0), min(difference.value + margin, 1.0)
         rule = f"max-|t| bootstrap of clusters over {family:,} differences, {RESAMPLES:,} draws"
-        intervals[key] = SimultaneousDifference(one.value, ci95, None, claim_from_interval(*ci95), family, rule, None)
+        intervals[key] = SimultaneousDifference(
+            difference.value, ci95, None, claim_from_interval(*ci95), family, rule, None
+        )
     return intervals
 
 
@@ -176,9 +178,9 @@ def bootstrap_max_t(differences: Sequence[MeanDifference]) -> FloatArray:
     if len(clusters) > BOOTSTRAP_UP_TO:
         return normal_max_t(differences)
     added, size = np.zeros((2, len(clusters), len(differences)))
-    for column, one in enumerate(differences):
-        positions = np.searchsorted(clusters, one.cluster)
-        added[positions, column], size[positions, column] = one.influence, one.size
+    for column, difference in enumerate(differences):
+        positions = np.searchsorted(clusters, difference.cluster)
+        added[positions, column], size[positions, column] = difference.influence, difference.size
     return np.asarray(np.abs(studentise_resamples(added, size)).max(axis=1))
 
 
@@ -217,9 +219,9 @@ def cluster_covariances(differences: Sequence[MeanDifference]) -> FloatArray:
     covariances = np.zeros((len(differences), len(differences)))
     for first in range(0, clusters, AT_ONCE):
         part = np.zeros((len(differences), min(AT_ONCE, clusters - first)))
-        for row, one in zip(part, differences, strict=True):
-            inside = slice(*np.searchsorted(one.cluster, [first, first + AT_ONCE]))
-            row[one.cluster[inside] - first] = one.influence[inside]
+        for row, difference in zip(part, differences, strict=True):
+            inside = slice(*np.searchsorted(difference.cluster, [first, first + AT_ONCE]))
+            row[difference.cluster[inside] - first] = difference.influence[inside]
         covariances += part @ part.T
     return covariances
 
@@ -228,24 +230,24 @@ def holm_intervals(
     differences: Mapping[Key, MeanDifference], level: float, family: int
 ) -> dict[Key, SimultaneousDifference]:
     """Claims by t tests of clusters, p adjusted by Holm and scaled so that it compares with LEVEL, not ``level``."""
-    testable = {key: one for key, one in differences.items() if one.standard_error}
+    testable = {key: difference for key, difference in differences.items() if difference.standard_error}
     if not testable:
         return {}
-    p = [difference_p_value(one) for one in testable.values()]
+    p = [difference_p_value(difference) for difference in testable.values()]
     adjusted = np.minimum(holm_adjust(np.array(p)) * (LEVEL / level), 1.0).tolist()
     intervals = {}
-    for (key, one), p_adjusted in zip(testable.items(), adjusted, strict=True):
-        claim = (Claim.BELOW if one.value < 0 else Claim.ABOVE) if p_adjusted <= LEVEL else Claim.NONE
+    for (key, difference), p_adjusted in zip(testable.items(), adjusted, strict=True):
+        claim = (Claim.BELOW if difference.value < 0 else Claim.ABOVE) if p_adjusted <= LEVEL else Claim.NONE
         rule = f"cluster t, Holm over {len(testable):,} of {family:,} differences"
         intervals[key] = SimultaneousDifference(
-            one.value, None, p_adjusted, claim, family, rule, why_claim_withheld(one)
+            difference.value, None, p_adjusted, claim, family, rule, why_claim_withheld(difference)
         )
     return intervals
 
 
-def difference_p_value(one: MeanDifference) -> float:
+def difference_p_value(difference: MeanDifference) -> float:
     """Two-sided p by t over clusters, or by the share of resamples with a larger |t| if that is larger (skewness)."""
-    t = abs(one.value) / one.standard_error
-    drawn = np.abs(studentise_resamples(one.influence[:, None], one.size[:, None]))
+    t = abs(difference.value) / difference.standard_error
+    drawn = np.abs(studentise_resamples(difference.influence[:, None], difference.size[:, None]))
     as_large = (int(np.count_nonzero(drawn >= t)) + 1) / (RESAMPLES + 1)
-    return max(2 * t_upper_tail(t, one.degrees), as_large)
+    return max(2 * t_upper_tail(t, difference.degrees), as_large)

@@ -45,8 +45,8 @@ class RatingDesign:
     @cached_property
     def deduplicated(self) -> "RatingDesign":
         """The design with one entry for each rater and item, the first of each."""
-        one, other = self.pairs
-        if not (self.rater[one] == self.rater[other]).any():
+        earlier, later = self.pairs
+        if not (self.rater[earlier] == self.rater[later]).any():
             return self
         _, first = np.unique(self.rater_item_key, return_index=True)
         return RatingDesign(self.order[first], self.item[first], self.rater[first])
@@ -70,9 +70,9 @@ class RatingDesign:
     @cached_property
     def rater_pairs(self) -> tuple[IntArray, IntArray, IntArray]:
         """For each pair of entries of an item: that of the lower rater number, the other, and a key of both raters."""
-        one, other = self.pairs
-        is_swapped = self.rater[one] > self.rater[other]
-        first, second = np.where(is_swapped, other, one), np.where(is_swapped, one, other)
+        earlier, later = self.pairs
+        is_swapped = self.rater[earlier] > self.rater[later]
+        first, second = np.where(is_swapped, later, earlier), np.where(is_swapped, earlier, later)
         return first, second, self.rater[first] * self.raters + self.rater[second]
 
     @property
@@ -197,5 +197,5 @@ def one_vote_per_person(votes: Votes) -> Votes:
 def vote_pairs(item: IntArray) -> tuple[IntArray, IntArray]:
     """All pairs of entries of the same item, as positions of the earlier and the later one; items in any order."""
     order = radix_order(item)
-    one, other = pairs_within_items(item[order])
-    return order[one], order[other]
+    earlier, later = pairs_within_items(item[order])
+    return order[earlier], order[later]

@@ -143,9 +143,9 @@ def win_rate_claims(together: SampleWithJudge, claims: int) -> list[Claim]:
     columns = *together.judge_lead, means.effective, differing
     win_claims = []
     for value, variance, effective, count in zip(*(column.tolist() for column in columns), strict=True):
-        known = effective >= LEAST_CLUSTERS and count >= LEAST_DISAGREEING and variance > NOISE**2
-        margin = t_quantile_by_expansion(z, effective - 1) * sqrt(variance) if known else inf
-        win_claims.append(claim_from_interval(value - margin, value + margin) if known else Claim.NONE)
+        is_reliable = effective >= LEAST_CLUSTERS and count >= LEAST_DISAGREEING and variance > NOISE**2
+        margin = t_quantile_by_expansion(z, effective - 1) * sqrt(variance) if is_reliable else inf
+        win_claims.append(claim_from_interval(value - margin, value + margin) if is_reliable else Claim.NONE)
     return win_claims
 
 

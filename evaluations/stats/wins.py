@@ -47,7 +47,7 @@ def estimate_wins(
     """
     matches, means = reviewed.matches, reviewed.candidates.means
     return Wins(
-        people={name: mean_estimate(means, one, NOT_REVIEWED) for one, name in enumerate(matches.items.candidates)},
+        people={name: mean_estimate(means, group, NOT_REVIEWED) for group, name in enumerate(matches.items.candidates)},
         ranking=rank_candidates(reviewed),
         at_equal_length=control_for_length(reviewed, lengths),
         judges={

@@ -78,18 +78,18 @@ NOT_ONE_OF_BOTH: Final = "No comparison is between a candidate of the judge's fa
 
 def own_family_side(items: Items, family: str) -> Sides:
     """The side that alone is of this family; MISSING elsewhere, and where the family of either side is not set."""
-    families = [one.strip().casefold() for one in items.families]
-    known = np.array([bool(one) for one in families], dtype=bool)
-    own = np.array([one == family.strip().casefold() for one in families], dtype=bool)
+    families = [name.strip().casefold() for name in items.families]
+    is_set = np.array([bool(name) for name in families], dtype=bool)
+    own = np.array([name == family.strip().casefold() for name in families], dtype=bool)
     a, b = items.candidate_a, items.candidate_b
-    return np.where(known[a] & known[b], exclusive_side(own[a], own[b]), MISSING).astype(np.int8)
+    return np.where(is_set[a] & is_set[b], exclusive_side(own[a], own[b]), MISSING).astype(np.int8)
 
 
 def explain_no_self_preference(items: Items, family: str, own: Sides) -> str | None:
     """The reason why self-preference cannot be measured, or None."""
     if not family.strip():
         return NO_FAMILY
-    if not any(one.strip() for one in items.families):
+    if not any(name.strip() for name in items.families):
         return NO_FAMILIES
     return None if np.any(own != MISSING) else NOT_ONE_OF_BOTH
 

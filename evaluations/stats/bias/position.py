@@ -97,7 +97,7 @@ def count_inconsistent(own: ConsolidatedVerdicts, cluster: IntArray) -> Agreemen
 
     Both orders were stored, or a file brought the one choice that was made from both.
     """
-    orders = np.array([one != MISSING for one in own.by_order if one is not None]).sum(axis=0)
+    orders = np.array([choices != MISSING for choices in own.by_order if choices is not None]).sum(axis=0)
     folded = own.in_order(FOLDED) != MISSING
     judged = np.flatnonzero(((orders > 1) | folded | own.inconsistent) & ~own.incomplete)
     contributions = Contributions(cluster[judged], own.inconsistent[judged].astype(np.int64), 2)
@@ -145,7 +145,7 @@ def mean_accuracy(by_order: Mapping[str, Estimate], contributions: Mapping[str, 
     if not by_order:
         return undefined_estimate(NO_GOLD)
     together = join_contributions(*contributions.values())
-    n = sum(one.n for one in by_order.values())
+    n = sum(accuracy.n for accuracy in by_order.values())
     number = Estimate(float(mean_correct_share(together.totals)), n)
     spread, wrong = Spread(together), np.tile([True, False], len(contributions))
     if why_interval_withheld(together, wrong, among=np.ones_like(wrong)):

@@ -74,13 +74,13 @@ def judge_people_shares(counts: CountsByStratum, empty: str) -> list[JudgeVersus
 def share_differences(counts: CountsByStratum, empty: str) -> Iterator[Estimate]:
     """The judge's share minus that of people, linearised; withheld where they differ in few clusters."""
     ratios = stratum_ratios(counts, JUDGE_EVENT - PEOPLE_EVENT, BOTH_RATERS_ALL)
-    for one, differing in zip(ratios, counts.clusters_with(DIFFERING).tolist(), strict=True):
-        why = why_counts_withhold_interval(one.effective, differing, clusters=one.clusters)
-        number = share_estimate(one.part, one.n, empty)
-        if why and one.n:
+    for ratio, differing in zip(ratios, counts.clusters_with(DIFFERING).tolist(), strict=True):
+        why = why_counts_withhold_interval(ratio.effective, differing, clusters=ratio.clusters)
+        number = share_estimate(ratio.part, ratio.n, empty)
+        if why and ratio.n:
             yield number.without_interval(why)
         else:
-            yield linearised_interval(number, one.clusters, one.variance, DIFFERENCE)
+            yield linearised_interval(number, ratio.clusters, ratio.variance, DIFFERENCE)
 
 
 def balance_shares(
@@ -91,12 +91,14 @@ def balance_shares(
     ``tipped``: the cells that contribute unequally; where few clusters hold one, the interval is Wilson's.
     """
     ratios = stratum_ratios(counts, part, whole)
-    for one, differing in zip(ratios, counts.clusters_with(tipped).tolist(), strict=True):
-        few = why_counts_withhold_interval(one.effective, differing, clusters=one.clusters)
-        if few or one.variance <= NOISE**2:  # without variance every cluster is wholly one way
-            yield wilson_share(one, empty)
+    for ratio, differing in zip(ratios, counts.clusters_with(tipped).tolist(), strict=True):
+        few = why_counts_withhold_interval(ratio.effective, differing, clusters=ratio.clusters)
+        if few or ratio.variance <= NOISE**2:  # without variance every cluster is wholly one way
+            yield wilson_share(ratio, empty)
         else:
-            yield linearised_interval(share_estimate(one.part, one.n, empty), one.clusters, one.variance, SHARE_BOUNDS)
+            yield linearised_interval(
+                share_estimate(ratio.part, ratio.n, empty), ratio.clusters, ratio.variance, SHARE_BOUNDS
+            )
 
 
 def wilson_share(ratio: StratumRatio, empty: str) -> Estimate:
