@@ -198,7 +198,7 @@ def read_varint(header: bytes, at: int) -> tuple[int, int]:
 
 ARROW_FILE: Final = b"ARROW1\x00\x00"
 # Rows that are converted at once; fewer where rows are long, or where a dictionary value may repeat.
-MOST_AT_ONCE: Final = 500
+MAX_AT_ONCE: Final = 500
 BATCH_BYTES: Final = 8 * MB
 LONG_DICTIONARY_BYTES: Final = 2 * MB
 REPEATED_BYTES: Final = 128 * MB
@@ -227,7 +227,7 @@ def batch_row_count(metadata: Any, repeated_bytes: int) -> int:
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     rows: int = sum(group.num_rows for group in groups) or 1
     row_bytes: int = sum(group.total_byte_size for group in groups) // rows
-    most = min(MOST_AT_ONCE, BATCH_BYTES // max(row_bytes, 1), REPEATED_BYTES // max(repeated_bytes, 1))
+    most = min(MAX_AT_ONCE, BATCH_BYTES // max(row_bytes, 1), REPEATED_BYTES // max(repeated_bytes, 1))
     return max(1, most)
 
 
@@ -245,8 +245,8 @@ def validate_batches(stream: Any) -> Iterator[pa.RecordBatch]:
     """The batches of a stream, validated first, because later operations trust their content; in small slices."""
     for batch in stream:
         batch.validate(full=True)
-        for start in range(0, batch.num_rows, MOST_AT_ONCE):
-            yield batch.slice(start, MOST_AT_ONCE)
+        for start in range(0, batch.num_rows, MAX_AT_ONCE):
+            yield batch.slice(start, MAX_AT_ONCE)
 
 
 def make_column_readers(schema: pa.Schema, name: str) -> dict[str, ColumnReader]:

@@ -126,7 +126,7 @@ def count_rows(rows: ExportRows, tally: ExportTally) -> Iterator[Any]:
         yield row
 
 
-MOST_SHAPES: Final = 50_000
+MAX_SHAPES: Final = 50_000
 Converted = TypeVar("Converted")
 
 
@@ -142,7 +142,7 @@ class ShapeCache(Generic[Converted]):
         if (cached := self.cached.get((id(value), *names))) is not None:
             return cached[1]
         converted = self.convert(value, *names)
-        if len(self.cached) < MOST_SHAPES:
+        if len(self.cached) < MAX_SHAPES:
             self.cached[id(value), *names] = value, converted
         return converted
 

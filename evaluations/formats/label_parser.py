@@ -90,7 +90,7 @@ UNSEEN: Final = "\u200b\u200e\u200f\ufeff"
 WRITABLE: Final = re.compile(r"[A-Za-z0-9\s_.,:;'\"“”()\[\]{}*`#+=<>~!–—-]+")
 WRAPPERS: Final = ("[[ ]]", "[ ]", "( )", "{ }", "** **", "* *", "` `", "“ ”", '" "', "' '")
 END: Final = (".", "!", ",", ";", ":")
-LONGEST: Final = 120  # a label that is longer is a text
+MAX_LABEL_CHARACTERS: Final = 120  # a label that is longer is a text
 NOT_LETTERS: Final = re.compile(r"[^a-z0-9]+")
 
 
@@ -185,7 +185,7 @@ def fold_name(name: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def parse_label_words(label: str) -> ParsedLabel | None:
-    words = plain_label_words(label) if len(label) <= LONGEST else ""
+    words = plain_label_words(label) if len(label) <= MAX_LABEL_CHARACTERS else ""
     if not words or TWO_MEANINGS.fullmatch(words):
         return None
     if BOTH_BAD.fullmatch(words):

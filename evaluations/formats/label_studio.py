@@ -13,7 +13,7 @@ from evaluations.domain.roles import RaterKind
 from evaluations.formats.annotation_fields import QUESTIONS, AnnotatedPair, aspect_from_question, find_annotated_pair
 from evaluations.formats.conversations import first_candidate_name
 from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
-from evaluations.formats.label_parser import LONGEST, parse_label
+from evaluations.formats.label_parser import MAX_LABEL_CHARACTERS, parse_label
 from evaluations.formats.native_rows import DEFAULT_ASPECT
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import (
@@ -210,7 +210,7 @@ def label_studio_min_rows(record: Record, options: ReadOptions) -> tuple[FileRow
         answer = decode_cell_answer(given)
         single = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
         word = chosen_label(single) if isinstance(single, dict) else single if isinstance(single, str) else None
-        if word is None or len(word) > LONGEST or question in QUESTIONS:
+        if word is None or len(word) > MAX_LABEL_CHARACTERS or question in QUESTIONS:
             rows.append(pair.notice(NoticeKind.COLUMN, question))
         else:
             rows += pair.answer(

@@ -22,13 +22,13 @@ NO_VALUES: Final = frozenset(
     {"nan", "NaN", "NAN", "None", "null", "NULL", "<NA>", "NaT", "undefined", "[object Object]"}
     | {"#N/A", "#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!", "#ERROR!", "#SPILL!"}
 )
-LONGEST_NO_VALUE: Final = max(map(len, NO_VALUES))
-LONGEST_CELL: Final = 32_767  # characters of a spreadsheet's: longer texts are cut off
+MAX_NO_VALUE_CHARACTERS: Final = max(map(len, NO_VALUES))
+MAX_CELL_CHARACTERS: Final = 32_767  # characters of a spreadsheet's: longer texts are cut off
 WORDS: Final = 8  # listed of each thing, the most frequent first
 LINES: Final = 3
 LISTED: Final = 50  # sentences
 KEPT: Final = 1_000  # different words, and different questions, that are counted apart
-LONGEST_WORD: Final = 60
+MAX_WORD_CHARACTERS: Final = 60
 OTHERS: Final = "others"
 # The names and the texts in each row that are looked at.
 LOOKED_AT: Final[Mapping[type, tuple[tuple[str, ...], tuple[str, ...]]]] = {
@@ -95,10 +95,10 @@ class ImportNotices:
                 self._add(Notice(row.line, NoticeKind.NO_VALUE, getattr(row, field), field))
         for field in texts:
             messages = row.query.messages if field == "query" else getattr(row, field)  # type: ignore[union-attr]
-            length = len(text := messages[0]["content"]) if len(messages) == 1 else LONGEST_NO_VALUE + 1
-            if length <= LONGEST_NO_VALUE and text.strip() in NO_VALUES:
+            length = len(text := messages[0]["content"]) if len(messages) == 1 else MAX_NO_VALUE_CHARACTERS + 1
+            if length <= MAX_NO_VALUE_CHARACTERS and text.strip() in NO_VALUES:
                 self._add(Notice(row.line, NoticeKind.NO_VALUE, text, field))
-            elif length == LONGEST_CELL:
+            elif length == MAX_CELL_CHARACTERS:
                 self._add(Notice(row.line, NoticeKind.SHORTENED, text, field))
 
     def sentences(self) -> list[str]:
@@ -143,7 +143,7 @@ class ImportNotices:
 
 def count_word(words: Counter[str], text: str) -> None:
     text = " ".join(text.split())
-    word = text if len(text) <= LONGEST_WORD else f"{text[:LONGEST_WORD]}…"
+    word = text if len(text) <= MAX_WORD_CHARACTERS else f"{text[:MAX_WORD_CHARACTERS]}…"
     words[word if word in words or len(words) < KEPT else OTHERS] += 1
 
 

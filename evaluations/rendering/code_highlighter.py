@@ -12,7 +12,7 @@ from pygments.token import Token, _TokenType
 from pygments.util import ClassNotFound
 
 # Longer code is shown without highlighting, so that pages open at once.
-LONGEST_HIGHLIGHTED: Final = 20_000
+MAX_HIGHLIGHTED_CHARACTERS: Final = 20_000
 
 # The languages that responses are written in. A closed list: an unknown name in a response must
 # not choose among hundreds of grammars, some of which are slow on purpose-made text.
@@ -41,7 +41,7 @@ CLASSES: Final[Mapping[_TokenType, str]] = {
 
 
 def highlight_code(code: str, language: str) -> str:
-    lexer = find_lexer(language) if len(code) <= LONGEST_HIGHLIGHTED else None
+    lexer = find_lexer(language) if len(code) <= MAX_HIGHLIGHTED_CHARACTERS else None
     tokens = list(lex(code, lexer)) if lexer else []
     # Some grammars drop characters that they cannot parse, and a reviewer must see every character.
     if "".join(value for _, value in tokens) != code:

@@ -14,7 +14,7 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
 # Longer formulas are shown as written: parsing takes about a millisecond for each hundred characters.
-LONGEST_FORMULA: Final = 2_000
+MAX_FORMULA_CHARACTERS: Final = 2_000
 # Nested braces: the parser recurses for each.
 DEEPEST: Final = 40
 
@@ -112,7 +112,12 @@ FAULTS: Final[tuple[type[Exception], ...]] = (
 
 def latex_to_mathml(latex: str, *, display: bool) -> str | None:
     """The formula as MathML; None where it is too long or cannot be read."""
-    if not latex.strip() or len(latex) > LONGEST_FORMULA or brace_depth(latex) > DEEPEST or DEFINING.search(latex):
+    if (
+        not latex.strip()
+        or len(latex) > MAX_FORMULA_CHARACTERS
+        or brace_depth(latex) > DEEPEST
+        or DEFINING.search(latex)
+    ):
         return None
     kind = "block" if display else "inline"
     try:
@@ -216,7 +221,7 @@ CERTAIN: Final = re.compile(r"[A-Za-z]|[^\d\s].*[\\^_].*|[\\^_].*")
 
 def is_formula(content: str) -> bool:
     """Whether the content is a formula, not the words between two prices or an escaped bracket."""
-    if not content.strip() or len(content) > LONGEST_FORMULA:
+    if not content.strip() or len(content) > MAX_FORMULA_CHARACTERS:
         return False
     return bool(SIGN.search(content)) or not WORD_OF_PROSE.search(content)
 
@@ -249,7 +254,10 @@ def find_opener(source: str, place: int, last: int) -> tuple[str, int] | None:
     if not opener:
         return None
     end = find_closer(
-        source, place + len(opener), min(last, place + LONGEST_FORMULA + 2 * len(opener)), closing_delimiter(opener)
+        source,
+        place + len(opener),
+        min(last, place + MAX_FORMULA_CHARACTERS + 2 * len(opener)),
+        closing_delimiter(opener),
     )
     return (opener, end) if end > 0 else None
 

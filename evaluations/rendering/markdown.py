@@ -20,13 +20,13 @@ RENDERER: Final = 4
 # Pages have their own headings of levels 1 and 2; those of a response are below them.
 HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
 # Longer text is shown as written: the parser takes more than linear time on some inputs.
-LONGEST_PARSED: Final = 150_000
+MAX_PARSED_CHARACTERS: Final = 150_000
 # The parser drops content that is nested deeper; such text is shown as written, so that no word is lost.
 DEEPEST: Final = 200
 # Characters of one text that are highlighted as code or converted as formulas (each formula counts A_FORMULA more); the
 # rest is shown as written, so that pages open at once.
-MOST_COLOURED: Final = 60_000
-MOST_IN_FORMULAS: Final = 30_000
+MAX_COLOURED: Final = 60_000
+MAX_IN_FORMULAS: Final = 30_000
 A_FORMULA: Final = 20
 # The mark of a task, and what a screen reader says of it.
 TASKS: Final = {"[ ] ": ("☐", "Not done: "), "[x] ": ("☑", "Done: "), "[X] ": ("☑", "Done: ")}
@@ -35,11 +35,11 @@ TASKS: Final = {"[ ] ": ("☐", "Not done: "), "[x] ": ("☑", "Done: "), "[X] "
 def render_markdown(text: str) -> str:
     """Safe HTML for any text; never raises, loads nothing, navigates nowhere."""
     text = replace_surrogates(text)
-    tokens = MARKDOWN.parse(text) if len(text) <= LONGEST_PARSED else None
+    tokens = MARKDOWN.parse(text) if len(text) <= MAX_PARSED_CHARACTERS else None
     if tokens is None or any(token.level >= DEEPEST - 1 for token in tokens):
         return sanitize_html(f'<pre dir="auto">{escape(text)}</pre>')
     return sanitize_html(
-        MARKDOWN.renderer.render(tokens, MARKDOWN.options, {"formulas": MOST_IN_FORMULAS, "coloured": MOST_COLOURED})
+        MARKDOWN.renderer.render(tokens, MARKDOWN.options, {"formulas": MAX_IN_FORMULAS, "coloured": MAX_COLOURED})
     )
 
 

@@ -12,7 +12,7 @@ from evaluations.stats.grouped_shares import group_entries, shares_by_group
 from evaluations.stats.judge_verdicts import Choices
 from evaluations.stats.polls import PersonVotes, match_judge_choices
 
-MOST_POINTS: Final = 60
+MAX_POINTS: Final = 60
 FEW: Final = 30
 FEW_VOTES: Final = f"Fewer than {FEW} votes: chance alone moves such a share a long way."
 WEEK: Final = 7
@@ -61,7 +61,7 @@ def agreement_timeline(person_votes: PersonVotes, day: IntArray, judges: Mapping
     """Agreement of people with each other and with judges, by period. Intervals are Wilson's by cluster.
 
     ``day``: of each vote in the order cast, in days since 1970-01-01. ``judges``: by name, the choice on each item of
-    the poll. The buckets are the shortest of which there are at most MOST_POINTS.
+    the poll. The buckets are the shortest of which there are at most MAX_POINTS.
     """
     if not len(person_votes):
         return Timeline(None, ())
@@ -118,7 +118,7 @@ def choose_buckets(day: IntArray) -> Buckets:
     """The shortest buckets that give few enough points from the first day to the last, else the longest."""
     candidates = (make_buckets(day, *bucket) for bucket in BUCKETS)
     return next(
-        (buckets for buckets in candidates if len(buckets.starts) - 1 <= MOST_POINTS), make_buckets(day, *BUCKETS[-1])
+        (buckets for buckets in candidates if len(buckets.starts) - 1 <= MAX_POINTS), make_buckets(day, *BUCKETS[-1])
     )
 
 

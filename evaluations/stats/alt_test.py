@@ -67,7 +67,7 @@ def advantage_of_scores(value: FloatArray, people: PersonScores, cluster: IntArr
     return Advantage(people.rater[counted], cluster[item], further >= 0, further <= 0)
 
 
-LEAST_VALUES: Final = 10  # below, a t of means of clusters assumes a normal distribution that nobody has checked
+MIN_VALUES: Final = 10  # below, a t of means of clusters assumes a normal distribution that nobody has checked
 NO_VARIANCE: Final = 1e-12  # as a share of the sum of squares: what rounding leaves of none
 DIFFERENCE_DIGITS: Final = 9
 
@@ -81,14 +81,14 @@ class AdvantageDifferences:
     squares: FloatArray
 
     def p_values(self, epsilon: float) -> FloatArray:
-        """One-sided p values of H0: the mean is ε or more. NaN below LEAST_VALUES."""
+        """One-sided p values of H0: the mean is ε or more. NaN below MIN_VALUES."""
         sums = zip(self.n.tolist(), self.total.tolist(), self.squares.tolist(), strict=True)
         return np.array([one_sided_p(epsilon, *sums_of_person) for sums_of_person in sums])
 
 
 def one_sided_p(epsilon: float, n: int, total: float, squares: float) -> float:
     """P(T ≤ t), t = (mean − ε) ÷ standard error; without variance 0 where the mean is below ε, else 1."""
-    if n < LEAST_VALUES:
+    if n < MIN_VALUES:
         return nan
     mean, around = total / n, squares - total * total / n
     if around <= NO_VARIANCE * squares:
@@ -120,8 +120,8 @@ EPSILON: Final = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 DEFAULT: Final = "crowd"  # the strictest: the skill of the people is not known, and a judge that passes it passes all
 FALSE_DISCOVERIES: Final = 0.05
 PASSES_FROM: Final = 0.5
-LEAST_ITEMS: Final = 30
-LEAST_PEOPLE: Final = 3
+MIN_ITEMS: Final = 30
+MIN_PEOPLE: Final = 3
 OF_THESE_PEOPLE: Final = "It counts the people tested here and speaks of no others."
 
 
@@ -181,12 +181,12 @@ def alt_test(advantage: Advantage, names: Sequence[str], items: str = "compariso
     """The alternative annotator test of one judge, at each ε.
 
     ``advantage``: from `advantage_of_choices` or `advantage_of_scores`. ``names``: the person of each rater number.
-    ``items``: what items are called in sentences. Undefined below LEAST_PEOPLE people with LEAST_ITEMS items each that
+    ``items``: what items are called in sentences. Undefined below MIN_PEOPLE people with MIN_ITEMS items each that
     the judge and another person share.
     """
     n = np.bincount(advantage.rater, minlength=len(names))
-    (people,) = np.nonzero(n >= LEAST_ITEMS)
-    if len(people) < LEAST_PEOPLE:
+    (people,) = np.nonzero(n >= MIN_ITEMS)
+    if len(people) < MIN_PEOPLE:
         why = unmet_condition(n, items)
         return AltTest(why, (), undefined_estimate(why, int(n.sum())), DEFAULT, {})
     tested = only_people(advantage, people, len(names))
@@ -212,9 +212,9 @@ def alt_test(advantage: Advantage, names: Sequence[str], items: str = "compariso
 
 def unmet_condition(n: IntArray, items: str) -> str:
     """The condition of the test that is not met, with the counts."""
-    enough, most = int((n >= LEAST_ITEMS).sum()), int(n.max(initial=0))
+    enough, most = int((n >= MIN_ITEMS).sum()), int(n.max(initial=0))
     return (
-        f"It needs {LEAST_PEOPLE} people with {LEAST_ITEMS} {items} or more each that the judge and another person "
+        f"It needs {MIN_PEOPLE} people with {MIN_ITEMS} {items} or more each that the judge and another person "
         f"have too. Here {enough} of {np.count_nonzero(n)} have as many; the most that one person has are {most:,}."
     )
 

@@ -13,7 +13,7 @@ from evaluations.stats.distributions import t_975
 SEED: Final = 95
 RESAMPLES: Final = 2_000
 CLUSTERS_PER_CHUNK: Final = 250
-MOST_COUNTED: Final = 2**20  # in a sample; a resample that drew the largest clusters alone stays below 2**24
+MAX_COUNTED: Final = 2**20  # in a sample; a resample that drew the largest clusters alone stays below 2**24
 NORMAL: Final = NormalDist()
 
 
@@ -31,7 +31,7 @@ def resample_totals(by_cluster: FloatArray, *, whole: bool = False) -> FloatArra
     MacGibbon 2006). The number of clusters in a resample then varies, on which no share or coefficient depends, and the
     same draws serve for any number of clusters. ``whole``: whether totals are counts, which float32 holds exactly.
     """
-    kind: type[np.floating] = np.float32 if whole and by_cluster.sum() < MOST_COUNTED else np.float64
+    kind: type[np.floating] = np.float32 if whole and by_cluster.sum() < MAX_COUNTED else np.float64
     totals = np.zeros((by_cluster.shape[1], RESAMPLES))
     for part, first in enumerate(range(0, len(by_cluster), CLUSTERS_PER_CHUNK)):
         some = by_cluster[first : first + CLUSTERS_PER_CHUNK].astype(kind)

@@ -13,10 +13,10 @@ import numpy as np
 from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.comparison_graph import WeightedGraph, reachable_nodes, reaches_all_nodes, solve_laplacian
 
-MOST_STEPS: Final = 40
-LONGEST_STEP: Final = 3.0  # in log odds
-MOST_DENSE: Final = 200  # candidates: of more a matrix of every two of them costs too much
-MOST_LISTED: Final = 5  # names in a sentence
+MAX_STEPS: Final = 40
+MAX_STEP: Final = 3.0  # in log odds
+MAX_DENSE: Final = 200  # candidates: of more a matrix of every two of them costs too much
+MAX_LISTED: Final = 5  # names in a sentence
 PRECISE: Final = 1e-6  # a step of this length leaves an error of its square
 
 
@@ -48,7 +48,7 @@ def bradley_terry_scores(table: WinTable, start: FloatArray | None = None) -> Fl
     settled = has_finite_scores(table)
     if settled.any():
         at = np.zeros(table.candidates) if start is None else start
-        sparse = settled.ndim == 0 and table.candidates > MOST_DENSE
+        sparse = settled.ndim == 0 and table.candidates > MAX_DENSE
         scores[settled] = newton_scores_sparse(table, at) if sparse else newton_scores(table.select(settled), at)
     return scores
 
@@ -57,11 +57,11 @@ def newton_scores(table: WinTable, start: FloatArray) -> FloatArray:
     """Scores by Newton's method from ``start``; NaN without convergence."""
     at = np.broadcast_to(start, (*table.matches.shape[:-1], table.candidates)).copy()
     incidence = incidence_matrix(table)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         surplus = table.wins - table.matches * win_probabilities(table, at)
         step = np.linalg.solve(information_matrix(table, at), (surplus @ incidence)[..., None])[..., 0]
         longest = np.abs(step).max(axis=-1, keepdims=True)
-        at += step * np.minimum(1, LONGEST_STEP / np.maximum(longest, LONGEST_STEP))
+        at += step * np.minimum(1, MAX_STEP / np.maximum(longest, MAX_STEP))
         if (longest < PRECISE).all():
             break
     return np.where(longest < PRECISE, at, np.nan)
@@ -73,11 +73,11 @@ def newton_scores_sparse(table: WinTable, start: FloatArray) -> FloatArray:
     graph = WeightedGraph(table.first[compared], table.second[compared], table.candidates)
     matches, wins = table.matches[compared], table.wins[compared]
     at = start - start.mean()
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         p = (1 + np.tanh((at[graph.first] - at[graph.second]) / 2)) / 2
         step = solve_laplacian(graph, matches * p * (1 - p), graph.differences(wins - matches * p))
         longest = float(np.abs(step).max())
-        at = at + step * min(1.0, LONGEST_STEP / max(longest, LONGEST_STEP))
+        at = at + step * min(1.0, MAX_STEP / max(longest, MAX_STEP))
         if longest < PRECISE:
             return np.asarray(at - at.mean())
     return np.full(table.candidates, np.nan)
@@ -176,6 +176,6 @@ def explain_unconnected(table: WinTable, names: Sequence[str]) -> str | None:
 def list_candidates(names: Sequence[str], chosen: BoolArray) -> str:
     """The first chosen candidates by name, and the number of the others."""
     listed = [name for name, is_one in zip(names, chosen, strict=True) if is_one]
-    if len(listed) <= MOST_LISTED:
+    if len(listed) <= MAX_LISTED:
         return ", ".join(listed)
-    return f"{', '.join(listed[:MOST_LISTED])} and {len(listed) - MOST_LISTED:,} others"
+    return f"{', '.join(listed[:MAX_LISTED])} and {len(listed) - MAX_LISTED:,} others"

@@ -45,9 +45,9 @@ def reaches_all_nodes(tail: IntArray, head: IntArray, present: BoolArray, nodes:
 
 
 PRECISE: Final = 1e-5  # the residual that conjugate gradients leave, as a share of the right side
-MOST_STEPS: Final = 3_000
-LEAST_WIDTH: Final = 32  # of a block of levels: below, a block costs what calling numpy costs
-MOST_WORK: Final = 1e9  # the sum of widths cubed
+MAX_STEPS: Final = 3_000
+MIN_WIDTH: Final = 32  # of a block of levels: below, a block costs what calling numpy costs
+MAX_WORK: Final = 1e9  # the sum of widths cubed
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def block_starts(tail: IntArray, head: IntArray, nodes: int) -> IntArray:
     starts, end = [0], 1
     while end < nodes:
         following = int(farthest[end - 1]) + 1
-        if end - starts[-1] >= LEAST_WIDTH:
+        if end - starts[-1] >= MIN_WIDTH:
             starts.append(end)
         end = following
     return np.array([*starts, nodes])
@@ -113,7 +113,7 @@ def block_starts(tail: IntArray, head: IntArray, nodes: int) -> IntArray:
 
 def solve_laplacian(graph: WeightedGraph, weight: FloatArray, right: FloatArray) -> FloatArray:
     """x of mean 0 with L x = ``right``, which sums to 0; ``weight``, of the edges, is above 0."""
-    narrow = graph.levels.work <= MOST_WORK
+    narrow = graph.levels.work <= MAX_WORK
     solution = (solve_by_block_elimination if narrow else solve_by_conjugate_gradients)(graph, weight, right)
     return np.asarray(solution - solution.mean())
 
@@ -161,7 +161,7 @@ def solve_by_conjugate_gradients(graph: WeightedGraph, weight: FloatArray, right
     at, residual = np.zeros(graph.nodes), right
     toward = direction = residual / diagonal
     product = float(residual @ toward)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         if np.linalg.norm(residual) <= PRECISE * right_norm:
             break
         moved = graph.product(weight, direction)

@@ -14,8 +14,8 @@ from evaluations.stats.bootstrap import RESAMPLES, SEED
 from evaluations.stats.cluster_totals import Clusters, number_clusters, sum_by_cluster
 from evaluations.stats.coding import MISSING, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
-    LEAST_CLUSTERS,
-    LEAST_DISAGREEING,
+    MIN_CLUSTERS,
+    MIN_DISAGREEING,
     SHARE_BOUNDS,
     Spread,
     why_counts_withhold_interval,
@@ -29,7 +29,7 @@ WORTH: Final[FloatArray] = np.array([1.0, 0.0, 0.5, 0.5])  # of each choice, to 
 NO_WEIGHTS: Final = "The judge's replies came without probabilities of their labels."
 NOTHING_SHARED: Final = "No comparison has both a majority of people and probabilities of the judge."
 EMPTY_BIN: Final = "No comparison lies here."
-TOO_FEW: Final = f"An interval is given from {LEAST_CLUSTERS} clusters on."
+TOO_FEW: Final = f"An interval is given from {MIN_CLUSTERS} clusters on."
 RULE: Final = f"{RESAMPLES:,} draws of the bins' noise by cluster"
 
 
@@ -140,7 +140,7 @@ def bin_noise_draws(bin_index: IntArray, difference: FloatArray, clusters: Clust
 
     They are normal with the covariance of the parts by cluster.
     """
-    if clusters.effective < LEAST_CLUSTERS:
+    if clusters.effective < MIN_CLUSTERS:
         return None
     flat = np.bincount(clusters.of * BINS + bin_index, difference, clusters.count * BINS)
     by_cluster = flat.reshape(clusters.count, BINS) / len(bin_index)
@@ -155,7 +155,7 @@ def brier_score(difference: FloatArray, clusters: Clusters) -> Estimate:
     """The mean squared difference of weight and people's choice (Brier 1950)."""
     spread = Spread(sum_by_cluster(clusters, difference**2))
     number = Estimate(float((difference**2).mean()), len(difference))
-    few = why_counts_withhold_interval(clusters.effective, LEAST_DISAGREEING, clusters=clusters.count)
+    few = why_counts_withhold_interval(clusters.effective, MIN_DISAGREEING, clusters=clusters.count)
     if few:
         return number.without_interval(few)
     return spread.interval(number, lambda totals: np.asarray(totals[..., 1] / totals[..., 0]), SHARE_BOUNDS)

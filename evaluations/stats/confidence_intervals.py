@@ -51,10 +51,10 @@ def differentiate(statistic: Statistic, totals: FloatArray) -> StatisticWithGrad
 
 Bounds = tuple[float, float]
 BOOTSTRAP_UP_TO: Final = 2_000  # clusters; above, the linearised interval is the same to two digits and quicker
-LEAST_CLUSTERS: Final = 40  # effective ones
+MIN_CLUSTERS: Final = 40  # effective ones
 ROUNDING: Final = 1e-9  # the rounding error of sums of sizes
 NOISE: Final = 1e-8  # as a share of a value: the error of numerical slopes where nothing varies
-LEAST_DISAGREEING: Final = 10
+MIN_DISAGREEING: Final = 10
 CORRELATION_BOUNDS: Final[Bounds] = (-1.0, 1.0)
 SHARE_BOUNDS: Final[Bounds] = (0.0, 1.0)
 UNBOUNDED: Final[Bounds] = (-np.inf, np.inf)
@@ -209,14 +209,14 @@ def why_interval_withheld(
     because a share near 0 is as difficult as one near 1. None: all cells, and agreements do not matter.
     """
     counted = np.ones(contributions.cells, dtype=bool) if among is None else among
-    effective = contributions.effective_clusters(counted, LEAST_CLUSTERS)
-    if effective < LEAST_CLUSTERS:
+    effective = contributions.effective_clusters(counted, MIN_CLUSTERS)
+    if effective < MIN_CLUSTERS:
         return explain_too_few_clusters(effective, contributions.clusters_with(counted))
-    differing = contributions.clusters_with(disagreements & counted, LEAST_DISAGREEING)
+    differing = contributions.clusters_with(disagreements & counted, MIN_DISAGREEING)
     if among is None:
         return why_counts_withhold_interval(effective, differing)
     return why_counts_withhold_interval(
-        effective, differing, contributions.clusters_with(among & ~disagreements, LEAST_DISAGREEING)
+        effective, differing, contributions.clusters_with(among & ~disagreements, MIN_DISAGREEING)
     )
 
 
@@ -227,12 +227,12 @@ def why_counts_withhold_interval(
 
     ``clusters``: how many there are, where they may be of different sizes.
     """
-    if effective < LEAST_CLUSTERS:
+    if effective < MIN_CLUSTERS:
         return explain_too_few_clusters(effective, clusters)
     for what, count in (("a disagreement", differing), ("an agreement", agreeing)):
-        if count is not None and count < LEAST_DISAGREEING:
+        if count is not None and count < MIN_DISAGREEING:
             return (
-                f"Only {count:,} clusters hold {what}; an interval is given from {LEAST_DISAGREEING} on, "
+                f"Only {count:,} clusters hold {what}; an interval is given from {MIN_DISAGREEING} on, "
                 "for with fewer it would be too narrow."
             )
     return None
@@ -240,8 +240,8 @@ def why_counts_withhold_interval(
 
 def explain_too_few_clusters(effective: float, clusters: int | None = None) -> str:
     counted = floor(effective + ROUNDING)
-    why = f"Too few clusters for a CI ({counted:,} < {LEAST_CLUSTERS})."
-    if clusters is None or clusters < LEAST_CLUSTERS:
+    why = f"Too few clusters for a CI ({counted:,} < {MIN_CLUSTERS})."
+    if clusters is None or clusters < MIN_CLUSTERS:
         return why
     return f"{why} {clusters:,} clusters of uneven size tell no more than that."
 
@@ -278,7 +278,7 @@ def design_effect_n(p: float, n: int, clusters: int, variance: float) -> float:
     """n ÷ design effect, of a share p of n entries with this variance by cluster.
 
     Where p is 0 or 1 nothing shows how similar the entries of a cluster are: each cluster counts once. A few entries
-    that differ show hardly more, so that n counts in full only from LEAST_DISAGREEING entries of the rarer kind on, or
+    that differ show hardly more, so that n counts in full only from MIN_DISAGREEING entries of the rarer kind on, or
     from half the number of clusters if that is less; these entries too are divided by the design effect
     (docs/decisions/0012).
     """
@@ -288,7 +288,7 @@ def design_effect_n(p: float, n: int, clusters: int, variance: float) -> float:
     effective_n = n / max(variance / by_chance, 1.0)
     if effective_n <= clusters:
         return effective_n
-    counted_share = min(effective_n * min(p, 1 - p) / min(LEAST_DISAGREEING, clusters / 2), 1.0)
+    counted_share = min(effective_n * min(p, 1 - p) / min(MIN_DISAGREEING, clusters / 2), 1.0)
     return clusters + (effective_n - clusters) * counted_share
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from evaluations.stats.bradley_terry import WinTable, bradley_terry_scores, incidence_matrix, win_probabilities
 from evaluations.stats.coding import MISSING, FloatArray, IntArray
-from evaluations.stats.confidence_intervals import LEAST_DISAGREEING
+from evaluations.stats.confidence_intervals import MIN_DISAGREEING
 from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.matches import Matches
@@ -121,8 +121,8 @@ def corrected_intervals(
 ) -> tuple[list[Estimate], FloatArray | None]:
     """The scores with intervals, and draws of them, where enough differs for the variance to be known."""
     reasons = interval_reasons_by_candidate(correction.reviewed.evidence)
-    if correction.judge_weight and correction.differing < LEAST_DISAGREEING:
-        reasons = [reason or HARDLY_CORRECTED.format(correction.differing, LEAST_DISAGREEING) for reason in reasons]
+    if correction.judge_weight and correction.differing < MIN_DISAGREEING:
+        reasons = [reason or HARDLY_CORRECTED.format(correction.differing, MIN_DISAGREEING) for reason in reasons]
     if None not in reasons:
         return withhold_intervals(numbers, reasons), None
     covariance = sandwich_covariance(correction.table, at, correction.products(at), clusters)

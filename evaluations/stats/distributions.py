@@ -7,7 +7,7 @@ from typing import Final
 
 TINY: Final = 1e-300
 PRECISE: Final = 1e-14
-MOST_STEPS: Final = 400
+MAX_STEPS: Final = 400
 Z_975: Final = NormalDist().inv_cdf(0.975)
 EXPANDED_FROM: Final = 30  # degrees of freedom
 
@@ -67,7 +67,7 @@ def regularised_incomplete_beta(a: float, b: float, x: float) -> float:
 def continued_fraction(a: float, b: float, x: float) -> float:
     c, d = 1.0, 1 / keep_from_zero(1 - (a + b) * x / (a + 1))
     value = d
-    for m in range(1, MOST_STEPS):
+    for m in range(1, MAX_STEPS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for term in (even, odd):

@@ -31,7 +31,7 @@ from evaluations.stats.cluster_totals import Contributions, cross_tabulate_by_cl
 from evaluations.stats.coding import CHOICES, MISSING, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     CORRELATION_BOUNDS,
-    LEAST_DISAGREEING,
+    MIN_DISAGREEING,
     Spread,
     Statistic,
     differentiate,
@@ -43,7 +43,7 @@ from evaluations.stats.polls import Poll
 
 TOO_FEW_VOTES: Final = "No comparison has two votes."
 NO_VARIATION: Final = "Every vote is for the same choice: there is no variation that agreement could explain."
-MOST_KINDS: Final = 256  # of tallies; with more it is no quicker to count them
+MAX_KINDS: Final = 256  # of tallies; with more it is no quicker to count them
 OF_PAIRS: Final = (CORRELATION_BOUNDS,) * 3
 
 
@@ -78,14 +78,14 @@ def multi_rater_agreement(poll: Poll, q: int) -> MultiRaterAgreement:
 def has_constant_rater_of_two(poll: Poll) -> bool:
     """Whether there are two raters and exactly one always makes the same choice on shared comparisons.
 
-    Below LEAST_DISAGREEING shared comparisons it is False: so few may agree by chance, and no interval is given there.
+    Below MIN_DISAGREEING shared comparisons it is False: so few may agree by chance, and no interval is given there.
     """
     votes = poll.per_rater
     if len(votes.design.by_rater) != SIDES:
         return False
     shared = (poll.vote_counts >= SIDES)[votes.design.unit] & (votes.choice != MISSING)
     first, second = (votes.choice[entries][shared[entries]] for entries in votes.design.by_rater.values())
-    if len(first) < LEAST_DISAGREEING:
+    if len(first) < MIN_DISAGREEING:
         return False
     constant = [int(np.ptp(chosen)) == 0 for chosen in (first, second)]
     return any(constant) and not (all(constant) and first[0] == second[0])
@@ -152,7 +152,7 @@ def count_tallies_by_cluster(poll: Poll) -> tuple[Contributions, IntArray] | Non
         return None
     (voted,) = np.nonzero(poll.vote_counts)
     kind = number_clusters(poll.tally_code[voted])
-    if kind.count > MOST_KINDS:
+    if kind.count > MAX_KINDS:
         return None
     present = np.flatnonzero(np.bincount(poll.tally_code[voted]))
     return Contributions(poll.cluster_of_items[voted], kind.of, kind.count), enumerate_tallies(poll.most_votes)[
@@ -186,7 +186,7 @@ def multi_rater_ac1_statistic(q: int) -> Statistic:
 
 
 SharedItems = Mapping[tuple[int, int], tuple[IntArray, IntArray]]
-MOST_REVIEWERS: Final = 30  # with more, the numbers of all pairs would be most of a report
+MAX_REVIEWERS: Final = 30  # with more, the numbers of all pairs would be most of a report
 PAIRS_OF_MANY: Final = 20
 NO_TWO_VOTES: Final = "No comparison has two votes of people."
 NO_TWO_PEOPLE: Final = "No comparison has votes of two people."
@@ -236,7 +236,7 @@ def human_agreement(
     nothing is shared. ``all_pairs``: report every pair of reviewers, however many there are.
     """
     design = poll.per_rater.design
-    is_whole = all_pairs or len(design.by_rater) <= MOST_REVIEWERS
+    is_whole = all_pairs or len(design.by_rater) <= MAX_REVIEWERS
     shared = design.shared_items if is_whole else design.largest_shared_items(PAIRS_OF_MANY)
     return HumanHuman(
         votes=pooled_agreement(poll, q, empty or NO_TWO_VOTES),

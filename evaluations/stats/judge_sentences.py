@@ -11,7 +11,7 @@ from evaluations.stats.phrases import count_phrase, join_words
 from evaluations.stats.simultaneous_intervals import Claim, SimultaneousDifference
 
 FEW: Final = 30  # comparisons; below, each further one changes a share by several points
-LEAST_ONE_WAY: Final = 10  # equal choices; fewer may be by chance
+MIN_ONE_WAY: Final = 10  # equal choices; fewer may be by chance
 PEOPLE: Final = "the majority of people"
 ONE_VOTE: Final = "the only reviewer of each comparison"
 GOLD: Final = "gold"
@@ -218,7 +218,7 @@ def one_way_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
             choice: sum(row) for choice, row in zip(report.confusion.choices, report.confusion.counts, strict=True)
         }
         counts = {choice: n for choice, n in counts.items() if n}
-        if len(counts) == 1 and not has_ties_for_failures(report) and (n := sum(counts.values())) >= LEAST_ONE_WAY:
+        if len(counts) == 1 and not has_ties_for_failures(report) and (n := sum(counts.values())) >= MIN_ONE_WAY:
             aspects_by_side.setdefault((next(iter(counts)), n), []).append(name.lower())
     remarks = []
     for (choice, n), names in aspects_by_side.items():

@@ -191,7 +191,7 @@ def find_orders_seen(item: IntArray, shown: IntArray, items: int) -> BoolArray:
     return present
 
 
-LEAST_COVERED: Final = 95  # percent
+MIN_COVERED: Final = 95  # percent
 
 PARTLY_JUDGED: Final = (
     "The judge has a verdict on {} of {} comparisons. Corrected win rates and rankings need {}% of all of them, or of "
@@ -235,9 +235,9 @@ def judge_coverage(choice: IntArray, selected: BoolArray) -> JudgeCoverage:
 
 def why_coverage_too_low(judged: int, selected: int) -> str | None:
     """The reason why verdicts on part of the selection are not extrapolated, or None."""
-    if 100 * judged >= LEAST_COVERED * selected:
+    if 100 * judged >= MIN_COVERED * selected:
         return None
-    return PARTLY_JUDGED.format(f"{judged:,}", f"{selected:,}", LEAST_COVERED)
+    return PARTLY_JUDGED.format(f"{judged:,}", f"{selected:,}", MIN_COVERED)
 
 
 @dataclass(frozen=True)

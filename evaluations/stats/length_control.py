@@ -25,8 +25,8 @@ from evaluations.stats.ranking import NOTHING_SAID, interval_reasons_by_candidat
 from evaluations.stats.ranking_evidence import RankingEvidence, score_residuals, win_table_of
 
 BINS: Final = 64  # of tanh(Δ ÷ σ), between −1 and 1
-MOST_CANDIDATES: Final = 200
-MOST_CELLS: Final = 40_000_000  # of the design
+MAX_CANDIDATES: Final = 200
+MAX_CELLS: Final = 40_000_000  # of the design
 TOO_MANY: Final = "Too many models for length control ({:,})."
 NO_LENGTHS: Final = "The two responses of every comparison are equally long."
 ONE_LENGTH_A_PAIR: Final = (
@@ -111,7 +111,7 @@ def explain_no_length_control(evidence: RankingEvidence, lengths: LengthDifferen
     if apart := explain_unconnected(evidence.table(evidence.totals), evidence.names):
         return apart
     count, pairs = len(evidence.names), len(lengths.matches.compared_pairs)
-    if count > MOST_CANDIDATES or BINS * pairs * count > MOST_CELLS:
+    if count > MAX_CANDIDATES or BINS * pairs * count > MAX_CELLS:
         return TOO_MANY.format(count)
     if not lengths.scale:
         return NO_LENGTHS

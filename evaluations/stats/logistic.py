@@ -12,9 +12,9 @@ import numpy as np
 
 from evaluations.stats.coding import FloatArray, IntArray
 
-MOST_STEPS: Final = 100
-MOST_HALVINGS: Final = 20
-LONGEST_STEP: Final = 5.0  # beyond the way come so far: a flat start must not leap to where the information is nil
+MAX_STEPS: Final = 100
+MAX_HALVINGS: Final = 20
+MAX_STEP: Final = 5.0  # beyond the way come so far: a flat start must not leap to where the information is nil
 PRECISE: Final = 1e-9
 
 
@@ -41,13 +41,13 @@ def firth_logistic(design: FloatArray, wins: FloatArray, trials: FloatArray) -> 
     coefficients = np.zeros(k)
     if np.linalg.matrix_rank(design) < k:
         return LogisticFit(coefficients, np.full((k, k), np.nan), converged=False)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         covariance: FloatArray = np.asarray(np.linalg.inv(fisher_information(design, trials, coefficients)))
         step = covariance @ penalised_score(design, wins, trials, coefficients, covariance)
         length, so_far = float(np.abs(step).max()), float(np.abs(coefficients).max())
         if length < PRECISE * (1 + so_far):
             return LogisticFit(coefficients, covariance, converged=True)
-        step *= min(1.0, (LONGEST_STEP + so_far) / length)
+        step *= min(1.0, (MAX_STEP + so_far) / length)
         coefficients = coefficients + halve_step(design, wins, trials, coefficients, step)
     return LogisticFit(coefficients, covariance, converged=False)
 
@@ -84,7 +84,7 @@ def halve_step(
     """The step, halved until it does not lead down."""
     likelihood = penalised_likelihood(design, wins, trials, coefficients)
     slack = PRECISE * (1 + abs(likelihood))
-    for _ in range(MOST_HALVINGS):
+    for _ in range(MAX_HALVINGS):
         if penalised_likelihood(design, wins, trials, coefficients + step) >= likelihood - slack:
             break
         step = step / 2

@@ -10,7 +10,7 @@ import numpy as np
 from evaluations.domain.reports import SplitRule
 from evaluations.stats.coding import CHOICES, MISSING, TIE, BoolArray, IntArray
 
-MOST_CODES: Final = 2**16  # of tallies: up to fifteen votes for a choice
+MAX_CODES: Final = 2**16  # of tallies: up to fifteen votes for a choice
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ TO_A: Final = {B: LOST, TIE: TIED, BOTH_BAD: TIED, A: WON, MISSING: UNKNOWN}
 CODES: Final = CHOICES + 1
 # The type of indices of comparisons, sides and pairs, which stay below 2³¹: half the memory of int64.
 INDEX_TYPE: Final = np.int32
-MOST_MARKED: Final = 1 << 22  # possible pairs: up to this many are marked in an array, else the actual ones are sorted
+MAX_MARKED: Final = 1 << 22  # possible pairs: up to this many are marked in an array, else the actual ones are sorted
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Matches:
         if self.known_pairs is not None:
             return self.known_pairs, np.searchsorted(self.known_pairs, self.pair_numbers).astype(INDEX_TYPE)
         possible = len(self.items.candidates) ** 2
-        if possible > MOST_MARKED:
+        if possible > MAX_MARKED:
             met, pair = np.unique(self.pair_numbers, return_inverse=True)
             return met, pair.astype(INDEX_TYPE)
         met = np.flatnonzero(np.bincount(self.pair_numbers, minlength=possible))

@@ -9,7 +9,7 @@ from evaluations.domain.choices import ScoreRule
 from evaluations.domain.reports import FailedRule, ReportPart, ReportRules, SeenRule, SideCoding, SplitRule
 from evaluations.stats.aspect_facts import AspectFacts
 from evaluations.stats.bootstrap import RESAMPLES
-from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, LEAST_CLUSTERS, LEAST_DISAGREEING
+from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, MIN_CLUSTERS, MIN_DISAGREEING
 from evaluations.stats.phrases import count_phrase, join_words
 from evaluations.stats.score_report import AspectScores
 
@@ -48,22 +48,22 @@ INTERVALS: Final = (
 OF_PART: Final = {
     ReportPart.AGREEMENT: (
         "Agreement and its coefficients have intervals by bootstrap; below "
-        f"{LEAST_CLUSTERS} clusters, or with fewer than {LEAST_DISAGREEING} that hold a disagreement or an agreement, "
+        f"{MIN_CLUSTERS} clusters, or with fewer than {MIN_DISAGREEING} that hold a disagreement or an agreement, "
         "shares have Wilson's interval and coefficients have none. How often a judge's two orders agree and how often "
         "they contradict each other has Wilson's interval, and how often the response shown first is chosen is "
         "linearised by cluster, with t."
     ),
     ReportPart.WINS: (
-        f"Win rates have intervals of t with the variance by cluster, and Wilson's below {LEAST_CLUSTERS} clusters or "
-        f"where fewer than {LEAST_DISAGREEING} hold anything but the commonest outcome. Win rates from people and "
+        f"Win rates have intervals of t with the variance by cluster, and Wilson's below {MIN_CLUSTERS} clusters or "
+        f"where fewer than {MIN_DISAGREEING} hold anything but the commonest outcome. Win rates from people and "
         "judge together are prediction-powered (PPI++, Angelopoulos, Duchi and Zrnic 2023), with t over the reviewed "
         "clusters. Scores of a ranking (Bradley and Terry 1952) have intervals by bootstrap; those corrected by "
         "people, and win rates at equal length, are linearised by cluster, with t."
     ),
     ReportPart.BIAS: (
         "On the bias board shares have Wilson's interval; differences from people, slopes by length, and how often the "
-        f"response shown first is chosen are linearised by cluster, with t. Below {LEAST_CLUSTERS} clusters, or with "
-        f"fewer than {LEAST_DISAGREEING} that differ, the last has Wilson's and the others none."
+        f"response shown first is chosen are linearised by cluster, with t. Below {MIN_CLUSTERS} clusters, or with "
+        f"fewer than {MIN_DISAGREEING} that differ, the last has Wilson's and the others none."
     ),
     ReportPart.PEOPLE: (
         "Agreement of single people, and over time, has Wilson's interval; kappas of single people are linearised by "
@@ -74,14 +74,14 @@ OF_PART: Final = {
     ReportPart.JUDGES: (
         "Two judges are tested by exact McNemar where every cluster holds one comparison, else by flipping the signs "
         "of whole clusters, corrected for several aspects by Holm (1979). Their agreement and its difference have "
-        f"intervals by bootstrap; below {LEAST_CLUSTERS} clusters, or with fewer than {LEAST_DISAGREEING} that differ, "
+        f"intervals by bootstrap; below {MIN_CLUSTERS} clusters, or with fewer than {MIN_DISAGREEING} that differ, "
         "agreement has Wilson's and the difference none. How sure a judge is has Wilson's interval in each bin, "
         "the calibration error one from draws of the bins' noise by cluster, and the Brier score one by bootstrap."
     ),
     ReportPart.SCORES: (
         "Mean scores have intervals of t over clusters. Other numbers of scores have them by bootstrap; rank "
         "correlations and ordinal alpha of more than eleven values are linearised by cluster. Below "
-        f"{LEAST_CLUSTERS} clusters mean differences have intervals of t, and these others none."
+        f"{MIN_CLUSTERS} clusters mean differences have intervals of t, and these others none."
     ),
 }
 WILSON: Final = (

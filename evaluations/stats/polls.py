@@ -10,7 +10,7 @@ from evaluations.stats.cluster_totals import Contributions, narrow_codes
 from evaluations.stats.coding import CHOICES, MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.judge_verdicts import Choices
 from evaluations.stats.majority import (
-    MOST_CODES,
+    MAX_CODES,
     Majority,
     earliest_leading_choice,
     enumerate_tallies,
@@ -70,7 +70,7 @@ class Poll:
     @property
     def has_tally_codes(self) -> bool:
         """Whether tallies are few enough to be counted by their codes."""
-        return bool((self.most_votes + 1) ** CHOICES <= MOST_CODES)
+        return bool((self.most_votes + 1) ** CHOICES <= MAX_CODES)
 
     @cached_property
     def tally_code(self) -> IntArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluations.stats.bootstrap import RESAMPLES, SEED, bca_accelerations
 from evaluations.stats.bradley_terry import (
-    MOST_DENSE,
+    MAX_DENSE,
     WinTable,
     bradley_terry_scores,
     explain_missing_scores,
@@ -25,7 +25,7 @@ from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
 from evaluations.stats.ranking_evidence import RankingEvidence
 
 NOTHING_SAID: Final = "There is no choice on any comparison to rank by."
-MOST_DRAWN: Final = 60  # candidates; with more, scores are not fitted again in every resample
+MAX_DRAWN: Final = 60  # candidates; with more, scores are not fitted again in every resample
 TOO_MANY: Final = "Too many models for a CI ({:,} > {:,})."
 NOT_FOUND: Final = "No scores were found that fit these comparisons."
 
@@ -88,7 +88,7 @@ def rank_candidates(outcomes: ReviewedMatches | JudgedMatches) -> Ranking:
     numbers, draws = score_estimates(evidence, fit.at), None
     reasons = interval_reasons_by_candidate(evidence)
     if None in reasons:
-        is_drawn = clusters <= BOOTSTRAP_UP_TO and len(numbers) <= MOST_DRAWN
+        is_drawn = clusters <= BOOTSTRAP_UP_TO and len(numbers) <= MAX_DRAWN
         numbers, draws = (bootstrap_scores if is_drawn else linearise_scores)(fit, numbers)
     standings = make_standings(evidence.names, withhold_intervals(numbers, reasons), draws)
     return Ranking(standings, None, comparisons, clusters)
@@ -96,8 +96,8 @@ def rank_candidates(outcomes: ReviewedMatches | JudgedMatches) -> Ranking:
 
 def interval_reasons_by_candidate(evidence: RankingEvidence) -> list[str | None]:
     """Why each candidate has no interval, where it has none."""
-    if (count := len(evidence.names)) > MOST_DENSE:
-        return [TOO_MANY.format(count, MOST_DENSE)] * count
+    if (count := len(evidence.names)) > MAX_DENSE:
+        return [TOO_MANY.format(count, MAX_DENSE)] * count
     effective, clusters = evidence.effective_clusters, evidence.clusters
     return [why_counts_withhold_interval(effective, varied, clusters=clusters) for varied in evidence.varied.tolist()]
 
@@ -165,7 +165,7 @@ def make_standings(names: Sequence[str], numbers: Sequence[Estimate], draws: Flo
 def competition_ranks(at: FloatArray) -> IntArray:
     """Ranks, one more than the number of better candidates: (…, candidates). Rounding differences are ties."""
     at = drop_rounding_noise(at)
-    if at.shape[-1] <= MOST_DRAWN:
+    if at.shape[-1] <= MAX_DRAWN:
         return np.asarray(1 + (at[..., None, :] > at[..., :, None]).sum(axis=-1))
     rows = at.reshape(-1, at.shape[-1])
     better = [at.shape[-1] - np.searchsorted(np.sort(row), row, side="right") for row in rows]

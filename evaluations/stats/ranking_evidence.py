@@ -9,7 +9,7 @@ import numpy as np
 from evaluations.stats.bradley_terry import WinTable, win_probabilities
 from evaluations.stats.cluster_totals import Contributions, effective_cluster_count
 from evaluations.stats.coding import BoolArray, FloatArray, IntArray
-from evaluations.stats.confidence_intervals import LEAST_DISAGREEING
+from evaluations.stats.confidence_intervals import MIN_DISAGREEING
 from evaluations.stats.matches import Matches
 
 AT_ONCE: Final = 1_000_000  # numbers in memory at the same time
@@ -118,7 +118,7 @@ class RankingEvidence:
 
     @property
     def varied(self) -> IntArray:
-        """For each candidate, how many clusters have an outcome other than its commonest, up to LEAST_DISAGREEING."""
+        """For each candidate, how many clusters have an outcome other than its commonest, up to MIN_DISAGREEING."""
         has_choice, (first, second) = self.has_choice, pair_positions(self.matches)
         pair, outcome = self.pair[has_choice], np.rint(2 * self.outcome[has_choice]).astype(np.int64)
         to_first = np.bincount(3 * pair + outcome, minlength=3 * len(first)).reshape(-1, 3)  # lost, tied and won
@@ -126,9 +126,9 @@ class RankingEvidence:
         np.add.at(counts, first, to_first)
         np.add.at(counts, second, to_first[:, ::-1])
         commonest, others = counts.argmax(axis=1), counts.sum(axis=1) - counts.max(axis=1)
-        differing_clusters = np.full(len(counts), LEAST_DISAGREEING)
+        differing_clusters = np.full(len(counts), MIN_DISAGREEING)
         cluster = self.cluster[has_choice]
-        few = others < LEAST_DISAGREEING * np.bincount(cluster, minlength=1).max()
+        few = others < MIN_DISAGREEING * np.bincount(cluster, minlength=1).max()
         if few.any():
             sides = ((first[pair], outcome), (second[pair], 2 - outcome))
             uncommon = [np.flatnonzero(few[side] & (had != commonest[side])) for side, had in sides]

@@ -11,8 +11,8 @@ from evaluations.stats.cluster_totals import Clusters, ClusterSums, number_clust
 from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     CORRELATION_BOUNDS,
-    LEAST_CLUSTERS,
-    LEAST_DISAGREEING,
+    MIN_CLUSTERS,
+    MIN_DISAGREEING,
     NOISE,
     ROUNDING,
     UNBOUNDED,
@@ -183,13 +183,13 @@ def pair_scores(first: FloatArray, second: FloatArray, cluster: IntArray) -> Sco
     scale = sqrt(float((x * x + y * y).mean()) / 2)
     unit = scale or 1.0
     spread = Spread(score_pair_totals(x / unit, y / unit, clusters))
-    differing = spread.contributions.clusters_with(DIFFERS, LEAST_DISAGREEING)
+    differing = spread.contributions.clusters_with(DIFFERS, MIN_DISAGREEING)
     return ScoredPair(
         orders=RankedPair(rank_values(first), rank_values(second), clusters),
         spread=spread,
         scale=scale,
         why_few_clusters=why_counts_withhold_interval(clusters.effective, differing, clusters=clusters.count),
-        why_too_alike=why_counts_withhold_interval(LEAST_CLUSTERS, differing),
+        why_too_alike=why_counts_withhold_interval(MIN_CLUSTERS, differing),
     )
 
 

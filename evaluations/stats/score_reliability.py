@@ -17,7 +17,7 @@ from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     BOOTSTRAP_UP_TO,
     CORRELATION_BOUNDS,
-    LEAST_DISAGREEING,
+    MIN_DISAGREEING,
     Influence,
     Spread,
     Statistic,
@@ -202,7 +202,7 @@ def score_reliability(each: PersonScores, scores: IntArray, cluster: IntArray) -
 def has_constant_scorer(each: PersonScores, shared: BoolArray) -> bool:
     """Whether exactly one of two people gives all shared responses the same score."""
     kept = shared[each.unit]
-    if np.count_nonzero(shared) < LEAST_DISAGREEING:
+    if np.count_nonzero(shared) < MIN_DISAGREEING:
         return False
     rater, value = each.rater[kept], each.value[kept]
     varying = [bool(np.ptp(value[rater == person])) for person in np.unique(rater)]

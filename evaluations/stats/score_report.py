@@ -17,7 +17,7 @@ from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_intervals import ONE_CLUSTER, ROUNDING
 from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import NO_INTERVAL, Estimate, drop_rounding_noise, undefined_estimate
-from evaluations.stats.human_agreement import MOST_REVIEWERS, PAIRS_OF_MANY
+from evaluations.stats.human_agreement import MAX_REVIEWERS, PAIRS_OF_MANY
 from evaluations.stats.judge_verdicts import mean_by_unit
 from evaluations.stats.score_agreement import ScoreAgreement, score_agreement
 from evaluations.stats.score_reliability import PersonScores, ScoreReliability, score_reliability
@@ -234,7 +234,7 @@ def human_score_agreement(each: PersonScores, names: Sequence[str], cluster: Int
     of_others = drop_rounding_noise((of_all[unit] - value) / (scores[unit] - 1))
     people = dict(scores_by_person(each, names))
     two, left_out = list(combinations(people, 2)), 0
-    if len(people) > MOST_REVIEWERS and not all_pairs:
+    if len(people) > MAX_REVIEWERS and not all_pairs:
         design = rating_design(each.unit, each.rater)
         two = [(names[rater_1], names[rater_2]) for rater_1, rater_2 in design.largest_shared_items(PAIRS_OF_MANY)]
         left_out = len(design.pair_sizes[0]) - len(two)

@@ -16,7 +16,7 @@ import numpy as np
 from evaluations.stats.bootstrap import RESAMPLES, SEED, resample_totals
 from evaluations.stats.cluster_totals import effective_cluster_count
 from evaluations.stats.coding import FloatArray, IntArray
-from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, LEAST_DISAGREEING, why_counts_withhold_interval
+from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, MIN_DISAGREEING, why_counts_withhold_interval
 from evaluations.stats.distributions import t_quantile, t_upper_tail
 from evaluations.stats.estimates import NO_INTERVAL
 from evaluations.stats.multiple_testing import holm_adjust
@@ -24,7 +24,7 @@ from evaluations.stats.multiple_testing import holm_adjust
 LEVEL: Final = 0.05
 AT_ONCE: Final = 65_536  # clusters whose influences are in memory at the same time
 NOISE: Final = 1e-12  # of a mean of −1, 0 and 1: the rounding error where all clusters have equal influence
-LEAST_TESTED: Final = 10  # effective clusters; below, not even a t test is reliable
+MIN_TESTED: Final = 10  # effective clusters; below, not even a t test is reliable
 NO_COMPANY: Final = "No comparison has the judge's verdict and votes of two reviewers."
 Key = TypeVar("Key", bound=Hashable)
 
@@ -124,8 +124,8 @@ def simultaneous_intervals(differences: Mapping[Key, MeanDifference | None]) -> 
         for key, difference in differences.items()
         if difference is not None
         and key not in drawn
-        and difference.effective >= LEAST_TESTED
-        and difference.differing >= LEAST_DISAGREEING
+        and difference.effective >= MIN_TESTED
+        and difference.differing >= MIN_DISAGREEING
     }
     intervals = {key: without_claim(difference, family) for key, difference in differences.items()}
     share = LEVEL / max(len(drawn) + len(tested), 1)

@@ -13,8 +13,8 @@ import numpy as np
 
 from evaluations.stats.coding import BoolArray, IntArray
 from evaluations.stats.confidence_intervals import (
-    LEAST_CLUSTERS,
-    LEAST_DISAGREEING,
+    MIN_CLUSTERS,
+    MIN_DISAGREEING,
     NOISE,
     ONE_CLUSTER,
     SHARE_BOUNDS,
@@ -143,7 +143,7 @@ def win_rate_claims(together: SampleWithJudge, claims: int) -> list[Claim]:
     columns = *together.judge_lead, means.effective, differing
     win_claims = []
     for value, variance, effective, count in zip(*(column.tolist() for column in columns), strict=True):
-        is_reliable = effective >= LEAST_CLUSTERS and count >= LEAST_DISAGREEING and variance > NOISE**2
+        is_reliable = effective >= MIN_CLUSTERS and count >= MIN_DISAGREEING and variance > NOISE**2
         margin = t_quantile_by_expansion(z, effective - 1) * sqrt(variance) if is_reliable else inf
         win_claims.append(claim_from_interval(value - margin, value + margin) if is_reliable else Claim.NONE)
     return win_claims
@@ -186,7 +186,7 @@ def mean_estimate(means: GroupMeans, group: int, empty: str) -> Estimate:
         return undefined_estimate(empty)
     number = Estimate(float(means.value[group]), n)
     return t_interval_of_mean(
-        number, means, group, float(means.variance[group]), means.varied[group] >= LEAST_DISAGREEING
+        number, means, group, float(means.variance[group]), means.varied[group] >= MIN_DISAGREEING
     )
 
 
@@ -195,10 +195,10 @@ def ppi_estimate(correction: PpiMeans, people: GroupMeans, group: int) -> Estima
     number = Estimate(min(max(float(correction.value[group]), 0.0), 1.0), int(people.n[group]))
     if people.clusters[group] < 2:
         return number.without_interval(ONE_CLUSTER)
-    if people.varied[group] < LEAST_DISAGREEING:
-        return number.without_interval(HARDLY_VARIED.format(people.varied[group], LEAST_DISAGREEING))
-    if correction.judge_weight[group] and correction.differing[group] < LEAST_DISAGREEING:
-        return number.without_interval(HARDLY_CORRECTED.format(correction.differing[group], LEAST_DISAGREEING))
+    if people.varied[group] < MIN_DISAGREEING:
+        return number.without_interval(HARDLY_VARIED.format(people.varied[group], MIN_DISAGREEING))
+    if correction.judge_weight[group] and correction.differing[group] < MIN_DISAGREEING:
+        return number.without_interval(HARDLY_CORRECTED.format(correction.differing[group], MIN_DISAGREEING))
     return t_interval_of_mean(number, people, group, float(correction.variance[group]))
 
 
@@ -207,7 +207,7 @@ def t_interval_of_mean(
 ) -> Estimate:
     """± t · √variance with clusters − 1 degrees of freedom, cut off at 0 and 1; for few clusters Wilson's interval."""
     clusters, effective = int(means.clusters[group]), float(means.effective[group])
-    if effective < LEAST_CLUSTERS or not enough_differ:
+    if effective < MIN_CLUSTERS or not enough_differ:
         return wilson_from_variance(number, clusters, variance if clusters > 1 else 0.0, effective)
     margin = t_975(clusters - 1) * sqrt(max(variance, 0.0))
     return number.with_margin(margin, SHARE_BOUNDS, f"t over {clusters:,} clusters")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluations.rendering.code_highlighter import LANGUAGES, LONGEST_HIGHLIGHTED, find_lexer, highlight_code
+from evaluations.rendering.code_highlighter import LANGUAGES, MAX_HIGHLIGHTED_CHARACTERS, find_lexer, highlight_code
 
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
@@ -20,7 +20,7 @@ def test_a_language_that_is_not_on_the_list_is_shown_without_colour() -> None:
 
 
 def test_very_long_code_is_shown_without_colour() -> None:
-    assert "<span" not in highlight_code("x = 1\n" * (LONGEST_HIGHLIGHTED // 6 + 1), "python")
+    assert "<span" not in highlight_code("x = 1\n" * (MAX_HIGHLIGHTED_CHARACTERS // 6 + 1), "python")
 
 
 def test_a_name_in_capitals_is_the_same_language() -> None:

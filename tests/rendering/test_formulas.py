@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluations.rendering.formulas import DEEPEST, LONGEST_FORMULA, latex_to_mathml
-from evaluations.rendering.markdown import MOST_IN_FORMULAS, render_markdown
+from evaluations.rendering.formulas import DEEPEST, MAX_FORMULA_CHARACTERS, latex_to_mathml
+from evaluations.rendering.markdown import MAX_IN_FORMULAS, render_markdown
 
 
 def inner(latex: str) -> str:
@@ -82,7 +82,7 @@ def test_lines_without_an_environment_are_a_table_too() -> None:
         r"\ce{H2O}",
         r"\def\a{\a\a}\a",
         r"\newcommand{\a}{b}\a",
-        "x" * (LONGEST_FORMULA + 1),
+        "x" * (MAX_FORMULA_CHARACTERS + 1),
         "{" * (DEEPEST + 1) + "x" + "}" * (DEEPEST + 1),
     ],
 )
@@ -210,7 +210,7 @@ def test_a_formula_that_cannot_be_read_is_shown_as_it_was_written(written: str, 
 
 
 def test_only_so_many_formulas_of_a_text_are_set() -> None:
-    html = render_markdown("$x^2$ and " * MOST_IN_FORMULAS)
+    html = render_markdown("$x^2$ and " * MAX_IN_FORMULAS)
     assert 'class="formula"' not in html  # too long to be parsed at all
     html = render_markdown("$x^2$ and " * 10_000)
     assert 0 < html.count("<math") < 10_000

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluations.rendering.formulas import VALUES
-from evaluations.rendering.markdown import DEEPEST, LONGEST_PARSED, MOST_COLOURED, render_markdown
+from evaluations.rendering.markdown import DEEPEST, MAX_COLOURED, MAX_PARSED_CHARACTERS, render_markdown
 from evaluations.rendering.sanitizer import ALLOWED_TAGS
 from tests.rendering.payloads import PAYLOADS
 
@@ -203,7 +203,7 @@ def test_only_so_much_code_of_a_text_is_in_colour() -> None:
     block = "```python\n" + "x = 1\n" * 1000 + "```\n\n"
     html = render_markdown(block * 12)
     assert html.count("<pre") == 12
-    assert 0 < html.count('<span class="m">') <= MOST_COLOURED // 6
+    assert 0 < html.count('<span class="m">') <= MAX_COLOURED // 6
 
 
 def test_a_word_of_code_does_not_decide_about_the_direction_of_its_paragraph() -> None:
@@ -219,4 +219,4 @@ def test_words_nested_deeper_than_the_parser_goes_are_not_lost() -> None:
 
 
 def test_a_text_longer_than_is_parsed_is_shown_as_written() -> None:
-    assert render_markdown("**a** " * (LONGEST_PARSED // 5)).startswith('<pre dir="auto">**a** **a**')
+    assert render_markdown("**a** " * (MAX_PARSED_CHARACTERS // 5)).startswith('<pre dir="auto">**a** **a**')

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evaluations.stats.agreement_timeline import (
     FEW_VOTES,
-    MOST_POINTS,
+    MAX_POINTS,
     NO_OTHER_VOTES,
     NO_VERDICT,
     Timeline,
@@ -68,7 +68,7 @@ def test_every_point_counts_the_votes_of_its_days(votes: list[tuple[int, int, in
     opined = cast([vote[:3] for vote in votes], np.arange(6))
     found = agreement_timeline(opined, np.array([vote[3] for vote in votes]), {"judge": judge[opined.poll.items]})
     assert sum(point.votes for point in found.points) == len(votes)
-    assert len(found.points) <= MOST_POINTS
+    assert len(found.points) <= MAX_POINTS
     for point in found.points:
         first, last = days(date.fromisoformat(point.start), date.fromisoformat(point.end)).tolist()
         inside = [vote for vote in votes if first <= vote[3] <= last]

@@ -12,7 +12,7 @@ from statsmodels.stats.multitest import multipletests
 from evaluations.stats.alt_test import (
     DEFAULT,
     EPSILON,
-    LEAST_VALUES,
+    MIN_VALUES,
     Advantage,
     AdvantageDifferences,
     AltTest,
@@ -214,7 +214,7 @@ def test_where_no_cluster_repeats_there_is_nothing_beside_and_where_there_are_fe
     people, judge = votes_of([[A, A, A]] * 40), np.where(np.arange(40) % 7 > 0, A, B)
     assert alt_test(advantage_of_choices(judge, people, np.arange(40)), NAMES).by_skill[DEFAULT].by_cluster is None
     few = (
-        alt_test(advantage_of_choices(judge, people, np.arange(40) % (LEAST_VALUES - 1)), NAMES)
+        alt_test(advantage_of_choices(judge, people, np.arange(40) % (MIN_VALUES - 1)), NAMES)
         .by_skill[DEFAULT]
         .by_cluster
     )
@@ -307,7 +307,7 @@ def compare_with_the_book(found: AltTest, judge: IntArray, people: IntArray, sco
     assert found.rho.value == pytest.approx(rho)
 
 
-@given(st.lists(st.integers(-1, 1), min_size=LEAST_VALUES, max_size=60), st.sampled_from([0.1, 0.15, 0.2]))
+@given(st.lists(st.integers(-1, 1), min_size=MIN_VALUES, max_size=60), st.sampled_from([0.1, 0.15, 0.2]))
 def test_p_equals_scipys_one_sided_t(values: list[int], epsilon: float) -> None:
     found = one_sided_p(epsilon, len(values), sum(values), sum(one * one for one in values))
     if len(set(values)) == 1:
@@ -319,7 +319,7 @@ def test_p_equals_scipys_one_sided_t(values: list[int], epsilon: float) -> None:
 
 def test_a_mean_that_is_epsilon_to_the_last_digit_is_not_below_it() -> None:
     # Every cluster's mean is one of five: .2 throughout, which is not below an ε of .2, though the sum may be.
-    for clusters in range(LEAST_VALUES, 40):
+    for clusters in range(MIN_VALUES, 40):
         fifths = of_constant(0.2, clusters)
         assert fifths.p_values(0.2).tolist() == [1.0]
         assert fifths.p_values(0.2000001).tolist() == [0.0]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from evaluations.stats.bradley_terry import (
-    MOST_DENSE,
+    MAX_DENSE,
     WinTable,
     bradley_terry_scores,
     explain_missing_scores,
@@ -201,7 +201,7 @@ def test_ten_thousand_candidates_are_ranked_within_two_seconds(name: str) -> Non
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_sparse_table_has_the_scores_of_a_full_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    count = MOST_DENSE + 50
+    count = MAX_DENSE + 50
     places = np.arange(count)
     drawn_pairs = rng.integers(count, size=(2, 300))
     made = sparse(

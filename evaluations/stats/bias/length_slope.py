@@ -10,8 +10,8 @@ from evaluations.stats.bias.traits import LengthTraits
 from evaluations.stats.cluster_totals import effective_cluster_count
 from evaluations.stats.coding import MISSING, A, BoolArray, FloatArray, IntArray, Sides
 from evaluations.stats.confidence_intervals import (
-    LEAST_CLUSTERS,
-    LEAST_DISAGREEING,
+    MIN_CLUSTERS,
+    MIN_DISAGREEING,
     UNBOUNDED,
     why_counts_withhold_interval,
 )
@@ -52,10 +52,10 @@ def count_per_row(row: IntArray, design: FloatArray) -> FloatArray:
 def explain_slope_withheld(cluster: IntArray, chose_longer: BoolArray, clusters: int) -> str | None:
     """Why the slope has no interval: too few clusters, or lengths that all but determine the choices; else None."""
     effective = effective_cluster_count(np.bincount(cluster).astype(np.float64))
-    if effective < LEAST_CLUSTERS:
-        return why_counts_withhold_interval(effective, LEAST_DISAGREEING, clusters=clusters)
+    if effective < MIN_CLUSTERS:
+        return why_counts_withhold_interval(effective, MIN_DISAGREEING, clusters=clusters)
     for what, chose in (("longer", chose_longer), ("shorter", ~chose_longer)):
         count = int(np.count_nonzero(np.bincount(cluster[chose], minlength=1)))
-        if count < LEAST_DISAGREEING:
+        if count < MIN_DISAGREEING:
             return f"The {what} response is chosen in {count:,} clusters alone: length all but settles the choice."
     return None

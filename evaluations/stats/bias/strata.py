@@ -77,7 +77,7 @@ def sum_by_stratum(values: IntArray | BoolArray, starts: IntArray) -> IntArray:
     return sums
 
 
-MOST_STRATA: Final = 50
+MAX_STRATA: Final = 50
 SPARSE: Final = 8  # where fewer than one entry in so many counts, these are selected first
 DENSEST: Final = 1 << 24  # keys below this are marked in an array, others are sorted
 Name = tuple[str, ...]
@@ -156,7 +156,7 @@ def largest_strata(stratum: IntArray, cluster: IntArray, names: Sequence[Name]) 
     """The strata with the most entries, in this order. ``stratum``: of each entry, an index of the names or MISSING."""
     sizes = np.bincount(stratum[stratum != MISSING], minlength=len(names))
     occurring = int(np.count_nonzero(sizes))
-    largest = np.argsort(-sizes, kind="stable")[: min(occurring, MOST_STRATA)]
+    largest = np.argsort(-sizes, kind="stable")[: min(occurring, MAX_STRATA)]
     rank = np.full(len(names) + 1, MISSING, dtype=np.int8)  # the last entry is that of MISSING
     rank[largest] = np.arange(len(largest))
     return make_strata(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from evaluations.stats.bias import strata
 from evaluations.stats.bias.strata import (
     DENSEST,
-    MOST_STRATA,
+    MAX_STRATA,
     Name,
     largest_strata,
     make_strata,
@@ -73,11 +73,11 @@ def test_few_entries_count_the_same_picked_first_or_not(alone: bool, monkeypatch
 
 
 def test_the_largest_strata_come_first_and_the_rest_are_counted() -> None:
-    places = MOST_STRATA + 3
+    places = MAX_STRATA + 3
     place = np.repeat(np.arange(places), np.arange(1, places + 1))
     made = largest_strata(place, np.arange(len(place)), [(str(one),) for one in range(places)])
     assert made.names[:2] == ((str(places - 1),), (str(places - 2),))
-    assert (len(made), made.left_out) == (MOST_STRATA, 3)
+    assert (len(made), made.left_out) == (MAX_STRATA, 3)
     assert np.count_nonzero(made.group == MISSING) == 1 + 2 + 3
 
 
