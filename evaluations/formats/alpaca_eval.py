@@ -134,16 +134,10 @@ def make_annotation_note(strength: str, names: tuple[str, str]) -> str:
 
 def parse_annotation_note(note: str) -> AnnotationNote:
     """The parts of a note that an annotation left; any other note is all rest."""
-    found = NOTE.fullmatch(note)
-    if found is None:
+    match = NOTE.fullmatch(note)
+    if match is None or not is_alpaca_preference(match["preference"] or TIE):
         return AnnotationNote(rest=note)
-    try:
-        preference = float(found["preference"]) if found["preference"] else None
-    except ValueError:
-        return AnnotationNote(rest=note)
-    if preference is not None and not 1 <= preference <= 2:
-        return AnnotationNote(rest=note)
-    return AnnotationNote(preference, found["output_1"] or "")
+    return AnnotationNote(float(match["preference"]) if match["preference"] else None, match["output_1"] or "")
 
 
 def annotator_completion(values: Mapping[str, Any]) -> tuple[str, bool]:
@@ -167,16 +161,15 @@ def completion_texts(completion: object) -> Iterator[str]:
 ALPACA_EVAL_FORMATS: Final = (
     ImportFormat(
         FileFormat.ALPACA_EVAL,
-        COMPARISONS,
+        (COMPARISONS, VERDICTS),
         ("instruction", "output_1", "output_2", "preference"),
         alpaca_annotation_rows,
-        also_brings=(VERDICTS,),
         note=WITHOUT_NAMES,
         is_match=has_alpaca_preferences,
     ),
     ImportFormat(
         FileFormat.ALPACA_EVAL,
-        COMPARISONS,
+        (COMPARISONS,),
         ("instruction", "output", "generator"),
         alpaca_output_rows,
         needs_pairing=True,

@@ -8,6 +8,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -222,8 +223,8 @@ def tar_entries(file: BinaryIO, name: str) -> Iterator[tuple[str, BinaryIO]]:
         if header.type == tarfile.DIRTYPE:
             continue
         content = TarContent(file, size, name)
-        yield entry.removeprefix("./"), file_from_pieces(content.pieces())
-        content.pass_over()
+        yield entry.removeprefix("./"), file_from_pieces(content.pieces(content.padding))
+        deque(content.pieces(0), maxlen=0)  # skips what the caller did not read
 
 
 def parse_pax_header(header: bytes, name: str) -> tuple[str, int | None]:
@@ -238,26 +239,22 @@ def parse_pax_header(header: bytes, name: str) -> tuple[str, int | None]:
 
 
 class TarContent:
+    """The bytes of one file in a tar, followed by padding."""
+
     def __init__(self, file: BinaryIO, size: int, name: str) -> None:
         self._file = file
         self._name = name
         self._left = padded_size(max(0, size))
-        self._padding = self._left - max(0, size)
+        self.padding = self._left - max(0, size)
 
-    def pieces(self) -> Iterator[bytes]:
-        while self._left > self._padding:
-            piece = self._file.read(min(BLOCK_BYTES, self._left - self._padding))
+    def pieces(self, end: int) -> Iterator[bytes]:
+        """Pieces of what is not read yet, until ``end`` bytes are left."""
+        while self._left > end:
+            piece = self._file.read(min(BLOCK_BYTES, self._left - end))
             if not piece:
                 raise damaged_archive(self._name)
             self._left -= len(piece)
             yield piece
-
-    def pass_over(self) -> None:
-        while self._left:
-            piece = self._file.read(min(BLOCK_BYTES, self._left))
-            if not piece:
-                raise damaged_archive(self._name)
-            self._left -= len(piece)
 
 
 def padded_size(size: int) -> int:

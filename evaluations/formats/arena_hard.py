@@ -114,11 +114,13 @@ def answer_without_reasoning(turn: object) -> object:
 
 
 ARENA_HARD_FORMATS: Final = (
-    ImportFormat(FileFormat.ARENA_HARD, VERDICTS, ("question_id", "model", "judge", "games"), arena_hard_judgment_rows),
-    ImportFormat(FileFormat.ARENA_HARD, VERDICTS, ("uid", "model", "judge", "games"), arena_hard_judgment_rows),
+    ImportFormat(
+        FileFormat.ARENA_HARD, (VERDICTS,), ("question_id", "model", "judge", "games"), arena_hard_judgment_rows
+    ),
+    ImportFormat(FileFormat.ARENA_HARD, (VERDICTS,), ("uid", "model", "judge", "games"), arena_hard_judgment_rows),
     ImportFormat(
         FileFormat.ARENA_HARD,
-        COMPARISONS,
+        (COMPARISONS,),
         ("uid", "category", "prompt"),
         arena_hard_question_rows,
         is_match=lambda sample: KNOWN_QUESTIONS.issuperset(sample.columns),  # a file of responses has them too
@@ -126,7 +128,7 @@ ARENA_HARD_FORMATS: Final = (
     ),
     ImportFormat(
         FileFormat.ARENA_HARD,
-        COMPARISONS,
+        (COMPARISONS,),
         ("uid", "ans_id", "model", "messages"),
         arena_hard_answer_rows,
         needs_pairing=True,

@@ -204,27 +204,19 @@ def ranked_sides(value: object, pair: AnnotatedPair) -> Iterator[tuple[Choice, f
 
 
 ARGILLA_FORMATS: Final = (
+    ImportFormat(FileFormat.ARGILLA, (COMPARISONS, VERDICTS), ("fields", "responses"), argilla_record_rows),
     ImportFormat(
         FileFormat.ARGILLA,
-        COMPARISONS,
-        ("fields", "responses"),
-        argilla_record_rows,
-        also_brings=(VERDICTS,),
-    ),
-    ImportFormat(
-        FileFormat.ARGILLA,
-        COMPARISONS,
+        (COMPARISONS, VERDICTS),
         ("*.responses", "*.responses.users"),
         argilla_flat_rows,
-        also_brings=(VERDICTS,),
         certainty=9,  # in addition to the fields, which have any names
     ),
     ImportFormat(
         FileFormat.ARGILLA,
-        COMPARISONS,
+        (COMPARISONS, VERDICTS),
         ("*-suggestion", f"*{SUGGESTED}", "external_id"),
         argilla_v1_flat_rows,
-        also_brings=(VERDICTS,),
         certainty=9,
     ),
 )

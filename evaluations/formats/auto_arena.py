@@ -83,7 +83,7 @@ def auto_arena_verdicts(
 AUTO_ARENA_FORMATS: Final = (
     ImportFormat(
         FileFormat.AUTO_ARENA,
-        COMPARISONS,
+        (COMPARISONS,),
         ("prompt", "response"),
         auto_arena_response_rows,
         needs_pairing=True,
@@ -92,10 +92,9 @@ AUTO_ARENA_FORMATS: Final = (
     ),
     ImportFormat(
         FileFormat.AUTO_ARENA,
-        COMPARISONS,
+        (COMPARISONS, VERDICTS),
         ("prompt", "response_a", "response_b", "history"),
         auto_arena_head_to_head_rows,
-        also_brings=(VERDICTS,),
         note=WITHOUT_NAMES,
         is_match=has_histories,
     ),

@@ -91,27 +91,24 @@ def preference_rows_reader(sample: FileSample) -> Callable[[Record, ReadOptions]
 
 
 def encoded_columns(sample: FileSample, columns: Sequence[str]) -> set[str]:
-    return {field for field in columns if holds_encoded_turns(sample.values(field))}
+    """The columns whose cells are chat messages as JSON."""
+    cells = {field: sample.values(field) for field in columns}
+    return {field for field, values in cells.items() if values and fits_mostly(map(is_encoded_turns, values))}
 
 
 def decode_turn_columns(values: Mapping[str, Any], encoded: Set[str]) -> Mapping[str, Any]:
     return {**values, **{field: parse_structured_value(values.get(field), field) for field in encoded}}
 
 
-def holds_encoded_turns(values: Sequence[Any]) -> bool:
-    return bool(values) and fits_mostly(map(is_encoded_turns, values))
-
-
 def is_encoded_turns(value: object) -> bool:
     if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
         return False
-    found = json_or_none(value)
-    turns = found if isinstance(found, list) else [found]
-    return bool(turns) and all(isinstance(one, dict) and is_turn(one) for one in turns)
-
-
-def is_turn(given: Mapping[str, Any]) -> bool:
-    return any(key in given for key in ROLE_KEYS) and any(key in given for key in TEXT_KEYS)
+    parsed = json_or_none(value)
+    turns = parsed if isinstance(parsed, list) else [parsed]
+    return bool(turns) and all(
+        isinstance(turn, dict) and not turn.keys().isdisjoint(ROLE_KEYS) and not turn.keys().isdisjoint(TEXT_KEYS)
+        for turn in turns
+    )
 
 
 def preference_rows(record: Record, options: ReadOptions, encoded: Set[str] = frozenset()) -> tuple[FileRow, ...]:
@@ -161,20 +158,19 @@ def preference_pair_rows(
     record: Record, values: Mapping[str, Any], options: ReadOptions, sides: tuple[str, str] = SIDES
 ) -> tuple[FileRow, ...]:
     prompt, chosen, rejected = split_prompt_and_responses(values, *sides)
-    names = preference_candidate_names(values, chosen, rejected)
+    names = first_candidate_name(values, *CHOSEN_NAMES), first_candidate_name(values, *REJECTED_NAMES)
+    if not all(names) or names[0] == names[1]:
+        names = names_from_texts(chosen, rejected)
     pair = [prompt, *sorted((content_hash_key(chosen), content_hash_key(rejected)))]
     query = preference_query(values, options, prompt, content_hash_key(pair) if names[0] in UNNAMED else "")
     # The sides are sorted by name, so that their order does not reveal the choice.
     choice = Choice.A if names[0] < names[1] else Choice.B
     responses = (chosen, rejected) if choice == Choice.A else (rejected, chosen)
     comparison = make_comparison(record, query, (min(names), max(names)), responses, preference_metadata(values))
-    return comparison, make_verdict(
-        comparison,
-        options.rater or GOLD,
-        options.rater_kind or RaterKind.GOLD,
-        choice,
-        strength=preference_margin(values),
-    )
+    rater, kind = options.rater or GOLD, options.rater_kind or RaterKind.GOLD
+    margin = values.get("margin")  # by how much the chosen response is better
+    strength = value_as_text(margin, "margin") if isinstance(margin, (str, int, float)) else ""
+    return comparison, make_verdict(comparison, rater, kind, choice, strength=strength)
 
 
 def preference_metadata(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,12 +186,6 @@ def preference_metadata(values: Mapping[str, Any]) -> dict[str, Any]:
 def prompt_columns(values: Mapping[str, Any]) -> Set[str]:
     field = prompt_field(values)
     return {field or "", *(OF_INSTRUCTION if field == "instruction" and isinstance(values[field], str) else ())}
-
-
-def preference_margin(values: Mapping[str, Any]) -> str:
-    """The number by which the chosen response is better, where the file has one."""
-    given = values.get("margin")
-    return value_as_text(given, "margin") if isinstance(given, (str, int, float)) else ""
 
 
 def unread_preference_columns(values: Mapping[str, Any]) -> list[str]:
@@ -223,12 +213,6 @@ def last_text(given: object) -> str:
     last = given[-1] if isinstance(given, list) and given else given
     text = last.get("content") if isinstance(last, dict) else last
     return text.strip() if isinstance(text, str) else ""
-
-
-def preference_candidate_names(values: Mapping[str, Any], chosen: Messages, rejected: Messages) -> tuple[str, str]:
-    """The models where the row names two, else names made of the texts."""
-    names = first_candidate_name(values, *CHOSEN_NAMES), first_candidate_name(values, *REJECTED_NAMES)
-    return names if all(names) and names[0] != names[1] else names_from_texts(chosen, rejected)
 
 
 def preference_query(values: Mapping[str, Any], options: ReadOptions, prompt: Messages, pair: str = "") -> QueryPart:
@@ -373,28 +357,19 @@ def turns_of_text(text: str, role: str) -> Messages:
 PREFERENCE_FORMATS: Final = (
     ImportFormat(
         FileFormat.PREFERENCES,
-        COMPARISONS,
+        (COMPARISONS, VERDICTS),
         ("chosen", "rejected"),
         preference_rows,
-        also_brings=(VERDICTS,),
         note=WITHOUT_NAMES,
         is_match=has_texts,
         learn_reader=preference_rows_reader,
     ),
+    ImportFormat(FileFormat.PREFERENCES, (COMPARISONS, VERDICTS), RESPONSES, chosen_response_rows, note=WITHOUT_NAMES),
     ImportFormat(
         FileFormat.PREFERENCES,
-        COMPARISONS,
-        RESPONSES,
-        chosen_response_rows,
-        also_brings=(VERDICTS,),
-        note=WITHOUT_NAMES,
-    ),
-    ImportFormat(
-        FileFormat.PREFERENCES,
-        COMPARISONS,
+        (COMPARISONS, VERDICTS),
         ("input", "preferred_output", "non_preferred_output"),
         fine_tuning_rows,
-        also_brings=(VERDICTS,),
         note=WITHOUT_NAMES,
     ),
 )

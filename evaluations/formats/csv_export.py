@@ -31,6 +31,7 @@ OF_REVIEW: Final = (
     *("picked_by", "round", "probability", "active_ms", "note", "spans"),
 )
 
+TEXTS: Final = ("query_id", "cluster", "category", "query", "context", "reference", "candidate_a", "candidate_b")
 QUOTED: Final = re.compile('[",\r\n]')
 # All cells of a row are searched at once, since few rows have one that a spreadsheet would execute.
 BETWEEN: Final = "\0"
@@ -48,11 +49,8 @@ def csv_export_lines(rows: Iterable[ExportedRow], raters: ExportedRaters) -> Ite
 
 def csv_line(cells: Iterable[str]) -> bytes:
     """A line as the standard library writes it, in half the time."""
-    return (",".join([quote_csv_cell(cell) if QUOTED.search(cell) else cell for cell in cells]) + "\r\n").encode()
-
-
-def quote_csv_cell(cell: str) -> str:
-    return '"' + cell.replace('"', '""') + '"'
+    quoted = ['"' + cell.replace('"', '""') + '"' if QUOTED.search(cell) else cell for cell in cells]
+    return (",".join(quoted) + "\r\n").encode()
 
 
 def csv_columns(raters: ExportedRaters) -> list[str]:
@@ -109,16 +107,9 @@ class RowFlattener:
 
 def material_cells(row: ExportedRow) -> dict[str, str]:
     return {
-        "query_id": row["query_id"],
-        "cluster": row["cluster"],
-        "category": row["category"],
-        "query": row["query"] or "",
+        **{name: row[name] or "" for name in TEXTS},  # type: ignore[literal-required]
         "messages": pack_cell(row["messages"]) if row["messages"] else "",
-        "context": row["context"] or "",
-        "reference": row["reference"] or "",
-        "candidate_a": row["candidate_a"],
         "response_a": pack_response(row["response_a"]),
-        "candidate_b": row["candidate_b"],
         "response_b": pack_response(row["response_b"]),
         "metadata": pack_cell(row["metadata"]) if row["metadata"] else "",
         SPLIT: row.get("split", ""),

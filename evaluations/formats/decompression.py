@@ -78,7 +78,9 @@ def is_compressed(head: bytes) -> bool:
 
 
 def decompress(file: BinaryIO, head: bytes, meter: UnpackingMeter) -> BinaryIO:
-    return decompress_gzip(file, meter) if head.startswith(GZIP) else decompress_zstd(file, meter)
+    if head.startswith(GZIP):
+        return file_from_pieces(meter_pieces(inflate(file), meter, "gzip", (zlib.error, EOFError)))
+    return decompress_zstd(file, meter)
 
 
 def meter_pieces(
@@ -94,10 +96,6 @@ def meter_pieces(
             return
         meter.count(len(piece))
         yield piece
-
-
-def decompress_gzip(file: BinaryIO, meter: UnpackingMeter) -> BinaryIO:
-    return file_from_pieces(meter_pieces(inflate(file), meter, "gzip", (zlib.error, EOFError)))
 
 
 def inflate(file: BinaryIO) -> Iterator[bytes]:

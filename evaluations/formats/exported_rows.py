@@ -14,20 +14,6 @@ from typing import Any, Final, NotRequired, TypedDict
 
 from evaluations.domain.texts import Message
 
-MATERIAL: Final = (
-    "query_id",
-    "cluster",
-    "category",
-    "query",
-    "messages",
-    "context",
-    "reference",
-    "candidate_a",
-    "response_a",
-    "candidate_b",
-    "response_b",
-    "metadata",
-)
 LABELS: Final = ("gold", "judges", "labels", "people")
 # Added with resolutions and reasons for skipping; older files have none of these.
 DISCUSSION: Final = ("adjudications", "comments", "skipped")
@@ -206,6 +192,9 @@ class ExportedMaterial(TypedDict):
     response_b: str | Sequence[Message]
     metadata: Mapping[str, Any]
     split: NotRequired[str]
+
+
+MATERIAL: Final = tuple(name for name in ExportedMaterial.__annotations__ if name != SPLIT)
 
 
 class LabelledRow(ExportedMaterial):

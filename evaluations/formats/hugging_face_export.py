@@ -85,7 +85,7 @@ def dataset_folder_zip(
             for row in rows:
                 add_to_dataset(row, aspects, rule, counts, written)
         configs = [
-            CardConfig(name, ABOUT[name], one.files(), card_features(one.schema)) for name, one in written.items()
+            CardConfig(name, ABOUT[name], one.files(), list(card_features(one.schema))) for name, one in written.items()
         ]
         # A table without rows is left out: the library fails on tables without files.
         filled = [config for config in configs if config.rows]
@@ -174,12 +174,12 @@ class SplitTables:
         return {one: (self._path(one), self.rows[one]) for one in SPLITS.values() if one in self._writers}
 
 
-def card_features(schema: pa.Schema) -> list[str]:
-    return [line for field in schema for line in card_feature(field.name, field.type)]
-
-
-def card_feature(name: str, kind: pa.DataType) -> list[str]:
-    if not pa.types.is_list(kind):
-        return [f"- name: {name}", f"  dtype: {kind if kind != pa.float64() else 'float64'}"]
-    inner = [line for field in kind.value_type for line in card_feature(field.name, field.type)]
-    return [f"- name: {name}", "  list:", *(f"  {line}" for line in inner)]
+def card_features(fields: Iterable[pa.Field]) -> Iterator[str]:
+    """Fields of a schema or of a struct as lines of YAML."""
+    for field in fields:
+        yield f"- name: {field.name}"
+        if pa.types.is_list(field.type):
+            yield "  list:"
+            yield from (f"  {line}" for line in card_features(field.type.value_type))
+        else:
+            yield f"  dtype: {field.type if field.type != pa.float64() else 'float64'}"

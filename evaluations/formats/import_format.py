@@ -23,21 +23,21 @@ SCORES: Final = "scores"
 class ImportFormat:
     """An import format, recognised by its columns; several formats may share a ``name``.
 
-    ``brings``: the material of its rows; ``also_brings``: further material. ``needs``: the columns by which it is
-    recognised; ``*x`` matches any column that ends in x. ``read_rows``: reads the rows of a record; ``learn_reader``:
-    makes it from a sample, where it depends on the values of a column. ``is_match``: whether the values of a sample fit
-    the format, since other files may have columns of these names. ``has_common_columns``: whether its columns occur in
-    many files, so that a file without some of them is not reported as nearly of this format. ``certainty``: how much a
-    complete match counts, if not as much as the number of columns. ``needs_pairing``: whether its responses have to be
-    paired. ``model``: the column with the model name of a response; where it is missing, the name comes from the form
-    or from the file name. ``note``: a sentence for the user.
+    ``brings``: the kinds of material in its rows, the main one first. ``needs``: the columns by which it is
+    recognised; ``*x`` matches any column that ends in x. ``read_rows``: reads the rows of a record;
+    ``learn_reader``: makes it from a sample, where it depends on the values of a column. ``is_match``: whether the
+    values of a sample fit the format, since other files may have columns of these names. ``has_common_columns``:
+    whether its columns occur in many files, so that a file without some of them is not reported as nearly of this
+    format. ``certainty``: how much a complete match counts, if not as much as the number of columns.
+    ``needs_pairing``: whether its responses have to be paired. ``model``: the column with the model name of a
+    response; where it is missing, the name comes from the form or from the file name. ``note``: a sentence for the
+    user.
     """
 
     name: str
-    brings: str  # comparisons, verdicts or scores
+    brings: tuple[str, ...]  # of comparisons, verdicts and scores
     needs: tuple[str, ...]
     read_rows: RowReader
-    also_brings: tuple[str, ...] = ()
     needs_pairing: bool = False
     certainty: int = 0
     note: str = ""
@@ -45,9 +45,6 @@ class ImportFormat:
     is_match: Callable[[FileSample], bool] = lambda sample: True
     has_common_columns: bool = False
     learn_reader: Callable[[FileSample], RowReader] | None = None
-
-    def holds(self, material: str) -> bool:
-        return material in (self.brings, *self.also_brings)
 
     def for_sample(self, sample: FileSample) -> "ImportFormat":
         return replace(self, read_rows=self.learn_reader(sample)) if self.learn_reader else self

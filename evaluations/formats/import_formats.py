@@ -105,7 +105,7 @@ def refuse_unsupported(columns: tuple[str, ...], name: str) -> None:
 
 def rank_format(form: ImportFormat, columns: tuple[str, ...], brings: str) -> tuple[float, bool, int]:
     fits = column_fit(form, columns)
-    return fits, form.holds(brings), (form.certainty or len(form.needs)) if fits == 1 else 0
+    return fits, brings in form.brings, (form.certainty or len(form.needs)) if fits == 1 else 0
 
 
 def column_fit(form: ImportFormat, columns: tuple[str, ...]) -> float:
@@ -143,8 +143,8 @@ def list_columns(columns: tuple[str, ...]) -> str:
 
 
 def refuse_other_material(found: ImportFormat, brings: str, name: str) -> None:
-    if brings and not found.holds(brings):
-        raise InputRefused(f"{name} holds {found.brings}, not {brings}: import it as {found.brings}.")
+    if brings and brings not in found.brings:
+        raise InputRefused(f"{name} holds {found.brings[0]}, not {brings}: import it as {found.brings[0]}.")
 
 
 def refuse_missing_columns(found: ImportFormat, columns: tuple[str, ...], name: str) -> None:

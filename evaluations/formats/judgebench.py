@@ -96,9 +96,8 @@ def judge_in(values: Mapping[str, Any], given: list[Any], options: ReadOptions) 
 JUDGEBENCH_FORMATS: Final = (
     ImportFormat(
         FileFormat.JUDGEBENCH,
-        COMPARISONS,
+        (COMPARISONS, VERDICTS),
         ("pair_id", "question", "response_A", "response_B", "label"),
         judgebench_rows,
-        also_brings=(VERDICTS,),
     ),
 )

@@ -125,6 +125,7 @@ def just_eval_score_rows(record: Record, options: ReadOptions) -> tuple[FileRow,
         value=None,
         failure=CallState.UNREADABLE,
     )
+    answers = just_eval_answers(values)
     scores = [
         replace(
             failure,
@@ -133,10 +134,10 @@ def just_eval_score_rows(record: Record, options: ReadOptions) -> tuple[FileRow,
             rationale=answer_reason(answer),
             failure="",
         )
-        for aspect, answer in just_eval_scores(values)
+        for aspect, answer in answers.items()
+        if answer_word(answer, "score") not in NO_VALUE
     ]
     is_judge = failure.rater_kind == RaterKind.JUDGE
-    answers = just_eval_answers(values)
     unscored = [aspect for aspect, answer in answers.items() if answer_word(answer, "score") in NO_VALUE]
     return (
         row,
@@ -144,12 +145,6 @@ def just_eval_score_rows(record: Record, options: ReadOptions) -> tuple[FileRow,
         *(Notice(record.line, NoticeKind.NO_ANSWER, aspect, aspect) for aspect in unscored),
         *unread_column_notices(values, OF_SCORES, record.line),
     )
-
-
-def just_eval_scores(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for aspect, answer in just_eval_answers(values).items():
-        if answer_word(answer, "score") not in NO_VALUE:
-            yield aspect, answer
 
 
 def just_eval_answers(values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -184,21 +179,19 @@ def just_eval_judge(values: Mapping[str, Any], options: ReadOptions) -> str:
 JUST_EVAL_FORMATS: Final = (
     ImportFormat(
         FileFormat.JUST_EVAL,
-        VERDICTS,
+        (VERDICTS, COMPARISONS),
         ("input", "output_A", "output_B", "generator_A", "generator_B", "eval_config"),
         just_eval_pair_rows,
-        also_brings=(COMPARISONS,),
     ),
     ImportFormat(
         FileFormat.JUST_EVAL,
-        SCORES,
+        (SCORES, COMPARISONS),
         ("input", "output_cand", "generator_cand", "eval_config"),
         just_eval_score_rows,
-        also_brings=(COMPARISONS,),
     ),
     ImportFormat(
         FileFormat.JUST_EVAL,
-        COMPARISONS,
+        (COMPARISONS,),
         ("id", "instruction", "source_id", "output", "generator"),
         just_eval_response_rows,
         needs_pairing=True,

@@ -38,13 +38,9 @@ KNOWN: Final = frozenset(
 )
 
 
-def has_boolean_labels(sample: FileSample) -> bool:
-    """Whether labels are true or false: what 0, 1 or other words mean is asked."""
-    return fits_mostly(kto_label_score(value) is not None for value in sample.values("label"))
-
-
-def has_kto_tags(sample: FileSample) -> bool:
-    return fits_mostly(kto_label_score(value) is not None for value in sample.values("kto_tag"))
+def has_boolean_labels(sample: FileSample, column: str) -> bool:
+    """Whether labels are true or false. For 0, 1 and other words, the user states the meaning."""
+    return fits_mostly(kto_label_score(value) is not None for value in sample.values(column))
 
 
 def kto_label_score(value: object) -> float | None:
@@ -94,25 +90,22 @@ def split_prompt_and_completion(values: Mapping[str, Any]) -> tuple[Messages, Me
     return prompt, answer
 
 
-KTO_FORMATS: Final = (
-    *(
-        ImportFormat(
-            FileFormat.KTO,
-            COMPARISONS,
-            (*columns, label),
-            kto_rows,
-            also_brings=(SCORES,),
-            needs_pairing=True,
-            model="model",
-            is_match=only,
-            has_common_columns=True,
-            learn_reader=kto_rows_reader,
-        )
-        for columns, label, only in (
-            (("prompt", "completion"), "label", has_boolean_labels),
-            (("instruction", "output"), "kto_tag", has_kto_tags),
-            (("conversations",), "kto_tag", has_kto_tags),
-            (("messages",), "kto_tag", has_kto_tags),
-        )
-    ),
+KTO_FORMATS: Final = tuple(
+    ImportFormat(
+        FileFormat.KTO,
+        (COMPARISONS, SCORES),
+        (*columns, label),
+        kto_rows,
+        needs_pairing=True,
+        model="model",
+        is_match=partial(has_boolean_labels, column=label),
+        has_common_columns=True,
+        learn_reader=kto_rows_reader,
+    )
+    for columns, label in (
+        (("prompt", "completion"), "label"),
+        (("instruction", "output"), "kto_tag"),
+        (("conversations",), "kto_tag"),
+        (("messages",), "kto_tag"),
+    )
 )

@@ -226,19 +226,12 @@ def label_studio_min_rows(record: Record, options: ReadOptions) -> tuple[FileRow
 
 
 LABEL_STUDIO_FORMATS: Final = (
+    ImportFormat(FileFormat.LABEL_STUDIO, (COMPARISONS, VERDICTS), ("data", "annotations"), label_studio_task_rows),
     ImportFormat(
         FileFormat.LABEL_STUDIO,
-        COMPARISONS,
-        ("data", "annotations"),
-        label_studio_task_rows,
-        also_brings=(VERDICTS,),
-    ),
-    ImportFormat(
-        FileFormat.LABEL_STUDIO,
-        COMPARISONS,
+        (COMPARISONS, VERDICTS),
         ("annotation_id", "annotator", "lead_time"),
         label_studio_min_rows,
-        also_brings=(VERDICTS,),
         certainty=9,  # in addition to the columns of tasks, which have any names
     ),
 )

@@ -118,10 +118,9 @@ def llm_comparator_rater(rating: Mapping[str, Any], options: ReadOptions) -> str
 LLM_COMPARATOR_FORMATS: Final = (
     ImportFormat(
         FileFormat.LLM_COMPARATOR,
-        COMPARISONS,
+        (COMPARISONS, VERDICTS),
         ("input_text", "output_text_a", "output_text_b"),
         llm_comparator_rows,
-        also_brings=(VERDICTS,),
         note=WITHOUT_NAMES,
     ),
 )

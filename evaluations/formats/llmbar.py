@@ -101,17 +101,16 @@ def llmbar_completion(answer: Mapping[str, Any]) -> str:
 LLMBAR_FORMATS: Final = (
     ImportFormat(
         FileFormat.LLMBAR,
-        VERDICTS,
+        (VERDICTS,),
         ("input", "output_1", "output_2", "results"),
         llmbar_result_rows,
         certainty=5,
     ),
     ImportFormat(
         FileFormat.LLMBAR,
-        COMPARISONS,
+        (COMPARISONS, VERDICTS),
         ("input", "output_1", "output_2", "label"),
         llmbar_dataset_rows,
-        also_brings=(VERDICTS,),
         is_match=has_llmbar_labels,
     ),
 )

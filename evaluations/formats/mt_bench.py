@@ -228,19 +228,19 @@ def iso_timestamp(values: Mapping[str, Any], field: str = "tstamp") -> str | Non
 
 
 MT_BENCH_FORMATS: Final = (
-    ImportFormat(FileFormat.MT_BENCH, COMPARISONS, ("question_id", "category", "turns"), mt_bench_question_rows),
+    ImportFormat(FileFormat.MT_BENCH, (COMPARISONS,), ("question_id", "category", "turns"), mt_bench_question_rows),
     ImportFormat(
         FileFormat.MT_BENCH,
-        COMPARISONS,
+        (COMPARISONS,),
         ("question_id", "model_id", "choices"),
         mt_bench_answer_rows,
         needs_pairing=True,
     ),
     ImportFormat(
         FileFormat.MT_BENCH,
-        VERDICTS,
+        (VERDICTS,),
         ("question_id", "model_1", "model_2", "g1_winner", "g2_winner"),
         mt_bench_pair_rows,
     ),
-    ImportFormat(FileFormat.MT_BENCH, SCORES, ("question_id", "model", "score", "judgment"), mt_bench_score_rows),
+    ImportFormat(FileFormat.MT_BENCH, (SCORES,), ("question_id", "model", "score", "judgment"), mt_bench_score_rows),
 )

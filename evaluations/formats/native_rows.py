@@ -265,26 +265,26 @@ def native_order_shown(values: Mapping[str, Any], choice: str) -> ShownOrder:
 NATIVE_FORMATS: Final = (
     ImportFormat(
         FileFormat.COMPARISONS,
-        COMPARISONS,
+        (COMPARISONS,),
         ("query_id", "query", "candidate_a", "response_a", "candidate_b", "response_b"),
         native_comparison_row,
     ),
     ImportFormat(  # of a Hugging Face dataset: see `exported_rows.read_exported_material`
         FileFormat.COMPARISONS,
-        COMPARISONS,
+        (COMPARISONS,),
         ("query_id", "prompt", "candidate_a", "response_a", "candidate_b", "response_b", "choice", "labels", "split"),
         native_comparison_row,
     ),
     ImportFormat(
         FileFormat.RESPONSES,
-        COMPARISONS,
+        (COMPARISONS,),
         ("query_id", "query", "candidate", "response"),
         native_response_row,
         needs_pairing=True,
         model="candidate",
     ),
     ImportFormat(
-        FileFormat.VERDICTS, VERDICTS, ("query_id", "candidate_a", "candidate_b", "choice"), native_verdict_row
+        FileFormat.VERDICTS, (VERDICTS,), ("query_id", "candidate_a", "candidate_b", "choice"), native_verdict_row
     ),
-    ImportFormat(FileFormat.SCORES, SCORES, ("query_id", "candidate", "value"), native_score_row),
+    ImportFormat(FileFormat.SCORES, (SCORES,), ("query_id", "candidate", "value"), native_score_row),
 )

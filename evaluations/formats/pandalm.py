@@ -114,10 +114,11 @@ def pandalm_result_column(values: Mapping[str, Any]) -> str:
 PANDALM_FORMATS: Final = (
     ImportFormat(
         FileFormat.PANDALM,
-        COMPARISONS,
+        (COMPARISONS, VERDICTS),
         ("idx", "cmp_key", "instruction", "response1", "response2"),
         pandalm_testset_rows,
-        also_brings=(VERDICTS,),
     ),
-    ImportFormat(FileFormat.PANDALM, VERDICTS, ("idx", "*_result"), pandalm_result_rows, is_match=has_pandalm_results),
+    ImportFormat(
+        FileFormat.PANDALM, (VERDICTS,), ("idx", "*_result"), pandalm_result_rows, is_match=has_pandalm_results
+    ),
 )

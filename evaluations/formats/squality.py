@@ -109,12 +109,6 @@ def object_entries(value: object, where: str) -> Iterator[tuple[str, Mapping[str
 
 
 SQUALITY_FORMATS: Final = (
-    ImportFormat(
-        FileFormat.SQUALITY,
-        SCORES,
-        ("passage-id", "questions"),
-        squality_passage_rows,
-        also_brings=(COMPARISONS,),
-    ),
-    ImportFormat(FileFormat.SQUALITY, COMPARISONS, ("metadata", "document", "questions"), squality_question_rows),
+    ImportFormat(FileFormat.SQUALITY, (SCORES, COMPARISONS), ("passage-id", "questions"), squality_passage_rows),
+    ImportFormat(FileFormat.SQUALITY, (COMPARISONS,), ("metadata", "document", "questions"), squality_question_rows),
 )

@@ -183,14 +183,10 @@ def kto_record(one: DecidedComparison, response: Any, candidate: str, layout: La
         "completion": completion,
         "label": good,
         "model": candidate,
-        "choice": sideless_choice(one.choice),
+        # Without sides, because the row has only one response.
+        "choice": "preference" if one.choice in (Choice.A, Choice.B) else str(one.choice),
         **choice_columns(one),
     }
-
-
-def sideless_choice(choice: Choice) -> str:
-    """The choice without sides, because the row has only one response."""
-    return "preference" if choice in (Choice.A, Choice.B) else str(choice)
 
 
 EMPTY: Final = "empty_response"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from evaluations.formats.record_streams import BLOCK_BYTES
+from evaluations.formats.record_streams import read_pieces
 
 BEFORE_ALL_FILES: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time that a ZIP can store
 PACKED: Final = (".parquet", ".gz", ".zst", ".zip")
@@ -58,5 +58,4 @@ def read_blocks(content: Path | bytes) -> Iterator[bytes]:
         yield content
         return
     with content.open("rb") as file:
-        while block := file.read(BLOCK_BYTES):
-            yield block
+        yield from read_pieces(file.read)

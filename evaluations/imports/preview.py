@@ -252,7 +252,7 @@ def check_file(importing: Import, file: BinaryIO) -> CheckResult:
         file_format = contents.format
         checked = CheckResult(
             file_format.name,
-            file_format.brings,
+            file_format.brings[0],
             file_format.needs_pairing,
             file_format.note,
             models=ModelCounts(contents.named_by),
