@@ -107,7 +107,7 @@ class RowFlattener:
 
 def material_cells(row: ExportedRow) -> dict[str, str]:
     return {
-        **{name: row[name] or "" for name in TEXTS},  # type: ignore[literal-required]
+        **{name: row[name] or "" for name in TEXTS},
         "messages": pack_cell(row["messages"]) if row["messages"] else "",
         "response_a": pack_response(row["response_a"]),
         "response_b": pack_response(row["response_b"]),
