@@ -44,7 +44,7 @@ KNOWN: Final = frozenset(
 def alpaca_query(values: Mapping[str, Any], options: ReadOptions) -> QueryPart:
     """The query, whose id depends on the prompt alone, so that it is the same in the files of all generators."""
     parts = [optional_text(values, "instruction"), optional_text(values, "input")]
-    text = "\n\n".join(one for one in parts if one.strip())
+    text = "\n\n".join(part for part in parts if part.strip())
     key = first_candidate_name(values, "query_id")
     return make_query(user_turn(text), options, key=key, category=optional_text(values, "dataset"))
 
@@ -142,9 +142,9 @@ def parse_annotation_note(note: str) -> AnnotationNote:
 
 def annotator_completion(values: Mapping[str, Any]) -> tuple[str, bool]:
     """The annotator's explanation, and whether its completion holds more than text, such as probabilities."""
-    given = values.get("raw_completion")
-    texts = [*(optional_text(values, column) for column in EXPLANATIONS), *completion_texts(given)]
-    return "\n\n".join(dict.fromkeys(text for text in texts if text.strip())), isinstance(given, (dict, list))
+    completion = values.get("raw_completion")
+    texts = [*(optional_text(values, column) for column in EXPLANATIONS), *completion_texts(completion)]
+    return "\n\n".join(dict.fromkeys(text for text in texts if text.strip())), isinstance(completion, (dict, list))
 
 
 def completion_texts(completion: object) -> Iterator[str]:
@@ -154,8 +154,8 @@ def completion_texts(completion: object) -> Iterator[str]:
         for part in (*EXPLANATIONS, "text", "content", "message"):
             yield from completion_texts(completion.get(part))
     elif isinstance(completion, list):
-        for one in completion:
-            yield from completion_texts(one)
+        for item in completion:
+            yield from completion_texts(item)
 
 
 ALPACA_EVAL_FORMATS: Final = (

@@ -49,23 +49,23 @@ def alpaca_eval_lines(rows: Iterable[ExportedRow], aspect: str, baseline: str, c
         if baseline and baseline not in (row["candidate_a"], row["candidate_b"]):
             counts.excluded["without_baseline"] += 1
             continue
-        for one in row_annotations(row, aspect, counts):
+        for annotation in row_annotations(row, aspect, counts):
             counts.rows += 1
-            counts.noted["both_bad_as_tie"] += one.choice == Choice.BOTH_BAD
-            first = baseline or imported_first_model(row, one)
+            counts.noted["both_bad_as_tie"] += annotation.choice == Choice.BOTH_BAD
+            first = baseline or imported_first_model(row, annotation)
             first_models.add(first)
-            yield between + fast_encode(annotation_record(row, one, first)).encode()
+            yield between + fast_encode(annotation_record(row, annotation, first)).encode()
             between = b",\n"
     if len(first_models) > 1:
         counts.noted["baselines"] = len(first_models)
     yield b"\n]\n"
 
 
-def imported_first_model(row: ExportedRow, one: Annotation) -> str:
+def imported_first_model(row: ExportedRow, annotation: Annotation) -> str:
     """The model that is output_1 in the imported file, by this annotation or by another one of the comparison."""
-    if one.imported_note.output_1:
-        return one.imported_note.output_1
-    if one.imported_note.preference is not None:
+    if annotation.imported_note.output_1:
+        return annotation.imported_note.output_1
+    if annotation.imported_note.preference is not None:
         return row["candidate_a"]  # a note names output_1 unless it is A
     return next((note.output_1 for note in imported_notes(row) if note.output_1), row["candidate_a"])
 
@@ -77,10 +77,10 @@ def imported_notes(row: ExportedRow) -> Iterator[AnnotationNote]:
             yield from (parse_annotation_note(note) for texts in judged.get("notes", {}).values() for note in texts)
     for person in row["people"]:
         if person["rubric"] is None:
-            yield from (parse_annotation_note(given["note"]) for given in person["choices"].values())
+            yield from (parse_annotation_note(choice["note"]) for choice in person["choices"].values())
 
 
-def annotation_record(row: ExportedRow, one: Annotation, first_model: str) -> dict[str, Any]:
+def annotation_record(row: ExportedRow, annotation: Annotation, first_model: str) -> dict[str, Any]:
     swapped = row["candidate_b"] == first_model
     first, second = ("b", "a") if swapped else ("a", "b")
     return {
@@ -91,11 +91,11 @@ def annotation_record(row: ExportedRow, one: Annotation, first_model: str) -> di
         "generator_1": row[f"candidate_{first}"],  # type: ignore[literal-required]
         "output_2": messages_to_text(response_messages(row[f"response_{second}"])),  # type: ignore[literal-required]
         "generator_2": row[f"candidate_{second}"],  # type: ignore[literal-required]
-        "annotator": one.annotator,
+        "annotator": annotation.annotator,
         "preference": None
-        if one.choice is None
-        else preference_value(one.choice, one.imported_note.preference, swapped),
-        "raw_completion": one.rationale or None,
+        if annotation.choice is None
+        else preference_value(annotation.choice, annotation.imported_note.preference, swapped),
+        "raw_completion": annotation.rationale or None,
     }
 
 
@@ -115,15 +115,13 @@ def row_annotations(row: ExportedRow, aspect: str, counts: ExportCounts) -> Iter
         if judged is None and not judge["failures"]:
             counts.excluded["judge_said_nothing"] += 1
             continue
-        for one in judge_annotations(judge, aspect):
-            counts.noted["failed"] += one.choice is None
-            yield one
-    for person, given in counted_votes(row["people"], aspect, counts):
-        in_file = (
-            parse_annotation_note(given["note"]) if person["rubric"] is None else AnnotationNote(rest=given["note"])
-        )
-        words = in_file.rest or given.get("rationale", "")
-        yield Annotation(person["rater"], Choice(str(given["final"])), words, in_file)
+        for annotation in judge_annotations(judge, aspect):
+            counts.noted["failed"] += annotation.choice is None
+            yield annotation
+    for person, vote in counted_votes(row["people"], aspect, counts):
+        in_file = parse_annotation_note(vote["note"]) if person["rubric"] is None else AnnotationNote(rest=vote["note"])
+        words = in_file.rest or vote.get("rationale", "")
+        yield Annotation(person["rater"], Choice(str(vote["final"])), words, in_file)
     for gold in row["gold"]:
         if aspect in gold["choices"]:
             yield Annotation(gold["rater"], Choice(gold["choices"][aspect]), "", NO_NOTE)

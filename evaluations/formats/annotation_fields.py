@@ -146,7 +146,9 @@ def find_annotated_pair(fields: Mapping[str, Any], options: ReadOptions, line: i
 def further_responses(pair: AnnotatedPair) -> list[str]:
     """Fields named like a third or fourth response; only the first two responses are compared."""
     first = bare_field_name(pair.fields[0])
-    stem = next(first.removesuffix(one) for one in (*(one for one, _ in ENDINGS), "") if first.endswith(one))
+    stem = next(
+        first.removesuffix(ending) for ending in (*(ending for ending, _ in ENDINGS), "") if first.endswith(ending)
+    )
     pattern = re.compile(re.escape(stem) + r"(?:\d|[c-z]|third|fourth)")
     return [field for field in pair.other_fields if pattern.fullmatch(bare_field_name(field))]
 
@@ -160,11 +162,11 @@ def read_annotated_side(fields: Mapping[str, Any], field: str) -> Messages:
 
 
 def find_response_fields(fields: Mapping[str, Any]) -> tuple[str, str]:
-    found = {bare_field_name(field): field for field in fields if isinstance(fields[field], (str, list))}
-    for stem in (*STEMS, *common_stem(found)):
-        for one, other in ENDINGS:
-            if stem + one in found and stem + other in found:
-                return found[stem + one], found[stem + other]
+    by_bare_name = {bare_field_name(field): field for field in fields if isinstance(fields[field], (str, list))}
+    for stem in (*STEMS, *common_stem(by_bare_name)):
+        for first, second in ENDINGS:
+            if stem + first in by_bare_name and stem + second in by_bare_name:
+                return by_bare_name[stem + first], by_bare_name[stem + second]
     raise RowRefused(
         f"none of its fields ({', '.join(list(fields)[:8])}) are two responses: "
         "say which are, such as --map FIELD=response_a OTHER=response_b"
@@ -174,18 +176,18 @@ def find_response_fields(fields: Mapping[str, Any]) -> tuple[str, str]:
 def common_stem(fields: Collection[str]) -> list[str]:
     """The common beginning of the only two fields that differ in their endings alone, such as 回答a and 回答b."""
     stems = {
-        field.removesuffix(one)
-        for one, other in ENDINGS
+        field.removesuffix(first)
+        for first, second in ENDINGS
         for field in fields
-        if field.endswith(one) and field.removesuffix(one) + other in fields
+        if field.endswith(first) and field.removesuffix(first) + second in fields
     }
     return list(stems) if len(stems) == 1 else []
 
 
 def find_annotated_names(fields: Mapping[str, Any], sides: tuple[str, str]) -> tuple[str, str]:
-    for one, other in NAMES:
-        names = first_candidate_name(fields, one), first_candidate_name(fields, other)
-        if all(names) and names[0] != names[1] and not {one, other} & set(sides):
+    for first, second in NAMES:
+        names = first_candidate_name(fields, first), first_candidate_name(fields, second)
+        if all(names) and names[0] != names[1] and not {first, second} & set(sides):
             return names
     return sides
 
@@ -200,8 +202,8 @@ def find_question_field(fields: Mapping[str, Any]) -> str:
 
 
 def read_annotated_question(fields: Mapping[str, Any], field: str) -> Messages:
-    given = fields[field]
-    return parse_turns(given, field) if isinstance(given, list) else user_turn(value_as_text(given, field))
+    question = fields[field]
+    return parse_turns(question, field) if isinstance(question, list) else user_turn(value_as_text(question, field))
 
 
 def aspect_from_question(question: str) -> str:
@@ -209,9 +211,9 @@ def aspect_from_question(question: str) -> str:
 
     Different questions have different aspects: a name that does not fit a key gets a checksum instead.
     """
-    letters = "".join(one for one in unicodedata.normalize("NFKD", question) if not unicodedata.combining(one))
+    letters = "".join(sign for sign in unicodedata.normalize("NFKD", question) if not unicodedata.combining(sign))
     key = NOT_IN_A_KEY.sub("_", letters.lower()).strip("_")
-    if len(key) > MAX_ASPECT or any(one.isalnum() and not one.isascii() for one in letters):
+    if len(key) > MAX_ASPECT or any(sign.isalnum() and not sign.isascii() for sign in letters):
         digest = hashlib.sha256(fold_name(question).encode(errors="replace")).hexdigest()[:8]
         return f"{key[: MAX_ASPECT - 9] or 'question'}_{digest}"
     return DEFAULT_ASPECT if not key or key.replace("_", "") in OVERALL else key

@@ -77,7 +77,7 @@ def zip_archive(file: BinaryIO, name: str, meter: UnpackingMeter) -> Archive:
     for entry in opened.infolist():
         refuse_entry(entry.filename, name, is_link=stat.S_ISLNK(entry.external_attr >> 16))
     chosen = data_files(list(entries), name)
-    for entry in (entries[one] for one in chosen):
+    for entry in (entries[name] for name in chosen):
         if entry.flag_bits & 1:
             raise InputRefused(f"{name} is encrypted: unpack it and bring the file in it.")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -88,9 +88,9 @@ def zip_archive(file: BinaryIO, name: str, meter: UnpackingMeter) -> Archive:
 def zip_parts(
     opened: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo], chosen: Sequence[str], meter: UnpackingMeter
 ) -> Iterator[ArchivePart]:
-    for one in chosen:
-        pieces = meter_pieces(pieces_of_entry(opened, entries[one]), meter, "ZIP", BROKEN)
-        yield ArchivePart(one, file_from_pieces(pieces), split_from_folder(one, entries))
+    for name in chosen:
+        pieces = meter_pieces(pieces_of_entry(opened, entries[name]), meter, "ZIP", BROKEN)
+        yield ArchivePart(name, file_from_pieces(pieces), split_from_folder(name, entries))
 
 
 def pieces_of_entry(opened: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
@@ -119,7 +119,7 @@ def too_many_entries(name: str) -> InputRefused:
 
 
 def refuse_office(entries: Sequence[str] | dict[str, zipfile.ZipInfo], name: str) -> None:
-    if not any(one in entries for one in ("[Content_Types].xml", "content.xml")):
+    if not any(entry in entries for entry in ("[Content_Types].xml", "content.xml")):
         return
     for start, what in OFFICE.items():
         if any(entry.startswith(start) for entry in entries):
@@ -147,11 +147,11 @@ def data_files(entries: Sequence[str], name: str) -> list[str]:
     seen = [entry for entry in entries if not is_ignored_entry(entry)]
     if nested := next((entry for entry in seen if entry.lower().endswith(NESTED)), None):
         raise InputRefused(f"{name} holds another archive (“{display_entry(nested)}”): unpack it first.")
-    found = [entry for entry in seen if is_data_file(entry)] or (seen if len(seen) == 1 else [])
-    if not found:
+    files = [entry for entry in seen if is_data_file(entry)] or (seen if len(seen) == 1 else [])
+    if not files:
         what = f"only {', '.join(map(display_entry, seen[:5]))}" if seen else "it is empty"
         raise InputRefused(f"{name} holds no file of rows (JSONL, JSON, CSV, TSV, Parquet, Arrow): {what}.")
-    return sorted(found, key=natural_sort_key)
+    return sorted(files, key=natural_sort_key)
 
 
 def is_data_file(entry: str) -> bool:

@@ -92,10 +92,10 @@ def has_lists_of_turns(sample: FileSample) -> bool:
     )
 
 
-def is_list_of_texts(given: object) -> bool:
-    if isinstance(given, str):
-        given = json_or_none(given) if given.lstrip().startswith("[") else None
-    return isinstance(given, list) and bool(given) and all(isinstance(one, (str, list, NoneType)) for one in given)
+def is_list_of_texts(value: object) -> bool:
+    if isinstance(value, str):
+        value = json_or_none(value) if value.lstrip().startswith("[") else None
+    return isinstance(value, list) and bool(value) and all(isinstance(text, (str, list, NoneType)) for text in value)
 
 
 def arena_table_reader(sample: FileSample) -> Callable[[Record, ReadOptions], tuple[FileRow, ...]]:
@@ -142,11 +142,11 @@ def arena_question_key(question: str, turn: int) -> str:
 
 
 def texts_of_turns(values: Mapping[str, Any], field: str) -> list[str]:
-    given = parse_structured_value(values.get(field), field)
-    if not isinstance(given, list) or not given:
+    turns = parse_structured_value(values.get(field), field)
+    if not isinstance(turns, list) or not turns:
         raise RowRefused(f"{field} must be a list with a text for each turn, as in the rows before")
     return [
-        "" if one is None else text_of_content(one, field) for one in given
+        "" if text is None else text_of_content(text, field) for text in turns
     ]  # published tables have null for no answer
 
 
@@ -177,7 +177,7 @@ def arena_comparison_rows(
         shown=arena_order_shown(values, own, kind, choice),
         created_at=next(filter(None, moments.values()), None),
     )
-    no_times = [column for column, found in moments.items() if found is None]
+    no_times = [column for column, moment in moments.items() if moment is None]
     return comparison, verdict, *left_out_notices(values, (*NOT_KEPT, *no_times), record.line)
 
 

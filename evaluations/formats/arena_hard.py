@@ -42,11 +42,11 @@ def unknown_score_notices(record: Record) -> Iterator[Notice]:
 
 def arena_hard_games(record: Record, options: ReadOptions) -> Iterator[VerdictRow]:
     values = record.values
-    given = values.get("games")
-    if not isinstance(given, list) or not 1 <= len(given) <= len(ORDERS):
+    games = values.get("games")
+    if not isinstance(games, list) or not 1 <= len(games) <= len(ORDERS):
         raise RowRefused("games must be a list of one game or two")
     key = prefix_key(required_text(values, "uid" if "uid" in values else "question_id"), options)
-    for game, shown in zip(given, ORDERS, strict=False):
+    for game, shown in zip(games, ORDERS, strict=False):
         choice, strength = game_outcome(game)
         yield VerdictRow(
             line=record.line,
@@ -76,8 +76,8 @@ def game_outcome(game: object) -> tuple[str, str]:
 
 def judgment_text(game: object) -> str:
     """The judge's reply: a text, or in the second version the answer without its reasoning."""
-    given = game.get("judgment") if isinstance(game, dict) else None
-    answer = given.get("answer") if isinstance(given, dict) else given
+    judgment = game.get("judgment") if isinstance(game, dict) else None
+    answer = judgment.get("answer") if isinstance(judgment, dict) else judgment
     return answer if isinstance(answer, str) else ""
 
 
@@ -95,11 +95,11 @@ def arena_hard_question_rows(record: Record, options: ReadOptions) -> tuple[File
 def arena_hard_answer_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A model's answer, without its reasoning, which the judge was not shown either."""
     values = record.values
-    given = values.get("messages")
-    if not isinstance(given, list):
+    turns = values.get("messages")
+    if not isinstance(turns, list):
         raise RowRefused("messages must be a list of chat messages")
-    messages = parse_optional_messages([answer_without_reasoning(one) for one in given], "messages")
-    place = max((number for number, one in enumerate(messages, 1) if one["role"] == "user"), default=0)
+    messages = parse_optional_messages([answer_without_reasoning(turn) for turn in turns], "messages")
+    place = max((number for number, message in enumerate(messages, 1) if message["role"] == "user"), default=0)
     if not 0 < place < len(messages):
         raise RowRefused("messages must hold a question and an answer")
     query = make_query(messages[:place], options, key=required_text(values, "uid"))

@@ -83,8 +83,8 @@ def argilla_flat_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ..
         elif what == "responses":
             answered = [list_in_column(record.values, f"{column}{part}") for part in (".users", ".status")]
             responses[question] = [
-                {"value": one, "user_id": user, "status": status}
-                for one, user, status in zip_longest(list_in_column(record.values, column), *answered)
+                {"value": answer, "user_id": user, "status": status}
+                for answer, user, status in zip_longest(list_in_column(record.values, column), *answered)
             ]
         elif what == "suggestion" and value is not None:
             suggestions[question] = {"value": value, "agent": record.values.get(f"{column}.agent")}
@@ -120,36 +120,38 @@ def argilla_v1_flat_rows(record: Record, options: ReadOptions) -> tuple[FileRow,
 
 
 def list_in_column(values: Mapping[str, Any], column: str) -> list[Any]:
-    given = values.get(column)
-    return given if isinstance(given, list) else []
+    cell = values.get(column)
+    return cell if isinstance(cell, list) else []
 
 
-def decode_objects(given: object, field: str) -> object:
+def decode_objects(value: object, field: str) -> object:
     """A list of objects; tables may have it as an object of lists, or as JSON in a cell."""
-    given = parse_structured_value(given, field) if isinstance(given, str) and given.startswith(("[", "{")) else given
-    if not isinstance(given, dict) or not given or not all(isinstance(part, list) for part in given.values()):
-        return given
-    return [dict(zip(given, parts, strict=True)) for parts in zip_longest(*given.values())]
+    value = parse_structured_value(value, field) if isinstance(value, str) and value.startswith(("[", "{")) else value
+    if not isinstance(value, dict) or not value or not all(isinstance(part, list) for part in value.values()):
+        return value
+    return [dict(zip(value, parts, strict=True)) for parts in zip_longest(*value.values())]
 
 
 def argilla_responses(values: Mapping[str, Any], options: ReadOptions) -> Iterator[ArgillaAnswer]:
     """A list of responses, each with its answers; or by question a list of answers."""
-    given, kind = values.get("responses") or [], options.rater_kind or RaterKind.HUMAN
-    if isinstance(given, dict):
-        for question, answers in given.items():
-            for one in require_objects(answers, f"the responses to “{question}”"):
-                yield ArgillaAnswer(argilla_user(one, options), kind, question, one.get("value"), argilla_status(one))
+    responses, kind = values.get("responses") or [], options.rater_kind or RaterKind.HUMAN
+    if isinstance(responses, dict):
+        for question, answers in responses.items():
+            for answer in require_objects(answers, f"the responses to “{question}”"):
+                yield ArgillaAnswer(
+                    argilla_user(answer, options), kind, question, answer.get("value"), argilla_status(answer)
+                )
         return
-    for response in require_objects(given, "responses"):
-        for question, one in (response.get("values") or {"": None}).items():
-            value = one.get("value") if isinstance(one, dict) else one
+    for response in require_objects(responses, "responses"):
+        for question, answer in (response.get("values") or {"": None}).items():
+            value = answer.get("value") if isinstance(answer, dict) else answer
             yield ArgillaAnswer(argilla_user(response, options), kind, question, value, argilla_status(response))
 
 
-def require_objects(given: object, what: str) -> list[Mapping[str, Any]]:
-    if not isinstance(given, (list, type(None))) or not all(isinstance(one, dict) for one in given or []):
+def require_objects(value: object, what: str) -> list[Mapping[str, Any]]:
+    if not isinstance(value, (list, type(None))) or not all(isinstance(item, dict) for item in value or []):
         raise RowRefused(f"{what} must be a list of objects")
-    return given or []
+    return value or []
 
 
 def argilla_status(response: Mapping[str, Any]) -> str:
@@ -157,20 +159,24 @@ def argilla_status(response: Mapping[str, Any]) -> str:
 
 
 def argilla_suggestions(values: Mapping[str, Any], options: ReadOptions) -> Iterator[ArgillaAnswer]:
-    given = values.get("suggestions") or []
+    suggestions = values.get("suggestions") or []
     listed = (
-        [{"question_name": question, **one} for question, one in given.items() if isinstance(one, dict)]
-        if isinstance(given, dict)
-        else require_objects(given, "suggestions")
+        [
+            {"question_name": question, **suggestion}
+            for question, suggestion in suggestions.items()
+            if isinstance(suggestion, dict)
+        ]
+        if isinstance(suggestions, dict)
+        else require_objects(suggestions, "suggestions")
     )
-    for one in listed:
-        agent = first_candidate_name(one, "agent") or options.rater or SUGGESTION
-        yield ArgillaAnswer(agent, RaterKind.JUDGE, str(one.get("question_name", "")), one.get("value"))
+    for suggestion in listed:
+        agent = first_candidate_name(suggestion, "agent") or options.rater or SUGGESTION
+        yield ArgillaAnswer(agent, RaterKind.JUDGE, str(suggestion.get("question_name", "")), suggestion.get("value"))
 
 
-def argilla_user(given: Mapping[str, Any], options: ReadOptions) -> str:
-    name = first_candidate_name(given, "user_id") or options.rater
-    if not name and argilla_status(given) in COUNTED:
+def argilla_user(response: Mapping[str, Any], options: ReadOptions) -> str:
+    name = first_candidate_name(response, "user_id") or options.rater
+    if not name and argilla_status(response) in COUNTED:
         raise RowRefused("a response does not say who gave it: name a rater for the whole file")
     return name
 
@@ -195,9 +201,9 @@ def interpret_argilla_answer(
 
 def ranked_sides(value: object, pair: AnnotatedPair) -> Iterator[tuple[Choice, float]]:
     """The rank of each side; a list without ranks is in order."""
-    for place, one in enumerate(value if isinstance(value, list) else []):
-        word = one.get("value") if isinstance(one, dict) else one
-        rank = one.get("rank", place) if isinstance(one, dict) else place
+    for place, item in enumerate(value if isinstance(value, list) else []):
+        word = item.get("value") if isinstance(item, dict) else item
+        rank = item.get("rank", place) if isinstance(item, dict) else place
         side = parse_label(word, *pair.sides) if isinstance(word, str) else None
         if side is not None and isinstance(rank, (int, float)):
             yield side.choice, rank

@@ -35,12 +35,13 @@ KNOWN: Final = frozenset(
 def has_histories(sample: FileSample) -> bool:
     """Whether the history is one of verdicts, and not of a chat."""
     return fits_mostly(
-        '"winner"' in one if isinstance(one, str) else has_winners(one) for one in sample.values("history")
+        '"winner"' in history if isinstance(history, str) else has_winners(history)
+        for history in sample.values("history")
     )
 
 
-def has_winners(given: object) -> bool:
-    return isinstance(given, list) and all(isinstance(one, dict) and "winner" in one for one in given)
+def has_winners(history: object) -> bool:
+    return isinstance(history, list) and all(isinstance(entry, dict) and "winner" in entry for entry in history)
 
 
 def auto_arena_response_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
@@ -65,15 +66,15 @@ def auto_arena_verdicts(
 ) -> Iterator[VerdictRow]:
     """The verdicts of judges; the order shown is unknown, because each judge random_orders the responses."""
     history = parse_structured_value(values.get("history"), "history") or []
-    if not isinstance(history, list) or not all(isinstance(one, dict) for one in history):
+    if not isinstance(history, list) or not all(isinstance(entry, dict) for entry in history):
         raise RowRefused("history must be a list of objects")
-    for one in history:
-        winner = required_text(one, "winner").strip()
+    for entry in history:
+        winner = required_text(entry, "winner").strip()
         names = (comparison.candidate_a,), (comparison.candidate_b,)
         label = ParsedLabel(Choice.TIE) if winner == TIE else parse_label(winner, *names)
         if label is None:
             raise RowRefused(f"winner is “{winner[:40]}” where A, B or - is expected")
-        name = first_candidate_name(one, "judge_name") or options.rater
+        name = first_candidate_name(entry, "judge_name") or options.rater
         if not name:
             raise RowRefused("judge_name is missing: name a rater for the whole file")
         kind = RaterKind.HUMAN if name == HUMAN else options.rater_kind or RaterKind.JUDGE

@@ -33,11 +33,11 @@ def use_constant_candidate(options: ReadOptions) -> ReadOptions:
 def candidate_of_record(record: Record, options: ReadOptions, column: str = CANDIDATE_FIELD) -> tuple[str, str]:
     """The model's name, and the one in the column that is not used. Raises RowRefused."""
     values = record.values
-    given = optional_text(values, column, MAX_KEY).strip()
+    name = optional_text(values, column, MAX_KEY).strip()
     if options.candidate:
-        return options.candidate, given if given not in ("", options.candidate) else ""
-    if given:
-        return given, ""
+        return options.candidate, name if name not in ("", options.candidate) else ""
+    if name:
+        return name, ""
     if column in values or not options.file_name:
         raise RowRefused(f"{column} is missing: name the model in the row or for the whole file")
     return record.part or model_of_file(options.file_name), ""
@@ -52,7 +52,7 @@ def model_of_file(name: str) -> str:
 
 
 def strip_endings(name: str) -> str:
-    while ending := next((one for one in ENDINGS if name.lower().endswith(one)), ""):
+    while ending := next((ending for ending in ENDINGS if name.lower().endswith(ending)), ""):
         name = name[: -len(ending)]
     return name.strip()
 
@@ -78,7 +78,7 @@ def path_stem(path: str) -> str:
 
 def refuse_unclear_model(columns: Sequence[str], column: str, name: str) -> None:
     """Refuse to take the model from the file name where another column seems to name it."""
-    likely = [one for one in columns if one != column and plain_column_name(one) in MODEL_COLUMNS.split()]
+    likely = [other for other in columns if other != column and plain_column_name(other) in MODEL_COLUMNS.split()]
     if likely:
         raise ColumnsUnknown(
             f"{name} has no column “{column}”, but “{likely[0]}”, which may name the models. Map it "

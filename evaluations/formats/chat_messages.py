@@ -62,9 +62,9 @@ def non_text_kind(name: str) -> str | None:
     words = [word.lower() for word in WORDS.findall(name)]
     if "signature" in words:  # of reasoning that is not there
         return None
-    found = next((what for starts, what in HELD if any(word.startswith(starts) for word in words)), None)
-    is_result = found == "a tool call" and not RESULTS.isdisjoint(words)
-    return "a tool result" if is_result else found
+    kind = next((what for starts, what in HELD if any(word.startswith(starts) for word in words)), None)
+    is_result = kind == "a tool call" and not RESULTS.isdisjoint(words)
+    return "a tool result" if is_result else kind
 
 
 def holds_nothing(value: object) -> bool:
@@ -76,10 +76,10 @@ def non_text_refusal(where: str, what: str, holds: str = "holds") -> RowRefused:
     return RowRefused(f"{where} {holds} {what}: {ONLY_TEXT}")
 
 
-def refuse_more_than_text(given: Mapping[str, Any], where: str) -> None:
-    if given.get("thought") is True:  # reasoning of a Gemini model
+def refuse_more_than_text(turn: Mapping[str, Any], where: str) -> None:
+    if turn.get("thought") is True:  # reasoning of a Gemini model
         raise non_text_refusal(where, "reasoning")
-    for key, value in given.items():
+    for key, value in turn.items():
         if key in TEXT_KEYS or holds_nothing(value):
             continue
         if what := non_text_kind(key):
@@ -97,8 +97,8 @@ def is_media_response(response: Messages) -> bool:
 def ignored_in_turns(values: Values) -> Iterator[str]:
     """The parts of turns other than roles and texts, which are not kept."""
     for column in TURNS.intersection(values):
-        given = values[column]
-        for turn in given if isinstance(given, list) else (given,):
+        cell = values[column]
+        for turn in cell if isinstance(cell, list) else (cell,):
             if isinstance(turn, dict) and len(turn) > 2:
                 others = (key for key, value in turn.items() if key not in KNOWN_KEYS and not holds_nothing(value))
                 yield from (f"“{key}” of turns in “{column}”" for key in others)
@@ -119,7 +119,7 @@ def holds_media(value: object) -> bool:
         text = value.strip()
         return (text.startswith(("[", "{")) and len(text) > 2) or ADDRESS.fullmatch(text) is not None
     if isinstance(value, list):
-        return any(not holds_nothing(one) for one in value)
+        return any(not holds_nothing(item) for item in value)
     return not holds_nothing(value)
 
 
@@ -148,10 +148,10 @@ def parse_message(turn: object, where: str, *, strict: bool = False) -> Message:
 
 
 def message_role(turn: Mapping[str, Any], where: str) -> str:
-    given = next((turn[key] for key in ROLE_KEYS if turn.get(key)), None)
-    if isinstance(given, dict):  # an author with a role and a name
-        given = given.get("role")
-    role = str(given or "").strip().lower()
+    speaker = next((turn[key] for key in ROLE_KEYS if turn.get(key)), None)
+    if isinstance(speaker, dict):  # an author with a role and a name
+        speaker = speaker.get("role")
+    role = str(speaker or "").strip().lower()
     role = ROLE_OF.get(role, role)
     if role in ROLES:
         return role
@@ -177,12 +177,12 @@ def refuse_other_channel(turn: Mapping[str, Any], where: str) -> None:
 
 def text_of_turn(turn: Mapping[str, Any], where: str) -> str:
     """The text of a turn; two different texts are refused."""
-    found = {key: text_of_content(turn[key], where) for key in TEXT_KEYS if turn.get(key) not in (None, [])}
-    if not found:
+    text_by_key = {key: text_of_content(turn[key], where) for key in TEXT_KEYS if turn.get(key) not in (None, [])}
+    if not text_by_key:
         raise RowRefused(f'{where} has no text (an empty one is written as "")')
-    texts = {text for text in found.values() if text}
+    texts = {text for text in text_by_key.values() if text}
     if len(texts) > 1:
-        raise RowRefused(f"{where} has two texts, in {' and in '.join(found)}: give one of them")
+        raise RowRefused(f"{where} has two texts, in {' and in '.join(text_by_key)}: give one of them")
     return texts.pop() if texts else ""
 
 
@@ -191,7 +191,7 @@ def text_of_content(content: object, where: str) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n\n".join(text_of_part(one, where) for one in content)
+        return "\n\n".join(text_of_part(part, where) for part in content)
     if isinstance(content, dict):
         return text_of_part(content, where)
     if content is None:
@@ -199,16 +199,16 @@ def text_of_content(content: object, where: str) -> str:
     return value_as_text(content, where)
 
 
-def text_of_part(given: object, where: str) -> str:
-    if isinstance(given, str):
-        return given
-    if not isinstance(given, dict):
+def text_of_part(part: object, where: str) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict):
         raise non_text_refusal(where, "something that is not text")
-    kind = given.get("type", given.get("content_type"))
+    kind = part.get("type", part.get("content_type"))
     if kind not in TEXT_PARTS:
         raise non_text_refusal(where, non_text_kind(str(kind)) or f"a part of the type “{str(kind)[:40]}”")
-    refuse_more_than_text(given, where)
-    text = next((given[key] for key in ("text", "content", "value") if given.get(key) is not None), None)
+    refuse_more_than_text(part, where)
+    text = next((part[key] for key in ("text", "content", "value") if part.get(key) is not None), None)
     if isinstance(text, dict):
         return text_of_part(text, where)
     if not isinstance(text, str):
@@ -218,13 +218,13 @@ def text_of_part(given: object, where: str) -> str:
 
 def parse_conversation(values: Values) -> Messages:
     """The conversation to answer: the column ``messages``, or ``query`` as one turn of the user."""
-    given = parse_structured_value(values.get("messages"), "messages")
+    turns = parse_structured_value(values.get("messages"), "messages")
     query = values.get("query")
-    if given is None:
+    if turns is None:
         return [{"role": "user", "content": required_text(values, "query")}]
     if query not in (None, ""):
         raise RowRefused("has both query and messages: give one of them")
-    messages = parse_optional_messages(given, "messages", strict=True)
+    messages = parse_optional_messages(turns, "messages", strict=True)
     if messages[-1]["role"] != "user":
         raise RowRefused("messages must end with a turn of the user")
     return messages

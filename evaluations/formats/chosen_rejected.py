@@ -81,13 +81,13 @@ GOLD: Final = "gold"
 
 def has_texts(sample: FileSample) -> bool:
     """Whether both columns hold responses: in other files they are numbers of responses, or scores."""
-    return fits_mostly(not isinstance(one, (int, float)) for field in SIDES for one in sample.values(field))
+    return fits_mostly(not isinstance(value, (int, float)) for field in SIDES for value in sample.values(field))
 
 
 def preference_rows_reader(sample: FileSample) -> Callable[[Record, ReadOptions], tuple[FileRow, ...]]:
     """A reader that decodes columns of JSON chat messages; a single text that is JSON stays a text."""
-    found = encoded_columns(sample, (*PROMPTS, *SIDES))
-    return partial(preference_rows, encoded=found if found.issuperset(SIDES) else found.difference(SIDES))
+    encoded = encoded_columns(sample, (*PROMPTS, *SIDES))
+    return partial(preference_rows, encoded=encoded if encoded.issuperset(SIDES) else encoded.difference(SIDES))
 
 
 def encoded_columns(sample: FileSample, columns: Sequence[str]) -> set[str]:
@@ -113,7 +113,7 @@ def is_encoded_turns(value: object) -> bool:
 
 def preference_rows(record: Record, options: ReadOptions, encoded: Set[str] = frozenset()) -> tuple[FileRow, ...]:
     values = decode_turn_columns(record.values, encoded)
-    rows = (row for one in pairs_of_row(values) for row in preference_pair_rows(record, one, options))
+    rows = (row for pair in pairs_of_row(values) for row in preference_pair_rows(record, pair, options))
     return *rows, *left_out_notices(values, unread_preference_columns(values), record.line)
 
 
@@ -121,19 +121,20 @@ def chosen_response_rows(record: Record, options: ReadOptions) -> tuple[FileRow,
     """Rows of preference files with Axolotl's column names."""
     standard_names = dict(zip(RESPONSES, SIDES, strict=True))
     return preference_rows(
-        replace(record, values={standard_names.get(name, name): one for name, one in record.values.items()}), options
+        replace(record, values={standard_names.get(name, name): value for name, value in record.values.items()}),
+        options,
     )
 
 
 def fine_tuning_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """The preferences that OpenAI's models are fine-tuned with: an input, and one output preferred to another."""
-    given = record.values.get("input")
-    if isinstance(given, dict):
-        refuse_media_columns(given)
-        given = given.get("messages")
-    if not isinstance(given, list):
+    messages = record.values.get("input")
+    if isinstance(messages, dict):
+        refuse_media_columns(messages)
+        messages = messages.get("messages")
+    if not isinstance(messages, list):
         raise RowRefused("input must hold messages")
-    values = {**{column: value for column, value in record.values.items() if column != "input"}, INPUT: given}
+    values = {**{column: value for column, value in record.values.items() if column != "input"}, INPUT: messages}
     return *preference_pair_rows(record, values, options, OUTPUTS), *left_out_notices(
         values, unread_preference_columns(values), record.line
     )
@@ -146,12 +147,12 @@ def pairs_of_row(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield values
         return
     others = {column: value for column, value in values.items() if column not in (*IDS, *CHOSEN_NAMES, *REJECTED_NAMES)}
-    for one, other in product(chosen, rejected):
-        yield {**others, "chosen": one, "rejected": other}
+    for chosen_text, rejected_text in product(chosen, rejected):
+        yield {**others, "chosen": chosen_text, "rejected": rejected_text}
 
 
-def list_of_texts(given: object) -> list[str] | None:
-    return given if isinstance(given, list) and given and all(isinstance(one, str) for one in given) else None
+def list_of_texts(value: object) -> list[str] | None:
+    return value if isinstance(value, list) and value and all(isinstance(text, str) for text in value) else None
 
 
 def preference_pair_rows(
@@ -175,10 +176,10 @@ def preference_pair_rows(
 
 def preference_metadata(values: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata: columns that do not reveal the choice, with a split that is not one of our exports."""
-    known = KNOWN | prompt_columns(values) if "label_source" in values else (KNOWN | prompt_columns(values)) - {"split"}
+    used = KNOWN | prompt_columns(values) if "label_source" in values else (KNOWN | prompt_columns(values)) - {"split"}
     return {
         column: value
-        for column, value in remaining_metadata(values, known).items()
+        for column, value in remaining_metadata(values, used).items()
         if not reveals_choice(column, values)
     }
 
@@ -192,8 +193,8 @@ def unread_preference_columns(values: Mapping[str, Any]) -> list[str]:
     """Columns that are not kept: those that reveal the choice, and for lists of texts also ids and names."""
     of_lists = (*IDS, *CHOSEN_NAMES, *REJECTED_NAMES) if list_of_texts(values.get("chosen")) else ()
     unread = {*of_lists, *(OF_EXPORTS if "label_source" in values else ())}
-    known = KNOWN | prompt_columns(values)
-    return [column for column in values if column in unread or (column not in known and reveals_choice(column, values))]
+    used = KNOWN | prompt_columns(values)
+    return [column for column in values if column in unread or (column not in used and reveals_choice(column, values))]
 
 
 def reveals_choice(column: str, values: Mapping[str, Any]) -> bool:
@@ -202,15 +203,15 @@ def reveals_choice(column: str, values: Mapping[str, Any]) -> bool:
         return True
     value = values[column]
     if isinstance(value, list):
-        return any(one in SIDES for one in value if isinstance(one, str))
+        return any(word in SIDES for word in value if isinstance(word, str))
     if not isinstance(value, str) or not value.strip():
         return False
     texts = [last_text(values.get(field)) for field in (*SIDES, *OUTPUTS)]
     return value.strip().lower() in SIDES or texts.count(value.strip()) == 1
 
 
-def last_text(given: object) -> str:
-    last = given[-1] if isinstance(given, list) and given else given
+def last_text(value: object) -> str:
+    last = value[-1] if isinstance(value, list) and value else value
     text = last.get("content") if isinstance(last, dict) else last
     return text.strip() if isinstance(text, str) else ""
 
@@ -256,10 +257,10 @@ def preference_prompt(values: Mapping[str, Any]) -> Messages:
     field = prompt_field(values)
     if field is None:
         return prepend_system(values, question_in_messages(values.get("messages")))
-    given = values[field]
-    if isinstance(given, (list, dict)):
-        return prepend_system(values, read_turns_or_text(given, field))
-    text = value_as_text(given, field)
+    value = values[field]
+    if isinstance(value, (list, dict)):
+        return prepend_system(values, read_turns_or_text(value, field))
+    text = value_as_text(value, field)
     if field != "instruction":
         return prepend_system(values, turns_of_text(text, "user"))
     parts = [text, optional_text(values, "input")]
@@ -275,43 +276,43 @@ def prepend_system(values: Mapping[str, Any], messages: Messages) -> Messages:
     return messages
 
 
-def question_in_messages(given: object) -> Messages:
+def question_in_messages(value: object) -> Messages:
     """The column of messages if it ends with the question; empty if it repeats one of the answers."""
-    messages = parse_optional_messages(given, "messages") if isinstance(given, list) and given else []
+    messages = parse_optional_messages(value, "messages") if isinstance(value, list) and value else []
     return messages if messages and messages[-1]["role"] == "user" else []
 
 
 def conversation_history(values: Mapping[str, Any]) -> Messages:
     """Earlier rounds of a conversation, as pairs of what was asked and answered."""
-    given = parse_structured_value(values.get("history"), "history") or []
-    if not isinstance(given, list) or not all(isinstance(one, list) and len(one) == 2 for one in given):
+    pairs = parse_structured_value(values.get("history"), "history") or []
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         raise RowRefused("history must be a list of pairs of a question and an answer")
-    rounds = ((value_as_text(one, "history"), value_as_text(other, "history")) for one, other in given)
+    rounds = ((value_as_text(question, "history"), value_as_text(answer, "history")) for question, answer in pairs)
     return [turn for question, answer in rounds for turn in (*user_turn(question), *assistant_turn(answer))]
 
 
 def repeats_prompt(prompt: Messages, chosen: Messages, rejected: Messages) -> bool:
     """Whether both responses are whole conversations that repeat the prompt."""
-    return any(one["role"] == "user" and one["content"] == prompt[-1]["content"] for one in chosen) and bool(
+    return any(turn["role"] == "user" and turn["content"] == prompt[-1]["content"] for turn in chosen) and bool(
         shared_beginning(chosen, rejected)
     )
 
 
 def preference_side(values: Mapping[str, Any], field: str, prompt: Messages) -> Messages:
-    given = values.get(field)
-    if given is None:
+    value = values.get(field)
+    if value is None:
         raise RowRefused(f"{field} is missing")
-    if isinstance(given, (list, dict)):
-        return read_turns_or_text(given, field)
-    text = value_as_text(given, field)
+    if isinstance(value, (list, dict)):
+        return read_turns_or_text(value, field)
+    text = value_as_text(value, field)
     turns = turns_of_text(text, "assistant")
     # With a prompt, a transcript that neither continues nor repeats it is itself the answer.
     repeats = not prompt or len(prompt) > 1 or turns[0]["role"] == "assistant" or prompt[-1] in turns
     return turns if repeats else assistant_turn(text)
 
 
-def read_turns_or_text(given: object, field: str) -> Messages:
-    return [parse_message(given, field)] if isinstance(given, dict) else parse_optional_messages(given, field)
+def read_turns_or_text(value: object, field: str) -> Messages:
+    return [parse_message(value, field)] if isinstance(value, dict) else parse_optional_messages(value, field)
 
 
 def split_common_beginning(
@@ -322,7 +323,10 @@ def split_common_beginning(
     others = [value for column, value in preference_metadata(values).items() if may_be_prompt(column, value)]
     if not isinstance(chosen, str) or not isinstance(rejected, str) or others:
         raise RowRefused(NO_PROMPT)
-    end = next((place for place, (one, other) in enumerate(zip(chosen, rejected, strict=False)) if one != other), None)
+    end = next(
+        (place for place, (sign, other_sign) in enumerate(zip(chosen, rejected, strict=False)) if sign != other_sign),
+        None,
+    )
     if end is None:
         raise RowRefused(
             "has no prompt, and one text is the whole beginning of the other: give the prompt a column of its own"

@@ -88,11 +88,11 @@ def mapped_values(values: Mapping[str, Any], index: int, options: ReadOptions) -
     """A record under the names of the product's fields. Raises RowRefused."""
     if not options.is_mapped:
         return values
-    found = rename_columns(values, options)
-    found.update(options.constants)
+    fields = rename_columns(values, options)
+    fields.update(options.constants)
     if "query_id" in options.constants:
-        found["query_id"] = make_row_id(options.constants["query_id"], found, index)
-    return found
+        fields["query_id"] = make_row_id(options.constants["query_id"], fields, index)
+    return fields
 
 
 def make_row_id(source: str, values: Mapping[str, Any], index: int) -> str:
@@ -113,8 +113,8 @@ def aspect_choice_fields(options: ReadOptions) -> list[str]:
 
 def has_label(values: Mapping[str, Any], field: str, options: ReadOptions) -> bool:
     """Whether the field holds a label that is not mapped to no choice."""
-    given = optional_text(values, field).strip()
-    return bool(given) and options.choices.get(given.lower()) != ""
+    label = optional_text(values, field).strip()
+    return bool(label) and options.choices.get(label.lower()) != ""
 
 
 def rows_with_labels(
@@ -123,11 +123,11 @@ def rows_with_labels(
     """The rows of a record: its material, with the verdicts or the score in the same row."""
     labels = LABELS_IN_ROW.get(name)
     if labels is None:
-        rows, known = read_rows(record, options), KEYS_OF_FIELDS.get(name)
+        rows, used = read_rows(record, options), KEYS_OF_FIELDS.get(name)
         return (
             rows
-            if known is None or record.values.keys() <= known
-            else (*rows, *unused_label_column_notices(record, known))
+            if used is None or record.values.keys() <= used
+            else (*rows, *unused_label_column_notices(record, used))
         )
     several = aspect_choice_fields(options) if name == FileFormat.COMPARISONS and options.is_mapped else []
     if several or (options.is_mapped and mapped_fields(options).intersection(labels.fields)):
@@ -168,10 +168,10 @@ def rows_with_own_label(
 ) -> tuple[FileRow, ...]:
     """The material and its label, which is counted where it is not understood."""
     values = dict(record.values)
-    rater = next((one for one in RATERS if optional_text(values, one).strip()), None)
-    for field, found in ((labels.fields[0], column), ("rater", rater)):
-        if found is not None and found not in (*labels.fields, "rater"):
-            values[field] = values.pop(found)
+    rater = next((column for column in RATERS if optional_text(values, column).strip()), None)
+    for field, source in ((labels.fields[0], column), ("rater", rater)):
+        if source is not None and source not in (*labels.fields, "rater"):
+            values[field] = values.pop(source)
     rows = read_rows(replace(record, values=material_values(values, labels, ())), options)
     if not any(has_label(values, field, options) for field in labels.fields):
         return rows
@@ -188,8 +188,8 @@ def material_values(values: Mapping[str, Any], labels: RowLabels, several: Colle
     }
 
 
-def unused_label_column_notices(record: Record, known: Collection[str]) -> Iterator[Notice]:
+def unused_label_column_notices(record: Record, used: Collection[str]) -> Iterator[Notice]:
     """Notices of columns that verdicts and scores do not have. Comparisons and responses keep them as metadata."""
     for column, value in record.values.items():
-        if column not in known and value not in (None, ""):
+        if column not in used and value not in (None, ""):
             yield Notice(record.line, NoticeKind.COLUMN, column)

@@ -52,8 +52,8 @@ def make_column_reader(kind: pa.DataType, where: str) -> ColumnReader:
     plain, target = make_plain_converter(kind, where), to_microseconds(kind)
 
     def read(array: pa.Array) -> list[Any]:
-        given = (array if target == kind else array.cast(target, safe=False)).to_pylist()
-        return given if plain is None else [None if value is None else plain(value) for value in given]
+        cells = (array if target == kind else array.cast(target, safe=False)).to_pylist()
+        return cells if plain is None else [None if value is None else plain(value) for value in cells]
 
     return fall_back_to_bytes(read) if is_text_type(kind) else read
 
@@ -76,8 +76,8 @@ def fall_back_to_bytes(read: ColumnReader) -> ColumnReader:
         try:
             return read(array)
         except UnicodeDecodeError:
-            given = array.cast(pa.large_binary()).to_pylist()
-            return [None if value is None else text_or_bytes(value) for value in given]
+            cells = array.cast(pa.large_binary()).to_pylist()
+            return [None if value is None else text_or_bytes(value) for value in cells]
 
     return either
 
@@ -138,7 +138,7 @@ def convert_struct(parts: dict[str, PlainConverter | None]) -> PlainConverter | 
 
 
 def convert_list(part: PlainConverter | None) -> PlainConverter | None:
-    return part and (lambda value: [None if one is None else part(one) for one in value])
+    return part and (lambda value: [None if item is None else part(item) for item in value])
 
 
 def convert_map(key: PlainConverter | None, part: PlainConverter | None) -> PlainConverter:

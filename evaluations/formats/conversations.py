@@ -108,11 +108,11 @@ def make_response(
     query: QueryPart,
     model_column: str,
     response: Messages,
-    known: frozenset[str] | None = None,
+    used: frozenset[str] | None = None,
 ) -> ResponseRow:
     """The response of the model that a column, the form or the file names. ``known``: columns that are not metadata."""
     name, overruled = candidate_of_record(record, options, model_column)
-    metadata = {} if known is None else remaining_metadata(record.values, known)
+    metadata = {} if used is None else remaining_metadata(record.values, used)
     return ResponseRow(record.line, query, name, response, metadata, overruled=overruled)
 
 
@@ -128,8 +128,8 @@ def parse_turns(value: object, field: str) -> Messages:
 
 def first_question_length(messages: Messages, field: str) -> int:
     """The number of turns of the query: up to the first turn of the user."""
-    for number, one in enumerate(messages):
-        if one["role"] == "user":
+    for number, message in enumerate(messages):
+        if message["role"] == "user":
             return number + 1
     raise RowRefused(f"{field} has no turn of the user")
 
@@ -137,17 +137,17 @@ def first_question_length(messages: Messages, field: str) -> int:
 def conversation_until_turn(messages: Messages, number: int) -> Messages:
     """The conversation up to and including the answer to the user's turn of this number."""
     spoken = 0
-    for place, one in enumerate(messages):
-        spoken += one["role"] == "user"
+    for place, message in enumerate(messages):
+        spoken += message["role"] == "user"
         if spoken > number:
             return messages[:place]
     return messages
 
 
-def shared_beginning(one: Messages, other: Messages) -> int:
+def shared_beginning(messages: Messages, others: Messages) -> int:
     """The number of turns that both begin with, up to the last common turn of the user."""
     shared = 0
-    for number, (first, second) in enumerate(zip(one, other, strict=False)):
+    for number, (first, second) in enumerate(zip(messages, others, strict=False)):
         if first != second:
             break
         if first["role"] == "user":
@@ -164,8 +164,8 @@ def require_response(messages: Messages, where: str) -> Messages:
 
 def names_from_texts(first: Messages, second: Messages) -> tuple[str, str]:
     """Names for two unnamed responses, which depend on their texts alone."""
-    one, other = content_sha256(first), content_sha256(second)
-    return UNNAMED if one <= other else (UNNAMED[1], UNNAMED[0])
+    hash_1, hash_2 = content_sha256(first), content_sha256(second)
+    return UNNAMED if hash_1 <= hash_2 else (UNNAMED[1], UNNAMED[0])
 
 
 def first_candidate_name(values: Mapping[str, Any], *fields: str) -> str:
@@ -182,11 +182,11 @@ def left_out_notices(values: Mapping[str, Any], columns: Iterable[str], line: in
             yield Notice(line, NoticeKind.COLUMN, column)
 
 
-def unread_column_notices(values: Mapping[str, Any], known: Collection[str], line: int) -> Iterator[Notice]:
+def unread_column_notices(values: Mapping[str, Any], used: Collection[str], line: int) -> Iterator[Notice]:
     """A notice for each column that holds something, and that the format does not read."""
-    return left_out_notices(values, (column for column in values if column not in known), line)
+    return left_out_notices(values, (column for column in values if column not in used), line)
 
 
-def remaining_metadata(values: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+def remaining_metadata(values: Mapping[str, Any], used: frozenset[str]) -> dict[str, Any]:
     """Columns that the format does not use."""
-    return {column: value for column, value in values.items() if column not in known and value is not None}
+    return {column: value for column, value in values.items() if column not in used and value is not None}

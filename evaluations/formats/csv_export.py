@@ -203,9 +203,9 @@ def csv_cell(value: Any) -> str:
 
 def person_scores_cell(scores: ExportedPersonScores) -> str:
     stages = [
-        f"{stage} {' '.join(f'{side}={number}' for side, number in given.items() if number is not None)}"
-        for stage, given in (("first", scores["first"]), ("final", scores["final"]))
-        if any(number is not None for number in given.values())
+        f"{stage} {' '.join(f'{side}={number}' for side, number in by_side.items() if number is not None)}"
+        for stage, by_side in (("first", scores["first"]), ("final", scores["final"]))
+        if any(number is not None for number in by_side.values())
     ]
     return f"{'; '.join(stages)}; margin={scores['margin']}{score_direction(scores)}"
 

@@ -104,11 +104,11 @@ def front_matter(facts: CardFacts, configs: Sequence[CardConfig]) -> Iterator[st
 
 
 def creators(facts: CardFacts) -> list[str]:
-    found = [
+    kinds = [
         *(["expert-generated"] if facts.people else []),
         *(["machine-generated"] if any(kind != "rule" for _, kind, _, _ in facts.judges) else []),
     ]
-    return found or ["no-annotation"]
+    return kinds or ["no-annotation"]
 
 
 def size_category(rows: int) -> str:
@@ -178,7 +178,7 @@ def describe_agreement(facts: CardFacts) -> Iterator[str]:
     columns = ("aspect", "between", "measure", "value", "interval", "n")
     yield from markdown_table(
         columns,
-        [(one.aspect, one.between, one.measure, one.value, one.interval, f"{one.n:,}") for one in facts.agreement],
+        [(row.aspect, row.between, row.measure, row.value, row.interval, f"{row.n:,}") for row in facts.agreement],
     )
 
 
@@ -196,9 +196,9 @@ def describe_exclusions(counts: ExportCounts) -> Iterator[str]:
 
 def describe_splits(configs: Sequence[CardConfig]) -> Iterator[str]:
     yield from ["## Splits", ""]
-    table_rows = [(one.name, split, f"{rows:,}") for one in configs for split, (_, rows) in one.files.items()]
+    table_rows = [(config.name, split, f"{rows:,}") for config in configs for split, (_, rows) in config.files.items()]
     yield from markdown_table(("table", "split", "rows"), table_rows)
-    if any(len(one.files) > 1 for one in configs):
+    if any(len(config.files) > 1 for config in configs):
         yield from ["No cluster of queries is in two splits.", ""]
 
 

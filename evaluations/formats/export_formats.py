@@ -60,8 +60,8 @@ BACKUP_FORMAT: Final = ExportFormat(
 )
 
 EXPORT_FORMATS: Final[Mapping[str, ExportFormat]] = {
-    one.name: one
-    for one in (
+    form.name: form
+    for form in (
         JSONL_FORMAT,
         CSV_FORMAT,
         PARQUET_FORMAT,

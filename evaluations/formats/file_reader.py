@@ -63,23 +63,23 @@ def read_file_rows(
     refuse_printed_messages(sample, name)
     refuse_unknown_columns(sample.columns, nested_task_columns(sample), options, name)
     sample = mapped_sample(sample, options)
-    found = detect_format(sample, options.format, name, brings).for_sample(sample)
-    refuse_other_material(found, brings, name)
+    form = detect_format(sample, options.format, name, brings).for_sample(sample)
+    refuse_other_material(form, brings, name)
     if source.columns:
-        refuse_missing_columns(found, sample.columns, name)
-    named_by = candidate_naming(found, sample.columns, options, name)
+        refuse_missing_columns(form, sample.columns, name)
+    named_by = candidate_naming(form, sample.columns, options, name)
     options = replace(options, file_name=(source.part or name) if named_by == CandidateNaming.FILE else "")
-    entries = (number_samples(entry_of_record(record, found, options), seen) for record in records)
-    return FileContents(found, entries, source.blank, named_by)
+    entries = (number_samples(entry_of_record(record, form, options), seen) for record in records)
+    return FileContents(form, entries, source.blank, named_by)
 
 
-def candidate_naming(found: ImportFormat, columns: tuple[str, ...], options: ReadOptions, name: str) -> CandidateNaming:
+def candidate_naming(form: ImportFormat, columns: tuple[str, ...], options: ReadOptions, name: str) -> CandidateNaming:
     """The source of candidate names: the form, else a column, else the file name."""
     if options.candidate:
         return CandidateNaming.FORM
-    if not found.model or found.model in columns:
+    if not form.model or form.model in columns:
         return CandidateNaming.COLUMN
-    refuse_unclear_model(columns, found.model, name)
+    refuse_unclear_model(columns, form.model, name)
     return CandidateNaming.FILE
 
 
@@ -92,7 +92,7 @@ def nested_task_columns(sample: FileSample) -> tuple[str, ...]:
 def refuse_printed_messages(sample: FileSample, name: str) -> None:
     for column in sample.columns:
         values = sample.values(column)
-        if values and fits_mostly(isinstance(one, str) and PRINTED.match(one) is not None for one in values):
+        if values and fits_mostly(isinstance(value, str) and PRINTED.match(value) is not None for value in values):
             raise InputRefused(
                 f"The column “{column}” of {name} holds chat messages as Python prints them, which cannot be read "
                 "back: save the file as JSONL or Parquet."
@@ -105,7 +105,7 @@ def refuse_unknown_columns(columns: tuple[str, ...], inner: tuple[str, ...], opt
             raise InputRefused(f"{name} has no column “{column}” to map. It has: {list_columns(columns + inner)}.")
 
 
-def entry_of_record(record: Record | BadRow, found: ImportFormat, options: ReadOptions) -> FileEntry | BadRow:
+def entry_of_record(record: Record | BadRow, form: ImportFormat, options: ReadOptions) -> FileEntry | BadRow:
     if isinstance(record, BadRow):
         return record
     try:
@@ -120,7 +120,7 @@ def entry_of_record(record: Record | BadRow, found: ImportFormat, options: ReadO
         unread = exported_label_notices(record) if material is not record.values else ()
         if values is not record.values:
             record = replace(record, values=values)
-        rows = rows_with_labels(found.name, found.read_rows, record, options)
+        rows = rows_with_labels(form.name, form.read_rows, record, options)
         if has_turns:
             unread += tuple(Notice(record.line, NoticeKind.NOT_STORED, what) for what in ignored_turn_content(values))
         return split_material_and_labels(record.line, (*rows, *unread) if unread else rows)
@@ -150,16 +150,16 @@ def split_material_and_labels(line: int, rows: tuple[FileRow, ...]) -> FileEntry
     return FileEntry(line, tuple(row for row in rows if not isinstance(row, Notice)), notices)
 
 
-def number_samples(given: FileEntry | BadRow, seen: SeenIndex) -> FileEntry | BadRow:
+def number_samples(entry: FileEntry | BadRow, seen: SeenIndex) -> FileEntry | BadRow:
     """The rows with sample numbers: verdicts and scores without one are numbered from 0 by their key."""
-    if isinstance(given, BadRow) or not any(isinstance(row, (VerdictRow, ScoreRow)) for row in given.rows):
-        return given
-    rows = tuple(number_sample(row, seen) for row in given.rows)
+    if isinstance(entry, BadRow) or not any(isinstance(row, (VerdictRow, ScoreRow)) for row in entry.rows):
+        return entry
+    rows = tuple(number_sample(row, seen) for row in entry.rows)
     for row in rows:
         if isinstance(row, (VerdictRow, ScoreRow)) and (row.sample or 0) > MAX_SAMPLE:
             what = "verdict" if isinstance(row, VerdictRow) else "score"
-            return BadRow(given.line, f"is more than sample {MAX_SAMPLE:,} of the same {what}")
-    return replace(given, rows=rows)
+            return BadRow(entry.line, f"is more than sample {MAX_SAMPLE:,} of the same {what}")
+    return replace(entry, rows=rows)
 
 
 def number_sample(row: FileRow, seen: SeenIndex) -> FileRow:

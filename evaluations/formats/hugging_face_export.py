@@ -85,7 +85,8 @@ def dataset_folder_zip(
             for row in rows:
                 add_to_dataset(row, aspects, rule, counts, written)
         configs = [
-            CardConfig(name, ABOUT[name], one.files(), list(card_features(one.schema))) for name, one in written.items()
+            CardConfig(name, ABOUT[name], tables.files(), list(card_features(tables.schema)))
+            for name, tables in written.items()
         ]
         # A table without rows is left out: the library fails on tables without files.
         filled = [config for config in configs if config.rows]
@@ -105,20 +106,20 @@ def add_to_dataset(
     counts: ExportCounts,
     written: Mapping[str, "SplitTables"],
 ) -> None:
-    one = decide_comparison(row, rule, aspects)
-    choice = None if isinstance(one, NoPreference) else str(one.choice)
+    decided = decide_comparison(row, rule, aspects)
+    choice = None if isinstance(decided, NoPreference) else str(decided.choice)
     split = SPLITS.get(row.get("split") or "train", "train")
     written["comparisons"].add(split, comparison_record(row, choice))
-    found = one if isinstance(one, NoPreference) else preferred_response(one)
-    if isinstance(found, (NoPreference, ExclusionReason)):
-        counts.excluded[found] += 1
+    preference = decided if isinstance(decided, NoPreference) else preferred_response(decided)
+    if isinstance(preference, (NoPreference, ExclusionReason)):
+        counts.excluded[preference] += 1
         return
     counts.rows += 1
-    count_dpo_warnings(found, counts)
-    record = dpo_record(found, Layout.CHAT)
+    count_dpo_warnings(preference, counts)
+    record = dpo_record(preference, Layout.CHAT)
     written["preferences"].add(
         split,
-        {**record, "chosen": response_messages(found.chosen), "rejected": response_messages(found.rejected)},
+        {**record, "chosen": response_messages(preference.chosen), "rejected": response_messages(preference.rejected)},
     )
 
 
@@ -161,7 +162,7 @@ class SplitTables:
         self._writers[split].write_table(pa.Table.from_pylist(self._waiting.pop(split, []), schema=self.schema))
 
     def close(self) -> None:
-        for split in [one for one in SPLITS.values() if self._waiting.get(one)]:
+        for split in [split for split in SPLITS.values() if self._waiting.get(split)]:
             self._write(split)
         for writer in self._writers.values():
             writer.close()
@@ -171,7 +172,7 @@ class SplitTables:
 
     def files(self) -> dict[str, tuple[str, int]]:
         """Split → path in the folder and rows, in the order of splits."""
-        return {one: (self._path(one), self.rows[one]) for one in SPLITS.values() if one in self._writers}
+        return {split: (self._path(split), self.rows[split]) for split in SPLITS.values() if split in self._writers}
 
 
 def card_features(fields: Iterable[pa.Field]) -> Iterator[str]:

@@ -63,16 +63,16 @@ OWN: Final = (FileFormat.COMPARISONS, FileFormat.RESPONSES, FileFormat.VERDICTS,
 INSTEAD: Final = {"query": "messages"}
 
 
-def detect_format(sample: FileSample, asked: str, name: str, brings: str = "") -> ImportFormat:
+def detect_format(sample: FileSample, format_name: str, name: str, brings: str = "") -> ImportFormat:
     """The format that fits the columns of a file best, among all formats or those named ``asked``.
 
     Among equal fits, formats that bring the material ``brings`` come first, then those that need more columns. Raises
     InputRefused where two different formats are left, ColumnsUnknown where none fits.
     """
     columns = sample.columns
-    if asked == FileFormat.AUTO:
+    if format_name == FileFormat.AUTO:
         refuse_unsupported(columns, name)
-    named = [form for form in IMPORT_FORMATS if asked in (FileFormat.AUTO, form.name)]
+    named = [form for form in IMPORT_FORMATS if format_name in (FileFormat.AUTO, form.name)]
     allowed = [form for form in named if may_be_format(form, sample)] or named
     ranked = sorted(allowed, key=lambda form: rank_format(form, columns, brings), reverse=True)
     best = ranked[0]
@@ -81,10 +81,10 @@ def detect_format(sample: FileSample, asked: str, name: str, brings: str = "") -
     if column_fit(best, columns) <= 0.5:
         raise ColumnsUnknown(
             unknown_format_sentence(columns, name)
-            if asked == FileFormat.AUTO
+            if format_name == FileFormat.AUTO
             else missing_columns_sentence(best, columns, name)
         )
-    if asked == FileFormat.AUTO and column_fit(best, columns) < 1 and best.name not in OWN:
+    if format_name == FileFormat.AUTO and column_fit(best, columns) < 1 and best.name not in OWN:
         # A file that only resembles a format is to be mapped, not read as it is.
         raise ColumnsUnknown(f"{missing_columns_sentence(best, columns, name)} {SAY_WHICH}")
     alike = [form.name for form in ranked if rank_format(form, columns, brings) == rank_format(best, columns, brings)]
@@ -142,11 +142,11 @@ def list_columns(columns: tuple[str, ...]) -> str:
     return f"{shown}, …" if len(columns) > 12 else shown
 
 
-def refuse_other_material(found: ImportFormat, brings: str, name: str) -> None:
-    if brings and brings not in found.brings:
-        raise InputRefused(f"{name} holds {found.brings[0]}, not {brings}: import it as {found.brings[0]}.")
+def refuse_other_material(form: ImportFormat, brings: str, name: str) -> None:
+    if brings and brings not in form.brings:
+        raise InputRefused(f"{name} holds {form.brings[0]}, not {brings}: import it as {form.brings[0]}.")
 
 
-def refuse_missing_columns(found: ImportFormat, columns: tuple[str, ...], name: str) -> None:
-    if missing_columns(found, columns):
-        raise ColumnsUnknown(missing_columns_sentence(found, columns, name))
+def refuse_missing_columns(form: ImportFormat, columns: tuple[str, ...], name: str) -> None:
+    if missing_columns(form, columns):
+        raise ColumnsUnknown(missing_columns_sentence(form, columns, name))

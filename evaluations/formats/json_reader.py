@@ -42,10 +42,10 @@ class StrictDecoder:
         self.read = json.JSONDecoder(object_pairs_hook=self._object).raw_decode
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        parsed = dict(pairs)
+        if len(parsed) < len(pairs):
             self.repeated_keys.append(repeated_key_sentence(pairs))
-        return found
+        return parsed
 
     def take_reason(self) -> str:
         """The reason why the last value is bad; the record of repeated keys is cleared."""
@@ -93,8 +93,8 @@ def rows_from_all_over(file: BinaryIO) -> list[Mapping[str, Any]]:
         file.seek(max(here, (end - here) * place // PLACES + here - PLACE_BYTES))
         lines = file.read(PLACE_BYTES).split(b"\n")
         whole = lines[1:] if place == PLACES else lines[1:-1]
-        found = map(json_or_none, whole[-ROWS_OF_A_PLACE:])
-        rows += [row for row in found if isinstance(row, dict) and row]
+        parsed = map(json_or_none, whole[-ROWS_OF_A_PLACE:])
+        rows += [row for row in parsed if isinstance(row, dict) and row]
     file.seek(here)
     return rows
 
@@ -194,10 +194,10 @@ class TextWindow:
         """Skip white space, and return whether the text is at its end."""
         self._blank = 0
         while True:
-            found = BLANK.match(self._window, self._at)
-            assert found is not None
-            self._blank += found.end() - self._at
-            self._pass(found.end())
+            blank = BLANK.match(self._window, self._at)
+            assert blank is not None
+            self._blank += blank.end() - self._at
+            self._pass(blank.end())
             if self._at < len(self._window) or self._ended:
                 return self._at == len(self._window)
             if self._blank > MAX_BLANK_BYTES:
@@ -290,9 +290,9 @@ def object_members(head: str) -> Iterator[tuple[str, str]]:
 
 
 def skip_blank(text: str, at: int) -> int:
-    found = BLANK.match(text, at)
-    assert found is not None
-    return found.end()
+    blank = BLANK.match(text, at)
+    assert blank is not None
+    return blank.end()
 
 
 def may_be_columnwise(head: str) -> bool:

@@ -54,19 +54,19 @@ def judgebench_decisions(
     values: Mapping[str, Any], gold: VerdictRow, options: ReadOptions
 ) -> Iterator[VerdictRow | Notice]:
     """A judge's verdict on each order; in the second it saw response B first. What is missing there has failed."""
-    given = values.get("judgments")
-    if given is None:
+    judgments = values.get("judgments")
+    if judgments is None:
         return
-    if not isinstance(given, list) or len(given) > len(ORDERS):
+    if not isinstance(judgments, list) or len(judgments) > len(ORDERS):
         raise RowRefused("judgments must be a list of at most two")
-    rater = judge_in(values, given, options)
-    for one, shown in zip(given, ORDERS, strict=False):
-        word = optional_text(one, "decision").strip() if isinstance(one, dict) else ""
+    rater = judge_in(values, judgments, options)
+    for game, shown in zip(judgments, ORDERS, strict=False):
+        word = optional_text(game, "decision").strip() if isinstance(game, dict) else ""
         label = parse_label(word)
         if word and label is None:
             yield Notice(gold.line, NoticeKind.NOT_UNDERSTOOD, word, "decision")
-        choice = label.choice if label else CallState.UNREADABLE if one is not None else CallState.FAILED
-        judgment = one.get("judgment") if isinstance(one, dict) else None
+        choice = label.choice if label else CallState.UNREADABLE if game is not None else CallState.FAILED
+        judgment = game.get("judgment") if isinstance(game, dict) else None
         yield replace(
             gold,
             rater=rater,
@@ -78,13 +78,15 @@ def judgebench_decisions(
         )
 
 
-def judge_in(values: Mapping[str, Any], given: list[Any], options: ReadOptions) -> str:
+def judge_in(values: Mapping[str, Any], judgments: list[Any], options: ReadOptions) -> str:
     """The judge's model and, as another prompt makes another judge here, the name of its prompt."""
     if options.rater:
         return options.rater
-    details = [one["judgment"] for one in given if isinstance(one, dict) and isinstance(one.get("judgment"), dict)]
+    details = [
+        game["judgment"] for game in judgments if isinstance(game, dict) and isinstance(game.get("judgment"), dict)
+    ]
     model = first_candidate_name(values, "judge_model") or next(
-        (first_candidate_name(one, "judge_model") for one in details), ""
+        (first_candidate_name(judgment, "judge_model") for judgment in details), ""
     )
     prompt = first_candidate_name(values, "judge_name")
     name = f"{model} ({prompt})" if model and prompt else model or prompt

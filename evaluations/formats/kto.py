@@ -77,10 +77,10 @@ def kto_rows(record: Record, options: ReadOptions, encoded: Set[str] = frozenset
 
 def split_prompt_and_completion(values: Mapping[str, Any]) -> tuple[Messages, Messages]:
     """The prompt and the response, apart or as one conversation that ends with the response."""
-    column = next((one for one in CONVERSATIONS if isinstance(values.get(one), list)), None)
+    column = next((name for name in CONVERSATIONS if isinstance(values.get(name), list)), None)
     if column and "completion" not in values and "output" not in values:
         messages = parse_optional_messages(values[column], column)
-        end = max((number for number, one in enumerate(messages, 1) if one["role"] == "user"), default=0)
+        end = max((number for number, message in enumerate(messages, 1) if message["role"] == "user"), default=0)
         prompt, answer = prepend_system(values, messages[:end]), require_response(messages[end:], column)
     else:
         field = "completion" if "completion" in values else "output"

@@ -155,7 +155,7 @@ def ambiguous_name_words(name: str, side: Choice) -> tuple[str, ...]:
     words = plain_label_words(name)
     if (label := parse_label_words(name)) and label.choice != side:
         return tuple(WORD_OF_SIDE.findall(words)) or (words,)
-    return tuple(found["word"] for found in NAMED_SIDE.finditer(words) if side_of_word(found.group()) != side)
+    return tuple(match["word"] for match in NAMED_SIDE.finditer(words) if side_of_word(match.group()) != side)
 
 
 AMBIGUOUS: Final = "both"
@@ -192,7 +192,7 @@ def parse_label_words(label: str) -> ParsedLabel | None:
         return ParsedLabel(Choice.BOTH_BAD)
     if TIE.fullmatch(words):
         return ParsedLabel(Choice.TIE)
-    if (found := EVEN.fullmatch(words)) and side_of_word(found["side"]) != side_of_word(found["other"]):
+    if (match := EVEN.fullmatch(words)) and side_of_word(match["side"]) != side_of_word(match["other"]):
         return ParsedLabel(Choice.TIE)
     return parse_side_words(words, FOR_SIDE) or parse_side_words(words, AGAINST_SIDE, is_against=True)
 
@@ -201,9 +201,9 @@ def parse_side_words(
     words: str, patterns: Sequence[re.Pattern[str]], *, is_against: bool = False
 ) -> ParsedLabel | None:
     for pattern in patterns:
-        if not (found := pattern.fullmatch(words)):
+        if not (match := pattern.fullmatch(words)):
             continue
-        groups, side = found.groupdict(), side_of_word(found["side"])
+        groups, side = match.groupdict(), side_of_word(match["side"])
         if groups.get("other") and side_of_word(groups["other"]) == side:
             return None  # better than itself
         strength = (groups.get("strength") or "").replace("<", ">")
@@ -245,7 +245,7 @@ def unwrap_label(text: str) -> str:
 def is_label_column(column: str) -> bool:
     """Whether a column is called like labels, on its own or with an aspect: ``choice_style``."""
     letters = unicodedata.normalize("NFKD", column.lower())
-    plain = unicodedata.normalize("NFC", "".join(one for one in letters if not "\u0300" <= one <= "\u036f"))
+    plain = unicodedata.normalize("NFC", "".join(sign for sign in letters if not "\u0300" <= sign <= "\u036f"))
     return not LABEL_WORDS.isdisjoint(NOT_LETTERS.split(plain)) or LABELS_ELSEWHERE.search(plain) is not None
 
 

@@ -49,14 +49,14 @@ def label_studio_task_rows(record: Record, options: ReadOptions) -> tuple[FileRo
         raise RowRefused("data must be an object")
     pair = find_annotated_pair(data, options, record.line, value_as_text(values.get("id", record.index), "id"))
     rows: list[FileRow] = list(pair.material_rows())
-    for one in list_annotation_objects(pair, values, "annotations", rows):
-        if one.get("was_cancelled"):
+    for annotation in list_annotation_objects(pair, values, "annotations", rows):
+        if annotation.get("was_cancelled"):
             rows.append(pair.notice(NoticeKind.STATUS, "cancelled"))
         else:
-            rows += label_studio_answers(pair, one, options, *label_studio_annotator(one, options))
-    for one in list_annotation_objects(pair, values, "predictions", rows):
-        name = first_candidate_name(one, "model_version") or options.rater or PREDICTION
-        rows += label_studio_answers(pair, one, options, name, RaterKind.JUDGE)
+            rows += label_studio_answers(pair, annotation, options, *label_studio_annotator(annotation, options))
+    for prediction in list_annotation_objects(pair, values, "predictions", rows):
+        name = first_candidate_name(prediction, "model_version") or options.rater or PREDICTION
+        rows += label_studio_answers(pair, prediction, options, name, RaterKind.JUDGE)
     rows += [pair.notice(NoticeKind.STATUS, "draft") for _ in list_annotation_objects(pair, values, "drafts", rows)]
     return tuple(rows)
 
@@ -65,12 +65,14 @@ def list_annotation_objects(
     pair: AnnotatedPair, values: Mapping[str, Any], field: str, rows: list[FileRow]
 ) -> list[Mapping[str, Any]]:
     """A list of objects. Some exports have mere ids there, of what they left out: those are noted."""
-    given = values.get(field) or []
-    if not isinstance(given, list):
+    items = values.get(field) or []
+    if not isinstance(items, list):
         raise RowRefused(f"{field} must be a list")
-    found: list[Mapping[str, Any]] = [one for one in given if isinstance(one, dict)]
-    rows += [pair.notice(NoticeKind.NOT_STORED, f"{field} of which the file has ids only")] * (len(given) - len(found))
-    return found
+    objects: list[Mapping[str, Any]] = [item for item in items if isinstance(item, dict)]
+    rows += [pair.notice(NoticeKind.NOT_STORED, f"{field} of which the file has ids only")] * (
+        len(items) - len(objects)
+    )
+    return objects
 
 
 def label_studio_annotator(annotation: Mapping[str, Any], options: ReadOptions) -> tuple[str, RaterKind]:
@@ -79,15 +81,15 @@ def label_studio_annotator(annotation: Mapping[str, Any], options: ReadOptions) 
     return label_studio_person(annotation.get("completed_by"), options), options.rater_kind or RaterKind.HUMAN
 
 
-def label_studio_person(given: object, options: ReadOptions) -> str:
+def label_studio_person(person: object, options: ReadOptions) -> str:
     """A person by e-mail address, or by number where the export has none."""
-    if isinstance(given, dict):
-        return label_studio_person(given.get("email") or given.get("username") or given.get("id"), options)
-    if isinstance(given, bool) or given in (None, ""):
+    if isinstance(person, dict):
+        return label_studio_person(person.get("email") or person.get("username") or person.get("id"), options)
+    if isinstance(person, bool) or person in (None, ""):
         if not options.rater:
             raise RowRefused("an annotation does not say who made it: name a rater for the whole file")
         return options.rater
-    name = f"annotator {given}" if isinstance(given, int) or str(given).isdecimal() else str(given)
+    name = f"annotator {person}" if isinstance(person, int) or str(person).isdecimal() else str(person)
     if len(name) > MAX_KEY:
         raise RowRefused(f"an annotator's name has {len(name):,} characters; at most {MAX_KEY} can be kept")
     return name
@@ -103,11 +105,14 @@ def label_studio_answers(
         yield pair.notice(NoticeKind.NO_ANSWER, "")
     yield from notices
     of_one_side = questions_about_one_side(pair, results)
-    for one in results:
-        question, is_turned = optional_text(one, "from_name"), shows_second_first(pair, optional_text(one, "to_name"))
-        value = one.get("value")
+    for result in results:
+        question, is_turned = (
+            optional_text(result, "from_name"),
+            shows_second_first(pair, optional_text(result, "to_name")),
+        )
+        value = result.get("value")
         word = chosen_label(value) if isinstance(value, dict) else None
-        if one.get("meta"):
+        if result.get("meta"):
             yield pair.notice(NoticeKind.NOT_STORED, f"notes on answers to “{question}”")
         if word is not None and question in of_one_side:
             yield pair.notice(NoticeKind.NOT_STORED, f"choices of “{question}” about one response")
@@ -125,19 +130,19 @@ def label_studio_answers(
                 created_at=iso_time(annotation, "created_at"),
             )
         elif isinstance(value, dict) and value.get("rating") is not None:
-            yield from star_rating_rows(pair, one, value["rating"], rater, kind)
+            yield from star_rating_rows(pair, result, value["rating"], rater, kind)
         else:
-            kind_of_answer = optional_text(one, "type") or "unknown"
+            kind_of_answer = optional_text(result, "type") or "unknown"
             yield pair.notice(NoticeKind.NOT_STORED, f"answers of the type {kind_of_answer} to “{question}”")
 
 
 def questions_about_one_side(pair: AnnotatedPair, results: Sequence[Mapping[str, Any]]) -> set[str]:
     """The questions that are asked about each response separately."""
     questions_of: dict[Choice, set[str]] = {side: set() for side in SIDES}
-    for one in results:
-        label = parse_label(optional_text(one, "to_name"), *pair.sides)
-        if one.get("type") == "choices" and label and label.choice in SIDES:
-            questions_of[label.choice].add(optional_text(one, "from_name"))
+    for result in results:
+        label = parse_label(optional_text(result, "to_name"), *pair.sides)
+        if result.get("type") == "choices" and label and label.choice in SIDES:
+            questions_of[label.choice].add(optional_text(result, "from_name"))
     return questions_of[SIDES[0]] | questions_of[SIDES[1]] if all(questions_of.values()) else set()
 
 
@@ -152,7 +157,7 @@ def chosen_label(value: Mapping[str, Any]) -> str | None:
     selected, choices = value.get("selected"), value.get("choices")
     if isinstance(selected, str):
         return selected
-    if isinstance(choices, list) and choices and all(isinstance(one, str) for one in choices):
+    if isinstance(choices, list) and choices and all(isinstance(choice, str) for choice in choices):
         return " + ".join(choices)
     return choices if isinstance(choices, str) else None
 
@@ -182,10 +187,10 @@ def star_rating_rows(
 
 def aspect_of_rating(question: str, side: Choice) -> str:
     """The aspect of a rating. ``quality_a`` and ``quality_b`` ask the same of one text each."""
-    found = ASKED_OF_A_SIDE.fullmatch(question)
-    label = parse_label(f"response {found['number'] or found['letter']}") if found else None
-    asked = found["question"] if found and label and label.choice == side else question
-    aspect = DEFAULT_ASPECT if asked.lower() in STARS else aspect_from_question(asked)
+    match = ASKED_OF_A_SIDE.fullmatch(question)
+    label = parse_label(f"response {match['number'] or match['letter']}") if match else None
+    about = match["question"] if match and label and label.choice == side else question
+    aspect = DEFAULT_ASPECT if about.lower() in STARS else aspect_from_question(about)
     return f"{aspect[: MAX_ASPECT - len(RATING)]}{RATING}"
 
 
@@ -206,8 +211,8 @@ def label_studio_min_rows(record: Record, options: ReadOptions) -> tuple[FileRow
     pair = find_annotated_pair(fields, options, record.line, value_as_text(values.get("id", record.index), "id"))
     rater = label_studio_person(values.get("annotator"), options)
     rows: list[FileRow] = [pair.row]
-    for question, given in pair.other_fields.items():
-        answer = decode_cell_answer(given)
+    for question, cell in pair.other_fields.items():
+        answer = decode_cell_answer(cell)
         single = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
         word = chosen_label(single) if isinstance(single, dict) else single if isinstance(single, str) else None
         if word is None or len(word) > MAX_LABEL_CHARACTERS or question in QUESTIONS:

@@ -66,40 +66,46 @@ def foreign_metadata(custom: Mapping[str, Any]) -> dict[str, Any]:
 
 def compared_models(record: Record, custom: Mapping[str, Any]) -> tuple[str, str] | None:
     """The models named by the example, else by the head of the document."""
-    given = custom.get("candidate")
+    names = custom.get("candidate")
     listed = (record.enclosing or {}).get("models")
-    if not isinstance(given, list) and isinstance(listed, list):
-        given = [one.get("name") for one in listed if isinstance(one, dict)]
-    if not isinstance(given, list) or len(given) != 2:
+    if not isinstance(names, list) and isinstance(listed, list):
+        names = [model.get("name") for model in listed if isinstance(model, dict)]
+    if not isinstance(names, list) or len(names) != 2:
         return None
-    one, other = given
-    if not isinstance(one, str) or not isinstance(other, str) or not one.strip() or not other.strip() or one == other:
+    first, second = names
+    if (
+        not isinstance(first, str)
+        or not isinstance(second, str)
+        or not first.strip()
+        or not second.strip()
+        or first == second
+    ):
         return None
-    if max(len(one), len(other)) > MAX_KEY:
+    if max(len(first), len(second)) > MAX_KEY:
         raise RowRefused(f"a model's name has more than {MAX_KEY} characters")
-    return one, other
+    return first, second
 
 
 def llm_comparator_verdicts(
     values: Mapping[str, Any], comparison: ComparisonRow, options: ReadOptions
 ) -> Iterator[FileRow]:
-    given = values.get("individual_rater_scores") or []
-    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+    ratings = values.get("individual_rater_scores") or []
+    if not isinstance(ratings, list) or not all(isinstance(rating, dict) for rating in ratings):
         raise RowRefused("individual_rater_scores must be a list of objects")
-    for one in given or [{"score": values.get("score")}]:
-        if one.get("score") is None:
-            if given:
-                yield Notice(comparison.line, NoticeKind.NO_ANSWER, llm_comparator_rater(one, options))
+    for rating in ratings or [{"score": values.get("score")}]:
+        if rating.get("score") is None:
+            if ratings:
+                yield Notice(comparison.line, NoticeKind.NO_ANSWER, llm_comparator_rater(rating, options))
             continue
-        score = required_number(one, "score")
+        score = required_number(rating, "score")
         yield make_verdict(
             comparison,
-            llm_comparator_rater(one, options),
+            llm_comparator_rater(rating, options),
             options.rater_kind or RaterKind.JUDGE,
-            choice_of_comparator_score(score, one.get("rating_label")),
+            choice_of_comparator_score(score, rating.get("rating_label")),
             strength="" if abs(score) in PLAIN else f"{abs(score):g}",
-            shown=SHOWN.get(one.get("is_flipped"), ShownOrder.UNKNOWN) if given else ShownOrder.FOLDED,
-            rationale=optional_text(one, "rationale"),
+            shown=SHOWN.get(rating.get("is_flipped"), ShownOrder.UNKNOWN) if ratings else ShownOrder.FOLDED,
+            rationale=optional_text(rating, "rationale"),
         )
 
 

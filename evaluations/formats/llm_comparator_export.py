@@ -66,13 +66,13 @@ def custom_fields_schema(aspects: Sequence[str]) -> list[dict[str, str]]:
 def llm_comparator_example(
     row: ExportedRow, named: Sequence[str], rule: PreferenceRule, counts: ExportCounts
 ) -> dict[str, Any]:
-    one = decide_comparison(row, rule, named)
-    if isinstance(one, NoPreference):
-        counts.noted[f"without_score:{one}"] += 1
+    decided = decide_comparison(row, rule, named)
+    if isinstance(decided, NoPreference):
+        counts.noted[f"without_score:{decided}"] += 1
         score, source = None, NONE
     else:
-        counts.noted["both_bad_as_tie"] += one.choice == Choice.BOTH_BAD
-        score, source = SCORE[one.choice], one.sources
+        counts.noted["both_bad_as_tie"] += decided.choice == Choice.BOTH_BAD
+        score, source = SCORE[decided.choice], decided.sources
     return {
         "input_text": messages_to_text(prompt_messages(row)),
         "tags": [row["category"]] if row["category"] else [],
@@ -113,10 +113,10 @@ def rater_ratings(row: ExportedRow, aspect: str, several: bool, counts: ExportCo
                 yield rating_record(f"{judge['judge']}{of}", choice, FLIPPED.get(ShownOrder(order)), rationale)
         if "scores" in judged and judged["choice"]:
             yield rating_record(f"{judge['judge']}{of}", judged["choice"], None, "")
-    for person, given in counted_votes(row["people"], aspect, counts):
+    for person, vote in counted_votes(row["people"], aspect, counts):
         flipped = FLIPPED.get(ShownOrder(person["shown"]))
-        rationale = given["note"] or given.get("rationale", "")
-        yield rating_record(f"{person['rater']}{of}", str(given["final"]), flipped, rationale)
+        rationale = vote["note"] or vote.get("rationale", "")
+        yield rating_record(f"{person['rater']}{of}", str(vote["final"]), flipped, rationale)
     for gold in row["gold"]:
         if aspect in gold["choices"]:
             yield rating_record(f"{gold['rater']}{of}", gold["choices"][aspect], None, "")

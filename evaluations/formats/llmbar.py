@@ -86,16 +86,16 @@ def last_llmbar_round(values: Mapping[str, Any]) -> Mapping[str, Mapping[str, An
 
 
 def llmbar_winner(answer: Mapping[str, Any]) -> str:
-    given = answer.get("winner")
-    if not isinstance(given, (str, type(None))) or given not in WINNERS:
-        raise RowRefused(f"winner is “{str(given)[:40]}” where 1, 2 or null is expected")
-    return WINNERS[given]
+    winner = answer.get("winner")
+    if not isinstance(winner, (str, type(None))) or winner not in WINNERS:
+        raise RowRefused(f"winner is “{str(winner)[:40]}” where 1, 2 or null is expected")
+    return WINNERS[winner]
 
 
 def llmbar_completion(answer: Mapping[str, Any]) -> str:
     """The judge's own words, kept as its rationale."""
-    given = answer.get("completion")
-    return given[0] if isinstance(given, list) and given and isinstance(given[0], str) else ""
+    completion = answer.get("completion")
+    return completion[0] if isinstance(completion, list) and completion and isinstance(completion[0], str) else ""
 
 
 LLMBAR_FORMATS: Final = (

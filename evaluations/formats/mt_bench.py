@@ -138,7 +138,7 @@ def mt_bench_turn_texts(value: object, field: str) -> list[str]:
     if not isinstance(value, list) or not value:
         raise RowRefused(f"{field} must be a list with a text for each turn")
     return [
-        text_of_content(one, f"{field}, turn {number}") for number, one in enumerate(value, 1)
+        text_of_content(turn, f"{field}, turn {number}") for number, turn in enumerate(value, 1)
     ]  # Arena-Hard's are objects
 
 
@@ -169,10 +169,10 @@ def mt_bench_games(record: Record, options: ReadOptions) -> Iterator[VerdictRow]
 
 
 def mt_bench_winner(values: Mapping[str, Any], field: str) -> str:
-    given = required_text(values, field).strip()
-    if given not in WINNERS:
-        raise RowRefused(f"{field} is “{given[:40]}” where model_1, model_2, tie or error is expected")
-    return WINNERS[given]
+    winner = required_text(values, field).strip()
+    if winner not in WINNERS:
+        raise RowRefused(f"{field} is “{winner[:40]}” where model_1, model_2, tie or error is expected")
+    return WINNERS[winner]
 
 
 def mt_bench_score_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
@@ -204,8 +204,8 @@ def judgment_failure(judgment: str) -> str:
 
 def mt_bench_judge(values: Mapping[str, Any], options: ReadOptions) -> str:
     """The judge's model; the name of its prompt, which varies by category and turn, is ignored."""
-    given = values.get("judge")
-    name = given[0] if isinstance(given, list) and given else given
+    judge = values.get("judge")
+    name = judge[0] if isinstance(judge, list) and judge else judge
     rater = options.rater or (name if isinstance(name, str) else "")
     if not rater.strip() or len(rater) > MAX_KEY:
         raise RowRefused("the judge has no name, or too long a one: give it one for the whole file")
@@ -214,15 +214,15 @@ def mt_bench_judge(values: Mapping[str, Any], options: ReadOptions) -> str:
 
 def iso_timestamp(values: Mapping[str, Any], field: str = "tstamp") -> str | None:
     """A time in seconds or milliseconds since 1970, or spelled out, as ISO 8601; None where it is none of these."""
-    given = values.get(field)
-    if isinstance(given, bool) or not isinstance(given, (int, float, str)):
+    moment = values.get(field)
+    if isinstance(moment, bool) or not isinstance(moment, (int, float, str)):
         return None
-    if isinstance(given, str) and not NUMBER.fullmatch(given.strip()):
+    if isinstance(moment, str) and not NUMBER.fullmatch(moment.strip()):
         try:
             return iso_time(values, field)
         except RowRefused:
             return None
-    seconds = float(given)
+    seconds = float(moment)
     seconds = seconds / 1_000 if seconds >= MILLISECONDS else seconds
     return datetime.fromtimestamp(seconds, UTC).isoformat() if 0 < seconds < MILLISECONDS else None
 

@@ -53,22 +53,22 @@ def judge_judgments(
     rationales = [list(texts.get(order, ())) for order in BOTH_ORDERS]
     errors = 0
     for at in range(samples):
-        given = [choices[at] if at < len(choices) else None for choices in orders]
-        if None in given and not failures:
+        pair = [choices[at] if at < len(choices) else None for choices in orders]
+        if None in pair and not failures:
             counts.excluded["asked_in_one_order"] += 1
             continue
-        if not any(given):
+        if not any(pair):
             continue
-        errors += None in given
-        counts.noted["both_bad_as_tie"] += given.count(Choice.BOTH_BAD)
+        errors += None in pair
+        counts.noted["both_bad_as_tie"] += pair.count(Choice.BOTH_BAD)
         sample_rationales = [texts[at] if at < len(texts) else "" for texts in rationales]
-        yield judgment_record(row, judge, given, sample_rationales)
+        yield judgment_record(row, judge, pair, sample_rationales)
     if (failed_twice := (failures - errors) // 2) > 0:
         counts.excluded["failed_in_both_orders"] += failed_twice
 
 
 def judgment_record(
-    row: ExportedRow, judge: ExportedJudge, given: Sequence[str | None], rationales: Sequence[str]
+    row: ExportedRow, judge: ExportedJudge, choices: Sequence[str | None], rationales: Sequence[str]
 ) -> dict[str, Any]:
     question, turn = question_and_turn(row)
     return {
@@ -76,8 +76,8 @@ def judgment_record(
         "question_id": question,
         "model_1": row["candidate_a"],
         "model_2": row["candidate_b"],
-        "g1_winner": JUDGES_WINNER[Choice(given[0])] if given[0] else ERROR,
-        "g2_winner": JUDGES_WINNER[Choice(given[1])] if given[1] else ERROR,
+        "g1_winner": JUDGES_WINNER[Choice(choices[0])] if choices[0] else ERROR,
+        "g2_winner": JUDGES_WINNER[Choice(choices[1])] if choices[1] else ERROR,
         "judge": [judge["judge"], judge["rubric"] or ""],
         "g1_user_prompt": "",
         "g1_judgment": rationales[0],

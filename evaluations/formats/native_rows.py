@@ -201,10 +201,10 @@ def rater_name_of_row(values: Mapping[str, Any], options: ReadOptions) -> str:
 
 
 def rater_kind_of_row(values: Mapping[str, Any], options: ReadOptions) -> RaterKind:
-    given = optional_text(values, "rater_kind").strip().lower() or (options.rater_kind or "")
-    if given not in tuple(RaterKind):
+    kind = optional_text(values, "rater_kind").strip().lower() or (options.rater_kind or "")
+    if kind not in tuple(RaterKind):
         raise RowRefused("rater_kind must be human, judge or gold, in the row or for the whole file")
-    return RaterKind(given)
+    return RaterKind(kind)
 
 
 def choice_of_verdict(values: Mapping[str, Any], kind: RaterKind, options: ReadOptions) -> tuple[str, str]:
@@ -212,52 +212,52 @@ def choice_of_verdict(values: Mapping[str, Any], kind: RaterKind, options: ReadO
 
     In a column that is not called ``choice`` by us, “A” may also be a candidate's name.
     """
-    given = required_text(values, "choice").strip()
-    own = CHOICES.get(given.lower())
-    choice, strength = (own, "") if own and not options.is_mapped else interpret_label(given, own, values, options)
+    word = required_text(values, "choice").strip()
+    own = CHOICES.get(word.lower())
+    choice, strength = (own, "") if own and not options.is_mapped else interpret_label(word, own, values, options)
     if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
         raise RowRefused(f"choice “{choice}” can be a judge's only")
     return choice, strength
 
 
-def interpret_label(given: str, own: str | None, values: Mapping[str, Any], options: ReadOptions) -> tuple[str, str]:
-    choice = options.choices.get(given.lower())
+def interpret_label(word: str, own: str | None, values: Mapping[str, Any], options: ReadOptions) -> tuple[str, str]:
+    choice = options.choices.get(word.lower())
     names = [(optional_text(values, side),) for side in ("candidate_a", "candidate_b")]
-    has_name = side_with_name(given, *names)
+    has_name = side_with_name(word, *names)
     if choice is not None:
-        if is_other_name(given, choice, *names):
+        if is_other_name(word, choice, *names):
             raise LabelUnknown(
-                f"choice “{given[:40]}” is the name of candidate {has_name}, and was said to mean {choice}"
+                f"choice “{word[:40]}” is the name of candidate {has_name}, and was said to mean {choice}"
             )
-        return choice, label_strength(given, choice, options)
+        return choice, label_strength(word, choice, options)
     if own and not has_name:
         return own, ""
-    if label := parse_label(given, *names):
+    if label := parse_label(word, *names):
         return label.choice, label.strength
     if has_name:
-        raise LabelUnknown(f"choice “{given[:40]}” may mean either side: say which, as --choice {given[:40]}=A")
+        raise LabelUnknown(f"choice “{word[:40]}” may mean either side: say which, as --choice {word[:40]}=A")
     raise LabelUnknown(
-        f"choice “{given[:40]}” is none of {', '.join(CHOICES.values())}, and no known label: "
-        f'say what it means, as --choice "{given[:40]}=A", or on the page of its columns'
+        f"choice “{word[:40]}” is none of {', '.join(CHOICES.values())}, and no known label: "
+        f'say what it means, as --choice "{word[:40]}=A", or on the page of its columns'
     )
 
 
-def label_strength(given: str, choice: str, options: ReadOptions) -> str:
+def label_strength(word: str, choice: str, options: ReadOptions) -> str:
     """The strength of a mapped word: the word itself where another word means the same choice."""
-    label = parse_label(given)
+    label = parse_label(word)
     if label and label.choice == choice:
         return label.strength
     is_side = choice in (Choice.A, Choice.B)
-    return given if is_side and list(options.choices.values()).count(choice) > 1 else ""
+    return word if is_side and list(options.choices.values()).count(choice) > 1 else ""
 
 
 def native_order_shown(values: Mapping[str, Any], choice: str) -> ShownOrder:
-    given = optional_text(values, "shown_swapped").strip().lower()
-    if given not in SHOWN:
-        raise RowRefused(f"shown_swapped “{given[:40]}” must be true, false or folded")
+    word = optional_text(values, "shown_swapped").strip().lower()
+    if word not in SHOWN:
+        raise RowRefused(f"shown_swapped “{word[:40]}” must be true, false or folded")
     if choice != INCONSISTENT:
-        return SHOWN[given]
-    if SHOWN[given] in (ShownOrder.AS_STORED, ShownOrder.SWAPPED):
+        return SHOWN[word]
+    if SHOWN[word] in (ShownOrder.AS_STORED, ShownOrder.SWAPPED):
         raise RowRefused("an inconsistent choice comes from both orders: leave shown_swapped out or say folded")
     return ShownOrder.FOLDED
 

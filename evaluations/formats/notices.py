@@ -106,8 +106,8 @@ class ImportNotices:
         sentences = [
             notice_sentence(kind, where, words, self._lines[kind, where])
             for kind in SENTENCES
-            for (one, where), words in self._words.items()
-            if one == kind
+            for (kind_of_words, where), words in self._words.items()
+            if kind_of_words == kind
         ]
         sentences += [label_column_sentence(column, words) for column, words in self._label_columns.items()]
         return (

@@ -54,22 +54,22 @@ def pandalm_testset_rows(record: Record, options: ReadOptions) -> tuple[FileRow,
 
 def pandalm_query(values: Mapping[str, Any], key: str) -> QueryPart:
     instruction = optional_text(values, "instruction")
-    given = optional_text(values, "input")
-    asked = "\n\n".join(part for part in (instruction, given) if part.strip())
-    if not asked:
+    text = optional_text(values, "input")
+    question = "\n\n".join(part for part in (instruction, text) if part.strip())
+    if not question:
         raise RowRefused("instruction is missing")
     return QueryPart(
         key=key,
-        cluster=cluster_name(f"{instruction}\n{given}"),
-        messages=user_turn(asked),
+        cluster=cluster_name(f"{instruction}\n{text}"),
+        messages=user_turn(question),
         category=optional_text(values, "motivation_app", MAX_CATEGORY),
     )
 
 
-def pandalm_human_choice(given: str, annotator: str) -> str:
-    if given not in ("0", "1", "2"):
-        raise RowRefused(f"{annotator} is “{given[:40]}” where 0, 1 or 2 is expected")
-    return CHOICES[given]
+def pandalm_human_choice(word: str, annotator: str) -> str:
+    if word not in ("0", "1", "2"):
+        raise RowRefused(f"{annotator} is “{word[:40]}” where 0, 1 or 2 is expected")
+    return CHOICES[word]
 
 
 def has_pandalm_results(sample: FileSample) -> bool:
@@ -83,11 +83,11 @@ def has_pandalm_results(sample: FileSample) -> bool:
 def pandalm_result_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A judge's verdict. The file names no candidates: 1 is the response shown first."""
     column = pandalm_result_column(record.values)
-    given = required_text(record.values, column).strip()
-    if given.lower() not in CHOICES:
-        raise RowRefused(f"{column} is “{given[:40]}” where 1, 2, 0, Tie or garbage is expected")
+    word = required_text(record.values, column).strip()
+    if word.lower() not in CHOICES:
+        raise RowRefused(f"{column} is “{word[:40]}” where 1, 2, 0, Tie or garbage is expected")
     judge = column.removesuffix(RESULT_SUFFIX)
-    known = ("idx", column, f"{judge}_reason")
+    used = ("idx", column, f"{judge}_reason")
     return (
         VerdictRow(
             line=record.line,
@@ -97,10 +97,10 @@ def pandalm_result_rows(record: Record, options: ReadOptions) -> tuple[FileRow, 
             rater=options.rater or judge,
             rater_kind=options.rater_kind or RaterKind.JUDGE,
             aspect=DEFAULT_ASPECT,
-            choice=CHOICES[given.lower()],
+            choice=CHOICES[word.lower()],
             rationale=optional_text(record.values, f"{judge}_reason"),
         ),
-        *unread_column_notices(record.values, known, record.line),
+        *unread_column_notices(record.values, used, record.line),
     )
 
 

@@ -159,9 +159,9 @@ def turn_array(turns: Sequence[Mapping[str, Any]]) -> pa.Array:
 
 def shared_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """An array of values of which many are the same object; each is converted once."""
-    found = {id(value): value for value in values}
-    place = {number: index for index, number in enumerate(found)}
-    made = pa.array(found.values(), kind)
+    distinct = {id(value): value for value in values}
+    place = {number: index for index, number in enumerate(distinct)}
+    made = pa.array(distinct.values(), kind)
     return made.take(pa.array([place[id(value)] for value in values], pa.int32()))
 
 
@@ -236,7 +236,7 @@ def named_entries(by_aspect: Mapping[str, Any], shapes: ShapeCache[dict[str, Any
 
 
 def texts_by_order_array(texts_by_order: Sequence[tuple[str, Sequence[str]]]) -> pa.Array:
-    shown, texts = [one for one, _ in texts_by_order], [words for _, words in texts_by_order]
+    shown, texts = [order for order, _ in texts_by_order], [words for _, words in texts_by_order]
     return struct_array(WORDS.value_type, {"shown": text_array(shown), "texts": list_array(texts, text_array)})
 
 
@@ -252,7 +252,7 @@ def people_entry(row: ExportedRow) -> dict[str, Any]:
     return {
         "adjudications": aspect_entries(row["adjudications"]),
         "comments": row["comments"],
-        "gold": [{**one, "choices": key_value_entries(one["choices"], "aspect", "choice")} for one in row["gold"]],
+        "gold": [{**gold, "choices": key_value_entries(gold["choices"], "aspect", "choice")} for gold in row["gold"]],
         "people": [{**person, "choices": aspect_entries(person["choices"])} for person in row["people"]],
         "skipped": row["skipped"],
     }
@@ -273,8 +273,8 @@ def judge_choice_entry(choice: Any, aspect: str) -> dict[str, Any]:
 
 
 def aspect_entries(by_aspect: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"aspect": aspect, **one} for aspect, one in sorted(by_aspect.items())]
+    return [{"aspect": aspect, **fields} for aspect, fields in sorted(by_aspect.items())]
 
 
 def key_value_entries(mapping: Mapping[str, Any], key: str, value: str) -> list[dict[str, Any]]:
-    return [{key: name, value: one} for name, one in sorted(mapping.items())]
+    return [{key: name, value: item} for name, item in sorted(mapping.items())]

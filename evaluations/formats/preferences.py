@@ -85,8 +85,8 @@ def decide_comparison(
     row: LabelledRow, rule: PreferenceRule, aspects: Sequence[str]
 ) -> DecidedComparison | NoPreference:
     """The one choice of a comparison, or why it has none."""
-    labels_of_row, asked = row["labels"], rule.aspects or aspects
-    labels = {key: CHOICES[labels_of_row[key]["choice"]] for key in asked if key in labels_of_row}
+    labels_of_row, needed = row["labels"], rule.aspects or aspects
+    labels = {key: CHOICES[labels_of_row[key]["choice"]] for key in needed if key in labels_of_row}
     choice = decide_preference(rule, labels, aspects)
     if isinstance(choice, NoPreference):
         return choice
@@ -99,11 +99,11 @@ def decided_comparisons(
 ) -> Iterator[DecidedComparison]:
     """The comparisons that have a choice; the others are counted by reason."""
     for row in rows:
-        found = decide_comparison(row, rule, aspects)
-        if isinstance(found, NoPreference):
-            counts.excluded[found] += 1
+        decided = decide_comparison(row, rule, aspects)
+        if isinstance(decided, NoPreference):
+            counts.excluded[decided] += 1
         else:
-            yield found
+            yield decided
 
 
 @dataclass(frozen=True)
@@ -122,43 +122,47 @@ class PreferredResponse:
         return pair if self.a_is_chosen else (pair[1], pair[0])
 
 
-def preferred_response(one: DecidedComparison) -> PreferredResponse | ExclusionReason:
+def preferred_response(decided: DecidedComparison) -> PreferredResponse | ExclusionReason:
     """Ties and two bad responses prefer nothing; a text is never preferred to itself."""
-    if one.choice == Choice.TIE:
+    if decided.choice == Choice.TIE:
         return ExclusionReason.TIE
-    if one.choice == Choice.BOTH_BAD:
+    if decided.choice == Choice.BOTH_BAD:
         return ExclusionReason.BOTH_BAD
-    a, b = one.row["response_a"], one.row["response_b"]
+    a, b = decided.row["response_a"], decided.row["response_b"]
     if a == b:
         return ExclusionReason.EQUAL_RESPONSES
-    return PreferredResponse(one, a, b, True) if one.choice == Choice.A else PreferredResponse(one, b, a, False)
+    return (
+        PreferredResponse(decided, a, b, True)
+        if decided.choice == Choice.A
+        else PreferredResponse(decided, b, a, False)
+    )
 
 
 def preferred_responses(
     rows: Iterable[LabelledRow], rule: PreferenceRule, aspects: Sequence[str], counts: ExportCounts
 ) -> Iterator[PreferredResponse]:
     """The preferences that there are; every other comparison is counted by reason."""
-    for one in decided_comparisons(rows, rule, aspects, counts):
-        found = preferred_response(one)
-        if isinstance(found, ExclusionReason):
-            counts.excluded[found] += 1
+    for decided in decided_comparisons(rows, rule, aspects, counts):
+        preference = preferred_response(decided)
+        if isinstance(preference, ExclusionReason):
+            counts.excluded[preference] += 1
         else:
-            yield found
+            yield preference
 
 
-def choice_columns(one: DecidedComparison) -> dict[str, Any]:
+def choice_columns(decided: DecidedComparison) -> dict[str, Any]:
     """Columns that accompany every row made from a choice; trainers ignore them."""
-    row = one.row
+    row = decided.row
     return {
         "query_id": row["query_id"],
         "cluster": row["cluster"],
         "category": row["category"],
         "context": row["context"],
         "reference": row["reference"],
-        "label_by": one.by,
-        "label_source": one.sources,
-        "votes": one.votes,
-        "agreement": one.agreement,
+        "label_by": decided.by,
+        "label_source": decided.sources,
+        "votes": decided.votes,
+        "agreement": decided.agreement,
         "split": row.get("split"),
     }
 
@@ -191,8 +195,8 @@ def find_counted_reviews(people: Sequence[ExportedPerson]) -> Mapping[str, Seque
                 holders[aspect].append(place)
         else:
             reviews[person["rater"]].append(facts)
-    for given in reviews.values():
-        for aspect, number in holders_among(given, people):
+    for of_person in reviews.values():
+        for aspect, number in holders_among(of_person, people):
             holders[aspect].append(number)
     return holders
 
@@ -204,11 +208,11 @@ def holders_among(reviews: Sequence[ReviewFacts], people: Sequence[ExportedPerso
         yield from ((aspect, only.number) for aspect in aspects_in(people[only.number]))
         return
     having: dict[str, list[ReviewFacts]] = defaultdict(list)
-    for one in reviews:
-        for aspect in aspects_in(people[one.number]):
-            having[aspect].append(one)
-    for aspect, given in having.items():
-        if holder := find_vote_holder(given, LABEL_VOTES):
+    for review in reviews:
+        for aspect in aspects_in(people[review.number]):
+            having[aspect].append(review)
+    for aspect, of_aspect in having.items():
+        if holder := find_vote_holder(of_aspect, LABEL_VOTES):
             yield aspect, holder.number
 
 

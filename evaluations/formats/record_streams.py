@@ -141,8 +141,8 @@ class FileSample:
 
 def fits_mostly(fits: Iterable[bool]) -> bool:
     """Whether enough values fit for the rest to be faults of their rows; true without values."""
-    found = list(fits)
-    return sum(found) >= MOSTLY * len(found)
+    listed = list(fits)
+    return sum(listed) >= MOSTLY * len(listed)
 
 
 def sample_file(source: RecordSource) -> tuple[FileSample, Iterator[Record | BadRow]]:

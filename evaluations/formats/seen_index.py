@@ -46,13 +46,13 @@ class SeenIndex(TemporaryDatabase):
 
     def owners(self, names: Collection[str]) -> dict[str, tuple[int, str, int]]:
         """The known ones of these names, each with its owner's number, its word and its line."""
-        asked, found = list(names), {}
-        for start in range(0, len(asked), ASKED_AT_ONCE):
-            some = asked[start : start + ASKED_AT_ONCE]
+        listed, owners = list(names), {}
+        for start in range(0, len(listed), ASKED_AT_ONCE):
+            some = listed[start : start + ASKED_AT_ONCE]
             marks = ",".join("?" * len(some))
             for name, *rest in self.database.execute(f"SELECT * FROM named WHERE name IN ({marks})", some):
-                found[name] = tuple(rest)
-        return found
+                owners[name] = tuple(rest)
+        return owners
 
     def name(self, name: str, word: str, line: int) -> int:
         """Add a new name. Its number is below 0; numbers from 1 on belong to the caller."""
@@ -65,9 +65,9 @@ class SeenIndex(TemporaryDatabase):
 
     def find(self, owner: int, key: Hashable) -> tuple[str, int] | None:
         """The word and the line of an entry, or None."""
-        asked = "SELECT word, line FROM seen WHERE owner = ? AND mark = ?"
-        found: tuple[str, int] | None = self.database.execute(asked, (owner, hash(key))).fetchone()
-        return found
+        query = "SELECT word, line FROM seen WHERE owner = ? AND mark = ?"
+        entry: tuple[str, int] | None = self.database.execute(query, (owner, hash(key))).fetchone()
+        return entry
 
     def remember(self, owner: int, key: Hashable, word: str, line: int) -> None:
         self._entries.append((owner, hash(key), word, line))

@@ -103,7 +103,7 @@ def squality_scores(record: Record, query: QueryPart, system: str, review: Mappi
 
 
 def object_entries(value: object, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if not isinstance(value, dict) or not value or not all(isinstance(one, dict) for one in value.values()):
+    if not isinstance(value, dict) or not value or not all(isinstance(entry, dict) for entry in value.values()):
         raise RowRefused(f"{where} must be an object of objects")
     yield from value.items()
 

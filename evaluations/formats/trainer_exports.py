@@ -85,40 +85,40 @@ def dpo_lines(
     layout: Layout = Layout.CHAT,
 ) -> Iterator[bytes]:
     """A line for each comparison that prefers one response. Ties and two bad responses are left out, and counted."""
-    for one in preferred_responses(rows, rule, aspects, counts):
+    for preferred in preferred_responses(rows, rule, aspects, counts):
         counts.rows += 1
-        count_dpo_warnings(one, counts)
-        yield encode_line(dpo_record(one, layout))
+        count_dpo_warnings(preferred, counts)
+        yield encode_line(dpo_record(preferred, layout))
 
 
-def dpo_record(one: PreferredResponse, layout: Layout) -> dict[str, Any]:
-    chosen_by, rejected_by = one.candidates
+def dpo_record(preferred: PreferredResponse, layout: Layout) -> dict[str, Any]:
+    chosen_by, rejected_by = preferred.candidates
     return {
-        **lay_out_preference(one, layout),
+        **lay_out_preference(preferred, layout),
         "chosen_model": chosen_by,
         "rejected_model": rejected_by,
-        **choice_columns(one.comparison),
+        **choice_columns(preferred.comparison),
     }
 
 
-def lay_out_preference(one: PreferredResponse, layout: Layout) -> dict[str, Any]:
-    row = one.comparison.row
+def lay_out_preference(preferred: PreferredResponse, layout: Layout) -> dict[str, Any]:
+    row = preferred.comparison.row
     if layout == Layout.IMPLICIT:
         return {
-            "chosen": conversation_with_response(row, one.chosen),
-            "rejected": conversation_with_response(row, one.rejected),
+            "chosen": conversation_with_response(row, preferred.chosen),
+            "rejected": conversation_with_response(row, preferred.rejected),
         }
-    prompt, (chosen, rejected) = lay_out(layout, row, one.chosen, one.rejected)
+    prompt, (chosen, rejected) = lay_out(layout, row, preferred.chosen, preferred.rejected)
     return {"prompt": prompt, "chosen": chosen, "rejected": rejected}
 
 
-def count_dpo_warnings(one: PreferredResponse, counts: ExportCounts) -> None:
+def count_dpo_warnings(preferred: PreferredResponse, counts: ExportCounts) -> None:
     """Rows of which a trainer should know."""
-    if is_empty_response(one.chosen):
+    if is_empty_response(preferred.chosen):
         counts.noted["chosen_is_empty"] += 1
-    if is_empty_response(one.rejected):
+    if is_empty_response(preferred.rejected):
         counts.noted["rejected_is_empty"] += 1
-    if not (isinstance(one.chosen, str) and isinstance(one.rejected, str)):
+    if not (isinstance(preferred.chosen, str) and isinstance(preferred.rejected, str)):
         counts.noted["response_of_several_turns"] += 1
 
 
@@ -130,7 +130,8 @@ TIES: Final = FormatSetting(
 )
 # Layouts with prompt and answer in separate fields; the implicit one does not exist for single answers.
 LAYOUTS: Final = replace(
-    LAYOUT_SETTING, values={one: words for one, words in LAYOUT_SETTING.values.items() if one != Layout.IMPLICIT}
+    LAYOUT_SETTING,
+    values={layout: words for layout, words in LAYOUT_SETTING.values.items() if layout != Layout.IMPLICIT},
 )
 # Whether A and B are good, by choice.
 GOOD: Final[dict[Choice, tuple[bool, bool]]] = {
@@ -155,37 +156,43 @@ def kto_lines(
     ``ties``: whether both responses of a tie are good, as is true only where the rubric also offers *both bad*;
     otherwise ties are left out. A response of several comparisons is in the file as often.
     """
-    for one in decided_comparisons(rows, rule, aspects, counts):
-        if reason := kto_exclusion(one, ties=ties):
+    for decided in decided_comparisons(rows, rule, aspects, counts):
+        if reason := kto_exclusion(decided, ties=ties):
             counts.excluded[reason] += 1
             continue
-        row = one.row
+        row = decided.row
         sides = (("response_a", "candidate_a"), ("response_b", "candidate_b"))
-        for (response, candidate), good in zip(sides, GOOD[one.choice], strict=True):
+        for (response, candidate), good in zip(sides, GOOD[decided.choice], strict=True):
             counts.rows += 1
             counts.noted["good" if good else "bad"] += 1
             if is_empty_response(row[response]):  # type: ignore[literal-required]
                 counts.noted["completion_is_empty"] += 1
-            yield encode_line(kto_record(one, row[response], row[candidate], layout, good=good))  # type: ignore[literal-required]
+            yield encode_line(kto_record(decided, row[response], row[candidate], layout, good=good))  # type: ignore[literal-required]
 
 
-def kto_exclusion(one: DecidedComparison, *, ties: bool) -> ExclusionReason | None:
-    if one.choice == Choice.TIE and not ties:
+def kto_exclusion(decided: DecidedComparison, *, ties: bool) -> ExclusionReason | None:
+    if decided.choice == Choice.TIE and not ties:
         return ExclusionReason.TIE
-    one_sided = one.choice in (Choice.A, Choice.B)
-    return ExclusionReason.EQUAL_RESPONSES if one_sided and one.row["response_a"] == one.row["response_b"] else None
+    one_sided = decided.choice in (Choice.A, Choice.B)
+    return (
+        ExclusionReason.EQUAL_RESPONSES
+        if one_sided and decided.row["response_a"] == decided.row["response_b"]
+        else None
+    )
 
 
-def kto_record(one: DecidedComparison, response: Any, candidate: str, layout: Layout, *, good: bool) -> dict[str, Any]:
-    prompt, (completion,) = lay_out(layout, one.row, response)
+def kto_record(
+    decided: DecidedComparison, response: Any, candidate: str, layout: Layout, *, good: bool
+) -> dict[str, Any]:
+    prompt, (completion,) = lay_out(layout, decided.row, response)
     return {
         "prompt": prompt,
         "completion": completion,
         "label": good,
         "model": candidate,
         # Without sides, because the row has only one response.
-        "choice": "preference" if one.choice in (Choice.A, Choice.B) else str(one.choice),
-        **choice_columns(one),
+        "choice": "preference" if decided.choice in (Choice.A, Choice.B) else str(decided.choice),
+        **choice_columns(decided),
     }
 
 
@@ -196,15 +203,15 @@ def conversation_lines(
     rows: Iterable[LabelledRow], aspects: Sequence[str], rule: PreferenceRule, counts: ExportCounts
 ) -> Iterator[bytes]:
     """The preferred conversation of each comparison. An empty response is left out: it would teach silence."""
-    for one in preferred_responses(rows, rule, aspects, counts):
-        if is_empty_response(one.chosen):
+    for preferred in preferred_responses(rows, rule, aspects, counts):
+        if is_empty_response(preferred.chosen):
             counts.excluded[EMPTY] += 1
             continue
         counts.rows += 1
         record = {
-            "messages": conversation_with_response(one.comparison.row, one.chosen),
-            "model": one.candidates[0],
-            **choice_columns(one.comparison),
+            "messages": conversation_with_response(preferred.comparison.row, preferred.chosen),
+            "model": preferred.candidates[0],
+            **choice_columns(preferred.comparison),
         }
         yield encode_line(record)
 

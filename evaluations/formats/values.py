@@ -31,8 +31,8 @@ def refuse_unstorable(value: object, where: str, depth: int = 0) -> None:
     """NUL, lone surrogates, NaN and Infinity: no database keeps them as they are."""
     if isinstance(value, str):
         # Plain ASCII, as most texts are, is passed without a search for what it cannot hold.
-        if (not value.isascii() or "\x00" in value) and (found := NOT_STORABLE.search(value)):
-            what = "a NUL character" if found.group() == "\x00" else "half of a surrogate pair"
+        if (not value.isascii() or "\x00" in value) and (match := NOT_STORABLE.search(value)):
+            what = "a NUL character" if match.group() == "\x00" else "half of a surrogate pair"
             raise RowRefused(f"{where} holds {what}")
     elif isinstance(value, float):
         if not math.isfinite(value):
@@ -85,10 +85,10 @@ def repeated_key_sentence(pairs: Sequence[tuple[str, object]]) -> str:
 
 
 def object_from_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise RowRefused(repeated_key_sentence(pairs))
-    return found
+    return values
 
 
 def parse_structured_value(value: object, field: str) -> object:
@@ -98,11 +98,11 @@ def parse_structured_value(value: object, field: str) -> object:
     if not value.strip():
         return None
     try:
-        found: object = json.loads(value, object_pairs_hook=object_from_pairs)
+        parsed: object = json.loads(value, object_pairs_hook=object_from_pairs)
     except (ValueError, RecursionError):
         raise RowRefused(f"{field} is not valid JSON") from None
-    refuse_unstorable(found, field)
-    return found
+    refuse_unstorable(parsed, field)
+    return parsed
 
 
 def json_or_none(text: str | bytes) -> object:
@@ -112,15 +112,15 @@ def json_or_none(text: str | bytes) -> object:
         return None
 
 
-def row_metadata(values: Values, known: frozenset[str]) -> dict[str, Any]:
+def row_metadata(values: Values, used: frozenset[str]) -> dict[str, Any]:
     """The column ``row_metadata``, and every column that no format knows."""
-    given = parse_structured_value(values.get("metadata"), "metadata")
-    if given is None and values.keys() <= known:
+    metadata = parse_structured_value(values.get("metadata"), "metadata")
+    if metadata is None and values.keys() <= used:
         return {}
-    if not isinstance(given, (dict, type(None))):
+    if not isinstance(metadata, (dict, type(None))):
         raise RowRefused("metadata must be an object")
-    others = {column: value for column, value in values.items() if column not in known and column != "metadata"}
-    return {**others, **cast("dict[str, Any]", given or {})}
+    others = {column: value for column, value in values.items() if column not in used and column != "metadata"}
+    return {**others, **cast("dict[str, Any]", metadata or {})}
 
 
 def content_key(value: object) -> str:
