@@ -20,6 +20,7 @@ from evaluations.charts.estimates import (
 from evaluations.charts.themes import MAX_SERIES, SUBTITLE_LETTERS, SUBTITLE_PIXELS, Json
 
 TableCell = str | int | float | None
+# Attributes of `PlottedEstimate`.
 ESTIMATE_COLUMNS: Final = ("series", "value", "low", "high", "n", "note")
 
 
@@ -31,15 +32,6 @@ class ChartTable:
     rows: tuple[tuple[TableCell, ...], ...]
     headings: tuple[str, ...]
     formatted_rows: tuple[tuple[str, ...], ...]
-
-
-def build_cells(estimate: PlottedEstimate) -> tuple[TableCell, ...]:
-    return (estimate.series, estimate.value, estimate.low, estimate.high, estimate.n, estimate.note)
-
-
-def build_headings(quantity: Quantity, named: bool) -> tuple[str, ...]:
-    """``named``: whether the series have names."""
-    return (*(("Of",) if named else ()), quantity.name, "Pointwise 95% CI", "n", "Note")
 
 
 def format_cells(estimate: PlottedEstimate, quantity: Quantity, named: bool) -> tuple[str, ...]:
@@ -57,8 +49,8 @@ def build_table(
     named = any(estimate.series for estimate, _, _ in rows)
     return ChartTable(
         (*columns, *ESTIMATE_COLUMNS),
-        tuple((*cells, *build_cells(estimate)) for estimate, cells, _ in rows),
-        (*headings, *build_headings(quantity, named)),
+        tuple((*cells, *(getattr(estimate, name) for name in ESTIMATE_COLUMNS)) for estimate, cells, _ in rows),
+        (*headings, *(("Of",) if named else ()), quantity.name, "Pointwise 95% CI", "n", "Note"),
         tuple((*texts, *format_cells(estimate, quantity, named)) for estimate, _, texts in rows),
     )
 
@@ -103,25 +95,25 @@ def build_binned_table(binned: Sequence[Binned], quantity: Quantity) -> ChartTab
 def build_notes(
     estimates: Sequence[PlottedEstimate], rule: str, most_rows: int | None = None, *, upright: bool = False
 ) -> list[str]:
-    """The notes below a chart. ``upright``: whether intervals are vertical, as where other lines join the points."""
-    return list(iterate_notes(estimates, rule, most_rows, "Upright lines" if upright else "Lines"))
+    """Notes below a chart: sample sizes, missing values and intervals, what is not drawn, and the rule.
 
-
-def iterate_notes(estimates: Sequence[PlottedEstimate], rule: str, most_rows: int | None, lines: str) -> Iterator[str]:
-    """Notes on sample sizes, missing values, missing intervals, what is not drawn, and the rule."""
+    ``upright``: whether intervals are vertical, as where other lines join the points.
+    """
+    notes = []
     drawn = filter_with_value(estimates)
     if drawn:
-        intervals = f" {lines} are pointwise 95% CIs." if any(one.has_interval for one in drawn) else ""
-        yield f"n is {format_count_range([one.n for one in drawn])}.{intervals}"
+        lines = "Upright lines" if upright else "Lines"
+        intervals = f" {lines} are pointwise 95% CIs." if any(estimate.has_interval for estimate in drawn) else ""
+        notes.append(f"n is {format_count_range([estimate.n for estimate in drawn])}.{intervals}")
     if missing := [estimate for estimate in estimates if estimate.value is None]:
-        yield f"{format_count_of(missing, estimates)} without a value: {format_reasons(missing)}."
-    if hollow := [one for one in drawn if not one.has_interval]:
-        yield f"{format_count_of(hollow, estimates)} without an interval, drawn hollow: {format_reasons(hollow)}."
-    yield from describe_cut(len(list_series(estimates)), MAX_SERIES, "series")
+        notes.append(f"{format_count_of(missing, estimates)} without a value: {format_reasons(missing)}.")
+    if hollow := [estimate for estimate in drawn if not estimate.has_interval]:
+        count = format_count_of(hollow, estimates)
+        notes.append(f"{count} without an interval, drawn hollow: {format_reasons(hollow)}.")
+    notes += describe_cut(len(list_series(estimates)), MAX_SERIES, "series")
     if most_rows is not None:
-        yield from describe_cut(len(list_labels(estimates)), most_rows, "rows")
-    if rule:
-        yield rule
+        notes += describe_cut(len(list_labels(estimates)), most_rows, "rows")
+    return [*notes, rule] if rule else notes
 
 
 def format_count_range(numbers: Iterable[int]) -> str:
@@ -150,17 +142,12 @@ def describe_chart(title: str, estimates: Sequence[PlottedEstimate], quantity: Q
     drawn = filter_with_value(estimates)
     if not drawn:
         return f"{title}. There is nothing to draw."
-    highest = max(drawn, key=lambda one: one.value or 0)
-    lowest = min(drawn, key=lambda one: one.value or 0)
-    return (
-        f"{title}. {len(drawn)} numbers, from {describe_point(lowest, quantity)} to "
-        f"{describe_point(highest, quantity)}. "
-        "The table below has them all."
+    ordered = sorted(drawn, key=lambda estimate: estimate.value or 0)
+    lowest, highest = (
+        f"{quantity.format_value(estimate.value)} ({', '.join(filter(None, (estimate.label, estimate.series)))})"
+        for estimate in (ordered[0], max(drawn, key=lambda estimate: estimate.value or 0))
     )
-
-
-def describe_point(estimate: PlottedEstimate, quantity: Quantity) -> str:
-    return f"{quantity.format_value(estimate.value)} ({', '.join(filter(None, (estimate.label, estimate.series)))})"
+    return f"{title}. {len(drawn)} numbers, from {lowest} to {highest}. The table below has them all."
 
 
 def wrap_lines(text: str, letters: int) -> list[str]:

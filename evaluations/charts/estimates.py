@@ -126,16 +126,6 @@ def make_share_quantity(name: str) -> Quantity:
     return Quantity(name, (0.0, 1.0), is_share=True)
 
 
-def make_points_quantity(name: str) -> Quantity:
-    """The difference of two shares, in points: a percentage would be read as relative to one of them."""
-    return Quantity(f"{name}, points", (-1.0, 1.0), is_in_points=True)
-
-
-def make_coefficient_quantity(name: str) -> Quantity:
-    """A coefficient between −1 and 1, such as kappa."""
-    return Quantity(name, (-1.0, 1.0))
-
-
 def compute_axis_domain(
     quantity: Quantity, estimates: Sequence[PlottedEstimate], also: Iterable[float] = ()
 ) -> list[float]:

@@ -97,20 +97,6 @@ def build_win_rate_chart(caption: Caption, estimates: Sequence[PlottedEstimate],
     )
 
 
-def build_aspect_chart(
-    caption: Caption, estimates: Sequence[PlottedEstimate], quantity: Quantity, theme: Theme = PAGE_THEME
-) -> Chart:
-    """Judges, people, and the human ceiling on each aspect, on one scale."""
-    return build_forest_chart(caption, estimates, quantity, theme, row_name="Aspect")
-
-
-def build_reviewer_chart(
-    caption: Caption, estimates: Sequence[PlottedEstimate], quantity: Quantity, theme: Theme = PAGE_THEME
-) -> Chart:
-    """The agreement of each person with each judge and with the other people."""
-    return build_forest_chart(caption, estimates, quantity, theme, row_name="Person")
-
-
 def build_preference_chart(caption: Caption, estimates: Sequence[PlottedEstimate], theme: Theme = PAGE_THEME) -> Chart:
     """How often raters choose the first shown or the longer response; one half means no preference."""
     return build_forest_chart(

@@ -9,19 +9,16 @@ from evaluations.charts.estimates import (
     Binned,
     Dated,
     PlottedEstimate,
+    Quantity,
     Ranked,
     build_estimate,
-    make_coefficient_quantity,
-    make_points_quantity,
     make_share_quantity,
 )
 from evaluations.charts.forest_charts import (
-    build_aspect_chart,
     build_forest_chart,
     build_preference_chart,
     build_ranked,
     build_ranking_chart,
-    build_reviewer_chart,
     build_win_rate_chart,
 )
 from evaluations.charts.line_charts import build_calibration_chart, build_timeline_chart
@@ -71,7 +68,8 @@ def iterate_tendency_estimates(label: str, tendency: BiasTendency) -> Iterator[P
     yield build_estimate(label, PEOPLE_SERIES, tendency.majority.people)
 
 
-DIFFERENCE_QUANTITY = make_points_quantity("Difference in agreement")
+# In points, because a percentage would be read as relative to one of the two shares.
+DIFFERENCE_QUANTITY: Final = Quantity("Difference in agreement, points", (-1.0, 1.0), is_in_points=True)
 
 SAME_ITEMS_RULE = (
     "With the majority of people, splits left out, on the comparisons on which both judges have a verdict."
@@ -120,10 +118,9 @@ def build_people_charts(people: AspectPeople, aspect: str, theme: Theme) -> list
     if not people.reviewers:
         return []
     caption = Caption("people-reviewers", f"Agreement of each person on {aspect}", OTHERS_RULE)
-    each = build_reviewer_chart(
-        caption, list(iterate_reviewer_estimates(people.reviewers)), make_share_quantity("Agreement"), theme
-    )
-    return [each, *iterate_timeline_charts(people.timeline, aspect, theme)]
+    estimates = list(iterate_reviewer_estimates(people.reviewers))
+    chart = build_forest_chart(caption, estimates, make_share_quantity("Agreement"), theme, row_name="Person")
+    return [chart, *iterate_timeline_charts(people.timeline, aspect, theme)]
 
 
 def iterate_reviewer_estimates(reviewers: Sequence[ReviewerStatistics]) -> Iterator[PlottedEstimate]:
@@ -157,23 +154,22 @@ def build_score_charts(report: ScoreReport, aspect: str, theme: Theme) -> list[C
     for name, judge in report.judges.items():
         estimates += iterate_score_estimates(name, judge.people)
     caption = Caption("scores-agreement", f"Agreement of scores on {aspect}", SCORES_RULE)
-    estimates.sort(key=lambda one: SCORE_MEASURES.index(one.label))
-    return [build_forest_chart(caption, estimates, make_coefficient_quantity("Coefficient"), theme, row_name="Measure")]
+    estimates.sort(key=lambda estimate: list(SCORE_MEASURES).index(estimate.label))
+    return [build_forest_chart(caption, estimates, Quantity("Coefficient", (-1.0, 1.0)), theme, row_name="Measure")]
 
 
-SCORE_MEASURES = ("Pearson", "Spearman", "Kendall’s tau-b", "ICC (agreement)", "Krippendorff’s alpha (interval)")
+SCORE_MEASURES: Final = {
+    "Pearson": "pearson",
+    "Spearman": "spearman",
+    "Kendall’s tau-b": "kendall_tau_b",
+    "ICC (agreement)": "icc_agreement",
+    "Krippendorff’s alpha (interval)": "krippendorff_alpha",
+}
 
 
 def iterate_score_estimates(series: str, agreement: ScoreAgreement) -> Iterator[PlottedEstimate]:
-    numbers = (
-        agreement.pearson,
-        agreement.spearman,
-        agreement.kendall_tau_b,
-        agreement.icc_agreement,
-        agreement.krippendorff_alpha,
-    )
-    for label, number in zip(SCORE_MEASURES, numbers, strict=True):
-        yield build_estimate(label, series, number)
+    for label, name in SCORE_MEASURES.items():
+        yield build_estimate(label, series, getattr(agreement, name))
 
 
 JUDGE_ALONE = "judge alone"
@@ -184,7 +180,7 @@ RANKING_RULE = "Bradley–Terry, a tie counts as half a win each."
 
 def build_win_charts(wins: Wins, aspect: str, theme: Theme) -> list[Chart]:
     if not wins.judges:
-        return [*iterate_people_rate_charts(wins, aspect, theme), *iterate_people_ranking_charts(wins, aspect, theme)]
+        return list(iterate_people_win_charts(wins, aspect, theme))
     names = build_slugs(wins.judges)
     return [
         chart
@@ -217,18 +213,13 @@ def iterate_standings(wins: Wins, of_judge: JudgeWins) -> Iterator[Ranked]:
             yield build_ranked(candidate, source, standing)
 
 
-def iterate_people_rate_charts(wins: Wins, aspect: str, theme: Theme) -> Iterator[Chart]:
+def iterate_people_win_charts(wins: Wins, aspect: str, theme: Theme) -> Iterator[Chart]:
     estimates = [build_estimate(candidate, PEOPLE_SERIES, rate) for candidate, rate in wins.people.items()]
-    yield build_win_rate_chart(
-        Caption("wins-rates", f"Win rates on {aspect}, as people say", TIES_RULE), estimates, theme
-    )
-
-
-def iterate_people_ranking_charts(wins: Wins, aspect: str, theme: Theme) -> Iterator[Chart]:
+    rates = Caption("wins-rates", f"Win rates on {aspect}, as people say", TIES_RULE)
+    yield build_win_rate_chart(rates, estimates, theme)
     if ranked := [build_ranked(name, PEOPLE_SERIES, standing) for name, standing in wins.ranking.standings.items()]:
-        yield build_ranking_chart(
-            Caption("wins-ranking", f"Ranking on {aspect}, as people say", RANKING_RULE), ranked, theme
-        )
+        scores = Caption("wins-ranking", f"Ranking on {aspect}, as people say", RANKING_RULE)
+        yield build_ranking_chart(scores, ranked, theme)
 
 
 CEILING_RULE: Final = (
@@ -265,32 +256,25 @@ def build_judge_charts(report: Report, aspect: str, name: str, theme: Theme) -> 
 
 def build_agreement_chart(report: Report, theme: Theme) -> Chart:
     """Judges and people compared with the same majorities; judges or people alone if there are none."""
-    levels = [
-        (aspect.name, name, judge.ceiling.s1)
-        for aspect in report.aspects.values()
-        for name, judge in aspect.answering.items()
+    judged = [
+        (aspect.name, name, judge) for aspect in report.aspects.values() for name, judge in aspect.answering.items()
     ]
-    if any(level.n for _, _, level in levels):
-        rule, estimates = CEILING_RULE, build_ceiling_estimates(levels)
-    elif levels:
-        rule, estimates = (
-            ALONE_RULE,
-            [
-                build_estimate(aspect.name, name, judge.judge_human.majority.with_ties.agreement)
-                for aspect in report.aspects.values()
-                for name, judge in aspect.answering.items()
-            ],
-        )
-    else:
-        rule, estimates = (
-            EACH_PERSON_RULE,
-            [
-                build_estimate(aspect.name, PEOPLE_SERIES, aspect.human_human.majority.with_ties.agreement)
-                for aspect in report.aspects.values()
-            ],
-        )
+    levels = [(aspect, name, judge.ceiling.s1) for aspect, name, judge in judged]
+    rule, estimates = CEILING_RULE, build_ceiling_estimates(levels)
+    if not judged:
+        rule = EACH_PERSON_RULE
+        estimates = [
+            build_estimate(aspect.name, PEOPLE_SERIES, aspect.human_human.majority.with_ties.agreement)
+            for aspect in report.aspects.values()
+        ]
+    elif not any(level.n for _, _, level in levels):
+        rule = ALONE_RULE
+        estimates = [
+            build_estimate(aspect, name, judge.judge_human.majority.with_ties.agreement)
+            for aspect, name, judge in judged
+        ]
     caption = Caption("agreement-aspects", "Agreement by aspect", rule)
-    return build_aspect_chart(caption, estimates, make_share_quantity("Agreement"), theme)
+    return build_forest_chart(caption, estimates, make_share_quantity("Agreement"), theme, row_name="Aspect")
 
 
 def build_ceiling_estimates(levels: Sequence[tuple[str, str, CeilingLevel]]) -> list[PlottedEstimate]:

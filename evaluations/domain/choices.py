@@ -98,12 +98,6 @@ def choice_from_scores(score_a: float | None, score_b: float | None, margin: flo
     return Choice.A if difference > 0 else Choice.B
 
 
-def describe_score_rule(margin: float, *, lower_is_better: bool = False) -> str:
-    """The remark shown with every choice that was made from two scores."""
-    direction = ", lower is better" if lower_is_better else ""
-    return f"derived from scores{direction}, margin {margin}"
-
-
 @dataclass(frozen=True)
 class ScoreRule:
     """How two scores of one aspect are compared."""
@@ -118,7 +112,9 @@ class ScoreRule:
 
     @property
     def remark(self) -> str:
-        return describe_score_rule(self.margin, lower_is_better=self.lower_is_better)
+        """The remark shown with every choice that was made by this rule."""
+        direction = ", lower is better" if self.lower_is_better else ""
+        return f"derived from scores{direction}, margin {self.margin}"
 
 
 @dataclass(frozen=True)

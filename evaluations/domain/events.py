@@ -23,12 +23,10 @@ class DeliveryState(StrEnum):
 
 
 MINUTE: Final = 60
-
 HOUR: Final = 60 * MINUTE
 
 # After the first try, and so on: about two days in all.
 DELIVERY_RETRY_SECONDS: Final = (30, 2 * MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 16 * HOUR, 24 * HOUR)
-
 MAX_DELIVERY_PAUSE_SECONDS: Final = 10 * MINUTE
 
 
@@ -43,5 +41,4 @@ def delivery_pause_seconds(failures: int) -> int:
 
 
 SAW_VERDICTS: Final = "saw verdicts"
-
 DOWNLOADED: Final = "downloaded"

@@ -275,7 +275,6 @@ class Notice:
 
 
 SAMPLE_KEY: Final = "sample"  # of a response's metadata: which of several that its candidate gave
-
 FOLLOW_UPS_KEY: Final = "follow_ups"  # of a query's metadata: what the user says after each response
 
 FileRow = QueryRow | ComparisonRow | ResponseRow | VerdictRow | ScoreRow | BadRow | Notice
@@ -292,9 +291,7 @@ class FileEntry:
 
 # What a query's id may be where no column holds one.
 ID_FROM_ROW_NUMBER: Final = "#row"
-
 ID_FROM_TEXT: Final = "#text"
-
 CANDIDATE_FIELD: Final = "candidate"
 
 # What is said of all rows of one file and of no other: a mapping that is remembered leaves its value out.
@@ -332,7 +329,6 @@ CANDIDATE_PAIR_FIELDS: Final = (
 )
 
 SINGLE_CANDIDATE_FIELD: Final = FileField(CANDIDATE_FIELD, needed=True, whole_file=True)
-
 FIELDS_BY_FORMAT: Final[Mapping[str, tuple[FileField, ...]]] = {
     FileFormat.COMPARISONS: (
         *QUERY_FIELDS,

@@ -71,7 +71,8 @@ class PreferenceRule:
         if self.rule is None:
             return self.aspects[0]
         if self.weights:
-            keys = ",".join(f"{key}={format_weight(one)}" for key, one in zip(self.aspects, self.weights, strict=True))
+            weights = zip(self.aspects, self.weights, strict=True)
+            keys = ",".join(f"{key}={weight / MILLION:.12g}" for key, weight in weights)
         else:
             keys = ",".join(self.aspects)
         return f"{DERIVED_PREFIX}{self.rule}:{keys}" if keys else f"{DERIVED_PREFIX}{self.rule}"
@@ -81,10 +82,6 @@ class PreferenceRule:
         if self.rule is None:
             return f"The label of the aspect {self.aspects[0]}."
         return COMBINING_RULE_TEXTS[self.rule]
-
-
-def format_weight(weight: int) -> str:
-    return f"{weight / MILLION:.12g}"
 
 
 def parse_preference_rule(*, aspect: str = "", combine: str = "", aspects: Sequence[str]) -> PreferenceRule:

@@ -92,7 +92,6 @@ SELECTION_STRATEGIES: Final = (
 )
 
 RANDOM_SELECTION: Final = (SelectionMethod.RANDOM, SelectionMethod.STRATIFIED)
-
 SELECTION_TEXTS: Final[Mapping[SelectionMethod, str]] = {
     SelectionMethod.RANDOM: "at random",
     SelectionMethod.STRATIFIED: "at random, in strata",

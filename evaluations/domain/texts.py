@@ -24,13 +24,9 @@ class Markup(IntFlag):
 # Every pattern starts with a character of its own, which is looked for quickly, and gives nothing back that it
 # has read: no text takes more than linear time.
 FENCE: Final = re.compile(r"\n[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)")
-
 CODE_SPAN: Final = re.compile(r"`[^`\n]++`")
-
 RULE: Final = r"(?:[-*_][ \t]*+){3,}+(?:\n|\Z)"
-
 LIST_ITEM: Final = re.compile(rf"\n[ \t]*+(?!{RULE})(?:[-*+•]|\d{{1,3}}[.)])[ \t]++[^\s]")
-
 HEADING: Final = re.compile(r"\n {0,3}#{1,6}[ \t]++[^\s]")
 
 # Not inside a word of Latin letters or digits: 2**3**4 and snake_case are no emphasis, 很**重要**的 is.
@@ -40,7 +36,6 @@ EMPHASIS: Final = (
 )
 
 CELL: Final = r"[ \t]*+:?-++:?[ \t]*+"
-
 BELOW_TABLE_HEAD: Final = re.compile(rf"\n[ \t]*+\|?{CELL}(?:\|{CELL})++\|?[ \t]*+(?=\n|\Z)")
 
 

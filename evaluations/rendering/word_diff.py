@@ -208,15 +208,12 @@ def drop_coincidental_matches(runs: Sequence[MatchingRun], a: Sequence[str], b: 
 
 def mark_differences(text: str, spans: Sequence[tuple[int, int]], same: Sequence[tuple[int, int]], *, side: int) -> str:
     """The text with a mark around each stretch that the other text does not have."""
+    label = f'<span class="visually-hidden" dir="ltr">{SIDE_LABELS[side]}</span>'
     parts, end_of_output = [], 0
     for (before, count), (run, _) in pairwise([(0, 0), *same, (len(spans), 0)]):
         if before + count < run:
             start, end = spans[before + count][0], spans[run - 1][1]
-            parts += [escape(text[end_of_output:start]), mark_words(text[start:end], side)]
+            marked = f'<{ELEMENTS[side]} class="only">{label}{escape(text[start:end])}</{ELEMENTS[side]}>'
+            parts += [escape(text[end_of_output:start]), marked]
             end_of_output = end
     return "".join([*parts, escape(text[end_of_output:])])
-
-
-def mark_words(text: str, side: int) -> str:
-    label = f'<span class="visually-hidden" dir="ltr">{SIDE_LABELS[side]}</span>'
-    return f'<{ELEMENTS[side]} class="only">{label}{escape(text)}</{ELEMENTS[side]}>'

@@ -1,15 +1,27 @@
-"""How numbers of a report look."""
+"""How numbers look, also amounts of money, lengths of time and ranges."""
 
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from math import floor, log10
+from typing import Final, Protocol, TypeVar
 
 from django import template
+
+from evaluations.domain.money import NANO_PER_USD, format_exact_usd
 
 register = template.Library()
 Counts = Sequence[Sequence[int]]
 Anything = TypeVar("Anything")
 
-SHADES = 8
+SHADES: Final = 8
+DIME: Final = NANO_PER_USD // 10
+UNITS: Final = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+
+
+class HasEnds(Protocol):
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
 
 
 @register.filter
@@ -66,3 +78,60 @@ def spaced(word: str) -> str:
 def of(by_name: Mapping[str, Anything], name: str) -> Anything | None:
     """``aspect.judges|of:name``: what belongs to that name."""
     return by_name.get(name)
+
+
+@register.filter
+def usd(nano: int | None) -> str:
+    """``$12.30``; below ten cents the first two figures that say something. What is not known is unknown."""
+    if nano is None:
+        return "unknown"
+    if nano == 0 or abs(nano) >= DIME:
+        return f"${nano / NANO_PER_USD:,.2f}"
+    places = 1 - floor(log10(abs(nano) / NANO_PER_USD))
+    return f"${nano / NANO_PER_USD:.{places}f}"
+
+
+@register.filter
+def in_usd(nano: int | None) -> str:
+    """The exact amount for a field: every figure of it, no sign of dollars; empty where there is none."""
+    return "" if nano is None else format_exact_usd(nano)
+
+
+@register.filter
+def duration(seconds: float) -> str:
+    """The one or two largest units: ``2 hours 5 minutes``, ``40 seconds``."""
+    left = max(round(seconds), 1)
+    parts = []
+    for size, name in UNITS:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {name}{'s' if count > 1 else ''}")
+        elif parts:
+            break
+    return " ".join(parts[:2])
+
+
+@register.filter
+def span(ends: HasEnds) -> str:
+    """``1,200 to 3,400``: two figures each, since no estimate knows more."""
+    return between(ends, lambda number: f"{rough(number):,}")
+
+
+@register.filter
+def usd_span(ends: HasEnds) -> str:
+    return between(ends, lambda nano: usd(rough(nano)))
+
+
+@register.filter
+def minutes_span(ends: HasEnds) -> str:
+    return between(ends, lambda minutes: duration(rough(minutes * 60)))
+
+
+def between(ends: HasEnds, spell: Callable[[float], str]) -> str:
+    """Both ends in words, or the one that they share."""
+    low, high = spell(ends.low), spell(ends.high)
+    return low if low == high else f"{low} to {high}"
+
+
+def rough(number: float) -> int:
+    return round(float(f"{number:.2g}"))

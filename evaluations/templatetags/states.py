@@ -1,6 +1,6 @@
-"""How pages name and colour the states of runs, calls, requests and imports, and the order of two responses."""
+"""How pages name and colour the values of enums: states, orders, flags, selection methods, output modes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,8 +8,20 @@ from django import template
 
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.files import ImportState
-from evaluations.domain.judges import FAILURE_STATES, AttemptOutcome, AttemptStep, CallState, RunOrders, RunState
-from evaluations.domain.reviews import Reveal
+from evaluations.domain.judges import (
+    FAILURE_STATES,
+    AttemptOutcome,
+    AttemptStep,
+    CallState,
+    OutputMode,
+    ReplyShape,
+    RunOrders,
+    RunState,
+)
+from evaluations.domain.reviews import SELECTION_STRATEGIES, SELECTION_TEXTS, Reveal, SelectionMethod
+from evaluations.domain.texts import Flag
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Judge
 
 register = template.Library()
 
@@ -91,6 +103,26 @@ REVEALS: Final[Mapping[str, str]] = {
     Reveal.RANDOMISED: "at random before or after the first save",
 }
 
+FLAGS: Final[Mapping[str, str]] = {
+    Flag.ADDRESSES_JUDGE: "addresses the judge",
+    Flag.FORGED_VERDICT: "forges a verdict",
+    Flag.FORGED_DELIMITER: "forges our delimiters",
+}
+
+MODES: Final[Mapping[str, str]] = {
+    OutputMode.JSON_SCHEMA: "JSON by a schema",
+    OutputMode.JSON_OBJECT: "JSON without a schema",
+    OutputMode.TEXT: "plain text",
+    OutputMode.TWO_STEP: "two steps: free text, then the verdict alone",
+}
+
+FOUND_SHAPES: Final[Mapping[str, str]] = {
+    "": "found out before its first verdict",
+    ReplyShape.JSON_SCHEMA: "its server takes a schema",
+    ReplyShape.JSON_OBJECT: "its server takes JSON without a schema",
+    ReplyShape.TEXT: "asked in plain text",
+}
+
 
 @register.filter
 def run_tone(state: str) -> str:
@@ -141,3 +173,41 @@ def shown_to_judge(shown: str) -> str:
 @register.filter
 def reveal_in_words(reveal: str) -> str:
     return REVEALS[reveal]
+
+
+@register.filter
+def flags_in_words(flags: str | Iterable[str]) -> list[str]:
+    """Flags as a row keeps them (``addresses_judge,forged_verdict``), or one by one."""
+    words = flags.split(",") if isinstance(flags, str) else flags
+    return [FLAGS.get(word, word) for word in words if word]
+
+
+@register.filter
+def describe_selection(selection_method: str) -> str:
+    return SELECTION_TEXTS[SelectionMethod(selection_method)]
+
+
+@register.filter
+def is_deterministic(strategy: str) -> bool:
+    """Whether no chance decides: what it picks tells of such comparisons only."""
+    return strategy in SELECTION_STRATEGIES and strategy not in (SelectionMethod.RANDOM, SelectionMethod.STRATIFIED)
+
+
+@register.filter
+def chance(probability: float | None) -> str:
+    """A probability as people read it: ``25.0%``; a dash where no chance decided."""
+    if probability is None:
+        return "–"
+    return f"{probability:.3g}" if probability < 0.001 else f"{probability:.1%}"
+
+
+@register.filter
+def is_shown_in(judge: Judge | None, evaluation: Evaluation) -> bool:
+    """Whether the choices of this judge are those that reviewers are shown."""
+    return judge is not None and judge.pk == evaluation.shown_judge_id
+
+
+@register.filter
+def mode_in_words(judge: Judge) -> str:
+    """The output format of a judge, with the detected capabilities of its server."""
+    return f"auto: {FOUND_SHAPES[judge.reply_shape]}" if judge.mode == OutputMode.AUTO else MODES[judge.mode]

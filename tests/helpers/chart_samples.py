@@ -7,15 +7,14 @@ from evaluations.charts.estimates import (
     Binned,
     Dated,
     PlottedEstimate,
+    Quantity,
     Ranked,
-    make_coefficient_quantity,
     make_share_quantity,
 )
 from evaluations.charts.forest_charts import (
-    build_aspect_chart,
+    build_forest_chart,
     build_preference_chart,
     build_ranking_chart,
-    build_reviewer_chart,
     build_win_rate_chart,
 )
 from evaluations.charts.line_charts import build_calibration_chart, build_timeline_chart
@@ -86,7 +85,7 @@ def make_binned() -> list[Binned]:
 
 
 def make_every_chart(medium: Theme) -> list[Chart]:
-    kappa = make_coefficient_quantity("Cohen’s kappa")
+    kappa = Quantity("Cohen’s kappa", (-1.0, 1.0))
     people = make_estimates(("Anna", "李雷"), ("gpt", "claude"))
     return [
         build_win_rate_chart(Caption("win-rates", "Win rates", "A tie is half a win."), make_estimates(), medium),
@@ -95,7 +94,13 @@ def make_every_chart(medium: Theme) -> list[Chart]:
         build_timeline_chart(Caption("over-time", "Over time"), make_dated(), medium),
         build_timeline_chart(Caption("over-time-few", "Over time, of few"), make_dated_without_intervals(), medium),
         build_calibration_chart(Caption("calibration", "Calibration"), make_binned(), medium),
-        build_aspect_chart(Caption("aspects", "By aspect"), make_estimates(), make_share_quantity("Agreement"), medium),
-        build_reviewer_chart(Caption("reviewers", "By reviewer"), people, kappa, medium),
+        build_forest_chart(
+            Caption("aspects", "By aspect"),
+            make_estimates(),
+            make_share_quantity("Agreement"),
+            medium,
+            row_name="Aspect",
+        ),
+        build_forest_chart(Caption("reviewers", "By reviewer"), people, kappa, medium, row_name="Person"),
         build_preference_chart(Caption("bias", "Preferences"), make_estimates(), medium),
     ]

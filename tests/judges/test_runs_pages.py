@@ -284,7 +284,7 @@ def test_no_page_of_judges_has_a_style_or_script_of_its_own() -> None:
     [(0.2, "1 second"), (59.6, "1 minute"), (61, "1 minute 1 second"), (3600, "1 hour"), (7500, "2 hours 5 minutes")],
 )
 def test_durations_are_said_in_their_two_largest_units(seconds: float, words: str) -> None:
-    from evaluations.templatetags.durations import duration
+    from evaluations.templatetags.numbers import duration
 
     said: Callable[[float], str] = duration
     assert said(seconds) == words

@@ -5,7 +5,7 @@ import pytest
 from evaluations.domain.judges import OutputMode, ReplyShape
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
-from evaluations.templatetags.judges import is_shown_in, mode_in_words
+from evaluations.templatetags.states import is_shown_in, mode_in_words
 
 
 @pytest.mark.parametrize("mode", OutputMode)

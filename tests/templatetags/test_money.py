@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluations.templatetags.money import in_usd, usd
+from evaluations.templatetags.numbers import in_usd, usd
 
 
 @pytest.mark.parametrize(

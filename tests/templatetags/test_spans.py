@@ -1,7 +1,7 @@
 """Estimates as people say them."""
 
 from evaluations.judges.runs.estimates import ValueRange
-from evaluations.templatetags.spans import minutes_span, span, usd_span
+from evaluations.templatetags.numbers import minutes_span, span, usd_span
 
 
 def test_both_ends_have_two_figures() -> None:
