@@ -23,8 +23,7 @@ from evaluations.stats.bias.traits import comparison_traits
 from evaluations.stats.coding import TIE, IntArray
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.items import Items
-from evaluations.stats.majority import majority_of_votes
-from evaluations.stats.votes import Votes
+from evaluations.stats.votes import Votes, majority_of_votes
 
 CANDIDATES, CATEGORIES = 6, 12
 REPLICATES, RESAMPLES = 4_000, 500

@@ -29,7 +29,6 @@ from evaluations.stats.bias.strata import single_stratum
 from evaluations.stats.bias.tendency import side_preference
 from evaluations.stats.coding import IntArray, sides_of_choices
 from evaluations.stats.human_ceiling import leave_one_out_votes
-from evaluations.stats.majority import majority_of_votes
 from evaluations.stats.polls import make_poll
 from evaluations.stats.simultaneous_intervals import (
     Claim,
@@ -37,7 +36,7 @@ from evaluations.stats.simultaneous_intervals import (
     average_difference_over_raters,
     simultaneous_intervals,
 )
-from evaluations.stats.votes import Votes
+from evaluations.stats.votes import Votes, majority_of_votes
 
 CHOICES = 3  # A, B, tie
 REPLICATES_A_TASK = 50

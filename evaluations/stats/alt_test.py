@@ -15,10 +15,9 @@ import numpy as np
 from evaluations.stats.cluster_totals import Contributions
 from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray, count_choices_by_unit
 from evaluations.stats.confidence_intervals import SHARE_BOUNDS, Spread, why_interval_withheld
-from evaluations.stats.distributions import t_upper_tail
 from evaluations.stats.estimates import Estimate, undefined_estimate
-from evaluations.stats.multiple_testing import benjamini_yekutieli_adjust
 from evaluations.stats.score_reliability import PersonScores
+from evaluations.stats.significance import benjamini_yekutieli_adjust, t_upper_tail
 from evaluations.stats.votes import Votes
 
 ADVANTAGE_DIGITS: Final = 9  # 0.3 − 0.2 is not to be further away than 0.1

@@ -10,7 +10,7 @@ from evaluations.domain.reports import ReportPart, SplitRule
 from evaluations.stats.aspect_report import AspectMaterial
 from evaluations.stats.coding import MISSING
 from evaluations.stats.judge_report import FailedCalls, count_failed_calls
-from evaluations.stats.majority import effective_split_rule
+from evaluations.stats.votes import effective_split_rule
 
 
 @dataclass(frozen=True)

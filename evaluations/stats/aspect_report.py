@@ -28,11 +28,17 @@ from evaluations.stats.judge_agreement import (
 )
 from evaluations.stats.judge_report import JudgeMaterial, JudgeReport, judge_report, panel_material
 from evaluations.stats.judge_verdicts import ConsolidatedVerdicts, no_choices
-from evaluations.stats.majority import Majority, effective_split_rule, majority_of_votes
 from evaluations.stats.polls import make_poll
 from evaluations.stats.shown_coding import NO_ORDER, find_common_order, recode_votes_by_position
 from evaluations.stats.simultaneous_intervals import MeanDifference, average_difference_over_raters
-from evaluations.stats.votes import Votes, distinct_choices, with_shared_design
+from evaluations.stats.votes import (
+    Majority,
+    Votes,
+    distinct_choices,
+    effective_split_rule,
+    majority_of_votes,
+    with_shared_design,
+)
 
 
 @dataclass(frozen=True)

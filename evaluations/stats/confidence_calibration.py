@@ -10,12 +10,13 @@ from typing import Final
 import numpy as np
 
 from evaluations.domain.choices import PACKED_ORDERS
-from evaluations.stats.bootstrap import RESAMPLES, SEED
 from evaluations.stats.cluster_totals import Clusters, number_clusters, sum_by_cluster
 from evaluations.stats.coding import MISSING, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     MIN_CLUSTERS,
     MIN_DISAGREEING,
+    RESAMPLES,
+    SEED,
     SHARE_BOUNDS,
     Spread,
     why_counts_withhold_interval,

@@ -16,7 +16,6 @@ import numpy as np
 from evaluations.stats.bradley_terry import WinTable, bradley_terry_scores, incidence_matrix, win_probabilities
 from evaluations.stats.coding import MISSING, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import MIN_DISAGREEING
-from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.matches import Matches
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
@@ -34,6 +33,7 @@ from evaluations.stats.ranking import (
     withhold_intervals,
 )
 from evaluations.stats.ranking_evidence import score_residuals, win_table_of
+from evaluations.stats.significance import t_975
 from evaluations.stats.win_rates import HARDLY_CORRECTED, NOT_JUDGED
 
 

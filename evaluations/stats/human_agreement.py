@@ -38,8 +38,8 @@ from evaluations.stats.confidence_intervals import (
     why_interval_withheld,
 )
 from evaluations.stats.estimates import Estimate, undefined_estimate
-from evaluations.stats.majority import Majority, enumerate_tallies
 from evaluations.stats.polls import Poll
+from evaluations.stats.votes import Majority, enumerate_tallies
 
 TOO_FEW_VOTES: Final = "No comparison has two votes."
 NO_VARIATION: Final = "Every vote is for the same choice: there is no variation that agreement could explain."

@@ -30,9 +30,8 @@ from evaluations.stats.confidence_intervals import (
     why_interval_withheld,
 )
 from evaluations.stats.estimates import Estimate, JudgeVersusPeople, undefined_estimate
-from evaluations.stats.majority import Majority
 from evaluations.stats.polls import Poll
-from evaluations.stats.votes import group_positions
+from evaluations.stats.votes import Majority, group_positions
 
 Measure = Callable[[ContingencyTables], FloatArray]
 MEASURE_CELLS: Final = CHOICES**2

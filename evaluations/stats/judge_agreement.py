@@ -14,9 +14,9 @@ from evaluations.stats.cluster_totals import cross_tabulate_by_cluster
 from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, IntArray, cross_tabulate_choices
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.judge_verdicts import ConsolidatedVerdicts
-from evaluations.stats.majority import Majority
 from evaluations.stats.polls import Poll
 from evaluations.stats.shown_coding import NO_ORDER, order_shown_to_judge, recode_by_position
+from evaluations.stats.votes import Majority
 
 NO_MACRO_INTERVAL: Final = "Macro averages have no interval here."
 POSITION_LABELS: Final = {Choice.A: "first", Choice.B: "second"}

@@ -11,8 +11,8 @@ from evaluations.stats.cluster_totals import Contributions
 from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import CORRELATION_BOUNDS, Spread, estimate_share, why_interval_withheld
 from evaluations.stats.estimates import Estimate, undefined_estimate
-from evaluations.stats.multiple_testing import holm_adjust
 from evaluations.stats.phrases import count_phrase
+from evaluations.stats.significance import holm_adjust
 
 FLIP_SEED: Final = 95
 FLIPS: Final = 20_000

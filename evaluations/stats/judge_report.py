@@ -40,8 +40,8 @@ from evaluations.stats.judge_verdicts import (
     judge_coverage,
     panel_verdicts,
 )
-from evaluations.stats.majority import Majority
 from evaluations.stats.phrases import count_phrase
+from evaluations.stats.votes import Majority
 
 MAJORITY: Final = "majority of people"
 PANEL: Final = "panel"

@@ -12,9 +12,9 @@ from evaluations.stats.agreement_coefficients import cohen_kappa, contingency_ta
 from evaluations.stats.cluster_totals import Contributions
 from evaluations.stats.coding import MISSING, IntArray
 from evaluations.stats.confidence_intervals import Spread
-from evaluations.stats.distributions import Z_975
 from evaluations.stats.estimates import NO_INTERVAL, Estimate
 from evaluations.stats.items import Items
+from evaluations.stats.significance import Z_975
 from evaluations.stats.win_rates import WinRates
 
 HALF_WIDTHS: Final = (0.10, 0.05, 0.03, 0.02, 0.01)

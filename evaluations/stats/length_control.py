@@ -16,13 +16,13 @@ from evaluations.stats.bias.length_slope import explain_slope_withheld
 from evaluations.stats.bradley_terry import explain_unconnected, incidence_matrix, win_probabilities
 from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_intervals import SHARE_BOUNDS, UNBOUNDED, Bounds
-from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.logistic import LogisticFit, firth_logistic, logistic_probabilities
 from evaluations.stats.matches import INDEX_TYPE, Matches
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
 from evaluations.stats.ranking import NOTHING_SAID, interval_reasons_by_candidate
 from evaluations.stats.ranking_evidence import RankingEvidence, score_residuals, win_table_of
+from evaluations.stats.significance import t_975
 
 BINS: Final = 64  # of tanh(Δ ÷ σ), between −1 and 1
 MAX_CANDIDATES: Final = 200

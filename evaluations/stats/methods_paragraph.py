@@ -8,8 +8,7 @@ import numpy as np
 from evaluations.domain.choices import ScoreRule
 from evaluations.domain.reports import FailedRule, ReportPart, ReportRules, SeenRule, SideCoding, SplitRule
 from evaluations.stats.aspect_facts import AspectFacts
-from evaluations.stats.bootstrap import RESAMPLES
-from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, MIN_CLUSTERS, MIN_DISAGREEING
+from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, MIN_CLUSTERS, MIN_DISAGREEING, RESAMPLES
 from evaluations.stats.phrases import count_phrase, join_words
 from evaluations.stats.score_report import AspectScores
 

@@ -9,9 +9,11 @@ from evaluations.domain.reports import SplitRule
 from evaluations.stats.cluster_totals import Contributions, narrow_codes
 from evaluations.stats.coding import CHOICES, MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.judge_verdicts import Choices
-from evaluations.stats.majority import (
+from evaluations.stats.votes import (
     MAX_CODES,
     Majority,
+    RatingDesign,
+    Votes,
     earliest_leading_choice,
     enumerate_tallies,
     leading_choice,
@@ -19,7 +21,6 @@ from evaluations.stats.majority import (
     tally_code_weights,
     tally_votes,
 )
-from evaluations.stats.votes import RatingDesign, Votes
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.bootstrap import RESAMPLES, SEED, bca_accelerations
 from evaluations.stats.bradley_terry import (
     MAX_DENSE,
     WinTable,
@@ -18,11 +17,19 @@ from evaluations.stats.bradley_terry import (
     win_probabilities,
 )
 from evaluations.stats.coding import FloatArray, IntArray
-from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, UNBOUNDED, Spread, why_counts_withhold_interval
-from evaluations.stats.distributions import Z_975
+from evaluations.stats.confidence_intervals import (
+    BOOTSTRAP_UP_TO,
+    RESAMPLES,
+    SEED,
+    UNBOUNDED,
+    Spread,
+    bca_accelerations,
+    why_counts_withhold_interval,
+)
 from evaluations.stats.estimates import Estimate, drop_rounding_noise
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
 from evaluations.stats.ranking_evidence import RankingEvidence
+from evaluations.stats.significance import Z_975
 
 NOTHING_SAID: Final = "There is no choice on any comparison to rank by."
 MAX_DRAWN: Final = 60  # candidates; with more, scores are not fitted again in every resample

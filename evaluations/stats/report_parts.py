@@ -23,13 +23,12 @@ from evaluations.stats.judge_agreement import recode_like_reference
 from evaluations.stats.judge_comparison import ComparedJudges, HeldOutLook, compare_judges, compare_over_aspects
 from evaluations.stats.label_budget import LabelBudgets, agreement_variances, label_budgets
 from evaluations.stats.length_control import LengthDifferences
-from evaluations.stats.majority import majority_of_votes
 from evaluations.stats.matches import Matches
-from evaluations.stats.multiple_testing import holm_adjust
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
 from evaluations.stats.polls import make_poll, person_votes
 from evaluations.stats.reviewers import ReviewerStatistics, reviewer_statistics
-from evaluations.stats.votes import one_vote_per_person
+from evaluations.stats.significance import holm_adjust
+from evaluations.stats.votes import majority_of_votes, one_vote_per_person
 from evaluations.stats.win_rates import estimate_win_rates
 from evaluations.stats.wins import Wins, estimate_wins
 

@@ -12,12 +12,12 @@ from evaluations.stats.agreement_coefficients import ContingencyTables
 from evaluations.stats.agreement_timeline import FEW, FEW_VOTES, NO_OTHER_VOTES, NO_VERDICT
 from evaluations.stats.coding import CHOICES, MISSING, TIE, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import CORRELATION_BOUNDS, why_counts_withhold_interval
-from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import NO_INTERVAL, Estimate, undefined_estimate
 from evaluations.stats.grouped_shares import GroupedEntries, group_entries, shares_by_group
 from evaluations.stats.judge_verdicts import Choices
 from evaluations.stats.polls import PersonVotes, match_judge_choices
 from evaluations.stats.ranks import radix_order
+from evaluations.stats.significance import t_975
 
 NO_VOTES: Final = "This person has no votes."
 

@@ -21,10 +21,10 @@ from evaluations.stats.confidence_intervals import (
     Statistic,
     why_counts_withhold_interval,
 )
-from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import NO_INTERVAL, Estimate, undefined_estimate
 from evaluations.stats.rank_correlation import CONSTANT, RankedPair, kendall_tau_b, spearman
 from evaluations.stats.ranks import rank_values
+from evaluations.stats.significance import t_975
 
 # The cells of two sides x and y. The first five are those of `anova_mean_squares`.
 N, SUMMED_SQUARED, SQUARES, X, Y, SQUARES_OF_X, DIFFERENCE, DIFFERENCE_SQUARED = range(8)

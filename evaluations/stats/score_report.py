@@ -15,12 +15,12 @@ from evaluations.stats.aspect_report import VoteCounts
 from evaluations.stats.cluster_totals import effective_cluster_count, number_clusters
 from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.confidence_intervals import ONE_CLUSTER, ROUNDING
-from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import NO_INTERVAL, Estimate, drop_rounding_noise, undefined_estimate
 from evaluations.stats.human_agreement import MAX_REVIEWERS, PAIRS_OF_MANY
 from evaluations.stats.judge_verdicts import mean_by_unit
 from evaluations.stats.score_agreement import ScoreAgreement, score_agreement
 from evaluations.stats.score_reliability import PersonScores, ScoreReliability, score_reliability
+from evaluations.stats.significance import t_975
 from evaluations.stats.votes import rating_design
 
 NOT_SCORED: Final = "No response of this candidate has a score."

@@ -13,13 +13,18 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from evaluations.stats.bootstrap import RESAMPLES, SEED, resample_totals
 from evaluations.stats.cluster_totals import effective_cluster_count
 from evaluations.stats.coding import FloatArray, IntArray
-from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, MIN_DISAGREEING, why_counts_withhold_interval
-from evaluations.stats.distributions import t_quantile, t_upper_tail
+from evaluations.stats.confidence_intervals import (
+    BOOTSTRAP_UP_TO,
+    MIN_DISAGREEING,
+    RESAMPLES,
+    SEED,
+    resample_totals,
+    why_counts_withhold_interval,
+)
 from evaluations.stats.estimates import NO_INTERVAL
-from evaluations.stats.multiple_testing import holm_adjust
+from evaluations.stats.significance import holm_adjust, t_quantile, t_upper_tail
 
 LEVEL: Final = 0.05
 AT_ONCE: Final = 65_536  # clusters whose influences are in memory at the same time

@@ -20,13 +20,13 @@ from evaluations.stats.confidence_intervals import (
     SHARE_BOUNDS,
     wilson_from_variance,
 )
-from evaluations.stats.distributions import t_975, t_quantile_by_expansion
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.group_means import GroupMeans, ReviewedSample
 from evaluations.stats.judge_verdicts import why_coverage_too_low
 from evaluations.stats.matches import Matches
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches, restrict_to_judged
 from evaluations.stats.ppi import PpiMeans, SampleWithJudge, ppi_means
+from evaluations.stats.significance import t_975, t_quantile_by_expansion
 from evaluations.stats.simultaneous_intervals import LEVEL, Claim, claim_from_interval
 
 NOT_REVIEWED: Final = "People have not reviewed any of these comparisons that was drawn at random."

@@ -10,8 +10,7 @@ from evaluations.stats.bias.paired_sides import human_sides
 from evaluations.stats.bias.traits import comparison_traits
 from evaluations.stats.coding import MISSING, TIE, A, B, FloatArray, IntArray, Sides
 from evaluations.stats.items import Items
-from evaluations.stats.majority import majority_of_votes
-from evaluations.stats.votes import Votes
+from evaluations.stats.votes import Votes, majority_of_votes
 
 TRUTH = np.array([0.4, 0.4, 0.2])  # A better, B better, a tie
 

@@ -2,9 +2,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evaluations.stats.bootstrap import NORMAL, bca_accelerations, bca_bounds, interpolated_quantile, resample_totals
 from evaluations.stats.coding import FloatArray
-from evaluations.stats.distributions import t_975
+from evaluations.stats.confidence_intervals import (
+    NORMAL,
+    bca_accelerations,
+    bca_bounds,
+    interpolated_quantile,
+    resample_totals,
+)
+from evaluations.stats.significance import t_975
 
 RNG = np.random.default_rng(11)
 SKEWED = RNG.exponential(size=50)

@@ -1,10 +1,15 @@
 import numpy as np
 import pytest
 
-from evaluations.stats.bootstrap import poisson_draws, resample_totals
 from evaluations.stats.cluster_totals import number_clusters, sum_by_cluster
 from evaluations.stats.coding import FloatArray
-from evaluations.stats.confidence_intervals import Spread, wilson_by_cluster, wilson_from_variance
+from evaluations.stats.confidence_intervals import (
+    Spread,
+    poisson_draws,
+    resample_totals,
+    wilson_by_cluster,
+    wilson_from_variance,
+)
 from evaluations.stats.estimates import Estimate
 
 CLUSTERS = 120

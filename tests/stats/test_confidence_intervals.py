@@ -4,12 +4,12 @@ from scipy import stats
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
-from evaluations.stats.bootstrap import RESAMPLES
 from evaluations.stats.cluster_totals import Contributions, number_clusters, sum_by_cluster
 from evaluations.stats.coding import FloatArray
 from evaluations.stats.confidence_intervals import (
     BOOTSTRAP_UP_TO,
     ONE_CLUSTER,
+    RESAMPLES,
     SHARE_BOUNDS,
     UNBOUNDED,
     Spread,

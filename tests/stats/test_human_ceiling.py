@@ -7,7 +7,6 @@ from sklearn.metrics import cohen_kappa_score
 from evaluations.domain.reports import SplitRule
 from evaluations.stats.coding import MISSING, TIE, A, B, IntArray
 from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO
-from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.human_ceiling import (
     CONSTANT,
@@ -18,6 +17,7 @@ from evaluations.stats.human_ceiling import (
     human_ceiling,
 )
 from evaluations.stats.polls import make_poll
+from evaluations.stats.significance import t_975
 from evaluations.stats.votes import Votes
 
 NAMES = ("ann", "ben", "cem")

@@ -2,7 +2,7 @@ import numpy as np
 
 from evaluations.domain.reports import SplitRule
 from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B
-from evaluations.stats.majority import majority_of_votes
+from evaluations.stats.votes import majority_of_votes
 
 # Four comparisons: A A B (A leads), B A (split), tie both_bad both_bad (both bad leads), nobody.
 UNIT = np.array([0, 1, 2, 0, 1, 2, 0, 2])

@@ -13,7 +13,6 @@ from evaluations.stats.agreement_coefficients import ContingencyTables, alpha_no
 from evaluations.stats.cluster_totals import ClusterSums
 from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, Spread, Statistic
-from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.human_agreement import (
     NO_VARIATION,
@@ -26,6 +25,7 @@ from evaluations.stats.human_agreement import (
     tally_shares,
 )
 from evaluations.stats.polls import Poll, make_poll
+from evaluations.stats.significance import t_975
 from evaluations.stats.votes import Votes
 
 # Fleiss (1971): 15 patients, 6 psychiatrists, 5 diagnoses; as printed with irrCAC ("distrib.6raters").

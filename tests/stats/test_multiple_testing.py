@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from evaluations.stats.multiple_testing import benjamini_yekutieli_adjust, holm_adjust
+from evaluations.stats.significance import benjamini_yekutieli_adjust, holm_adjust
 
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 

@@ -8,8 +8,8 @@ from evaluations.domain.reports import SplitRule
 from evaluations.stats.coding import IntArray
 from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO
 from evaluations.stats.human_ceiling import human_ceiling, leave_one_out_votes
-from evaluations.stats.multiple_testing import holm_adjust
 from evaluations.stats.polls import make_poll
+from evaluations.stats.significance import holm_adjust
 from evaluations.stats.simultaneous_intervals import (
     NO_COMPANY,
     Claim,

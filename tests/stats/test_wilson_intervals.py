@@ -10,8 +10,8 @@ from evaluations.stats.confidence_intervals import (
     why_counts_withhold_interval,
     wilson_from_variance,
 )
-from evaluations.stats.distributions import EXPANDED_FROM, t_975
 from evaluations.stats.estimates import Estimate
+from evaluations.stats.significance import EXPANDED_FROM, t_975
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 7, EXPANDED_FROM - 1, EXPANDED_FROM, 41, 1_000, 2_000_000])

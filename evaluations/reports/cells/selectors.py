@@ -15,7 +15,7 @@ from evaluations.models.rubrics import Aspect
 from evaluations.models.selection import list_if_small_report, select_report_comparisons
 from evaluations.models.users import User
 from evaluations.stats.judge_verdicts import consolidate_verdicts
-from evaluations.stats.majority import effective_split_rule, majority_of_votes
+from evaluations.stats.votes import effective_split_rule, majority_of_votes
 from evaluations.verdicts.asked_aspects import get_offered_choices, read_asked_aspects
 from evaluations.verdicts.comparison_arrays import get_comparison_table, index_report_comparisons
 from evaluations.verdicts.verdict_arrays import list_counted_raters, read_verdict_arrays

@@ -20,8 +20,8 @@ from evaluations.stats.confidence_intervals import (
     why_counts_withhold_interval,
     wilson_from_variance,
 )
-from evaluations.stats.distributions import t_975
 from evaluations.stats.estimates import NO_INTERVAL, Estimate, JudgeVersusPeople, share_estimate
+from evaluations.stats.significance import t_975
 
 # Cells of one rater: the event did not happen, it happened. Cells of a judge and people: neither, judge, people, both.
 ONE_RATER_CELLS: Final = 2

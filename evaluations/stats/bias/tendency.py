@@ -23,8 +23,8 @@ from evaluations.stats.bias.stratified_shares import (
 )
 from evaluations.stats.coding import MISSING, NO_SIDE, BoolArray, FloatArray, IntArray, Sides, has_side
 from evaluations.stats.confidence_intervals import Bounds, why_counts_withhold_interval
-from evaluations.stats.distributions import t_quantile
 from evaluations.stats.estimates import Estimate, JudgeVersusPeople, undefined_estimate
+from evaluations.stats.significance import t_quantile
 from evaluations.stats.simultaneous_intervals import LEVEL, Claim
 
 NO_VERDICT: Final = "The judge has no verdict here."

@@ -12,8 +12,7 @@ from evaluations.stats.bias.tendency import NO_CHOICE, NO_VERDICT, NO_VOTES
 from evaluations.stats.bias.traits import comparison_traits
 from evaluations.stats.coding import BOTH_BAD, MISSING, TIE, A, B, IntArray
 from evaluations.stats.items import Items
-from evaluations.stats.majority import majority_of_votes
-from evaluations.stats.votes import Votes
+from evaluations.stats.votes import Votes, majority_of_votes
 
 LIST, BOLD = Markup.LIST.value, Markup.EMPHASIS.value
 

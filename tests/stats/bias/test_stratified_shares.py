@@ -16,10 +16,9 @@ from evaluations.stats.bias.stratified_shares import (
     stratum_ratios,
     stratum_shares,
 )
-from evaluations.stats.bootstrap import RESAMPLES
 from evaluations.stats.cluster_totals import Contributions
 from evaluations.stats.coding import FloatArray, IntArray
-from evaluations.stats.confidence_intervals import Spread, why_counts_withhold_interval, wilson_by_cluster
+from evaluations.stats.confidence_intervals import RESAMPLES, Spread, why_counts_withhold_interval, wilson_by_cluster
 from evaluations.stats.estimates import Estimate
 
 EMPTY = "There is nothing."
