@@ -49,14 +49,14 @@ def render_texts(texts: Iterable[str]) -> Mapping[str, SafeString]:
     A view hands the answer to its template as ``html``; ``_conversation.html`` and
     ``{{ html|of:text }}`` find their texts in it. A text that is not in it is rendered on the spot.
     """
-    wanted = set(texts)
-    keys = {text: get_rendering_key(text) for text in wanted if len(text) >= MIN_STORED_CHARACTERS}
-    found = find_renderings(keys.values())
-    made = {text: render_markdown(text) for text in wanted if keys.get(text) not in found}
+    distinct = set(texts)
+    keys = {text: get_rendering_key(text) for text in distinct if len(text) >= MIN_STORED_CHARACTERS}
+    stored = find_renderings(keys.values())
+    made = {text: render_markdown(text) for text in distinct if keys.get(text) not in stored}
     new = {keys[text]: html for text, html in made.items() if text in keys}
     if new:
         store_renderings_if_possible(new)
-    return {text: mark_safe(made[text] if text in made else found[keys[text]]) for text in wanted}
+    return {text: mark_safe(made[text] if text in made else stored[keys[text]]) for text in distinct}
 
 
 def iter_comparison_texts(comparison: Comparison) -> Iterator[str]:
@@ -115,9 +115,9 @@ def render_missing_texts(ids: Sequence[int]) -> None:
         for text in iter_comparison_texts(comparison)
         if len(text) >= MIN_STORED_CHARACTERS
     }
-    wanted = {get_rendering_key(text): text for text in texts}
-    kept = Rendering.objects.filter(renderer=RENDERER, sha256__in=wanted).values_list("sha256", flat=True)
-    new = {key: render_markdown(wanted[key]) for key in wanted.keys() - set(kept)}
+    text_by_key = {get_rendering_key(text): text for text in texts}
+    kept = Rendering.objects.filter(renderer=RENDERER, sha256__in=text_by_key).values_list("sha256", flat=True)
+    new = {key: render_markdown(text_by_key[key]) for key in text_by_key.keys() - set(kept)}
     if new:
         with pause_after_transaction(), transaction.atomic():
             store_renderings(new)
@@ -134,10 +134,10 @@ def delete_outdated_renderings() -> int:
 
 
 def find_renderings(keys: Iterable[str]) -> dict[str, str]:
-    wanted = list(keys)
-    if not wanted:
+    listed = list(keys)
+    if not listed:
         return {}
-    return dict(Rendering.objects.filter(renderer=RENDERER, sha256__in=wanted).values_list("sha256", "html"))
+    return dict(Rendering.objects.filter(renderer=RENDERER, sha256__in=listed).values_list("sha256", "html"))
 
 
 def store_renderings(new: Mapping[str, str]) -> None:

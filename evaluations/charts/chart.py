@@ -63,7 +63,7 @@ def build_estimate_table(estimates: Sequence[PlottedEstimate], quantity: Quantit
 
 def build_dated_table(dated: Sequence[Dated], quantity: Quantity) -> ChartTable:
     rows: list[TableRow] = [
-        (one.estimate, (one.day.isoformat(), one.estimate.label), (one.estimate.label,)) for one in dated
+        (point.estimate, (point.day.isoformat(), point.estimate.label), (point.estimate.label,)) for point in dated
     ]
     return build_table(("from_day", "time"), ("Time",), rows, quantity)
 
@@ -71,11 +71,11 @@ def build_dated_table(dated: Sequence[Dated], quantity: Quantity) -> ChartTable:
 def build_ranked_table(ranked: Sequence[Ranked], quantity: Quantity) -> ChartTable:
     rows: list[TableRow] = [
         (
-            one.estimate,
-            (one.estimate.label, one.rank, one.rank_low, one.rank_high),
-            (one.estimate.label, one.ranks or "n/a"),
+            standing.estimate,
+            (standing.estimate.label, standing.rank, standing.rank_low, standing.rank_high),
+            (standing.estimate.label, standing.ranks or "n/a"),
         )
-        for one in ranked
+        for standing in ranked
     ]
     return build_table(("candidate", "rank", "rank_low", "rank_high"), ("Candidate", "Rank"), rows, quantity)
 
@@ -83,11 +83,11 @@ def build_ranked_table(ranked: Sequence[Ranked], quantity: Quantity) -> ChartTab
 def build_binned_table(binned: Sequence[Binned], quantity: Quantity) -> ChartTable:
     rows: list[TableRow] = [
         (
-            one.estimate,
-            (one.estimate.label, one.confidence),
-            (one.estimate.label, quantity.format_value(one.confidence)),
+            point.estimate,
+            (point.estimate.label, point.confidence),
+            (point.estimate.label, quantity.format_value(point.confidence)),
         )
-        for one in binned
+        for point in binned
     ]
     return build_table(("bin", "confidence"), ("Confidence", "Mean confidence"), rows, quantity)
 

@@ -123,13 +123,13 @@ def build_ranked(candidate: str, series: str, standing: Standing) -> Ranked:
 def build_ranking_chart(caption: Caption, ranked: Sequence[Ranked], theme: Theme = PAGE_THEME) -> Chart:
     """A ranking chart, the best of the first series on top, with ranks and their ranges on the right."""
     ordered = sort_best_first(ranked)
-    estimates = [one.estimate for one in ordered]
+    estimates = [standing.estimate for standing in ordered]
     drawn = select_drawable(estimates, theme, MAX_ROWS)
     notes = build_notes(estimates, caption.rule, MAX_ROWS)
     spec = None
     if drawn.estimates:
-        ranks = {one.estimate: one.ranks or "n/a" for one in ordered}
-        first = {one.label: rank for one, rank in ranks.items() if one.series == estimates[0].series}
+        ranks = {standing.estimate: standing.ranks or "n/a" for standing in ordered}
+        first = {estimate.label: rank for estimate, rank in ranks.items() if estimate.series == estimates[0].series}
         layers = build_forest_layers(
             drawn, BRADLEY_TERRY_SCORE, theme, "Candidate", None, build_text_field("ranks", "Rank")
         )
@@ -150,10 +150,12 @@ def build_ranking_chart(caption: Caption, ranked: Sequence[Ranked], theme: Theme
 def sort_best_first(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Candidates in descending order of the first series; those without a value come last."""
     first = ranked[0].estimate.series if ranked else ""
-    values = {one.estimate.label: one.estimate.value for one in ranked if one.estimate.series == first}
+    values = {
+        standing.estimate.label: standing.estimate.value for standing in ranked if standing.estimate.series == first
+    }
 
-    def order(one: Ranked) -> tuple[bool, float]:
-        value = values.get(one.estimate.label)
+    def order(standing: Ranked) -> tuple[bool, float]:
+        value = values.get(standing.estimate.label)
         return (value is None, -(value or 0.0))
 
     return sorted(ranked, key=order)

@@ -35,15 +35,15 @@ JUDGE_OFFSET: Final = 0.012
 
 def build_calibration_chart(caption: Caption, binned: Sequence[Binned], theme: Theme = PAGE_THEME) -> Chart:
     """A calibration chart: on the dashed line confidence is accurate, below it the judge is overconfident."""
-    estimates = [one.estimate for one in binned]
+    estimates = [point.estimate for point in binned]
     drawn = select_drawable(estimates, theme)
     notes = build_notes(estimates, caption.rule, upright=True)
     spec = None
     if drawn.estimates:
         series = drawn.style.names
-        domain = compute_axis_domain(AGREEMENT_SHARE, drawn.estimates, [one.confidence for one in binned])
+        domain = compute_axis_domain(AGREEMENT_SHARE, drawn.estimates, [point.confidence for point in binned])
         data = build_calibration_data(
-            [one for one in binned if one.estimate in drawn.estimates], series, domain[1] - domain[0]
+            [point for point in binned if point.estimate in drawn.estimates], series, domain[1] - domain[0]
         )
         height = CALIBRATION_PIXELS + AXIS_PIXELS + get_legend_height(series)
         spec = build_specification(caption, theme, notes, data, height, build_calibration_layers(drawn, domain, theme))
@@ -55,11 +55,11 @@ def build_calibration_data(binned: Sequence[Binned], series: Sequence[str], leng
     middle = (len(series) - 1) / 2
     return [
         {
-            **build_datum(one.estimate, AGREEMENT_SHARE),
-            "confidence": CONFIDENCE_SHARE.format_value(one.confidence),
-            "drawn_at": round(one.confidence + apart * (series.index(one.estimate.series) - middle), 6),
+            **build_datum(point.estimate, AGREEMENT_SHARE),
+            "confidence": CONFIDENCE_SHARE.format_value(point.confidence),
+            "drawn_at": round(point.confidence + apart * (series.index(point.estimate.series) - middle), 6),
         }
-        for one in binned
+        for point in binned
     ]
 
 
@@ -93,15 +93,15 @@ HALF_DAY_MILLISECONDS: Final = 43_200_000
 
 def build_timeline_chart(caption: Caption, dated: Sequence[Dated], theme: Theme = PAGE_THEME) -> Chart:
     """Series of one period are drawn side by side; a line ends before a period without a value."""
-    estimates = [one.estimate for one in dated]
+    estimates = [point.estimate for point in dated]
     drawn = select_drawable(estimates, theme)
     notes = build_notes(estimates, caption.rule, upright=True)
     spec = None
     if drawn.estimates:
         series = drawn.style.names
-        data = build_timeline_data([one for one in dated if one.estimate.series in series], series)
+        data = build_timeline_data([point for point in dated if point.estimate.series in series], series)
         reached = pad_time_range([row["drawn_at"] for row in data])
-        layers = [build_timeline_layer(drawn, sorted({one.day for one in dated}), reached, theme)]
+        layers = [build_timeline_layer(drawn, sorted({point.day for point in dated}), reached, theme)]
         spec = build_specification(
             caption, theme, notes, data, TIMELINE_PIXELS + AXIS_PIXELS + get_legend_height(series), layers
         )
@@ -112,14 +112,14 @@ def build_timeline_chart(caption: Caption, dated: Sequence[Dated], theme: Theme 
 
 def build_timeline_data(dated: Sequence[Dated], series: Sequence[str]) -> list[Json]:
     """Periods without a number stay in the data: they are where a line ends."""
-    apart = SERIES_SPREAD * find_shortest_gap([one.day for one in dated])
+    apart = SERIES_SPREAD * find_shortest_gap([point.day for point in dated])
     return [
         {
-            **build_datum(one.estimate, AGREEMENT_QUANTITY),
-            "day": one.day.isoformat(),
-            "drawn_at": shift_series(one.day, series.index(one.estimate.series), len(series), apart),
+            **build_datum(point.estimate, AGREEMENT_QUANTITY),
+            "day": point.day.isoformat(),
+            "drawn_at": shift_series(point.day, series.index(point.estimate.series), len(series), apart),
         }
-        for one in dated
+        for point in dated
     ]
 
 

@@ -84,9 +84,9 @@ WEIGHTS_RULE = (
 def build_difference_chart(compared: Sequence[ComparedJudges], names: Mapping[str, str], theme: Theme) -> Chart:
     """``names``: of aspects by key."""
     estimates = [
-        build_estimate(names.get(key, key), f"{two.first} less {two.second}", one.comparison.difference)
+        build_estimate(names.get(key, key), f"{two.first} less {two.second}", compared_aspect.comparison.difference)
         for two in compared
-        for key, one in two.aspects.items()
+        for key, compared_aspect in two.aspects.items()
     ]
     caption = Caption("judges-differences", "Which judge agrees more with people", SAME_ITEMS_RULE)
     return build_forest_chart(caption, estimates, DIFFERENCE_QUANTITY, theme, row_name="Aspect", neutral=0.0)
@@ -95,15 +95,17 @@ def build_difference_chart(compared: Sequence[ComparedJudges], names: Mapping[st
 def iterate_confidence_charts(
     calibrations: Mapping[str, ConfidenceCalibration], aspect: str, theme: Theme
 ) -> Iterator[Chart]:
-    binned = [build_binned(name, one) for name, judge in calibrations.items() for one in judge.bins if one.n]
+    binned = [
+        build_binned(name, judge_bin) for name, judge in calibrations.items() for judge_bin in judge.bins if judge_bin.n
+    ]
     if binned:
         caption = Caption("judges-confidence", f"Is each judge as sure as it is right, on {aspect}?", WEIGHTS_RULE)
         yield build_calibration_chart(caption, binned, theme)
 
 
-def build_binned(judge: str, one: CalibrationBin) -> Binned:
-    label = f"{one.low:.0%} to {one.high:.0%}"
-    return Binned(one.mean_weight or 0.0, build_estimate(label, judge, one.chosen_by_people))
+def build_binned(judge: str, judge_bin: CalibrationBin) -> Binned:
+    label = f"{judge_bin.low:.0%} to {judge_bin.high:.0%}"
+    return Binned(judge_bin.mean_weight or 0.0, build_estimate(label, judge, judge_bin.chosen_by_people))
 
 
 OTHERS_RULE = "“people” is agreement with the majority of the other people on the same comparison."
@@ -208,8 +210,8 @@ def iterate_win_estimates(rates: WinRates) -> Iterator[PlottedEstimate]:
 
 def iterate_standings(wins: Wins, of_judge: JudgeWins) -> Iterator[Ranked]:
     sources = {PEOPLE_SERIES: wins.ranking, JUDGE_ALONE: of_judge.ranking, JUDGE_CORRECTED: of_judge.corrected_ranking}
-    for source, found in sources.items():
-        for candidate, standing in found.standings.items():
+    for source, ranking in sources.items():
+        for candidate, standing in ranking.standings.items():
             yield build_ranked(candidate, source, standing)
 
 

@@ -36,7 +36,11 @@ def select_drawable(estimates: Sequence[PlottedEstimate], theme: Theme, most_row
     series = list_series(estimates)
     rows = list_labels(estimates)
     seen = set(rows[:most_rows])
-    chosen = [one for one in filter_with_value(estimates) if one.series in series[:MAX_SERIES] and one.label in seen]
+    chosen = [
+        estimate
+        for estimate in filter_with_value(estimates)
+        if estimate.series in series[:MAX_SERIES] and estimate.label in seen
+    ]
     labels, names = set(list_labels(chosen)), set(list_series(chosen))
     style = choose_series_style([name for name in series if name in names], series, theme)
     return DrawnEstimates(chosen, [row for row in rows if row in labels], style)

@@ -47,9 +47,11 @@ INCONSISTENT: Final = "inconsistent"  # a choice value of verdict rows: both ord
 # inconsistent). Equal stays; anything else is a tie marked inconsistent, but tie and both_bad are
 # both "no side", so they make a tie that is not inconsistent.
 CONSOLIDATION: Final[Mapping[tuple[Choice, Choice], tuple[Choice, bool]]] = {
-    (one, other): ((one, False) if one == other else (Choice.TIE, not {one, other} <= {Choice.TIE, Choice.BOTH_BAD}))
-    for one in Choice
-    for other in Choice
+    (stored, swapped): (
+        (stored, False) if stored == swapped else (Choice.TIE, not {stored, swapped} <= {Choice.TIE, Choice.BOTH_BAD})
+    )
+    for stored in Choice
+    for swapped in Choice
 }
 
 
@@ -70,17 +72,17 @@ def plurality_choice(choices: Sequence[Choice]) -> Choice:
 
 
 def consolidate_orders(
-    given: Mapping[ShownOrder, Sequence[ConsolidatedChoice]], asked: Set[ShownOrder]
+    answers: Mapping[ShownOrder, Sequence[ConsolidatedChoice]], orders_asked: Set[ShownOrder]
 ) -> ConsolidatedChoice | None:
     """A judge's one verdict: per order the plurality of its samples, then the orders together.
 
     ``given`` holds what was answered by order shown, ``asked`` every order that was asked. An
     order that was asked and has no answer makes the verdict missing: None.
     """
-    if not given or any(not given.get(shown) for shown in asked):
+    if not answers or any(not answers.get(shown) for shown in orders_asked):
         return None
-    orders = [plurality_choice([one.choice for one in samples]) for samples in given.values() if samples]
-    choice, inconsistent = orders[0], any(one.inconsistent for samples in given.values() for one in samples)
+    orders = [plurality_choice([sample.choice for sample in samples]) for samples in answers.values() if samples]
+    choice, inconsistent = orders[0], any(sample.inconsistent for samples in answers.values() for sample in samples)
     for other in orders[1:]:
         choice, differs = CONSOLIDATION[choice, other]
         inconsistent = inconsistent or differs

@@ -91,7 +91,7 @@ class ComparisonFilter:
         return urlencode(parameters, doseq=True)
 
     def conditions(self) -> Iterator[tuple[str, object]]:
-        return ((one.name, getattr(self, one.name)) for one in fields(self))
+        return ((column.name, getattr(self, column.name)) for column in fields(self))
 
     @property
     def reveals_choices(self) -> bool:
@@ -123,7 +123,7 @@ class ComparisonFilter:
         if self.candidate or self.against:
             named = [name for name in (self.candidate, self.against) if name]
             yield ("candidates are " if len(named) > 1 else "a candidate is ") + " and ".join(
-                f"“{one}”" for one in named
+                f"“{name}”" for name in named
             )
         yield from self.phrases_of_choices()
         if self.flagged:
@@ -157,20 +157,20 @@ class ComparisonFilter:
 EMPTY_FILTER: Final = ComparisonFilter()
 ANY_FAILURE: Final = "any"
 FILTER_PARAMETERS: Final[Mapping[str, str]] = {
-    one.name: one.metadata["parameter"] or one.name for one in fields(ComparisonFilter)
+    column.name: column.metadata["parameter"] or column.name for column in fields(ComparisonFilter)
 }
 REPEATABLE_PARAMETERS: Final = frozenset(
-    FILTER_PARAMETERS[one.name] for one in fields(ComparisonFilter) if isinstance(one.default, tuple)
+    FILTER_PARAMETERS[column.name] for column in fields(ComparisonFilter) if isinstance(column.default, tuple)
 )
 PARAMETER_DESCRIPTIONS: Final[Mapping[str, str]] = {
-    FILTER_PARAMETERS[one.name]: one.metadata["description"] for one in fields(ComparisonFilter)
+    FILTER_PARAMETERS[column.name]: column.metadata["description"] for column in fields(ComparisonFilter)
 }
 
 
 def list_usable_parameters(*, sees_all: bool, sees_judges: bool) -> Collection[str]:
     """The parameters of the filters that this person may use."""
     is_usable = {FilterUser.EVERYONE: True, FilterUser.SEES_ALL: sees_all, FilterUser.SEES_JUDGES: sees_judges}
-    return {FILTER_PARAMETERS[one.name] for one in fields(ComparisonFilter) if is_usable[one.metadata["user"]]}
+    return {FILTER_PARAMETERS[column.name] for column in fields(ComparisonFilter) if is_usable[column.metadata["user"]]}
 
 
 REVIEWS_SAVED_TEXTS: Final = {
@@ -228,8 +228,8 @@ def parse_filter_number(value: object) -> int:
     return int(text)
 
 
-def refuse_impossible_filter(wanted: ComparisonFilter) -> None:
-    for name, value in wanted.conditions():
+def refuse_impossible_filter(parsed: ComparisonFilter) -> None:
+    for name, value in parsed.conditions():
         parameter = FILTER_PARAMETERS[name]
         for text in value if isinstance(value, tuple) else (value,):
             if isinstance(text, str) and (len(text) > MAX_FILTER_CHARACTERS or "\x00" in text):
@@ -237,35 +237,35 @@ def refuse_impossible_filter(wanted: ComparisonFilter) -> None:
                 raise InputRefused(wrong, field=parameter)
             if not isinstance(text, (str, int)):
                 raise InputRefused(f"The filter “{parameter}” takes a text.", field=parameter)
-    if len(wanted.tags) > MAX_FILTER_TAGS:
+    if len(parsed.tags) > MAX_FILTER_TAGS:
         raise InputRefused(f"A filter takes up to {MAX_FILTER_TAGS} tags.", field="tag")
-    refuse_unknown_word(wanted.reviews, ReviewsSaved, "reviews")
-    refuse_unknown_word(wanted.disagreement, DisagreementState, "disagreement")
-    refuse_unknown_word(wanted.origin, ComparisonOrigin, "origin")
-    refuse_unknown_word(wanted.failed, (ANY_FAILURE, *FAILURE_STATES), "judge_failed")
-    refuse_incomplete_choice(wanted)
+    refuse_unknown_word(parsed.reviews, ReviewsSaved, "reviews")
+    refuse_unknown_word(parsed.disagreement, DisagreementState, "disagreement")
+    refuse_unknown_word(parsed.origin, ComparisonOrigin, "origin")
+    refuse_unknown_word(parsed.failed, (ANY_FAILURE, *FAILURE_STATES), "judge_failed")
+    refuse_incomplete_choice(parsed)
 
 
-def refuse_unknown_word(word: str, known: Iterable[str], parameter: str) -> None:
-    if word and word not in list(known):
-        wrong = f"“{word}” is not a value of “{parameter}”. Choose one of {', '.join(known)}."
+def refuse_unknown_word(word: str, allowed: Iterable[str], parameter: str) -> None:
+    if word and word not in list(allowed):
+        wrong = f"“{word}” is not a value of “{parameter}”. Choose one of {', '.join(allowed)}."
         raise InputRefused(wrong, field=parameter)
 
 
-def refuse_incomplete_choice(wanted: ComparisonFilter) -> None:
-    kind, _, name = wanted.rater.partition(":")
-    if wanted.rater and (kind not in list(RaterKind) or not name):
+def refuse_incomplete_choice(parsed: ComparisonFilter) -> None:
+    kind, _, name = parsed.rater.partition(":")
+    if parsed.rater and (kind not in list(RaterKind) or not name):
         raise InputRefused(f"Name a rater as kind:name, where kind is one of {', '.join(RaterKind)}.", field="rater")
-    if wanted.choice and wanted.choice not in FILTERED_CHOICES:
-        wrong = f"“{wanted.choice}” is not a choice. Choose one of {', '.join(FILTERED_CHOICES)}."
+    if parsed.choice and parsed.choice not in FILTERED_CHOICES:
+        wrong = f"“{parsed.choice}” is not a choice. Choose one of {', '.join(FILTERED_CHOICES)}."
         raise InputRefused(wrong, field="choice")
-    if wanted.choice and not wanted.aspect:
+    if parsed.choice and not parsed.aspect:
         raise InputRefused("Choose the aspect of this choice.", field="aspect")
-    if wanted.choice == DIFFERS and not wanted.rater:
+    if parsed.choice == DIFFERS and not parsed.rater:
         raise InputRefused("“Differs” needs a rater: choose one.", field="rater")
-    if wanted.choice == SPLIT and wanted.rater:
+    if parsed.choice == SPLIT and parsed.rater:
         raise InputRefused("Only labels can be split: remove the rater.", field="rater")
-    if wanted.against and not wanted.candidate:
+    if parsed.against and not parsed.candidate:
         raise InputRefused("Choose the first candidate, too.", field="candidate")
-    if wanted.against and wanted.against == wanted.candidate:
+    if parsed.against and parsed.against == parsed.candidate:
         raise InputRefused("Choose two different candidates, or one alone.", field="against")

@@ -180,7 +180,7 @@ class CreatedIds(StoredJson):
     rubric_versions: tuple[int, ...] = ()
 
     def __add__(self, other: "CreatedIds") -> "CreatedIds":
-        return CreatedIds(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
+        return CreatedIds(*(ids + other_ids for ids, other_ids in zip(astuple(self), astuple(other), strict=True)))
 
 
 def build_import_request(

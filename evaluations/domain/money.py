@@ -22,10 +22,10 @@ def exact_decimal(number: float) -> Decimal:
     return Decimal(str(number)).quantize(Decimal("0.000000001"))
 
 
-def parse_budget_usd(given: str | Decimal, what: str) -> int:
+def parse_budget_usd(amount: str | Decimal, what: str) -> int:
     """Nano-USD from an amount in USD as text; ``what`` names it in the refusal."""
     try:
-        nano = Decimal(given) * NANO_PER_USD
+        nano = Decimal(amount) * NANO_PER_USD
     except InvalidOperation:
         raise InputRefused(f"{what}: an amount in USD, such as 0.15.") from None
     if not (nano.is_finite() and 0 <= nano <= MAX_PRICE_USD * NANO_PER_USD):

@@ -134,8 +134,8 @@ def refuse_unusable_combination(rule: CombiningRule, named: Sequence[str], aspec
 def refuse_unknown_aspects(named: Sequence[str], aspects: Sequence[str]) -> None:
     for key in named:
         if key not in aspects:
-            known = f"it has {', '.join(aspects)}" if aspects else "it has none"
-            raise InputRefused(f"There is no aspect “{key[:60]}” in this evaluation: {known}.")
+            existing = f"it has {', '.join(aspects)}" if aspects else "it has none"
+            raise InputRefused(f"There is no aspect “{key[:60]}” in this evaluation: {existing}.")
 
 
 def decide_preference(
@@ -145,33 +145,33 @@ def decide_preference(
 
     ``labels``: aspect → its label, None where the votes are split. ``aspects``: those that the evaluation asks about.
     """
-    asked = how.aspects or tuple(aspects)
+    needed = how.aspects or tuple(aspects)
     match how.rule:
         case CombiningRule.MAJORITY:
-            return decide_by_majority([labels[key] for key in asked if key in labels])
+            return decide_by_majority([labels[key] for key in needed if key in labels])
         case CombiningRule.UNANIMOUS:
-            return decide_unanimously(collect_labels(labels, asked))
+            return decide_unanimously(collect_labels(labels, needed))
         case CombiningRule.WEIGHTED:
-            return decide_by_weight(collect_labels(labels, asked), how.weights)
+            return decide_by_weight(collect_labels(labels, needed), how.weights)
         case _:
-            return decide_lexicographically(labels, asked)
+            return decide_lexicographically(labels, needed)
 
 
-def collect_labels(labels: Mapping[str, Choice | None], asked: Sequence[str]) -> list[Choice] | NoPreference:
-    found: list[Choice] = []
-    for key in asked:
+def collect_labels(labels: Mapping[str, Choice | None], needed: Sequence[str]) -> list[Choice] | NoPreference:
+    collected: list[Choice] = []
+    for key in needed:
         label = labels.get(key)
         if label is None:
             return NoPreference.SPLIT if key in labels else NoPreference.NO_LABEL
-        found.append(label)
-    return found or NoPreference.NO_LABEL
+        collected.append(label)
+    return collected or NoPreference.NO_LABEL
 
 
 def decide_by_majority(labels: Sequence[Choice | None]) -> Choice | NoPreference:
-    known = [label for label in labels if label is not None]
-    if not known:
+    choices = [label for label in labels if label is not None]
+    if not choices:
         return NoPreference.SPLIT if labels else NoPreference.NO_LABEL
-    return choose_leading_side(known.count(Choice.A), known.count(Choice.B), known)
+    return choose_leading_side(choices.count(Choice.A), choices.count(Choice.B), choices)
 
 
 def decide_unanimously(labels: Sequence[Choice] | NoPreference) -> Choice | NoPreference:
@@ -194,9 +194,9 @@ def weights_for_side(side: Choice, labels: Sequence[Choice], weights: Sequence[i
     return (weight for label, weight in zip(labels, weights, strict=True) if label == side)
 
 
-def decide_lexicographically(labels: Mapping[str, Choice | None], asked: Sequence[str]) -> Choice | NoPreference:
+def decide_lexicographically(labels: Mapping[str, Choice | None], needed: Sequence[str]) -> Choice | NoPreference:
     met: list[Choice] = []
-    for key in asked:
+    for key in needed:
         label = labels.get(key)
         if label is None:
             return NoPreference.SPLIT if key in labels else NoPreference.NO_LABEL

@@ -83,7 +83,7 @@ class ReportRules:
     all_pairs: bool = False
 
 
-def candidate_conditions(one: str, other: str) -> tuple[tuple[str, str], ...]:
+def candidate_conditions(first: str, second: str) -> tuple[tuple[str, str], ...]:
     """The filter by candidate in words: a pair, one candidate, or all."""
-    names = sorted(filter(None, (one, other)))
+    names = sorted(filter(None, (first, second)))
     return tuple(zip(("candidate_a", "candidate_b") if len(names) > 1 else ("candidate",), names, strict=False))

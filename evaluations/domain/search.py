@@ -87,18 +87,18 @@ def make_search_excerpt(text: str, search: SearchQuery, around: int = 90) -> lis
             shown += [ExcerptPart(text[place:first]), ExcerptPart(text[first:last], is_hit=True)]
             place = last
     shown.append(ExcerptPart(text[place:end] + ("…" if end < len(text) else "")))
-    return [one for one in shown if one.text]
+    return [part for part in shown if part.text]
 
 
 def find_hits(text: str, search: SearchQuery) -> Iterator[tuple[int, int]]:
     """Character ranges of the wanted terms in the text, in order, without overlaps."""
-    found = [(match.start(), match.end(), fold_text(match[0])[:MAX_WORD_CHARACTERS]) for match in WORD.finditer(text)]
-    words = [word for _, _, word in found]
+    matches = [(match.start(), match.end(), fold_text(match[0])[:MAX_WORD_CHARACTERS]) for match in WORD.finditer(text)]
+    words = [word for _, _, word in matches]
     place = 0
     while place < len(words):
         length = next((len(term) for term in search.wanted if has_term_at(words, place, term)), 0)
         if length:
-            yield found[place][0], found[place + length - 1][1]
+            yield matches[place][0], matches[place + length - 1][1]
         place += length or 1
 
 

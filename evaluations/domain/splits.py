@@ -50,7 +50,7 @@ class Split:
     def bounds(self, part: SplitPart) -> tuple[int, int]:
         """From which place on, and below which, a cluster is in this part."""
         order = list(self.shares)
-        before = sum(self.shares[one] for one in order[: order.index(part)])
+        before = sum(self.shares[earlier] for earlier in order[: order.index(part)])
         return before * SPLIT_MODULUS // ALL_PERCENT, (before + self.shares[part]) * SPLIT_MODULUS // ALL_PERCENT
 
     def place_of(self, number: int) -> int:
@@ -74,16 +74,16 @@ def hash_seed(seed: str, purpose: str) -> int:
 
 def make_split(seed: str, shares: Mapping[str, str]) -> Split:
     """The split that a person asked for: shares by the names of the parts, in per cent, one hundred together."""
-    given: dict[str, int] = {}
+    percents: dict[str, int] = {}
     for name, share in shares.items():
         if name not in list(SplitPart):
             raise InputRefused(f"A split has the parts {', '.join(SplitPart)}, not “{name}”.")
         if not share.isascii() or not share.isdigit():
             raise InputRefused(f"The share of {name} is a whole number of per cent, not “{share}”.")
-        given[name] = int(share)
-    if sum(given.values()) != ALL_PERCENT:
-        raise InputRefused(f"The shares of a split add up to {ALL_PERCENT} per cent, not {sum(given.values())}.")
-    return Split(seed, *(given.get(part, 0) for part in SplitPart))
+        percents[name] = int(share)
+    if sum(percents.values()) != ALL_PERCENT:
+        raise InputRefused(f"The shares of a split add up to {ALL_PERCENT} per cent, not {sum(percents.values())}.")
+    return Split(seed, *(percents.get(part, 0) for part in SplitPart))
 
 
 def join_clusters(sharing: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -98,8 +98,8 @@ def join_clusters(sharing: Iterable[tuple[str, str]]) -> dict[str, str]:
         having[text].append(cluster)
     for clusters in having.values():
         leaders = [find_leader(leader, cluster) for cluster in clusters]
-        for one in leaders:
-            leader[one] = min(leaders)
+        for own in leaders:
+            leader[own] = min(leaders)
     return {cluster: find_leader(leader, cluster) for cluster in leader}
 
 

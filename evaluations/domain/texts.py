@@ -46,16 +46,16 @@ def detect_markup(text: str) -> Markup:
     """
     lines = "\n" + (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text)
     prose = remove_code(lines)
-    found = Markup.CODE.value if prose != lines else 0
+    kinds = Markup.CODE.value if prose != lines else 0
     if LIST_ITEM.search(prose):
-        found |= Markup.LIST.value
+        kinds |= Markup.LIST.value
     if "#" in prose and HEADING.search(prose):
-        found |= Markup.HEADING.value
+        kinds |= Markup.HEADING.value
     if any(sign in prose and pattern.search(prose) for sign, pattern in EMPHASIS):
-        found |= Markup.EMPHASIS.value
+        kinds |= Markup.EMPHASIS.value
     if "|" in prose and has_table(prose):
-        found |= Markup.TABLE.value
-    return Markup(found)
+        kinds |= Markup.TABLE.value
+    return Markup(kinds)
 
 
 def remove_code(lines: str) -> str:
@@ -80,9 +80,9 @@ def remove_fenced_code(lines: str) -> str:
 
 def has_table(prose: str) -> bool:
     """Two columns or more: a line of dashes and bars below one with a bar."""
-    for found in BELOW_TABLE_HEAD.finditer(prose):
-        head = prose.rfind("\n", 0, found.start()) + 1
-        if "|" in prose[head : found.start()]:
+    for match in BELOW_TABLE_HEAD.finditer(prose):
+        head = prose.rfind("\n", 0, match.start()) + 1
+        if "|" in prose[head : match.start()]:
             return True
     return False
 
@@ -154,18 +154,15 @@ def query_sha256(messages: Messages, context: str | None, reference: str | None)
 
 def canonical_messages_json(messages: Messages) -> str:
     if len(messages) == 1:
-        (one,) = messages
-        return f'[{{"content":{encode_basestring(one["content"])},"role":{encode_basestring(one["role"])}}}]'
-    return f"[{','.join(canonical_messages_json([one])[1:-1] for one in messages)}]"
+        (message,) = messages
+        return f'[{{"content":{encode_basestring(message["content"])},"role":{encode_basestring(message["role"])}}}]'
+    return f"[{','.join(canonical_messages_json([message])[1:-1] for message in messages)}]"
 
 
 def messages_to_json(messages: Messages) -> str:
     """The same text as `json.dumps`, computed faster."""
-    turns = (
-        f'{{"role": {encode_basestring_ascii(one["role"])}, "content": {encode_basestring_ascii(one["content"])}}}'
-        for one in messages
-    )
-    return f"[{', '.join(turns)}]"
+    pairs = ((encode_basestring_ascii(turn["role"]), encode_basestring_ascii(turn["content"])) for turn in messages)
+    return "[" + ", ".join(f'{{"role": {role}, "content": {content}}}' for role, content in pairs) + "]"
 
 
 def cluster_number(cluster: str) -> int:

@@ -72,11 +72,11 @@ def get_tier(state: str, selection_method: str) -> int:
 
 def find_vote_holder(reviews: Iterable[ReviewFacts], rule: VoteRule) -> ReviewFacts | None:
     """The review that holds the vote, of one reviewer's on one comparison that have the aspect."""
-    return max((one for one in reviews if rule.admits(one)), key=lambda one: one.rank, default=None)
+    return max((review for review in reviews if rule.admits(review)), key=lambda review: review.rank, default=None)
 
 
 def find_counted_reviews(reviews: Iterable[ReviewFacts]) -> list[int]:
     """The numbers of the reviews that count somewhere, each once: first the one that the label counts."""
-    given = list(reviews)
-    holders = (find_vote_holder(given, rule) for rule in COUNTED_SOMEWHERE)
-    return list(dict.fromkeys(one.number for one in holders if one is not None))
+    listed = list(reviews)
+    holders = (find_vote_holder(listed, rule) for rule in COUNTED_SOMEWHERE)
+    return list(dict.fromkeys(holder.number for holder in holders if holder is not None))

@@ -139,8 +139,8 @@ def normalise_latex(latex: str) -> str:
     return latex
 
 
-def in_known_environment(found: re.Match[str]) -> str:
-    side, name, star = found.group(1, 2, 3)
+def in_known_environment(match: re.Match[str]) -> str:
+    side, name, star = match.group(1, 2, 3)
     return rf"\{side}{{{ALIKE.get(name, name + star)}}}"
 
 
@@ -171,10 +171,10 @@ def decode_numbered_characters(text: str) -> str:
     return NUMBERED.sub(decode_character, text)
 
 
-def decode_character(found: re.Match[str]) -> str:
-    number = int(found.group(1), 16)
+def decode_character(match: re.Match[str]) -> str:
+    number = int(match.group(1), 16)
     is_one = 0x20 <= number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF
-    return chr(number) if is_one else found.group()
+    return chr(number) if is_one else match.group()
 
 
 def allowed_attributes(element: Element) -> dict[str, str]:
@@ -228,10 +228,10 @@ def is_formula(content: str) -> bool:
 
 def inline_formula_rule(state: StateInline, silent: bool) -> bool:
     """A rule of markdown-it for formulas within a paragraph."""
-    found = find_opener(state.src, state.pos, state.posMax)
-    if found is None:
+    delimiter = find_opener(state.src, state.pos, state.posMax)
+    if delimiter is None:
         return False
-    opener, end = found
+    opener, end = delimiter
     content = state.src[state.pos + len(opener) : end - len(closing_delimiter(opener))]
     if opener == "$" and not is_dollar_formula(state.src, state.pos, end, content):
         return False
@@ -249,8 +249,9 @@ def find_opener(source: str, place: int, last: int) -> tuple[str, int] | None:
     sign = source[place]
     if sign not in "$\\":
         return None
-    found = ENVIRONMENT_OPENER.match(source, place) if sign == "\\" else None
-    opener = found.group() if found else next((one for one in CLOSERS if source.startswith(one, place)), "")
+    opener = next((delimiter for delimiter in CLOSERS if source.startswith(delimiter, place)), "")
+    if sign == "\\" and (environment := ENVIRONMENT_OPENER.match(source, place)):
+        opener = environment.group()
     if not opener:
         return None
     end = find_closer(
@@ -289,10 +290,10 @@ def block_formula_rule(state: StateBlock, first: int, last: int, silent: bool) -
     if state.is_code_block(first):
         return False
     start = state.bMarks[first] + state.tShift[first]
-    found = find_opener(state.src, start, state.eMarks[last - 1]) if start < state.eMarks[first] else None
-    if found is None or found[0] in ("$", "\\("):
+    delimiter = find_opener(state.src, start, state.eMarks[last - 1]) if start < state.eMarks[first] else None
+    if delimiter is None or delimiter[0] in ("$", "\\("):
         return False
-    opener, end = found
+    opener, end = delimiter
     line = next(line for line in range(first, last) if end <= state.eMarks[line])
     after = AFTER.match(state.src[end : state.eMarks[line]])
     if after is None or any(is_outside_block(state, inner) for inner in range(first + 1, line + 1)):

@@ -13,7 +13,7 @@ ALIGNED: Final = frozenset({"left", "center", "right"})
 
 # Attributes with their allowed values.
 ATTRIBUTE_VALUES: Final[dict[str, dict[str, set[str]]]] = {
-    tag: {name: set(known) for name, known in values.items() if name != "class"} for tag, values in VALUES.items()
+    tag: {name: set(allowed) for name, allowed in values.items() if name != "class"} for tag, values in VALUES.items()
 }
 ATTRIBUTE_VALUES["span"] = {"aria-hidden": {"true"}}
 for tag in ["blockquote", "code", "h3", "h4", "h5", "h6", "math", "ol", "p", "pre", "span", "table", "ul"]:

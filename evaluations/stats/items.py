@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from evaluations.domain.json_values import JsonDict
 from evaluations.stats.coding import BoolArray, IntArray
 
 
@@ -38,6 +39,6 @@ class Items:
 
     def where(self, chosen: BoolArray) -> "Items":
         """The chosen comparisons, with all candidates and categories."""
-        columns = {field.name: getattr(self, field.name) for field in fields(self)}
-        arrays = {name: column for name, column in columns.items() if isinstance(column, np.ndarray)}
-        return replace(self, **{name: column[chosen] for name, column in arrays.items()})
+        columns = ((field.name, getattr(self, field.name)) for field in fields(self))
+        selected: JsonDict = {name: column[chosen] for name, column in columns if isinstance(column, np.ndarray)}
+        return replace(self, **selected)

@@ -154,15 +154,17 @@ def block_heads(ties: str) -> str:
 @register.simple_tag
 def block_cells(block: Any, ties: str, notes: Remarks) -> str:
     """Every number of a block in one row, with ties or without."""
-    found = block.with_ties if ties == "with" else block.without_ties
+    agreement = block.with_ties if ties == "with" else block.without_ties
     dropped = cell(block.dropped, "percent", notes) if ties == "without" else ""
-    if not found.n:
-        why = found.agreement.why
+    if not agreement.n:
+        why = agreement.agreement.why
         return format_html(
             '<td class="muted" colspan="{}">n/a: {}</td><td class="number">0</td>{}', len(COLUMNS[ties]), why, dropped
         )
-    numbers = ((cell(getattr(found, name), kind, notes),) for name, _, kind in COLUMNS[ties])
-    return format_html('{}<td class="number">{}</td>{}', format_html_join("", "{}", numbers), f"{found.n:,}", dropped)
+    numbers = ((cell(getattr(agreement, name), kind, notes),) for name, _, kind in COLUMNS[ties])
+    return format_html(
+        '{}<td class="number">{}</td>{}', format_html_join("", "{}", numbers), f"{agreement.n:,}", dropped
+    )
 
 
 @register.simple_tag

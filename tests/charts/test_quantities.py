@@ -8,7 +8,6 @@ from evaluations.charts.estimates import (
     PlottedEstimate,
     Quantity,
     compute_axis_domain,
-    make_coefficient_quantity,
     make_share_quantity,
 )
 
@@ -32,7 +31,7 @@ def test_an_axis_holds_the_value_that_favours_nobody() -> None:
 
 def test_no_axis_reaches_beyond_what_is_possible() -> None:
     assert compute_axis_domain(make_share_quantity("Agreement"), [one(0.5, 0.01, 0.99)]) == [0, 1]
-    assert compute_axis_domain(make_coefficient_quantity("Kappa"), [one(-0.99), one(0.99)]) == [-1, 1]
+    assert compute_axis_domain(Quantity("Kappa", (-1.0, 1.0)), [one(-0.99), one(0.99)]) == [-1, 1]
 
 
 def test_one_value_alone_has_room_beside_it() -> None:
@@ -51,11 +50,11 @@ def test_every_value_lies_on_its_axis(values: list[float]) -> None:
 
 def test_shares_are_said_in_percent_and_others_with_two_places() -> None:
     assert make_share_quantity("Agreement").format_value(0.7149) == "71.5%"
-    assert make_coefficient_quantity("Kappa").format_value(-0.023) == "−0.02"
+    assert Quantity("Kappa", (-1.0, 1.0)).format_value(-0.023) == "−0.02"
     assert make_share_quantity("Agreement").format_interval(one(0.7, 0.6, 0.8)) == "60.0% to 80.0%"
 
 
-@pytest.mark.parametrize("quantity", [make_share_quantity("Agreement"), make_coefficient_quantity("Kappa")])
+@pytest.mark.parametrize("quantity", [make_share_quantity("Agreement"), Quantity("Kappa", (-1.0, 1.0))])
 def test_what_is_missing_is_not_nought(quantity: Quantity) -> None:
     assert quantity.format_value(None) == "n/a"
     assert quantity.format_interval(one(0.7)) == "none"
