@@ -43,9 +43,8 @@ FLIPPED_CHOICES: Final[Mapping[Choice, Choice]] = {
 
 INCONSISTENT: Final = "inconsistent"  # a choice value of verdict rows: both orders, disagreeing
 
-# What two orders of the same judge say together: (choice as stored, choice swapped) -> (choice,
-# inconsistent). Equal stays; anything else is a tie marked inconsistent, but tie and both_bad are
-# both "no side", so they make a tie that is not inconsistent.
+# The verdict from both orders: (choice as stored, choice swapped) -> (choice, inconsistent). Two different choices make
+# a tie, which is inconsistent if either is a side.
 CONSOLIDATION: Final[Mapping[tuple[Choice, Choice], tuple[Choice, bool]]] = {
     (stored, swapped): (
         (stored, False) if stored == swapped else (Choice.TIE, not {stored, swapped} <= {Choice.TIE, Choice.BOTH_BAD})
@@ -74,10 +73,9 @@ def plurality_choice(choices: Sequence[Choice]) -> Choice:
 def consolidate_orders(
     answers: Mapping[ShownOrder, Sequence[ConsolidatedChoice]], orders_asked: Set[ShownOrder]
 ) -> ConsolidatedChoice | None:
-    """A judge's one verdict: per order the plurality of its samples, then the orders together.
+    """A judge's one verdict: the plurality of samples in each order, then the orders combined.
 
-    ``given`` holds what was answered by order shown, ``asked`` every order that was asked. An
-    order that was asked and has no answer makes the verdict missing: None.
+    ``answers``: by the order shown. None if one of ``orders_asked`` has no answer.
     """
     if not answers or any(not answers.get(shown) for shown in orders_asked):
         return None

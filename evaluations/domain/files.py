@@ -36,16 +36,16 @@ class FileFormat(StrEnum):
     ARGILLA = "argilla"
 
 
-# What a file is called that came without a name.
+# The name of an uploaded file without a name.
 DEFAULT_FILE_NAME: Final = "upload"
 
-# What stands for a format where comparisons are made of responses that are here, without a file.
+# In place of a format, for pairs made from stored responses without a file.
 PAIRS_WITHOUT_FILE = "pairs"
 
-# The export that holds an evaluation whole.
+# The export of a whole evaluation.
 BACKUP_FORMAT_NAME: Final = "backup"
 
-# The only export that is a folder: it has preferences as rows, and also every comparison.
+# The only export that is a folder. Its rows are preferences, and it also has every comparison.
 FOLDER_FORMAT: Final = "hugging-face"
 
 
@@ -80,7 +80,7 @@ class ExportState(StrEnum):
 
 @dataclass(frozen=True)
 class FileLimits:
-    """How much of a file is read at most. ``scratch``: the folder for what must be unpacked whole to be read."""
+    """Limits for reading a file. ``scratch``: the folder for files that must be unpacked completely."""
 
     rows: int = 10_000_000
     unpacked_bytes: int = 16 * 1024**3
@@ -89,16 +89,14 @@ class FileLimits:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a person asked for a file to be read.
+    """The options for reading a file.
 
-    ``mapping`` gives a column another name, or several with commas between; ``constants`` give a field
-    one value for the whole file; ``choices`` say what the words of its choice column mean, in small
-    letters. ``id_prefix`` goes before every query id, ``rater``
-    and ``rater_kind`` speak for verdicts and scores whose row names none, ``lower_is_better`` for
-    scores of which the lower one is better (ranks, error counts). ``candidate`` is the model of every
-    response; without it the file's column names it, else the file's own name, which the reader puts into
-    ``file_name``. ``as_it_is``: not as the evaluation remembers to have read files with the same columns.
-    ``new_response``: what happens where a candidate has another response to a query already.
+    ``mapping``: the field or fields (separated by commas) of a column. ``constants``: one value of a field for all
+    rows. ``choices``: the choice that each word in lower case means. ``id_prefix``: added to every query id. ``rater``
+    and ``rater_kind``: of rows that name none. ``lower_is_better``: whether lower scores are better, as with ranks.
+    ``candidate``: the model of all responses; if empty, a column names it, else ``file_name``, which the reader sets.
+    ``as_it_is``: ignore the mapping remembered for files with the same columns.
+    ``new_response``: how to import a second response of a candidate to a query.
     """
 
     format: str = FileFormat.AUTO
@@ -129,10 +127,10 @@ class BadRow:
 
 @dataclass(frozen=True)
 class QueryPart:
-    """The query that a row of a file speaks of. ``messages`` end with the user's turn.
+    """The query of a row. ``messages`` end with the user's turn.
 
-    ``is_stand_in``: the file does not hold its words. They are those of the query of this key, where
-    there is one; else ``messages`` say so, or are empty: then there must be one.
+    ``is_stand_in``: the file does not contain the text, so that a stored query with this key is used. If there is none,
+    ``messages`` are stored, or the row is refused if they are empty.
     """
 
     key: str
@@ -147,7 +145,7 @@ class QueryPart:
 
 @dataclass(frozen=True)
 class QueryRow:
-    """A row that holds a query and no response."""
+    """A row with a query and no response."""
 
     line: int
     query: QueryPart
@@ -155,7 +153,7 @@ class QueryRow:
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """A row that brings a query and two responses. ``sample``: which of several that each candidate gave."""
+    """A row with a query and two responses. ``sample``: their number among several responses of each candidate."""
 
     line: int
     query: QueryPart
@@ -169,11 +167,11 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class ResponseRow:
-    """A row that brings a query and one response; pairs are made afterwards.
+    """A row with a query and one response; pairs are made later.
 
-    ``lacks_questions``: the file does not hold what the user said between the candidate's turns. It is
-    what the query that is here already keeps as FOLLOW_UPS in its metadata. ``overruled``: another name that
-    the file's column has for the candidate. ``sample``: which of several that the candidate gave.
+    ``lacks_questions``: whether the user's turns between those of the candidate are missing; they are taken from
+    FOLLOW_UPS_KEY in the metadata of the stored query. ``overruled``: the name in the file's column, if another one is
+    used. ``sample``: the number among several responses of the candidate.
     """
 
     line: int
@@ -191,13 +189,12 @@ SWAPPED_ORDERS: Final = {ShownOrder.AS_STORED: ShownOrder.SWAPPED, ShownOrder.SW
 
 @dataclass(frozen=True)
 class VerdictRow:
-    """A row that brings one rater's choice.
+    """A row with one rater's choice.
 
-    ``choice`` is a Choice value, ``inconsistent`` or a failure state of a call. Where the file
-    names no candidates both are None: the query must then have one comparison, and A means the
-    response that stood first in the file it came from. Where it names B alone, B must have one
-    comparison with another candidate there. ``expected_texts`` (query, first response, second
-    response), where given, must equal what is stored.
+    ``choice``: a Choice value, ``inconsistent`` or a failure state of a call. If both candidates are None, the query
+    must have exactly one comparison, and A is the first response in the file that it came from. If only A is None, B
+    must have exactly one comparison there. ``expected_texts``: query, first and second response, which must equal the
+    stored ones.
     """
 
     line: int
@@ -229,10 +226,9 @@ class VerdictRow:
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """A row that brings one rater's number for one response, as the file has it.
+    """A row with one rater's score of one response. ``overruled``: as in ResponseRow.
 
-    ``value`` is None where the judge failed; ``failure`` is then the state of its call. ``overruled`` as of a
-    ResponseRow.
+    ``value``: None if the judge failed; ``failure`` is then the state of its call.
     """
 
     line: int
@@ -250,7 +246,7 @@ class ScoreRow:
 
 
 class NoticeKind(StrEnum):
-    """How something that a file holds is not stored as it was."""
+    """The way in which content of a file is not stored unchanged."""
 
     NOT_UNDERSTOOD = "not_understood"  # a label
     COLUMN = "column"
@@ -266,7 +262,7 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something in a record that is not stored as it was: ``what`` it is, and ``where`` it belongs."""
+    """Content of a record that is not stored unchanged. ``where``: the column, field or question it belongs to."""
 
     line: int
     kind: NoticeKind
@@ -274,7 +270,7 @@ class Notice:
     where: str = ""
 
 
-SAMPLE_KEY: Final = "sample"  # of a response's metadata: which of several that its candidate gave
+SAMPLE_KEY: Final = "sample"  # in a response's metadata: its number among several of its candidate
 FOLLOW_UPS_KEY: Final = "follow_ups"  # of a query's metadata: what the user says after each response
 
 FileRow = QueryRow | ComparisonRow | ResponseRow | VerdictRow | ScoreRow | BadRow | Notice
@@ -289,12 +285,12 @@ class FileEntry:
     notices: tuple[Notice, ...] = ()
 
 
-# What a query's id may be where no column holds one.
+# Sources of query ids, if no column has them.
 ID_FROM_ROW_NUMBER: Final = "#row"
 ID_FROM_TEXT: Final = "#text"
 CANDIDATE_FIELD: Final = "candidate"
 
-# What is said of all rows of one file and of no other: a mapping that is remembered leaves its value out.
+# Constants that belong to one file: a remembered mapping omits their values.
 SINGLE_FILE_FIELDS: Final = (CANDIDATE_FIELD, "candidate_a", "candidate_b", "rater", "rater_kind")
 
 

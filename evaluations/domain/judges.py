@@ -15,7 +15,7 @@ class JudgeKind(StrEnum):
 
 
 BASELINE_REMARK: Final = "baseline, not an LLM"  # shown with the name of every rule judge
-# What each rule judge does, by the name that stands as its model.
+# Descriptions of the rule judges by their model names.
 RULE_JUDGE_TEXTS: Final[Mapping[str, str]] = {
     "longest": "the longer response wins every aspect; where they differ by 5 % or less it is a tie",
     "first": "the response shown first wins every aspect, whatever it says",
@@ -24,10 +24,10 @@ RULE_JUDGE_TEXTS: Final[Mapping[str, str]] = {
 
 
 class OutputMode(StrEnum):
-    """How a judge is asked for its answer.
+    """The output format that a judge is asked for.
 
-    AUTO finds out before the first verdict which shape its server takes. TWO_STEP asks for free
-    text first, and then, in the same conversation, for the verdict alone.
+    AUTO detects before the first verdict which format the server supports. TWO_STEP asks for free text, and then in the
+    same conversation for the verdict alone.
     """
 
     AUTO = "auto"
@@ -38,7 +38,7 @@ class OutputMode(StrEnum):
 
 
 class ReplyShape(StrEnum):
-    """What holds a verdict to its form: the server by a schema, the server by JSON alone, or the prompt alone."""
+    """How the form of a verdict is enforced: by a schema or JSON mode of the server, or only by the prompt."""
 
     JSON_SCHEMA = "json_schema"
     JSON_OBJECT = "json_object"
@@ -84,11 +84,11 @@ DIALECT_NAMES: Final[Mapping[Dialect, str]] = {
 
 @dataclass(frozen=True)
 class RequestShape:
-    """How a judge's requests are written so that its model takes them: found before its first verdict, then frozen.
+    """The form of requests that a judge's model accepts, detected before its first verdict and then frozen.
 
-    ``limit_name``: under which the limit of tokens is sent, empty where the dialect's own name was taken.
-    ``left_out``: settings of the judge that the model refuses. ``system_folded``: whether the system text is sent
-    at the head of the first user turn, for models without a system role.
+    ``limit_name``: the parameter for the token limit, empty for that of the dialect. ``left_out``: settings of the
+    judge that the model refuses. ``system_folded``: whether the system text is sent at the start of the first user
+    turn, for models without a system role.
     """
 
     limit_name: str = ""
@@ -162,8 +162,8 @@ OPEN_CALL_STATES: Final = (CallState.PENDING, CallState.RUNNING)
 class AttemptStep(StrEnum):
     """The purpose of a request of a Call; on the Call, that of its next request.
 
-    REPAIR follows an unreadable reply and says what was wrong with it; SCORE follows a free-text
-    evaluation and asks for its verdict. Both stand in the conversation that ASK began.
+    REPAIR follows an unreadable reply and says what was wrong with it; SCORE follows a free-text evaluation and asks
+    for its verdict. Both continue the conversation that ASK began.
     """
 
     ASK = "ask"
@@ -174,8 +174,7 @@ class AttemptStep(StrEnum):
 class AttemptOutcome(StrEnum):
     """The outcome of one request.
 
-    RETRY: the call went back to wait and was asked again. LOST: the worker that sent it was
-    killed before the answer was stored; what it cost is not known.
+    RETRY: the call was queued again. LOST: the worker was killed before it stored the answer, so the cost is unknown.
     """
 
     ANSWERED = "answered"
@@ -202,7 +201,7 @@ OPEN_BATCH_STATES: Final = (BatchState.SENDING, BatchState.SUBMITTED, BatchState
 
 @dataclass(frozen=True)
 class ReplyToken:
-    """One token of a reply as its bytes, how likely it was, and the likeliest that could have stood there."""
+    """One token of a reply as bytes, with its log probability and the likeliest alternatives."""
 
     text: bytes
     logprob: float

@@ -11,14 +11,14 @@ MAX_PRICE_USD: Final = 1_000_000
 
 
 def format_exact_usd(nano: int) -> str:
-    """The amount in USD, every figure of it and no zeros after them."""
+    """The exact amount in USD, with two decimals or as many as it needs."""
     whole, rest = divmod(abs(nano), NANO_PER_USD)
     places = f"{rest:09}".rstrip("0").ljust(2, "0")
     return f"{'-' if nano < 0 else ''}{whole}.{places}"
 
 
 def exact_decimal(number: float) -> Decimal:
-    """The number as it is written, to nine places."""
+    """The number rounded to nine decimals."""
     return Decimal(str(number)).quantize(Decimal("0.000000001"))
 
 

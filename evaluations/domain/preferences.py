@@ -57,8 +57,8 @@ class NoPreference(StrEnum):
 class PreferenceRule:
     """How the choices on several aspects become one preference.
 
-    ``aspects`` in the order in which they were named; empty where the rule speaks of all there are. ``weights``
-    stand with the rule ``weighted``. ``rule`` is None where the label of one aspect is the choice.
+    ``aspects``: in the order in which they were named; empty if the rule applies to all. ``weights``: for the rule
+    ``weighted``. ``rule``: None if the label of one aspect is the choice.
     """
 
     rule: CombiningRule | None

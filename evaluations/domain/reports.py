@@ -42,7 +42,7 @@ class SideCoding(StrEnum):
 class SeenRule(StrEnum):
     """The votes that count, by whether people had seen the judge when they first chose."""
 
-    NOTHING = "nothing"  # blind, and imported votes, of which it is not known
+    NOTHING = "nothing"  # blind votes, and imported ones, which may not be blind
     BLIND = "blind"
     JUDGE = "judge"
 
@@ -60,12 +60,11 @@ class ReportPart(StrEnum):
 
 @dataclass(frozen=True)
 class ReportRules:
-    """How a report is to be computed. ``where`` holds key and value pairs that must all hold.
+    """The rules of a report. ``where``: conditions, as pairs of key and value, that comparisons must meet.
 
-    ``judges`` and ``reviewers``: names; empty where everyone counts. ``since`` and ``until``: the first and the last
-    day on which a vote of a person counts. ``sliced``: the filter that comparisons must pass besides.
-    ``part``: the one part of the evaluation's own split that counts. ``all_pairs``: numbers of every two people,
-    however many there are.
+    ``judges`` and ``reviewers``: names; empty for all. ``since`` and ``until``: the first and the last day on which
+    people's votes count. ``sliced``: a saved filter that comparisons must also match. ``part``: the only part of the
+    evaluation's split. ``all_pairs``: report every pair of people, however many there are.
     """
 
     raters: str = "*"

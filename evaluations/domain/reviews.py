@@ -63,12 +63,11 @@ class QueueAudience(StrEnum):
 
 
 class SelectionMethod(StrEnum):
-    """How a comparison came before a person.
+    """How a comparison was selected for a person.
 
-    RANDOM: it was its turn in the one random order that was drawn when it came in. The next five
-    are strategies: of them STRATIFIED alone leaves a known probability, and is the only one by whose
-    probability a vote may be weighed: all that are RANDOM are one simple random sample. CALIBRATION: it has a known
-    label. BY_HAND: the person opened it, or was given it by name outside any queue.
+    RANDOM: by the random order drawn at import, so that all of these are one simple random sample. The next five are
+    strategies, of which only STRATIFIED has a known probability, by which votes can be weighted. CALIBRATION: it has a
+    known label. BY_HAND: the person opened it, or it was assigned outside any queue.
     """
 
     RANDOM = "random"
@@ -118,7 +117,7 @@ class AssignmentState(StrEnum):
     ASSIGNED = "assigned"  # given to this person by name, without an end
     DONE = "done"
     SKIPPED = "skipped"
-    EXPIRED = "expired"  # reserved for too long; how it was selected is still known when the person comes back
+    EXPIRED = "expired"  # reserved for too long; still records how the comparison was selected
 
 
 # The states of an assignment that take one of the places of a comparison.

@@ -28,13 +28,11 @@ CURRENT_LAYOUT: Final = 2
 class AspectSpec:
     """One aspect of a rubric version.
 
-    ``labels`` maps a Choice to the label that the judge is to use for it where that differs
-    from the choice itself (``{"tie": "SAME"}``). The scale is None for pairwise aspects; a step of
-    None allows every number between its ends. ``scale_labels`` says what values or bands mean
-    (``{"5": "very good: …", "0.1 - 0.3": "…"}``), in the order in which they are shown.
-    ``tie_margin``: two scores that differ by at most this much make a tie. ``reply_key`` is what
-    the reply calls the aspect where that is not its key. ``lower_is_better``: of two scores the lower
-    one wins; only scores that came with an import know that.
+    ``labels``: the judge's label of a Choice, if it differs from the choice (``{"tie": "SAME"}``). The scale is None
+    for pairwise aspects; a step of None allows every number between its ends. ``scale_labels``: the meanings of values
+    or bands (``{"5": "very good: …", "0.1 - 0.3": "…"}``) in display order. ``tie_margin``: the largest difference of
+    two scores that is a tie. ``reply_key``: the name of the aspect in replies, if not ``key``. ``lower_is_better``:
+    whether the lower of two scores wins, which only imported scores have.
     """
 
     key: str
@@ -69,16 +67,13 @@ class AspectSpec:
 class RubricSpec:
     """A rubric version without its database row.
 
-    ``aspects`` stand in page order, ``output_order`` holds their keys in the order of the reply.
-    ``placeholders`` maps a placeholder of a pasted text, braces included (``{$candidate_A}``),
-    to a field name (``response_a``); empty for the built-in layout.
-    ``answer_format`` is ``json``, ``two_step`` (a free-text evaluation first, its verdict after)
-    or ``text`` with a pattern of the verdict after a colon.
-    ``rationale_key`` and ``choices_key`` are what the reply calls its reasons and the object of its
-    verdicts; an empty ``choices_key`` puts the verdicts beside the reasons.
-    ``layout`` is the number of the built-in layout that the prompt is built in. It is frozen with the
-    version, so that a judge is sent the same prompt after the layout of new rubrics has changed. A
-    pasted prompt has no use for it.
+    ``aspects``: in page order; ``output_order``: their keys in the order of the reply. ``placeholders``: the field
+    (``response_a``) of each placeholder of a pasted prompt, braces included (``{$candidate_A}``); empty for the
+    built-in layout. ``answer_format``: ``json``, ``two_step`` (a free-text evaluation, then its verdict) or ``text``
+    with a pattern of the verdict after a colon. ``rationale_key`` and ``choices_key``: the keys of the reasons and of
+    the object of verdicts in the reply; if ``choices_key`` is empty, verdicts and reasons are in one object.
+    ``layout``: the number of the built-in layout, frozen so that prompts of a version never change; unused for a pasted
+    prompt.
     """
 
     kind: RubricKind

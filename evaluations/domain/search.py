@@ -18,10 +18,10 @@ SEARCH_TERM: Final = re.compile(r'-?"[^"]*"?|[^\s"]+')
 QUOTES: Final = str.maketrans("“”„«»", '"""""')
 MAX_WORD_CHARACTERS: Final = 64
 MAX_SEARCH_TERMS: Final = 20
-# Of each text so many characters are searched: what PostgreSQL holds of one document is limited.
+# Characters of each text that are searched: PostgreSQL limits the size of an indexed document.
 CHARACTERS_SEARCHED: Final = 30_000
 
-Term = tuple[str, ...]  # words that stand behind each other
+Term = tuple[str, ...]  # consecutive words
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Split:
         return hash_seed(self.seed, "offset") % SPLIT_MODULUS
 
     def bounds(self, part: SplitPart) -> tuple[int, int]:
-        """From which place on, and below which, a cluster is in this part."""
+        """The range of places of the clusters in this part, its end excluded."""
         order = list(self.shares)
         before = sum(self.shares[earlier] for earlier in order[: order.index(part)])
         return before * SPLIT_MODULUS // ALL_PERCENT, (before + self.shares[part]) * SPLIT_MODULUS // ALL_PERCENT
@@ -73,7 +73,7 @@ def hash_seed(seed: str, purpose: str) -> int:
 
 
 def make_split(seed: str, shares: Mapping[str, str]) -> Split:
-    """The split that a person asked for: shares by the names of the parts, in per cent, one hundred together."""
+    """A split from shares in per cent by the names of the parts. Raises InputRefused."""
     percents: dict[str, int] = {}
     for name, share in shares.items():
         if name not in list(SplitPart):
@@ -87,9 +87,9 @@ def make_split(seed: str, shares: Mapping[str, str]) -> Split:
 
 
 def join_clusters(sharing: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Cluster → the cluster whose part it takes, of those that must go together; from pairs of cluster and text.
+    """The leader of each cluster, from pairs of cluster and text: clusters that share a text have the same leader.
 
-    It is the one whose name sorts first of all that are joined to it, directly or by way of others.
+    It is the one whose name sorts first among all clusters that are connected by shared texts.
     """
     leader: dict[str, str] = {}
     having: dict[str, list[str]] = defaultdict(list)

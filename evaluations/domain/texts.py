@@ -21,8 +21,7 @@ class Markup(IntFlag):
     CODE = 16
 
 
-# Every pattern starts with a character of its own, which is looked for quickly, and gives nothing back that it
-# has read: no text takes more than linear time.
+# Every pattern begins with a literal character, which is found quickly, and never backtracks: linear time on any text.
 FENCE: Final = re.compile(r"\n[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)")
 CODE_SPAN: Final = re.compile(r"`[^`\n]++`")
 RULE: Final = r"(?:[-*_][ \t]*+){3,}+(?:\n|\Z)"
@@ -40,10 +39,7 @@ BELOW_TABLE_HEAD: Final = re.compile(rf"\n[ \t]*+\|?{CELL}(?:\|{CELL})++\|?[ \t]
 
 
 def detect_markup(text: str) -> Markup:
-    """The kinds of Markdown in the text, by the rules of CommonMark and GitHub as far as one line at a time tells.
-
-    Markdown inside code is ignored. One item with a sign or a number is a list.
-    """
+    """The kinds of Markdown in the text by the rules of CommonMark and GitHub, applied line by line, outside code."""
     lines = "\n" + (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text)
     prose = remove_code(lines)
     kinds = Markup.CODE.value if prose != lines else 0
@@ -133,13 +129,13 @@ class ResponseTexts:
 
 
 def content_sha256(content: object) -> str:
-    """The sum of any JSON value: the same content gives the same sum whichever door it came through."""
+    """The checksum of any JSON value, independent of formatting and of the order of keys."""
     canonical = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def messages_sha256(messages: Messages) -> str:
-    """`content_sha256` of messages, without the encoder that it takes any value to pieces with."""
+    """`content_sha256` of messages, computed faster."""
     return hashlib.sha256(canonical_messages_json(messages).encode()).hexdigest()
 
 
@@ -166,19 +162,16 @@ def messages_to_json(messages: Messages) -> str:
 
 
 def cluster_number(cluster: str) -> int:
-    """A name's own number, of 63 bits: two names of a million share one with a chance of one in ten million."""
+    """A 63-bit hash of a name: among a million names, two share one with a chance of one in ten million."""
     return int.from_bytes(hashlib.sha256(cluster.encode()).digest()[:8], "big") >> 1
 
 
-# Taken out where texts are compared that differ in how they are written only.
+# Removed for the comparison of near-duplicates.
 PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
 
 
 def near_duplicate_key(text: str, context: str | None = None) -> int:
-    """A number of 63 bits that texts share which differ only in case, blank space and ASCII punctuation.
-
-    A text of nothing but punctuation is like itself alone.
-    """
+    """A 63-bit hash that ignores case, white space and ASCII punctuation, except in a text of punctuation alone."""
     words = " ".join(text.lower().translate(PUNCTUATION).split()) or text
     if context:
         words += "\0" + " ".join(context.lower().translate(PUNCTUATION).split())
@@ -186,7 +179,7 @@ def near_duplicate_key(text: str, context: str | None = None) -> int:
 
 
 def messages_to_text(messages: Messages) -> str:
-    """The words of a conversation as one text: a single turn is its content alone."""
+    """A conversation as one text; of a single turn, its content alone."""
     if len(messages) == 1:
         return messages[0]["content"]
     return "\n\n".join(f"{message['role']}: {message['content']}" for message in messages)
@@ -208,10 +201,10 @@ def replace_unstorable(text: str) -> str:
     return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-CHARACTERS_PER_TOKEN: Final = 4  # of ASCII; every other character is taken for a token of its own
+CHARACTERS_PER_TOKEN: Final = 4  # of ASCII; every other character counts as one token
 
 
 def estimate_tokens_by_rule(text: str) -> float:
-    """About how many tokens a text is for a model that nobody has asked: servers count 20 % fewer to 25 % more."""
+    """The approximate number of tokens of a text: servers count 20 % fewer to 25 % more."""
     ascii_only = len(text.encode("ascii", "ignore"))
     return ascii_only / CHARACTERS_PER_TOKEN + len(text) - ascii_only

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from evaluations.domain.reviews import ReviewState, SelectionMethod
 
-# By state and by whether the review was practice: reviews of a higher tier go before those of a lower one, and within
-# a tier the newest. States that are not here are not saved, and hold nothing.
+# By state and by whether the review was practice: a review of a higher tier wins, within a tier the newest. Other
+# states are unsaved and never count.
 TIERS: Final[Mapping[tuple[ReviewState, bool], int]] = {
     (ReviewState.FINAL, False): 3,
     (ReviewState.FIRST, False): 2,
@@ -18,7 +18,7 @@ TIERS: Final[Mapping[tuple[ReviewState, bool], int]] = {
     (ReviewState.FIRST, True): 0,
 }
 UNSAVED: Final = -1
-# The same by plain words, whose look-up takes a fraction of an enum's: it is asked for every vote that is exported.
+# The same by plain strings, whose look-up is several times as fast: exports need it for every vote.
 BY_WORD: Final = {(state.value, is_practice): tier for (state, is_practice), tier in TIERS.items()}
 CALIBRATION: Final = SelectionMethod.CALIBRATION.value
 
@@ -44,11 +44,11 @@ class VoteRule:
 
 
 LABEL_VOTES: Final = VoteRule(lowest_tier=3)  # final choices
-CURRENT_VOTES: Final = VoteRule(lowest_tier=2)  # the same, and first choices while nothing is confirmed
+CURRENT_VOTES: Final = VoteRule(lowest_tier=2)  # final choices, or first choices if none is confirmed
 BLIND_VOTES: Final = VoteRule(lowest_tier=2, blind=True, is_drawn=True)  # first choices in statistics
-SHOWN_VOTES: Final = VoteRule(lowest_tier=2, blind=False, is_drawn=True)  # the same, in a block of their own
+SHOWN_VOTES: Final = VoteRule(lowest_tier=2, blind=False, is_drawn=True)  # reported separately from blind ones
 SHOWN_ON_PAGES: Final = VoteRule(lowest_tier=0)  # practice too, where there is nothing else
-# A choice that holds a vote by none of these counts nowhere. The first that admits a review numbers it.
+# A choice that is a vote by none of these rules counts nowhere.
 COUNTED_SOMEWHERE: Final = (CURRENT_VOTES, BLIND_VOTES, SHOWN_VOTES)
 
 

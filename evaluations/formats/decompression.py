@@ -1,6 +1,7 @@
 """Decompression of gzip and zstd, and decoding of UTF-16, within a limit."""
 
 import codecs
+import gzip
 import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, Final
@@ -79,7 +80,8 @@ def is_compressed(head: bytes) -> bool:
 
 def decompress(file: BinaryIO, head: bytes, meter: UnpackingMeter) -> BinaryIO:
     if head.startswith(GZIP):
-        return file_from_pieces(meter_pieces(inflate(file), meter, "gzip", (zlib.error, EOFError)))
+        pieces = read_pieces(gzip.GzipFile(fileobj=file, mode="rb").read)
+        return file_from_pieces(meter_pieces(pieces, meter, "gzip", (zlib.error, gzip.BadGzipFile, EOFError)))
     return decompress_zstd(file, meter)
 
 
@@ -96,25 +98,6 @@ def meter_pieces(
             return
         meter.count(len(piece))
         yield piece
-
-
-def inflate(file: BinaryIO) -> Iterator[bytes]:
-    """All members one after another; as with gzip itself, zeros may follow the last."""
-    waiting = file.read(BLOCK_BYTES)
-    while waiting:
-        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        while not member.eof:
-            if piece := member.decompress(waiting, BLOCK_BYTES):
-                yield piece
-            waiting = member.unconsumed_tail or (b"" if member.eof else file.read(BLOCK_BYTES))
-            if not waiting and not member.eof:
-                if piece := member.flush():
-                    yield piece
-                if not member.eof:
-                    raise EOFError
-        waiting = (member.unused_data or file.read(BLOCK_BYTES)).lstrip(b"\x00")
-        while not waiting and (more := file.read(BLOCK_BYTES)):
-            waiting = more.lstrip(b"\x00")
 
 
 def decompress_zstd(file: BinaryIO, meter: UnpackingMeter) -> BinaryIO:

@@ -210,7 +210,6 @@ def alt_test(advantage: Advantage, names: Sequence[str], items: str = "compariso
 
 
 def unmet_condition(n: IntArray, items: str) -> str:
-    """The condition of the test that is not met, with the counts."""
     enough, most = int((n >= MIN_ITEMS).sum()), int(n.max(initial=0))
     return (
         f"It needs {MIN_PEOPLE} people with {MIN_ITEMS} {items} or more each that the judge and another person "

@@ -35,7 +35,7 @@ class WinTable:
     wins: FloatArray
 
     def select(self, selected: BoolArray) -> "WinTable":
-        """Some of many tables: those where ``kept`` is true."""
+        """The selected ones of many tables."""
         return WinTable(self.first, self.second, self.candidates, self.matches[selected], self.wins[selected])
 
 
@@ -68,7 +68,7 @@ def newton_scores(table: WinTable, start: FloatArray) -> FloatArray:
 
 
 def newton_scores_sparse(table: WinTable, start: FloatArray) -> FloatArray:
-    """Scores of one table of many candidates of whom few pairs were compared, at the cost of its pairs."""
+    """Scores of one table of many candidates, at a cost that depends on the number of compared pairs."""
     compared = table.matches > 0
     graph = WeightedGraph(table.first[compared], table.second[compared], table.candidates)
     matches, wins = table.matches[compared], table.wins[compared]
@@ -127,7 +127,6 @@ def has_finite_scores(table: WinTable) -> BoolArray:
 
 
 def explain_missing_scores(table: WinTable, names: Sequence[str]) -> str | None:
-    """The reason in words why this table has no scores, or None."""
     if has_finite_scores(table):
         return None
     if apart := explain_unconnected(table, names):

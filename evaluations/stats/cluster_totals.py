@@ -180,7 +180,6 @@ class Clusters:
     count: int
 
     def total(self, value: FloatArray) -> FloatArray:
-        """The sum of a value in each cluster."""
         return np.bincount(self.of, value, self.count).astype(np.float64, copy=False)
 
     @cached_property

@@ -169,7 +169,6 @@ def select_materials(
 def claims_by_aspect(
     shown: Mapping[tuple[str, str], SimultaneousDifference], aspects: Mapping[str, AspectReport]
 ) -> dict[str, dict[str, SimultaneousDifference]]:
-    """Claims on the judges of the report, by aspect key and judge name."""
     if not shown:
         return {}
     return {key: {name: shown[key, name] for name in aspect.answering} for key, aspect in aspects.items()}

@@ -196,7 +196,6 @@ def judge_report(
 
 
 def panel_material(name: str, judges: Sequence[JudgeMaterial], items: int) -> JudgeMaterial:
-    """The material of a panel of judges as one rater, with their failures and repairs."""
     own, derived = panel_verdicts({judge.name: judge.consolidated for judge in judges}, items)
     return JudgeMaterial(
         name=name,

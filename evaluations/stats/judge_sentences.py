@@ -109,7 +109,6 @@ def agreement_range(agreements: Sequence[AspectAgreement]) -> str:
 def reviewer_comparison_sentences(
     by_aspect: Mapping[str, JudgeReport], shown: Mapping[str, SimultaneousDifference]
 ) -> list[str]:
-    """Sentences that compare the judge with reviewers against the same majorities."""
     compared = {aspect: difference for aspect, difference in shown.items() if difference.difference is not None}
     if not compared:
         return []

@@ -168,7 +168,6 @@ def label_budgets(
     """The label budgets of agreement, kappa and the win rate of the most reviewed candidate.
 
     ``variances``: of the win rate of each candidate from people alone, in the order of ``rates.candidates``.
-
     ``people``: their majority on each comparison, MISSING where nobody voted; ``votes``: how many they gave.
     """
     reviewed = people != MISSING

@@ -88,7 +88,6 @@ class LengthDifferences:
 
 
 def control_for_length(outcomes: ReviewedMatches | JudgedMatches, lengths: LengthDifferences) -> LengthControlled:
-    """The win rates of people or of a judge at equal length."""
     evidence = outcomes.evidence
     why = explain_no_length_control(evidence, lengths)
     if why:

@@ -14,7 +14,7 @@ from evaluations.stats.coding import FloatArray, IntArray
 
 MAX_STEPS: Final = 100
 MAX_HALVINGS: Final = 20
-MAX_STEP: Final = 5.0  # beyond the way come so far: a flat start must not leap to where the information is nil
+MAX_STEP: Final = 5.0  # beyond the largest coefficient: a flat start must not leap to where the information is 0
 PRECISE: Final = 1e-9
 
 

@@ -98,12 +98,12 @@ class Matches:
 
     @property
     def first(self) -> IntArray:
-        """The earlier candidate of each pair that met."""
+        """The earlier candidate of each compared pair."""
         return self.compared_pairs // len(self.items.candidates)
 
     @property
     def second(self) -> IntArray:
-        """The later candidate of each pair that met."""
+        """The later candidate of each compared pair."""
         return self.compared_pairs % len(self.items.candidates)
 
     @property

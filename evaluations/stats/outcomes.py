@@ -16,8 +16,7 @@ class ReviewedMatches:
     """The outcomes that people reviewed on one aspect, shared by all judges.
 
     ``choice``: the majority of the votes that count on each comparison, MISSING where there is none.
-    ``picked_by_hand``:
-    which comparisons have votes that do not count because they were not drawn at random.
+    ``picked_by_hand``: which comparisons have votes that do not count because they were not drawn at random.
     """
 
     matches: Matches

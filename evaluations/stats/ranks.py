@@ -39,7 +39,12 @@ class RankedValues:
 
 def rank_values(value: FloatArray) -> RankedValues:
     step = grid_positions(value)
-    return rank_by_sorting(value) if step is None else rank_by_counting(step)
+    if step is None:
+        _, code, count = np.unique(value, return_inverse=True, return_counts=True)
+        return RankedValues(code, count)
+    count = np.bincount(step)
+    occurs = count > 0
+    return RankedValues((np.cumsum(occurs) - 1)[step], count[occurs])
 
 
 def grid_positions(value: FloatArray) -> IntArray | None:
@@ -52,21 +57,6 @@ def grid_positions(value: FloatArray) -> IntArray | None:
     if not high - low <= max(STEPS_FOR_EACH * len(value), STEPS) or (scaled / PARTS != value).any():
         return None
     return np.asarray((scaled - low).astype(np.int64))
-
-
-def rank_by_counting(step: IntArray) -> RankedValues:
-    count = np.bincount(step)
-    occurs = count > 0
-    return RankedValues((np.cumsum(occurs) - 1)[step], count[occurs])
-
-
-def rank_by_sorting(value: FloatArray) -> RankedValues:
-    order = np.argsort(value)
-    in_order = value[order]
-    starts = np.append(True, in_order[1:] != in_order[:-1])[: len(value)]
-    code = np.empty(len(value), dtype=np.int64)
-    code[order] = np.cumsum(starts) - 1
-    return RankedValues(code, np.diff(np.append(np.flatnonzero(starts), len(value))))
 
 
 def radix_order(key: IntArray) -> IntArray:

@@ -85,7 +85,7 @@ class ScorePair(ScoreAgreement):
 class HumanScores:
     """``others``: every score of a person against the mean of the other people's of the same response.
 
-    ``pairs_left_out``: how many pairs of reviewers share a response besides, where there are many reviewers.
+    ``pairs_left_out``: further pairs of reviewers who share a response, if there are many reviewers.
     """
 
     others: ScoreAgreement

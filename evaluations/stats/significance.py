@@ -41,7 +41,7 @@ def t_quantile(p: float, degrees: float) -> float:
 
 @lru_cache(maxsize=1_024)
 def t_975(degrees: int) -> float:
-    """The t below which 97.5 % lie. A page of intervals asks for it hundreds of times."""
+    """The 97.5 % quantile of t, cached because a report needs it hundreds of times."""
     return t_quantile(0.975, degrees) if degrees < EXPANDED_FROM else t_quantile_by_expansion(Z_975, degrees)
 
 

@@ -141,7 +141,7 @@ class RatingDesign:
 
     @cached_property
     def by_rater(self) -> dict[int, IntArray]:
-        """The entries of each rater who voted at all."""
+        """The entries of each rater with votes."""
         return dict(group_positions(self.rater))
 
     @cached_property

@@ -86,7 +86,6 @@ def own_family_side(items: Items, family: str) -> Sides:
 
 
 def explain_no_self_preference(items: Items, family: str, own: Sides) -> str | None:
-    """The reason why self-preference cannot be measured, or None."""
     if not family.strip():
         return NO_FAMILY
     if not any(name.strip() for name in items.families):

@@ -88,7 +88,6 @@ def position_bias_by_stratum(strata: Strata, kind: IntArray) -> list[PositionBia
 
 
 def position_bias(own: ConsolidatedVerdicts, everything: Strata) -> PositionBias:
-    """Position bias over all comparisons."""
     return position_bias_by_stratum(everything, order_kinds(own.as_stored, own.swapped))[0]
 
 

@@ -103,7 +103,6 @@ class Strata:
         return len(self.names)
 
     def where(self, selected: BoolArray) -> "Strata":
-        """Some of the entries."""
         return replace(self, stratum=self.stratum[selected], group=self.group[selected])
 
     def for_entries(self, entry: IntArray) -> "Strata":
