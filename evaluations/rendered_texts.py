@@ -26,16 +26,16 @@ from evaluations.models.transactions import (
 from evaluations.rendering.markdown import RENDERER, render_markdown
 
 # A shorter text is rendered in less time than it takes to look for its HTML.
-MIN_STORED_CHARACTERS: Final = 200  # characters
+MIN_STORED_CHARACTERS: Final = 200
 
-# How long a page waits for another writer before it is shown with its texts not kept.
+# The time that a page waits for another writer before it is shown without storing its HTML.
 MAX_WRITE_WAIT_MS: Final = 50
 
 # Comparisons rendered before anybody opens them: a day's work of ten people, half a minute of a worker and some
-# 20 MB. What lies behind them is rendered when it is opened, in a few milliseconds.
+# 20 MB. Later ones are rendered when they are opened, in a few milliseconds.
 COMPARISONS_AHEAD: Final = 2_000
 
-COMPARISONS_PER_TRANSACTION: Final = 16  # comparisons, with at most five texts each and rarely more than three
+COMPARISONS_PER_TRANSACTION: Final = 16  # with at most five texts each and rarely more than three
 
 # Rows of older renderers that one sweep removes: after an update no sweep takes long.
 RENDERINGS_DELETED_PER_SWEEP: Final = 8 * SHORT_TRANSACTION_ROWS
@@ -44,10 +44,10 @@ log = logging.getLogger(__name__)
 
 
 def render_texts(texts: Iterable[str]) -> Mapping[str, SafeString]:
-    """Text → safe HTML, for all texts of a page at once: one query, and one more where any is new.
+    """Text → safe HTML, for all texts of a page at once: one query, and one more if any is new.
 
-    A view hands the answer to its template as ``html``; ``_conversation.html`` and
-    ``{{ html|of:text }}`` find their texts in it. A text that is not in it is rendered on the spot.
+    A view passes it to its template as ``html`` for ``_conversation.html`` and ``{{ html|of:text }}``. A text that is
+    missing there is rendered by the filter.
     """
     distinct = set(texts)
     keys = {text: get_rendering_key(text) for text in distinct if len(text) >= MIN_STORED_CHARACTERS}
@@ -60,7 +60,7 @@ def render_texts(texts: Iterable[str]) -> Mapping[str, SafeString]:
 
 
 def iter_comparison_texts(comparison: Comparison) -> Iterator[str]:
-    """Every Markdown text of a comparison: both responses, the prompt, its context and reference."""
+    """Every Markdown text of a comparison: the prompt, both responses, context and reference."""
     for messages in (comparison.query.messages, comparison.response_a.messages, comparison.response_b.messages):
         yield from (message["content"] for message in messages)
     yield from iter_query_texts(comparison.query)
@@ -75,7 +75,7 @@ def get_rendering_key(text: str) -> str:
 
 
 def render_ahead(claim: JobClaim) -> bool:
-    """Render what reviewers meet first, so that the first to open it need not wait; whether all of it is done."""
+    """Render the comparisons that reviewers open first. Whether all of them are done."""
     evaluation = claim.job.evaluation
     assert evaluation is not None
     return render_next_comparisons(evaluation, claim=claim)
@@ -84,7 +84,7 @@ def render_ahead(claim: JobClaim) -> bool:
 def render_next_comparisons(
     evaluation: Evaluation, limit: int = COMPARISONS_AHEAD, claim: JobClaim | None = None
 ) -> bool:
-    """Render the next comparisons in review order until the deadline. True if some are left."""
+    """Render the next comparisons in review order until the deadline. Whether all of them are done."""
     ids = list(find_comparisons_met_next(evaluation).values_list("pk", flat=True)[:limit])
     for start in range(0, len(ids), COMPARISONS_PER_TRANSACTION):
         if is_time_up(claim.until if claim else None):
@@ -134,10 +134,7 @@ def delete_outdated_renderings() -> int:
 
 
 def find_renderings(keys: Iterable[str]) -> dict[str, str]:
-    listed = list(keys)
-    if not listed:
-        return {}
-    return dict(Rendering.objects.filter(renderer=RENDERER, sha256__in=listed).values_list("sha256", "html"))
+    return dict(Rendering.objects.filter(renderer=RENDERER, sha256__in=list(keys)).values_list("sha256", "html"))
 
 
 def store_renderings(new: Mapping[str, str]) -> None:
@@ -159,7 +156,7 @@ def store_renderings_if_possible(new: Mapping[str, str]) -> None:
         SQLITE_WRITE_LOCK.release()
 
 
-RenderedTexts = Mapping[str, SafeString]  # what typesetting made of each text
+RenderedTexts = Mapping[str, SafeString]  # the HTML of each text
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ SUBTITLE_PIXELS: Final = 15
 
 @dataclass(frozen=True)
 class Theme:
-    """``width``: in pixels, or that of its container. ``has_title``: whether the image has a title of its own."""
+    """``width``: in pixels, or that of its container. ``has_title``: whether the image contains its title."""
 
     width: int | Literal["container"]
     has_title: bool

@@ -66,7 +66,7 @@ class NewResponse(StrEnum):
 
     REFUSE = "refuse"  # the row is bad
     KEEP = "keep"  # both are kept
-    REPLACE = "replace"  # it takes the place of the other, which nobody used yet
+    REPLACE = "replace"  # it replaces the other, which nobody has used
     SKIP = "skip"  # the row is left out, and counted
 
 

@@ -15,7 +15,7 @@ from evaluations.domain.roles import RaterKind
 
 
 class StoredJson:
-    """A dataclass that a JSON column holds."""
+    """A dataclass that is stored in a JSON column."""
 
     _adapter: ClassVar[TypeAdapter[Any]]
 

@@ -115,7 +115,7 @@ class RunOrders(StrEnum):
 
 
 class RunChannel(StrEnum):
-    """How a run sends its requests: one by one, or many in one file of the Batch API."""
+    """How a run sends its requests: singly, or many in one file of the Batch API."""
 
     LIVE = "live"
     BATCH = "batch"

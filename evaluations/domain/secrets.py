@@ -24,12 +24,12 @@ SECRET_WORDS: Final = frozenset(
     | {"password", "secret", "signature", "token"}
 )
 LAST_SECRET_WORDS: Final = frozenset({"key"})
-# Names that end in such a word and hold no secret.
+# Names that end in such a word and are not secret.
 HARMLESS_NAMES: Final = frozenset({"prompt_cache_key", "idempotency-key"})
 
 
 def is_probable_key(text: str) -> bool:
-    """Whether the text looks like an API key or token rather than a name, or holds one."""
+    """Whether the text looks like an API key or token rather than a name, or contains one."""
     return KEY.fullmatch(text.strip()) is not None or KEY_IN_TEXT.search(text) is not None
 
 
@@ -38,13 +38,13 @@ def mask_keys(text: str) -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a header or field of this name holds a secret: ``X-Gateway-Token``, ``api_key``."""
+    """Whether a header or field of this name is secret: ``X-Gateway-Token``, ``api_key``."""
     words = re.split(r"[^a-z0-9]+", name.lower())
     return name.lower() not in HARMLESS_NAMES and (not SECRET_WORDS.isdisjoint(words) or words[-1] in LAST_SECRET_WORDS)
 
 
 def can_show_lines(text: str) -> bool:
-    """Whether lines such as ``Name: value`` can be shown again: none holds what may be a secret."""
+    """Whether lines such as ``Name: value`` can be shown again because none may contain a secret."""
     if is_probable_key(text):
         return False
     pairs = [line.partition(":") for line in text.splitlines()]
@@ -60,5 +60,5 @@ def is_variable_name(text: str) -> bool:
 
 
 def is_plain_address(text: str) -> bool:
-    """Whether the text can be shown as an address: it holds no user, password or parameters, and no key."""
+    """Whether the text can be shown as an address, without a user, password, parameters or key."""
     return not any(mark in text for mark in "@?#") and not any(map(is_probable_key, text.split("/")))

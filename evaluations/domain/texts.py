@@ -12,7 +12,7 @@ from typing import Final, TypedDict
 
 
 class Markup(IntFlag):
-    """Kinds of Markdown; a response holds any number of them. The bits are stored: they never change their meaning."""
+    """Kinds of Markdown, of which a response may have several. The bits are stored and must never change."""
 
     LIST = 1
     HEADING = 2

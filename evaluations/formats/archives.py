@@ -43,7 +43,7 @@ BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, struct.
 
 @dataclass(frozen=True)
 class ArchivePart:
-    """One file of an archive. ``split`` is the part of a data set that it belongs to, "" where there are none."""
+    """One file of an archive. ``split``: the part of a data set that it belongs to, if any."""
 
     name: str
     file: BinaryIO
@@ -174,7 +174,7 @@ def natural_sort_key(entry: str) -> list[tuple[int, str]]:
 
 
 def split_from_folder(entry: str, entries: Sequence[str] | dict[str, zipfile.ZipInfo]) -> str:
-    """The folder of a saved DatasetDict that it lies in."""
+    """The folder of a saved DatasetDict that contains it."""
     folder = PurePosixPath(entry).parent
     return folder.name if str(folder.parent / DICTIONARY) in entries else ""
 
@@ -273,7 +273,7 @@ def damaged_archive(name: str) -> InputRefused:
 
 
 def pack_folder(folder: Path, into: BinaryIO) -> None:
-    """Write the files that hold rows and those that describe the data set, uncompressed."""
+    """Write the files of rows and those that describe the data set, uncompressed."""
     entries = sorted(folder_entries(folder))
     rows = data_files(entries, folder.name)
     about = [entry for entry in entries if entry.rpartition("/")[2] in ABOUT_DATASETS]

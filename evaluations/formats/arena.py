@@ -1,4 +1,4 @@
-"""Chatbot Arena: two conversations that begin alike, and who won.
+"""Chatbot Arena: two conversations with the same beginning, and the winner.
 
 Published in this layout: the conversations of the Arena, its preferences (chat messages, or lists of prompts and
 responses in the cells of a table), and the votes of people and of GPT-4 on MT-bench.

@@ -74,7 +74,7 @@ def argilla_verdict_rows(pair: AnnotatedPair, answer: ArgillaAnswer, options: Re
 
 
 def argilla_flat_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
-    """Rows of a record whose fields, responses and suggestions are columns of their own, as in a data set."""
+    """Rows of a record whose fields, responses and suggestions are separate columns, as in a data set."""
     fields, responses, suggestions = {}, {}, {}
     for column, value in record.values.items():
         question, _, what = column.partition(".")

@@ -1,4 +1,4 @@
-"""Chat messages of any layout as texts; a turn that holds more than text is refused."""
+"""Chat messages of any layout as texts; a turn with more than text is refused."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -31,11 +31,11 @@ HELD: Final = (
 RESULTS: Final = frozenset({"result", "results", "response", "output", "id", "observation", "ipython"})
 DECLARED: Final = frozenset({"tools", "functions"})
 RESULT_ROLES: Final = frozenset({"tool", "function"})
-# Built-in tools have types of items of their own: a search, a computer, a server of tools.
+# Built-in tools, such as a search, a computer or a server of tools, have special types of items.
 CALL: Final = "_call"
 # Kinds that some programs nest one level below a turn of a model.
 WITHIN: Final = ("a tool call", "a tool result", "reasoning")
-# Columns that hold turns, in all known formats.
+# Columns of turns in all known formats.
 TURNS: Final = frozenset(
     {"messages", "conversations", "conversation", "conversation_a", "conversation_b", "chat", "prompt", "completion"}
     | {"chosen", "rejected", "preferred_output", "non_preferred_output", "output", "output_1", "output_2"}
@@ -124,7 +124,7 @@ def holds_media(value: object) -> bool:
 
 
 def parse_optional_messages(value: object, field: str, *, strict: bool = False) -> Messages:
-    """A list of turns. ``strict``: a turn that holds anything but its role and its text is refused."""
+    """A list of turns. ``strict``: a turn with anything but its role and text is refused."""
     if not isinstance(value, list) or not value:
         raise RowRefused(f"{field} must be a list of chat messages")
     return [parse_message(turn, f"{field}, turn {number}", strict=strict) for number, turn in enumerate(value, 1)]
@@ -187,7 +187,7 @@ def text_of_turn(turn: Mapping[str, Any], where: str) -> str:
 
 
 def text_of_content(content: object, where: str) -> str:
-    """The words of a turn: text, or a list of parts of which each is text."""
+    """The text of a turn: a string, or a list of text parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):

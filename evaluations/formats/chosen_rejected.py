@@ -80,7 +80,7 @@ GOLD: Final = "gold"
 
 
 def has_texts(sample: FileSample) -> bool:
-    """Whether both columns hold responses: in other files they are numbers of responses, or scores."""
+    """Whether both columns contain responses instead of numbers of responses or scores."""
     return fits_mostly(not isinstance(value, (int, float)) for field in SIDES for value in sample.values(field))
 
 

@@ -107,7 +107,7 @@ def make_row_id(source: str, values: Mapping[str, Any], index: int) -> str:
 
 
 def aspect_choice_fields(options: ReadOptions) -> list[str]:
-    """The fields that hold a choice on one aspect each, as ``choice:style``, where a row has several."""
+    """The fields with a choice on one aspect each, such as ``choice:style``."""
     return sorted(field for field in mapped_fields(options) if field.startswith(ON_ASPECT))
 
 

@@ -42,7 +42,7 @@ NOT_TEXT: Final = NotText()
 
 
 def make_column_reader(kind: pa.DataType, where: str) -> ColumnReader:
-    """A reader for columns of this type; refused where a row cannot hold its values."""
+    """A reader for columns of this type; refused if rows cannot have its values."""
     if isinstance(kind, pa.BaseExtensionType):
         stored = make_column_reader(kind.storage_type, where)
         return lambda array: stored(array.storage)
@@ -70,7 +70,7 @@ def is_text_type(kind: pa.DataType) -> bool:
 
 
 def fall_back_to_bytes(read: ColumnReader) -> ColumnReader:
-    """A reader that decodes values one by one where a text column holds bytes that are not UTF-8."""
+    """A reader that decodes each value if a text column contains bytes that are not UTF-8."""
 
     def either(array: pa.Array) -> list[Any]:
         try:

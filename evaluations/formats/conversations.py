@@ -156,7 +156,7 @@ def shared_beginning(messages: Messages, others: Messages) -> int:
 
 
 def require_response(messages: Messages, where: str) -> Messages:
-    """The messages of a response; refused where there are none."""
+    """The messages of a response; refused if there are none."""
     if not messages:
         raise RowRefused(f'{where} has no response after the question (an empty one is a turn with the content "")')
     return require_answer(messages, where)
@@ -176,14 +176,14 @@ def first_candidate_name(values: Mapping[str, Any], *fields: str) -> str:
 
 
 def left_out_notices(values: Mapping[str, Any], columns: Iterable[str], line: int) -> Iterator[Notice]:
-    """A notice for each of these columns that holds something."""
+    """A notice for each of these columns that is not empty."""
     for column in columns:
         if values.get(column) not in (None, "", [], {}):
             yield Notice(line, NoticeKind.COLUMN, column)
 
 
 def unread_column_notices(values: Mapping[str, Any], used: Collection[str], line: int) -> Iterator[Notice]:
-    """A notice for each column that holds something, and that the format does not read."""
+    """A notice for each column that is not empty and that the format does not read."""
     return left_out_notices(values, (column for column in values if column not in used), line)
 
 

@@ -1,6 +1,6 @@
 """What an export format is: its names, its settings, its writer.
 
-A format is one value of ExportFormat, made in a module of its own and listed in `export_formats.EXPORT_FORMATS`. The
+A format is one value of ExportFormat, made in a separate module and listed in `export_formats.EXPORT_FORMATS`. The
 command, the page and the API offer every format of that list.
 """
 
@@ -120,7 +120,7 @@ class ExportFormat:
 
 
 def count_rows(rows: ExportRows, tally: ExportTally) -> Iterator[Any]:
-    """The rows, each counted in the tally as it is written."""
+    """The rows, each counted in the tally when it is written."""
     for row in rows:
         tally.rows += 1
         yield row

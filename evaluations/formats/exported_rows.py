@@ -66,7 +66,7 @@ class ExportedSkip(TypedDict):
 
 
 class ExportedSpan(TypedDict):
-    """A passage of a response that the person marked: characters of a turn as it is shown."""
+    """A passage of a response that the person marked, in characters of the displayed turn."""
 
     response: str
     turn: int
@@ -256,7 +256,7 @@ def read_exported_material(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def has_exported_labels(row: Mapping[str, Any]) -> bool:
-    """Whether a row of an exported file holds any labels of raters."""
+    """Whether a row of an exported file has any labels of raters."""
     of_raters = {*LABELS, *DISCUSSION, *ON_THE_HUB} - {SPLIT}
     return any(value for name, value in row.items() if name in of_raters or name.startswith(PREFIXES))
 

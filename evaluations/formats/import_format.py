@@ -1,6 +1,6 @@
 """What an import format is: its name, the columns by which it is recognised, its reader.
 
-A format is one value of ImportFormat, made in a module of its own and listed in `import_formats.IMPORT_FORMATS`.
+A format is one value of ImportFormat, made in a separate module and listed in `import_formats.IMPORT_FORMATS`.
 """
 
 from collections.abc import Callable

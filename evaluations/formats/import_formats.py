@@ -85,7 +85,7 @@ def detect_format(sample: FileSample, format_name: str, name: str, brings: str =
             else missing_columns_sentence(best, columns, name)
         )
     if format_name == FileFormat.AUTO and column_fit(best, columns) < 1 and best.name not in OWN:
-        # A file that only resembles a format is to be mapped, not read as it is.
+        # A file that only resembles a format needs a mapping.
         raise ColumnsUnknown(f"{missing_columns_sentence(best, columns, name)} {SAY_WHICH}")
     alike = [form.name for form in ranked if rank_format(form, columns, brings) == rank_format(best, columns, brings)]
     if len(set(alike)) > 1 and column_fit(best, columns) == 1:

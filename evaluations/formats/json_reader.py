@@ -116,7 +116,7 @@ def explain_json_error(error: ValueError) -> str:
 
 
 def read_json_array(file: BinaryIO, name: str) -> Iterator[Record | BadRow]:
-    """The objects of one JSON array, decoded one by one as the text comes in."""
+    """The objects of one JSON array, each decoded as soon as it has been read."""
     text = TextWindow(file, name)
     yield from entries_of_array(text, None)
     text.refuse_more("array")
@@ -168,7 +168,7 @@ def entries_of_array(text: "TextWindow", enclosing: Mapping[str, Any] | None) ->
 
 
 def read_json_columns(columns: Mapping[str, Any]) -> Iterator[Record | BadRow]:
-    """Rows of a small JSON object that holds a list for each column."""
+    """Rows of a small JSON object with a list for each column."""
     for index, values in enumerate(zip(*columns.values(), strict=True)):
         yield Record(index + 1, index, dict(zip(columns, values, strict=True)))
 
@@ -274,7 +274,7 @@ def find_rows_key(head: str) -> str | None:
 
 
 def object_members(head: str) -> Iterator[tuple[str, str]]:
-    """The keys of an object with how their values begin, as far as its beginning goes."""
+    """The keys at the beginning of an object, with the beginnings of their values."""
     at = head.index("{") + 1
     try:
         while True:
@@ -304,7 +304,7 @@ def may_be_columnwise(head: str) -> bool:
 
 
 def parse_columnwise_object(content: bytes, name: str) -> Mapping[str, list[Any]] | None:
-    """The columns of an object that holds a list of one length for each; None where it does not.
+    """The columns of an object whose values are lists of one length, else None.
 
     Or, as pandas writes a table, an object with the same numbers of rows for each.
     """

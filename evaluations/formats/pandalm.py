@@ -73,7 +73,7 @@ def pandalm_human_choice(word: str, annotator: str) -> str:
 
 
 def has_pandalm_results(sample: FileSample) -> bool:
-    """Whether the column of results holds PandaLM's words: other files count their rows in “idx” too."""
+    """Whether the column of results contains PandaLM's words: other files have a column “idx” too."""
     columns = [column for column in sample.columns if column.endswith(RESULT_SUFFIX)]
     return fits_mostly(
         str(value).strip().lower() in CHOICES for column in columns[:1] for value in sample.values(column)

@@ -70,7 +70,7 @@ class DecidedComparison:
 
     @property
     def agreement(self) -> float | None:
-        """The share of the votes behind its labels that are for the choice; None where nobody voted."""
+        """The share of the votes behind its labels that are for the choice; None if nobody voted."""
         votes = sum(label["n"] for label in self.labels)
         if not votes:
             return None
@@ -202,7 +202,7 @@ def find_counted_reviews(people: Sequence[ExportedPerson]) -> Mapping[str, Seque
 
 
 def holders_among(reviews: Sequence[ReviewFacts], people: Sequence[ExportedPerson]) -> Iterator[tuple[str, int]]:
-    """Each aspect with the review of one person that holds the vote on it. Hardly anybody has several."""
+    """Each aspect with the review of one person that is the vote on it."""
     if len(reviews) == 1:
         (only,) = reviews
         yield from ((aspect, only.number) for aspect in aspects_in(people[only.number]))

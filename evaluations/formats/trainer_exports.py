@@ -113,7 +113,7 @@ def lay_out_preference(preferred: PreferredResponse, layout: Layout) -> dict[str
 
 
 def count_dpo_warnings(preferred: PreferredResponse, counts: ExportCounts) -> None:
-    """Rows of which a trainer should know."""
+    """Count rows with empty responses or responses of several turns."""
     if is_empty_response(preferred.chosen):
         counts.noted["chosen_is_empty"] += 1
     if is_empty_response(preferred.rejected):

@@ -30,7 +30,7 @@ class RowRefused(Exception):
 def refuse_unstorable(value: object, where: str, depth: int = 0) -> None:
     """NUL, lone surrogates, NaN and Infinity: no database keeps them as they are."""
     if isinstance(value, str):
-        # Plain ASCII, as most texts are, is passed without a search for what it cannot hold.
+        # Plain ASCII, as most texts are, is passed without a search for invalid characters.
         if (not value.isascii() or "\x00" in value) and (match := NOT_STORABLE.search(value)):
             what = "a NUL character" if match.group() == "\x00" else "half of a surrogate pair"
             raise RowRefused(f"{where} holds {what}")

@@ -86,7 +86,7 @@ def verdict_csv_lines(rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...
 
 
 def verdict_cells(row: Mapping[str, Any], columns: tuple[str, ...]) -> list[str]:
-    # Only texts are neutralised: a negative number is written as it is.
+    # Only texts are neutralised: a negative number is written unchanged.
     marked = [column for column in columns if isinstance(row.get(column), str) and row[column].startswith(EXECUTED)]
     cells = (verdict_cell(row.get(column)) for column in columns)
     safe = ["'" + cell if column in marked else cell for column, cell in zip(columns, cells, strict=True)]

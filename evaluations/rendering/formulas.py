@@ -215,7 +215,7 @@ ENVIRONMENT_OPENER: Final = re.compile(r"\\begin\{((?:" + "|".join(ENVIRONMENT_N
 AFTER: Final = re.compile(r"[ \t]*[.,;:]?[ \t]*$")
 SIGN: Final = re.compile(r"[\\^_={}<>+*/|!′'∈≤≥≠≈×·−→∞√]|\d\s*-|-\s*\d|[A-Za-z]\s*-\s*[A-Za-z]\b")
 WORD_OF_PROSE: Final = re.compile(r"[^\W\d_A-Z]{3,}|[^\W\d_]{2,}\s+[^\W\d_]{2,}|^\s*\d.*[^\W\d_]{2,}")
-# Beyond doubt a formula, even where a letter follows (“the $n$th”) or a number stands before (“2$x$”).
+# Surely a formula, even if a letter follows (“the $n$th”) or a number precedes it (“2$x$”).
 CERTAIN: Final = re.compile(r"[A-Za-z]|[^\d\s].*[\\^_].*|[\\^_].*")
 
 

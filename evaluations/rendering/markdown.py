@@ -28,7 +28,7 @@ DEEPEST: Final = 200
 MAX_COLOURED: Final = 60_000
 MAX_IN_FORMULAS: Final = 30_000
 A_FORMULA: Final = 20
-# The mark of a task, and what a screen reader says of it.
+# The mark of a task, and its text for screen readers.
 TASKS: Final = {"[ ] ": ("☐", "Not done: "), "[x] ": ("☑", "Done: "), "[X] ": ("☑", "Done: ")}
 
 

@@ -42,7 +42,7 @@ class TimelinePoint:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Periods with votes. ``bucket``: day, week (from Monday), month or year; None where nobody voted."""
+    """Periods with votes. ``bucket``: day, week (from Monday), month or year; None if nobody voted."""
 
     bucket: str | None
     points: tuple[TimelinePoint, ...]

@@ -159,7 +159,7 @@ def membership_mask(positions: IntArray, count: int) -> BoolArray:
 
 
 def explain_unconnected(table: WinTable, names: Sequence[str]) -> str | None:
-    """A sentence on two groups of candidates between which the table has no comparison; None where there are none."""
+    """A sentence on two groups of candidates without a comparison between them, or None."""
     compared = table.matches > 0
     tail, head = np.concatenate([table.first, table.second]), np.concatenate([table.second, table.first])
     reached = reachable_nodes(tail[np.tile(compared, 2)], head[np.tile(compared, 2)], table.candidates, 0)

@@ -188,7 +188,7 @@ class Clusters:
         return effective_cluster_count(np.bincount(self.of, minlength=self.count).astype(np.float64))
 
     def holding(self, entries: FloatArray) -> int:
-        """How many clusters hold an entry that is not 0."""
+        """The number of clusters with an entry other than 0."""
         return int(np.count_nonzero(np.bincount(self.of[entries != 0], minlength=self.count)))
 
 

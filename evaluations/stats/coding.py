@@ -1,4 +1,4 @@
-"""Integer codes of choices, orders and sides, as arrays hold them."""
+"""Integer codes of choices, orders and sides in arrays."""
 
 from typing import Any, Final
 

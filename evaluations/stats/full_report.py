@@ -72,7 +72,7 @@ class Report:
         return asdict(self)
 
 
-# Label budgets start from what agreement is so far.
+# Label budgets start from the present agreement.
 NEED_AGREEMENT: Final = frozenset({ReportPart.AGREEMENT, ReportPart.PEOPLE})
 # Each page of these shows one aspect.
 BY_ASPECT: Final = (ReportPart.BIAS, ReportPart.WINS, ReportPart.PEOPLE)

@@ -200,7 +200,7 @@ class ReviewerPair(AgreementBlock):
 
 @dataclass(frozen=True)
 class MajorityChoices:
-    """How many majorities chose what. ``n_split`` counts the split ones, whatever the split rule makes of them."""
+    """Counts of the majorities by choice. ``n_split``: of the split ones, independent of the split rule."""
 
     n: int
     n_split: int

@@ -24,7 +24,7 @@ NO_ERROR: Final = "There is no interval of people alone to compare with that of 
 
 @dataclass(frozen=True)
 class ReviewEffort:
-    """The clusters, comparisons and reviews behind a number so far."""
+    """The clusters, comparisons and reviews behind a number."""
 
     clusters: int
     comparisons: int

@@ -25,7 +25,7 @@ def t_upper_tail(t: float, degrees: float) -> float:
 
 
 def t_quantile(p: float, degrees: float) -> float:
-    """The t below which a share p lies, by bisection: exact to 1e-12. ``p`` strictly between 0 and 1."""
+    """The quantile p of the t distribution by bisection, exact to 1e-12. ``p``: strictly between 0 and 1."""
     if not 0 < p < 1:
         raise ValueError(f"p must lie between 0 and 1, not {p}")
     low, high = -1.0, 1.0

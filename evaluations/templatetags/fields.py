@@ -1,4 +1,4 @@
-"""What a page has to know of the fields of a form to lay them out."""
+"""Template filters for the fields of forms."""
 
 from typing import Final
 

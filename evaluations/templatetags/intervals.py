@@ -84,7 +84,7 @@ def scale(low: float, high: float, as_percent: bool = True, neutral: float | Non
 
 @register.inclusion_tag("_interval.html")
 def interval(scale: Scale, **numbers: HasInterval | None) -> JsonDict:
-    """``{% interval agreement judge=… people=… %}``: numbers with their intervals, each in a lane of its own.
+    """``{% interval agreement judge=… people=… %}``: numbers with their intervals, one lane each.
 
     The names are those of SHAPES. A number without a value leaves its lane empty.
     """

@@ -1,4 +1,4 @@
-"""How texts look on pages."""
+"""Template filters for Markdown texts."""
 
 from collections.abc import Mapping
 
@@ -19,9 +19,9 @@ def rendered(text: str | None) -> SafeString:
 
 @register.filter
 def of(html: Mapping[str, SafeString] | str, text: str | None) -> SafeString:
-    """``{{ html|of:message.content }}``: the HTML that the view had made of it by ``typesetting.html_of``.
+    """``{{ html|of:message.content }}``: the HTML that the view had made of it by `rendered_texts.render_texts`.
 
-    A page whose view hands over no ``html``, or not this text, renders it on the spot.
+    A text that is missing there is rendered here.
     """
     prepared = html.get(text or "") if isinstance(html, Mapping) else None
     return prepared if prepared is not None else rendered(text)
@@ -29,5 +29,5 @@ def of(html: Mapping[str, SafeString] | str, text: str | None) -> SafeString:
 
 @register.filter
 def words(html: SafeString) -> str:
-    """``{{ html|of:comment.text|words|truncatechars:280 }}``: what is read of a text, where it is told in a line."""
+    """``{{ html|of:comment.text|words|truncatechars:280 }}``: a text without its markup."""
     return text_content(html).strip()

@@ -1,4 +1,4 @@
-"""How the numbers of a report look: with their interval, and a mark where a reason is told below the table."""
+"""The numbers of a report with their intervals, and marks of the reasons that are given below its tables."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol

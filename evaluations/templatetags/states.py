@@ -177,7 +177,7 @@ def reveal_in_words(reveal: str) -> str:
 
 @register.filter
 def flags_in_words(flags: str | Iterable[str]) -> list[str]:
-    """Flags as a row keeps them (``addresses_judge,forged_verdict``), or one by one."""
+    """Flags as a row stores them (``addresses_judge,forged_verdict``), or as separate strings."""
     words = flags.split(",") if isinstance(flags, str) else flags
     return [FLAGS.get(word, word) for word in words if word]
 

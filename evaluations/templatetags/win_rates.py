@@ -35,9 +35,9 @@ class Cell:
 
 @register.filter
 def as_matrix(pairs: Sequence[PairRate]) -> list[tuple[str, list[tuple[str, Cell | None]]]] | None:
-    """Each candidate that met another, against each: row, then column; None where they never met.
+    """The win rate of each compared candidate (row) against each other (column), None for pairs never compared.
 
-    None at all of more candidates than a page can show.
+    None if there are more candidates than a page can show.
     """
     if len({name for pair in pairs for name in (pair.first, pair.second)}) > MAX_MATRIX_CANDIDATES:
         return None
