@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from django.db import connection
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from evaluations.domain.rubrics import RubricKind
-from evaluations.models.runs import Run
+from evaluations.models.judges import Rater
+from evaluations.models.runs import Call, Run
 
 
 def clock_sql() -> str:
@@ -127,7 +129,7 @@ def find_due_calls(run: Run, kind: RubricKind, room: int, now: datetime) -> list
 
 
 def find_batch_calls(batch_id: int, kind: RubricKind, call_ids: Sequence[int]) -> list[DueCall]:
-    """The given calls that are still in the batch."""
+    """Those of these calls that are still in the batch."""
     marks = ", ".join(["%s"] * len(call_ids))
     return fetch_due_calls(kind, CALLS_IN_BATCH.format(marks=marks), [batch_id, *call_ids]) if call_ids else []
 
@@ -163,8 +165,14 @@ def touch_rater(rater_id: int, now: datetime) -> None:
         cursor.execute("UPDATE evaluations_rater SET verdicts_changed_at = %s WHERE id = %s", [moment, rater_id])
 
 
-class KnownCall(NamedTuple):
-    """A call with a wanted key."""
+def touch_raters(calls: "QuerySet[Call]") -> None:
+    """Mark reports on these calls' judges as out of date; the raters are locked in the order of their judges."""
+    for judge in sorted(calls.order_by().values_list("judge", flat=True).distinct()):
+        Rater.objects.filter(judge=judge).update(verdicts_changed_at=timezone.now())
+
+
+class EqualCall(NamedTuple):
+    """A call that has the reuse key of another."""
 
     call_id: int
     copied_from_id: int | None
@@ -176,7 +184,7 @@ class KnownCall(NamedTuple):
     prompt_sha256: str
 
 
-def find_known_calls(keys: Sequence[str], now: datetime) -> list[KnownCall]:
+def find_equal_calls(keys: Sequence[str], now: datetime) -> list[EqualCall]:
     """The calls with these keys that are answered or in flight. The condition on '' selects the index."""
     if not keys:
         return []
@@ -187,4 +195,4 @@ def find_known_calls(keys: Sequence[str], now: datetime) -> list[KnownCall]:
             "AND (state = 'answered' OR (state = 'running' AND lease_until > %s)) ORDER BY id DESC",
             [*keys, connection.ops.adapt_datetimefield_value(now)],
         )
-        return [KnownCall(*row) for row in cursor.fetchall()]
+        return [EqualCall(*row) for row in cursor.fetchall()]

@@ -165,7 +165,7 @@ def test_a_claim_brings_the_messages_in_the_order_shown_and_their_sum(judge: Jud
         assert isinstance(claimed.texts, PairTexts)
         messages = build_messages(session.spec, claimed.texts, claimed.shown, judge.fence_key)
         assert claimed.messages == messages
-        assert claimed.prompt_sha256 == hash_prompt(messages, session.schema(alone=False))
+        assert claimed.prompt_sha256 == hash_prompt(messages, session.schema(alone=False, aspect=""))
     assert one.messages != other.messages
 
 
@@ -205,7 +205,7 @@ def test_the_second_step_carries_on_what_the_first_said(rating: Judge) -> None:
     assert second.messages == build_later_messages(
         session.spec, first.messages, second.earlier_replies, AttemptStep.SCORE
     )
-    assert second.prompt_sha256 == hash_prompt(second.messages, session.schema(alone=True))
+    assert second.prompt_sha256 == hash_prompt(second.messages, session.schema(alone=True, aspect=""))
     assert second.reuse_key == first.reuse_key
 
 

@@ -13,7 +13,7 @@ from evaluations.domain.judges import CallState, ReplyShape, RequestShape
 from evaluations.judge_prompts.prompt_builder import hash_prompt
 from evaluations.judges.calls.answer_rows import write_answers
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession
-from evaluations.judges.sql import KnownCall, find_known_calls
+from evaluations.judges.sql import EqualCall, find_equal_calls
 from evaluations.models.bulk import update_many
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call, Run
@@ -46,14 +46,13 @@ def hash_judge_settings(session: WorkSession, shape: ReplyShape) -> str:
 
 
 def nonstandard_settings(judge: Judge) -> list[dict[str, object]]:
-    """The request adaptations, left out where there are none so that older keys stay valid."""
+    """The request adaptations; left out if there are none, so that older keys stay valid."""
     request_shape = RequestShape.from_json(judge.request_shape)
     return [request_shape.as_json()] if request_shape != RequestShape() else []
 
 
 def request_extras(judge: Judge) -> list[dict[str, object]]:
-    """The extra headers, query and body of endpoint and judge, left out where there are none so that older keys stay
-    valid."""
+    """The extra headers, query and body of endpoint and judge; left out if empty, so that older keys stay valid."""
     endpoint = judge.endpoint
     of_endpoint = (endpoint.extra_headers, endpoint.extra_query, endpoint.extra_body) if endpoint else ({}, {}, {})
     extras = [*of_endpoint, judge.extra_headers, judge.extra_body]
@@ -76,7 +75,6 @@ def reuse_key_for_shape(session: WorkSession, call: ClaimedCall, shape: ReplySha
 class CachedAnswer:
     """The part of an answered call that a copy needs."""
 
-    call_id: int
     root_id: int
     key: str
     shown: ShownOrder
@@ -99,11 +97,9 @@ class ReuseDecision:
 
 def decide_reuse(session: WorkSession, calls: Sequence[ClaimedCall], now: datetime) -> ReuseDecision:
     keys = {call.call_id: possible_reuse_keys(session, call) for call in calls}
-    known = find_known_calls([key for call_keys in keys.values() for key in call_keys], now)
-    answered = load_cached_answers(
-        session, [known_call for known_call in known if known_call.state == CallState.ANSWERED]
-    )
-    running_keys = {known_call.reuse_key for known_call in known if known_call.state == CallState.RUNNING}
+    equal_calls = find_equal_calls([key for call_keys in keys.values() for key in call_keys], now)
+    answered = load_cached_answers(session, [call for call in equal_calls if call.state == CallState.ANSWERED])
+    running_keys = {call.reuse_key for call in equal_calls if call.state == CallState.RUNNING}
     result = ReuseDecision([], [], [])
     for call in calls:
         call_keys = keys[call.call_id]
@@ -118,26 +114,23 @@ def decide_reuse(session: WorkSession, calls: Sequence[ClaimedCall], now: dateti
     return result
 
 
-def load_cached_answers(session: WorkSession, answered: Sequence[KnownCall]) -> dict[str, CachedAnswer]:
+def load_cached_answers(session: WorkSession, answered: Sequence[EqualCall]) -> dict[str, CachedAnswer]:
     """Key → an answered call with that key that has an answer for every aspect of this judge."""
     answers = {
-        known_call.call_id: CachedAnswer(
-            known_call.call_id,
-            known_call.copied_from_id or known_call.call_id,
-            known_call.reuse_key,
-            ShownOrder(known_call.shown),
-            *(bool(known_call.repaired), known_call.rationale, known_call.prompt_sha256),
+        call.call_id: CachedAnswer(
+            call.copied_from_id or call.call_id,
+            call.reuse_key,
+            ShownOrder(call.shown),
+            *(bool(call.repaired), call.rationale, call.prompt_sha256),
         )
-        for known_call in answered
-        if session.judge.repairs or not known_call.repaired
+        for call in answered
+        if session.judge.repairs or not call.repaired
     }
     if answers:
         load_answer_values(answers)
     aspect_keys = set(session.aspect_ids)
     return {
-        known_call.key: known_call
-        for known_call in answers.values()
-        if aspect_keys in (set(known_call.choices), set(known_call.scores))
+        answer.key: answer for answer in answers.values() if aspect_keys in (set(answer.choices), set(answer.scores))
     }
 
 
@@ -158,20 +151,10 @@ def copy_answers(session: WorkSession, pairs: Sequence[tuple[ClaimedCall, Cached
     """Answer these calls with copies of their sources, at no cost and without an Attempt."""
     if not pairs:
         return
-    answered = CallState.ANSWERED.value
-    rows = [
-        (
-            call.call_id,
-            answered,
-            source.root_id,
-            source.key,
-            source.prompt_sha256,
-            source.repaired,
-            source.rationale,
-            "",
-        )
-        for call, source in pairs
-    ]
+    rows = []
+    for call, source in pairs:
+        texts = (source.key, source.prompt_sha256, source.repaired, source.rationale, "")
+        rows.append((call.call_id, CallState.ANSWERED.value, source.root_id, *texts))
     update_many(Call, COPY_COLUMNS, rows)
     write_answers(session, [make_copied_outcome(call, source) for call, source in pairs], now)
     Run.objects.filter(pk=session.run.pk).update(reused=F("reused") + len(pairs))

@@ -37,9 +37,9 @@ def write_answers(session: WorkSession, outcomes: Sequence[CallOutcome], now: da
     Test calls get no packed votes, so that no report reads their verdicts. Calls without an answer count as well:
     reports show how many failed.
     """
-    offered = {aspect.key: aspect for aspect in session.spec.aspects}
-    verdicts = [row for outcome in outcomes for row in make_verdict_rows(session, outcome, offered, now)]
-    scores = [row for outcome in outcomes for row in make_score_rows(session, outcome, offered, now)]
+    aspects = {aspect.key: aspect for aspect in session.spec.aspects}
+    verdicts = [row for outcome in outcomes for row in make_verdict_rows(session, outcome, aspects, now)]
+    scores = [row for outcome in outcomes for row in make_score_rows(session, outcome, aspects, now)]
     insert_many(Verdict, VERDICT_COLUMNS, verdicts)
     insert_many(Score, SCORE_COLUMNS, scores)
     tests = set(Call.all_rows.filter(judge=session.judge, is_test=True).values_list("pk", flat=True))
@@ -50,15 +50,15 @@ def write_answers(session: WorkSession, outcomes: Sequence[CallOutcome], now: da
 
 
 def make_verdict_rows(
-    session: WorkSession, outcome: CallOutcome, offered: dict[str, AspectSpec], now: datetime
+    session: WorkSession, outcome: CallOutcome, aspects: dict[str, AspectSpec], now: datetime
 ) -> Iterator[tuple[object, ...]]:
     call = outcome.call
     for key, choice in outcome.choices.items():
-        if choice not in offered[key].choices:
+        if choice not in aspects[key].choices:
             raise ValueError(f"{choice} is not offered for {key}")
-        about = (session.rater_id, call.comparison_id, session.aspect_ids[key], call.sample)
-        what = (call.shown.value, choice.value, outcome.weighted.get(key))
-        yield (now, *about, *what, call.call_id, Stage.FIRST.value, False, "", "", "")
+        subject = (session.rater_id, call.comparison_id, session.aspect_ids[key], call.sample)
+        verdict = (call.shown.value, choice.value, outcome.weighted.get(key))
+        yield (now, *subject, *verdict, call.call_id, Stage.FIRST.value, False, "", "", "")
 
 
 def make_packed_vote_rows(session: WorkSession, outcome: CallOutcome) -> list[tuple[object, ...]]:
@@ -70,17 +70,12 @@ def make_packed_vote_rows(session: WorkSession, outcome: CallOutcome) -> list[tu
 
 
 def make_score_rows(
-    session: WorkSession, outcome: CallOutcome, offered: dict[str, AspectSpec], now: datetime
+    session: WorkSession, outcome: CallOutcome, aspects: dict[str, AspectSpec], now: datetime
 ) -> Iterator[tuple[object, ...]]:
     call = outcome.call
     for key, value in outcome.scores.items():
-        if not is_on_aspect_scale(offered[key], value):
+        lowest, highest = aspects[key].scale_min, aspects[key].scale_max
+        if lowest is None or highest is None or not lowest <= value <= highest:
             raise ValueError(f"{value} is not on the scale of {key}")
-        about = (session.rater_id, call.response_id, session.aspect_ids[key], call.sample)
-        yield (now, *about, value, outcome.weighted.get(key), call.call_id, Stage.FIRST.value, "", "", "")
-
-
-def is_on_aspect_scale(aspect: AspectSpec, value: float) -> bool:
-    return (
-        aspect.scale_min is not None and aspect.scale_max is not None and aspect.scale_min <= value <= aspect.scale_max
-    )
+        subject = (session.rater_id, call.response_id, session.aspect_ids[key], call.sample)
+        yield (now, *subject, value, outcome.weighted.get(key), call.call_id, Stage.FIRST.value, "", "", "")

@@ -28,7 +28,6 @@ def baseline_outcome(session: WorkSession, call: ClaimedCall) -> CallOutcome:
     assert isinstance(call.texts, PairTexts)  # rules are pairwise
     assert call.comparison_id is not None
     rule, seed = BASELINE_RULES[session.judge.model], (session.judge.seed or 0) + call.sample
-    about = partial(RuleQuestion, call.comparison_id, call.texts, call.shown)
-    return CallOutcome(
-        call, CallState.ANSWERED, choices={aspect.key: rule(about(aspect, seed)) for aspect in session.spec.aspects}
-    )
+    make_question = partial(RuleQuestion, call.comparison_id, call.texts, call.shown)
+    choices = {aspect.key: rule(make_question(aspect, seed)) for aspect in session.spec.aspects}
+    return CallOutcome(call, CallState.ANSWERED, choices=choices)

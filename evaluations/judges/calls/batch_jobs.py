@@ -1,4 +1,4 @@
-"""The jobs of batches: each is claimed while its file is sent, and looked at again until its server has ended it."""
+"""The jobs of batches: each is claimed while its file is sent, and polled until the server has ended it."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -15,11 +15,11 @@ LEASE: Final = timedelta(minutes=15)  # longer than any upload may take, its rep
 def register_batch_jobs(step: Callable[[JobClaim], bool]) -> None:
     """Register the jobs that poll batches. The step is an argument, because its module takes half a second to import.
 
-    A server may still take in what a killed worker sent, so the whole lease is waited for.
+    The whole lease is kept, since a server may still be receiving what a killed worker sent.
     """
     register_job_kind(JobKind(POLL_BATCH, step, lease=LEASE, keeps_whole_lease=True))
 
 
-def look_at_batches_now(run: Run) -> None:
-    """A cancelled run does not wait for the next look at its batches."""
+def poll_batches_now(run: Run) -> None:
+    """Poll the run's batches now, without waiting for their next turn."""
     hasten_jobs(POLL_BATCH, Batch.objects.filter(run=run).values_list("pk", flat=True))

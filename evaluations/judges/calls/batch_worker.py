@@ -97,13 +97,12 @@ def fill_batch(session: WorkSession, batch: Batch, write: Callable[[bytes], int]
             claimed = claim_batch_calls(batch, session, SHORT_TRANSACTION_ROWS)
         if not claimed.calls and claimed.wait != 0:
             return
-        claimed_calls = claimed.calls
         size += sum(
             write(build_batch_line(f"{CALL_ID_PREFIX}{call.call_id}", requester.build_request(call), server))
-            for call in claimed_calls
+            for call in claimed.calls
         )
-        calls += len(claimed_calls)
-        yield claimed_calls
+        calls += len(claimed.calls)
+        yield claimed.calls
 
 
 def upload_batch(session: WorkSession, batch: Batch, file: Path) -> bool:
@@ -183,14 +182,14 @@ def recover_batch(batch: Batch, server: BatchServer) -> None:
 def collect_batch(
     session: WorkSession, batch: Batch, remote: RemoteBatch, server: BatchServer, claim: JobClaim
 ) -> None:
-    """Store every answer; what the batch did not get to waits again, and was not charged."""
+    """Store every answer; calls that the batch left unanswered become pending again, at no cost."""
     Batch.objects.filter(pk=batch.pk).update(
         state=BatchState.COLLECTING, output_file=remote.output_file, error_file=remote.error_file
     )
     for file_id in filter(None, (remote.output_file, remote.error_file)):
         lines = server.lines(file_id)
-        while some := list(islice(lines, SHORT_TRANSACTION_ROWS)):
-            store_batch_lines(session, batch, some, server, claim)
+        while next_lines := list(islice(lines, SHORT_TRANSACTION_ROWS)):
+            store_batch_lines(session, batch, next_lines, server, claim)
     return_batch_calls(batch)
     answered = batch.attempts.count()
     Batch.objects.filter(pk=batch.pk).update(calls_answered=answered)
@@ -209,17 +208,14 @@ def unanswered_reason(remote: RemoteBatch) -> str:
 def store_batch_lines(
     session: WorkSession, batch: Batch, lines: Iterable[BatchLine], server: BatchServer, claim: JobClaim
 ) -> None:
-    """Take these answers, those whose calls still wait for this batch."""
+    """Store the answers whose calls still wait for this batch."""
     by_call = {number: line for line in lines if line.status and (number := line_call_id(line))}
     with pause_after_transaction(), transaction.atomic():
         claim.heartbeat()
-        held = load_batch_calls(batch, session, list(by_call))
-        answered_calls = [(call, by_call[call.call_id]) for call in held]
-        if answered_calls:
-            store_outcomes(
-                session,
-                [line_outcome(CallRequester(session), batch, call, line, server) for call, line in answered_calls],
-            )
+        calls = load_batch_calls(batch, session, list(by_call))
+        outcomes = [line_outcome(CallRequester(session), batch, call, by_call[call.call_id], server) for call in calls]
+        if outcomes:
+            store_outcomes(session, outcomes)
 
 
 def line_call_id(line: BatchLine) -> int | None:
@@ -231,13 +227,13 @@ def line_outcome(
     requester: CallRequester, batch: Batch, call: ClaimedCall, line: BatchLine, server: BatchServer
 ) -> CallOutcome:
     request = requester.build_request(call)
-    took = round((timezone.now() - batch.created_at).total_seconds() * 1000)
+    latency_ms = round((timezone.now() - batch.created_at).total_seconds() * 1000)
     try:
         answer = parse_line_answer(line, server.server, request, server.key)
     except LLMError as error:
-        outcome = outcome_from_error(requester, call, error, took)
+        outcome = outcome_from_error(requester, call, error, latency_ms)
     else:
-        outcome = outcome_from_answer(requester, call, request, answer, took)
+        outcome = outcome_from_answer(requester, call, request, answer, latency_ms)
     return replace(outcome, attempt={**(outcome.attempt or {}), "batch_id": batch.pk})
 
 

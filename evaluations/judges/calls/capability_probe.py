@@ -73,13 +73,14 @@ class CapabilityProbe:
 
 def adaptations_for_judge(judge: Judge, request_shape: RequestShape) -> RequestShape:
     """The check's adaptations that concern settings of this judge."""
-    sets = {"temperature": judge.temperature is not None, "seed": judge.seed is not None}
-    sets |= {
+    is_set = {
+        "temperature": judge.temperature is not None,
+        "seed": judge.seed is not None,
         "logprobs": judge.logprobs,
         "top_logprobs": judge.logprobs,
         "reasoning_effort": bool(judge.reasoning_effort),
     }
-    left_out = tuple(name for name in request_shape.left_out if sets.get(name, True))
+    left_out = tuple(name for name in request_shape.left_out if is_set.get(name, True))
     return replace(request_shape, left_out=left_out, limit_name=request_shape.limit_name if judge.max_tokens else "")
 
 

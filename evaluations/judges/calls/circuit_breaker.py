@@ -20,7 +20,7 @@ FAILURE_OUTCOMES: Final = (
     AttemptOutcome.TRUNCATED,
     AttemptOutcome.TOO_LONG,
 )
-# These are alike whatever their messages.
+# Failures of one of these kinds are equal whatever their messages are.
 UNIFORM_FAILURES: Final = (AttemptOutcome.UNREADABLE, AttemptOutcome.TRUNCATED, AttemptOutcome.TOO_LONG)
 ATTEMPTS_PER_FAILURE: Final = 20  # attempts looked at, for each failure that pauses
 TOO_MANY_REQUESTS: Final = 429
@@ -45,18 +45,16 @@ class AttemptFailure(NamedTuple):
 
 def find_reason_to_pause(session: WorkSession, outcomes: Sequence[CallOutcome]) -> str:
     """The reason to pause the run after these outcomes, as a sentence; "" if it may continue."""
-    most = settings.PAUSE_AFTER_FAILURES
-    if not most or not any((outcome.attempt or {}).get("outcome") in FAILURE_OUTCOMES for outcome in outcomes):
+    limit = settings.PAUSE_AFTER_FAILURES
+    if not limit or not any((outcome.attempt or {}).get("outcome") in FAILURE_OUTCOMES for outcome in outcomes):
         return ""
-    lately = attempts_since_resumed(session.run).order_by("-pk")
-    counted = find_recent_failures(
-        session, lately[: ATTEMPTS_PER_FAILURE * most], has_answered=was_run_answered(session.run)
-    )
-    commonest = Counter(one.kind for one in counted).most_common(1)
-    if not commonest or commonest[0][1] < most:
-        return ""
-    newest = next(one for one in counted if one.kind == commonest[0][0])
-    return pause_sentence(newest, commonest[0][1])
+    attempts = attempts_since_resumed(session.run).order_by("-pk")[: ATTEMPTS_PER_FAILURE * limit]
+    failures = find_recent_failures(session, attempts, has_answered=was_run_answered(session.run))
+    for kind, count in Counter(failure.kind for failure in failures).most_common(1):
+        if count >= limit:
+            newest = next(failure for failure in failures if failure.kind == kind)
+            return pause_sentence(newest, count)
+    return ""
 
 
 def attempts_since_resumed(run: Run) -> "QuerySet[Attempt]":
@@ -70,7 +68,7 @@ def was_run_answered(run: Run) -> bool:
 
 
 def find_recent_failures(
-    session: WorkSession, lately: "QuerySet[Attempt]", *, has_answered: bool
+    session: WorkSession, newest_first: "QuerySet[Attempt]", *, has_answered: bool
 ) -> list[AttemptFailure]:
     """The failures since the last success, newest first; with one aspect per call, since the last success per aspect.
 
@@ -79,32 +77,31 @@ def find_recent_failures(
     failures: list[AttemptFailure] = []
     answered: set[str] = set()
     blank = ExpressionWrapper(Q(raw=""), BooleanField())
-    rows = lately.annotate(blank=blank).values_list("outcome", "http_status", "step", "error", "aspect", "blank")
-    for one in map(AttemptFailure._make, rows):
-        if one.outcome == AttemptOutcome.ANSWERED:
-            if not one.aspect:
+    rows = newest_first.annotate(blank=blank).values_list("outcome", "http_status", "step", "error", "aspect", "blank")
+    for attempt in map(AttemptFailure._make, rows):
+        if attempt.outcome == AttemptOutcome.ANSWERED:
+            if not attempt.aspect:
                 break
-            answered.add(one.aspect)
-        elif one.aspect not in answered and is_counted_failure(session, one, has_answered=has_answered):
-            failures.append(one)
+            answered.add(attempt.aspect)
+        elif attempt.aspect not in answered and is_counted_failure(session, attempt, has_answered=has_answered):
+            failures.append(attempt)
     return failures
 
 
-def is_counted_failure(session: WorkSession, one: AttemptFailure, *, has_answered: bool) -> bool:
-    if one.outcome == AttemptOutcome.RETRY:
-        is_busy_or_empty = one.http_status in (TOO_MANY_REQUESTS, 200)
-        return not has_answered and not is_busy_or_empty
+def is_counted_failure(session: WorkSession, attempt: AttemptFailure, *, has_answered: bool) -> bool:
+    if attempt.outcome == AttemptOutcome.RETRY:
+        return not has_answered and attempt.http_status not in (TOO_MANY_REQUESTS, 200)  # busy, or an empty reply
     # A reply to be repaired has not failed yet; an empty reply is not repaired.
-    is_to_be_repaired = session.judge.repairs and one.step != AttemptStep.REPAIR and not one.is_blank
-    if one.outcome == AttemptOutcome.UNREADABLE and is_to_be_repaired:
+    is_to_be_repaired = session.judge.repairs and attempt.step != AttemptStep.REPAIR and not attempt.is_blank
+    if attempt.outcome == AttemptOutcome.UNREADABLE and is_to_be_repaired:
         return False
-    return one.outcome in FAILURE_OUTCOMES
+    return attempt.outcome in FAILURE_OUTCOMES
 
 
 def pause_sentence(failure: AttemptFailure, count: int) -> str:
-    what = {
+    description = {
         AttemptOutcome.UNREADABLE: "replies in a row could not be read",
         AttemptOutcome.TRUNCATED: "replies in a row were cut off at the token limit",
         AttemptOutcome.TOO_LONG: "prompts in a row were too long for the model",
     }.get(AttemptOutcome(failure.outcome), "requests in a row failed in the same way")
-    return f"{count} {what}. The last one: {failure.error} Fix the cause, then resume the run."
+    return f"{count} {description}. The last one: {failure.error} Fix the cause, then resume the run."

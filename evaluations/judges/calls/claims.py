@@ -19,7 +19,7 @@ from evaluations.domain.choices import ShownOrder
 from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState, RunState
 from evaluations.domain.money import format_exact_usd
 from evaluations.domain.rubrics import RubricKind
-from evaluations.domain.texts import Message, PairTexts, ResponseTexts
+from evaluations.domain.texts import PairTexts, ResponseTexts
 from evaluations.judge_prompts.prompt_builder import build_later_messages, build_messages, hash_prompt
 from evaluations.judges.calls.answer_cache import copy_answers, decide_reuse, make_reuse_key
 from evaluations.judges.calls.conversations import (
@@ -59,7 +59,8 @@ def claim_calls(session: WorkSession, room: int, unstored: int = 0) -> ClaimResu
     """Claim up to ``room`` calls; ``unstored`` is how many this session has claimed and not stored yet."""
     working = find_run_at_work(session.run)
     if working is None:
-        return ClaimResult(wait=PAUSED_CHECK_SECONDS if unstored and is_run_paused(session.run) else None)
+        is_paused = unstored and Run.objects.filter(pk=session.run.pk, state=RunState.PAUSED).exists()
+        return ClaimResult(wait=PAUSED_CHECK_SECONDS if is_paused else None)
     if working.pause > 0:
         return ClaimResult(wait=working.pause if working.pause <= MAX_WAIT_SECONDS else None)
     room = room_at_endpoint(session, room, unstored)
@@ -86,10 +87,10 @@ def take_due_calls(session: WorkSession, rows: Sequence[DueCall], now: datetime)
     began = time.monotonic()
     decision = decide_reuse(session, prepare_claimed_calls(session, rows), now)
     copy_answers(session, decision.to_copy, now)
-    update_many(Call, ("id", "not_before"), [(one.call_id, now + EQUAL_CALL_WAIT) for one in decision.to_wait])
+    update_many(Call, ("id", "not_before"), [(call.call_id, now + EQUAL_CALL_WAIT) for call in decision.to_wait])
     if decision.to_ask and is_budget_unbounded(session):
         return stop_for_unbounded_budget(session)
-    affordable = decision.to_ask[: reserve_budget(session.run.pk, [one.reserved for one in decision.to_ask])]
+    affordable = decision.to_ask[: reserve_budget(session.run.pk, [call.reserved for call in decision.to_ask])]
     if decision.to_ask and not affordable:
         return stop_or_wait_for_budget(session, decision.to_ask[0])
     lease_calls(affordable, now)
@@ -99,10 +100,6 @@ def take_due_calls(session: WorkSession, rows: Sequence[DueCall], now: datetime)
     return ClaimResult(
         wait=write_pause_seconds(time.monotonic() - began) if decision.to_copy else seconds_until_due(session)
     )
-
-
-def is_run_paused(run: Run) -> bool:
-    return Run.objects.filter(pk=run.pk, state=RunState.PAUSED).exists()
 
 
 def room_at_endpoint(session: WorkSession, room: int, unstored: int) -> int:
@@ -159,13 +156,14 @@ def prepare_aspect_calls(session: WorkSession, rows: Sequence[DueCall], lease: u
         row.call_id: (ShownOrder(row.shown), AttemptStep(row.step), partial(due_call_texts, session, row))
         for row in rows
     }
-    known = load_aspect_progress(session, questions)
-    calls = [
-        make_claimed_call(session, row._replace(failed_requests=at.failed_requests), lease, at.conversation, at)
-        for row in rows
-        for at in (known[row.call_id],)
-    ]
-    return add_earlier_tries(session, calls, {call_id: at.answered_number for call_id, at in known.items()})
+    progress_by_call = load_aspect_progress(session, questions)
+    calls = []
+    for row in rows:
+        progress = progress_by_call[row.call_id]
+        row = row._replace(failed_requests=progress.failed_requests)
+        calls.append(make_claimed_call(session, row, lease, progress.conversation, progress))
+    last_answered = {call_id: progress.answered_number for call_id, progress in progress_by_call.items()}
+    return add_earlier_tries(session, calls, last_answered)
 
 
 def add_earlier_tries(
@@ -173,23 +171,23 @@ def add_earlier_tries(
 ) -> list[ClaimedCall]:
     """The calls with their earlier failures; ``after``: call → the last attempt number that does not count."""
     repeated = [call.call_id for call in calls if call.failed_requests]
-    empty, late = calls_with_empty_reply(repeated, after or {}), count_timeouts(session, repeated, after or {})
+    empty, timeouts = find_empty_replies(repeated, after or {}), count_timeouts(session, repeated, after or {})
     return [
-        replace(call, had_empty_reply=call.call_id in empty, timed_out=late[call.call_id])
+        replace(call, had_empty_reply=call.call_id in empty, timed_out=timeouts[call.call_id])
         if call.failed_requests
         else call
         for call in calls
     ]
 
 
-def calls_with_empty_reply(call_ids: Sequence[int], after: Mapping[int, int]) -> set[int]:
+def find_empty_replies(call_ids: Sequence[int], after: Mapping[int, int]) -> set[int]:
     """The calls that once got an empty reply."""
     if not call_ids:
         return set()
     # A server may report an empty reply as an error because it broke the format: only replies have a finish reason.
     is_reply = Q(http_status=200) | ~Q(finish_reason="")
-    again = Attempt.objects.filter(is_reply, call__in=call_ids, outcome=AttemptOutcome.RETRY)
-    replies = again.values_list("call_id", "number", "raw")
+    retried = Attempt.objects.filter(is_reply, call__in=call_ids, outcome=AttemptOutcome.RETRY)
+    replies = retried.values_list("call_id", "number", "raw")
     return {call_id for call_id, number, raw in replies if number > after.get(call_id, 0) and not raw.strip()}
 
 
@@ -201,12 +199,10 @@ def count_timeouts(session: WorkSession, call_ids: Sequence[int], after: Mapping
     endpoint = session.judge.endpoint
     if not call_ids or endpoint is None or not is_local_address(endpoint.base_url):
         return Counter()
-    least_ms = endpoint_timeout(endpoint) * 1000 * TIMEOUT_SHARE
-    unanswered = Attempt.objects.filter(
-        call__in=call_ids, run=session.run, http_status=None, outcome=AttemptOutcome.RETRY
-    )
-    late = unanswered.filter(latency_ms__gte=least_ms).values_list("call_id", "number")
-    return Counter(call_id for call_id, number in late if number > after.get(call_id, 0))
+    timeout_ms = endpoint_timeout(endpoint) * 1000 * TIMEOUT_SHARE
+    retried = Attempt.objects.filter(call__in=call_ids, run=session.run, http_status=None, outcome=AttemptOutcome.RETRY)
+    timed_out = retried.filter(latency_ms__gte=timeout_ms).values_list("call_id", "number")
+    return Counter(call_id for call_id, number in timed_out if number > after.get(call_id, 0))
 
 
 def make_claimed_call(
@@ -218,40 +214,34 @@ def make_claimed_call(
 ) -> ClaimedCall:
     """The claimed call with its messages, ready to send. Rules have no messages."""
     shown, texts = ShownOrder(row.shown), due_call_texts(session, row)
-    known = (row.call_id, row.comparison_id, lease, shown, row.failed_requests, texts, row.response_id, row.sample)
+    call = ClaimedCall(
+        row.call_id, row.comparison_id, lease, shown, row.failed_requests, texts, row.response_id, row.sample
+    )
     if session.judge.endpoint is None:
-        return ClaimedCall(*known)
+        return call
     step, conversation = (AttemptStep(row.step), conversation) if conversation else (AttemptStep.ASK, Conversation())
     aspect, earlier_answers = (progress.aspect, progress.earlier_answers) if progress else ("", ())
-    messages = build_first_messages(session, texts, shown, aspect)
+    spec, system, key = session.spec_of(aspect), session.system_of(aspect), session.judge.fence_key
+    messages = build_messages(spec, texts, shown, key, two_steps=session.two_steps, system=system)
     if step != AttemptStep.ASK:
-        messages = build_later_messages(
-            session.spec_of(aspect), messages, conversation.earlier_replies, step, conversation.unread
-        )
-    call = ClaimedCall(
-        *known,
-        step,
-        conversation.earlier_replies,
-        conversation.unread,
-        False,
-        messages,
+        messages = build_later_messages(spec, messages, conversation.earlier_replies, step, conversation.unread)
+    call = replace(
+        call,
+        step=step,
+        earlier_replies=conversation.earlier_replies,
+        unread=conversation.unread,
+        messages=messages,
         aspect=aspect,
         earlier_answers=earlier_answers,
     )
-    prompt, key = prompt_hash_and_key(session, row, call)
+    prompt, reuse_key = prompt_hash_and_key(session, row, call)
     if progress and not aspect:  # every aspect is answered: nothing is sent
-        return replace(call, reuse_key=key)
-    most = max_request_cost(
+        return replace(call, reuse_key=reuse_key)
+    cost = max_request_cost(
         session.price, messages, session.largest_schema(aspect), session.bound_of_reply, batched=session.batched
     )
-    return replace(call, prompt_sha256=prompt, reuse_key=key, reserved=max(most, session.most_expensive) if most else 0)
-
-
-def build_first_messages(
-    session: WorkSession, texts: PairTexts | ResponseTexts, shown: ShownOrder, aspect: str
-) -> list[Message]:
-    spec, system = session.spec_of(aspect), session.system_of(aspect)
-    return build_messages(spec, texts, shown, session.judge.fence_key, two_steps=session.two_steps, system=system)
+    reserved = max(cost, session.most_expensive) if cost else 0
+    return replace(call, prompt_sha256=prompt, reuse_key=reuse_key, reserved=reserved)
 
 
 def prompt_hash_and_key(session: WorkSession, row: DueCall, call: ClaimedCall) -> tuple[str, str]:
@@ -296,10 +286,8 @@ def refresh_leases(leases: Mapping[int, uuid.UUID]) -> None:
 
 def return_calls(calls: Sequence[ClaimedCall]) -> None:
     """Make calls that were claimed but not sent pending again, at no cost."""
-    leases = {call.lease for call in calls}
-    release_calls(
-        Call.all_rows.filter(pk__in=[call.call_id for call in calls], lease__in=leases, state=CallState.RUNNING)
-    )
+    call_ids, leases = [call.call_id for call in calls], {call.lease for call in calls}
+    release_calls(Call.all_rows.filter(pk__in=call_ids, lease__in=leases, state=CallState.RUNNING))
 
 
 @transaction.atomic
@@ -320,18 +308,15 @@ def is_budget_unbounded(session: WorkSession) -> bool:
 
 
 def stop_for_unbounded_budget(session: WorkSession) -> ClaimResult[ClaimedCall]:
+    reason = f"“{session.judge.model}” takes no limit of tokens, or its price is gone."
+    if not session.keeps_limit:
+        reason = f"a reply of “{session.judge.model}” went over the limit of {session.judge.max_tokens} tokens."
     stop_run(
         session.run,
-        f"The budget cannot be guaranteed: {why_unbounded(session)} Enter its price with its longest reply, "
+        f"The budget cannot be guaranteed: {reason} Enter its price with its longest reply, "
         "or take the budget away, and resume the run.",
     )
     return ClaimResult()
-
-
-def why_unbounded(session: WorkSession) -> str:
-    if not session.keeps_limit:
-        return f"a reply of “{session.judge.model}” went over the limit of {session.judge.max_tokens} tokens."
-    return f"“{session.judge.model}” takes no limit of tokens, or its price is gone."
 
 
 def stop_or_wait_for_budget(session: WorkSession, next_call: ClaimedCall) -> ClaimResult[ClaimedCall]:

@@ -1,6 +1,6 @@
 """The conversation of a call, rebuilt from its stored attempts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,7 +16,8 @@ from evaluations.models.judges import Judge
 from evaluations.models.runs import Attempt, Call
 from evaluations.replies.reply_parser import ParsedReply, RawReply, parse_reply, reply_state
 
-REPLY_OUTCOMES = (AttemptOutcome.ANSWERED, AttemptOutcome.UNREADABLE)
+REPLY_OUTCOMES: Final = (AttemptOutcome.ANSWERED, AttemptOutcome.UNREADABLE)
+STORED_COLUMNS: Final = ("run_id", "number", "aspect", "step", "outcome", "raw", "finish_reason", "error", "logprobs")
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,26 @@ class Conversation:
 
 
 @dataclass(frozen=True)
-class StoredReply:
+class StoredAttempt:
+    run_id: int
+    number: int
+    aspect: str  # the requested one; "" if all were requested
     step: AttemptStep
     outcome: AttemptOutcome
     raw: str
+    finish_reason: str
     error: str
+    logprobs: JsonMapping | None
+
+
+def load_attempts(call_ids: Collection[int], outcomes: Collection[AttemptOutcome]) -> dict[int, list[StoredAttempt]]:
+    """Call → its attempts with one of these outcomes, oldest first; calls without any are left out."""
+    attempts: dict[int, list[StoredAttempt]] = {}
+    rows = Attempt.objects.filter(call__in=call_ids, outcome__in=outcomes).order_by("call_id", "number")
+    for call_id, run_id, number, aspect, step, outcome, *texts in rows.values_list("call_id", *STORED_COLUMNS):
+        attempt = StoredAttempt(run_id, number, aspect, AttemptStep(step), AttemptOutcome(outcome), *texts)
+        attempts.setdefault(call_id, []).append(attempt)
+    return attempts
 
 
 def load_conversations(steps: Mapping[int, AttemptStep]) -> dict[int, Conversation]:
@@ -43,32 +59,20 @@ def load_conversations(steps: Mapping[int, AttemptStep]) -> dict[int, Conversati
     later = {pk: step for pk, step in steps.items() if step != AttemptStep.ASK}
     if not later:
         return {}
-    replies: dict[int, list[StoredReply]] = {}
-    attempts = Attempt.objects.filter(call__in=later, outcome__in=REPLY_OUTCOMES).order_by("call_id", "number")
-    for pk, step, outcome, raw, error in attempts.values_list("call_id", "step", "outcome", "raw", "error"):
-        replies.setdefault(pk, []).append(StoredReply(AttemptStep(step), AttemptOutcome(outcome), raw, error))
+    replies = load_attempts(later, REPLY_OUTCOMES)
     conversations = {pk: build_conversation(step, replies.get(pk, [])) for pk, step in later.items()}
-    return {pk: one for pk, one in conversations.items() if one is not None}
+    return {pk: conversation for pk, conversation in conversations.items() if conversation is not None}
 
 
-def build_conversation(step: AttemptStep, replies: Sequence[StoredReply]) -> Conversation | None:
+def build_conversation(step: AttemptStep, replies: Sequence[StoredAttempt]) -> Conversation | None:
+    answered = [reply for reply in replies if reply.outcome == AttemptOutcome.ANSWERED]
+    first = next((reply for reply in reversed(answered) if reply.step == AttemptStep.ASK), None)
     if step == AttemptStep.SCORE:
-        first = last_reply_before_step(replies, AttemptOutcome.ANSWERED, first_step=True)
         return Conversation((first.raw,)) if first else None
-    unread = last_reply_before_step(replies, AttemptOutcome.UNREADABLE)
+    unread = next((reply for reply in reversed(replies) if reply.outcome == AttemptOutcome.UNREADABLE), None)
     if unread is None or unread.step == AttemptStep.ASK:
         return Conversation((unread.raw,), unread.error) if unread else None
-    first = last_reply_before_step(replies, AttemptOutcome.ANSWERED, first_step=True)
     return Conversation((first.raw, unread.raw), unread.error) if first else None
-
-
-def last_reply_before_step(
-    replies: Sequence[StoredReply], outcome: AttemptOutcome, *, first_step: bool = False
-) -> StoredReply | None:
-    matching = [
-        reply for reply in replies if reply.outcome == outcome and (reply.step == AttemptStep.ASK or not first_step)
-    ]
-    return matching[-1] if matching else None
 
 
 # The key of the weight among a reply's stored log probabilities; no aspect key contains a space.
@@ -81,7 +85,7 @@ AspectQuestion = tuple[ShownOrder, AttemptStep, Callable[[], PairTexts | Respons
 
 @dataclass(frozen=True)
 class AspectProgress:
-    """The aspect that a call asks for next (empty where all are answered), and what its request builds on.
+    """The aspect that a call asks for next (empty if all are answered), and what its request builds on.
 
     ``failed_requests``: this run's requests for that aspect that failed. ``answered_number``: the number of the
     Attempt that brought the last answer, 0 before the first.
@@ -94,19 +98,6 @@ class AspectProgress:
     answered_number: int
 
 
-@dataclass(frozen=True)
-class StoredAttempt:
-    number: int
-    run_id: int
-    aspect: str
-    step: AttemptStep
-    outcome: AttemptOutcome
-    raw: str
-    finish_reason: str
-    error: str
-    logprobs: JsonMapping | None
-
-
 @dataclass
 class AspectAnswers:
     """The answers of a call according to its Attempts, and the Attempts since the last answer."""
@@ -117,29 +108,28 @@ class AspectAnswers:
 
 
 def load_aspect_progress(session: WorkSession, questions: Mapping[int, AspectQuestion]) -> dict[int, AspectProgress]:
-    stored: dict[int, list[StoredAttempt]] = {}
-    rows = Attempt.objects.filter(call__in=questions).order_by("call_id", "number")
-    columns = ("call_id", "number", "run_id", "aspect", "step", "outcome", "raw", "finish_reason", "error", "logprobs")
-    for call_id, number, run_id, aspect, step, outcome, *rest in rows.values_list(*columns):
-        attempt = StoredAttempt(number, run_id, aspect, AttemptStep(step), AttemptOutcome(outcome), *rest)
-        stored.setdefault(call_id, []).append(attempt)
-    return {call_id: aspect_progress(session, one, stored.get(call_id, ())) for call_id, one in questions.items()}
+    stored = load_attempts(questions, list(AttemptOutcome))
+    return {
+        call_id: find_aspect_progress(session, question, stored.get(call_id, ()))
+        for call_id, question in questions.items()
+    }
 
 
-def aspect_progress(
+def find_aspect_progress(
     session: WorkSession, question: AspectQuestion, attempts: Sequence[StoredAttempt]
 ) -> AspectProgress:
     _, step, _ = question
-    at = read_aspect_answers(session, question, attempts)
+    read = read_aspect_answers(session, question, attempts)
     order = session.spec.output_order
-    aspect = next((key for key in order if key not in at.answers), "")
-    unread = last_unreadable_reply(at.since, aspect) if step == AttemptStep.REPAIR else None
+    aspect = next((key for key in order if key not in read.answers), "")
+    unread = last_unreadable_reply(read.since, aspect) if step == AttemptStep.REPAIR else None
+    failed = [attempt for attempt in read.since if attempt.outcome in REPEATED_OUTCOMES]
     return AspectProgress(
         aspect=aspect,
-        earlier_answers=tuple(at.answers[key] for key in order if key in at.answers),
+        earlier_answers=tuple(read.answers[key] for key in order if key in read.answers),
         conversation=Conversation((unread.raw,), unread.error) if unread else None,
-        failed_requests=sum(one.run_id == session.run.pk and one.outcome in REPEATED_OUTCOMES for one in at.since),
-        answered_number=at.answered_number,
+        failed_requests=sum(attempt.run_id == session.run.pk for attempt in failed),
+        answered_number=read.answered_number,
     )
 
 
@@ -150,29 +140,25 @@ def read_aspect_answers(
 
     A call whose aspects are all answered, one of them suspect, has ended as suspect: asking it again starts afresh.
     """
-    at = AspectAnswers()
+    read = AspectAnswers()
     for attempt in attempts:
-        answer = (
-            parse_aspect_attempt(session, question, attempt, at.since)
-            if attempt.outcome == AttemptOutcome.ANSWERED
-            else None
-        )
+        answer = parse_aspect_attempt(session, question, attempt, read.since)
         if answer is None:
-            at.since.append(attempt)
+            read.since.append(attempt)
             continue
-        at.answers[attempt.aspect] = answer
-        at.since, at.answered_number = [], attempt.number
-        is_whole = len(at.answers) == len(session.spec.output_order)
-        if is_whole and any(answer.is_suspect for answer in at.answers.values()):
-            at.answers = {}
-    return at
+        read.answers[attempt.aspect] = answer
+        read.since, read.answered_number = [], attempt.number
+        is_complete = len(read.answers) == len(session.spec.output_order)
+        if is_complete and any(answer.is_suspect for answer in read.answers.values()):
+            read.answers = {}
+    return read
 
 
 def parse_aspect_attempt(
     session: WorkSession, question: AspectQuestion, attempt: StoredAttempt, before: Sequence[StoredAttempt]
 ) -> AspectAnswer | None:
-    """The answer in this reply by the current parser; None if it cannot be parsed, so that it is asked again."""
-    if attempt.aspect not in session.spec.output_order:
+    """The answer in this reply by the current parser; None if there is none, so that it is asked again."""
+    if attempt.outcome != AttemptOutcome.ANSWERED or attempt.aspect not in session.spec.output_order:
         return None
     shown, _, texts = question
     unread = last_unreadable_reply(before, attempt.aspect) if attempt.step == AttemptStep.REPAIR else None
@@ -189,21 +175,18 @@ def parse_aspect_attempt(
 
 def last_unreadable_reply(attempts: Sequence[StoredAttempt], aspect: str) -> StoredAttempt | None:
     """The last unreadable reply on this aspect, which a repair may follow."""
-    unread = [
-        attempt
-        for attempt in attempts
-        if attempt.aspect == aspect and attempt.outcome == AttemptOutcome.UNREADABLE and attempt.step == AttemptStep.ASK
-    ]
-    return unread[-1] if unread else None
+    unread = (aspect, AttemptOutcome.UNREADABLE, AttemptStep.ASK)
+    replies = (attempt for attempt in reversed(attempts) if (attempt.aspect, attempt.outcome, attempt.step) == unread)
+    return next(replies, None)
 
 
 def join_aspect_replies(session: WorkSession, read: Mapping[str, ParsedReply]) -> ParsedReply:
     """The replies on single aspects as one reply; each rationale is a paragraph that names its aspect."""
-    reasons = [f"{session.aspect_names[key]}: {one.rationale}" for key, one in read.items() if one.rationale]
+    reasons = [f"{session.aspect_names[key]}: {reply.rationale}" for key, reply in read.items() if reply.rationale]
     return ParsedReply(
-        choices={key: choice for one in read.values() for key, choice in one.choices.items()},
+        choices={key: choice for reply in read.values() for key, choice in reply.choices.items()},
         rationale="\n\n".join(reasons),
-        scores={key: value for one in read.values() for key, value in one.scores.items()},
+        scores={key: value for reply in read.values() for key, value in reply.scores.items()},
     )
 
 
@@ -212,10 +195,12 @@ JudgedSubject = Comparison | Response
 SUBJECT_RELATIONS: Final = ("comparison__query", "comparison__response_a", "comparison__response_b", "response__query")
 
 
-def latest_answered_calls(judge: Judge, most: int) -> "QuerySet[Call]":
+def latest_answered_calls(judge: Judge, limit: int) -> "QuerySet[Call]":
     bought = Call.all_rows.filter(judge=judge, state=CallState.ANSWERED, copied_from__isnull=True)
-    return bought.select_related(*SUBJECT_RELATIONS).order_by("-pk")[:most]
+    return bought.select_related(*SUBJECT_RELATIONS).order_by("-pk")[:limit]
 
 
-def call_subject(call: Call) -> JudgedSubject | None:
-    return call.comparison or call.response
+def call_subject(call: Call) -> JudgedSubject:
+    subject = call.comparison or call.response
+    assert subject is not None  # by a constraint of the table
+    return subject

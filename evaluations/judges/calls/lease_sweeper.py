@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, Max, OuterRef, Q
 from django.db.models.functions import Now
 
 from evaluations.domain.judges import OPEN_CALL_STATES, AttemptOutcome, CallState, JudgeKind, RunState
-from evaluations.judges.calls.outcome_store import last_attempt_numbers
-from evaluations.judges.runs.transitions import finish_run, touch_raters
-from evaluations.judges.sql import book_spending
+from evaluations.judges.runs.transitions import finish_run
+from evaluations.judges.sql import book_spending, touch_raters
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, pause_after_transaction
 
@@ -36,8 +35,8 @@ def return_some_expired_calls() -> int:
         record_lost_attempts([call for call in calls if call.run_id and call.judge.kind == JudgeKind.LLM])
         mine.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0)
         lost = Count("attempts", filter=Q(attempts__outcome=AttemptOutcome.LOST))
-        worn = mine.annotate(lost=lost).filter(lost__gte=MAX_LOST_ATTEMPTS).values_list("pk", flat=True)
-        mine.filter(pk__in=list(worn)).update(
+        suspects = mine.annotate(lost=lost).filter(lost__gte=MAX_LOST_ATTEMPTS).values_list("pk", flat=True)
+        mine.filter(pk__in=list(suspects)).update(
             state=CallState.FAILED,
             error=f"Set aside: the worker died {MAX_LOST_ATTEMPTS} times while this call was in flight. "
             "Look at the worker's log, then retry it.",
@@ -47,12 +46,13 @@ def return_some_expired_calls() -> int:
 
 def record_lost_attempts(calls: Sequence[Call]) -> None:
     """Record one lost request per call; its cost is unknown, so the reserved amount counts as spent."""
-    numbers = last_attempt_numbers([call.pk for call in calls])
+    attempts = Attempt.objects.filter(call__in=[call.pk for call in calls]).order_by().values_list("call_id")
+    last_numbers = dict(attempts.annotate(Max("number")))
     Attempt.objects.bulk_create(
         Attempt(
             call=call,
             run_id=call.run_id or 0,
-            number=numbers.get(call.pk, 0) + 1,
+            number=last_numbers.get(call.pk, 0) + 1,
             step=call.step,
             lease=call.lease,
             outcome=AttemptOutcome.LOST,
@@ -62,15 +62,11 @@ def record_lost_attempts(calls: Sequence[Call]) -> None:
         )
         for call in calls
     )
-    for run_id, kept_back in reserved_by_run(calls).items():
-        book_spending(run_id, spent=kept_back, released=kept_back)
-
-
-def reserved_by_run(calls: Sequence[Call]) -> Counter[int]:
-    kept_back: Counter[int] = Counter()
-    for call in sorted(calls, key=lambda call: call.run_id or 0):
-        kept_back[call.run_id or 0] += call.reserved
-    return kept_back
+    reserved: Counter[int] = Counter()
+    for call in calls:
+        reserved[call.run_id or 0] += call.reserved
+    for run_id, amount in sorted(reserved.items()):
+        book_spending(run_id, spent=amount, released=amount)
 
 
 def finish_ended_runs() -> None:

@@ -121,20 +121,17 @@ def stop_after_storage_failure(session: WorkSession, error: AnswersNotStored) ->
 
 
 def run_on_shared_loop(work: Coroutine[None, None, T]) -> T:
-    doing = asyncio.run_coroutine_threadsafe(work, start_shared_loop())
-    try:
-        return doing.result()
-    finally:
-        doing.cancel()  # if the wait for it was interrupted
-
-
-def start_shared_loop() -> asyncio.AbstractEventLoop:
     with LOOP_LOCK:
-        return shared_event_loop()
+        loop = start_shared_loop()
+    future = asyncio.run_coroutine_threadsafe(work, loop)
+    try:
+        return future.result()
+    finally:
+        future.cancel()  # if the wait for it was interrupted
 
 
 @cache
-def shared_event_loop() -> asyncio.AbstractEventLoop:
+def start_shared_loop() -> asyncio.AbstractEventLoop:
     # Objects loaded so far stay: collecting garbage among them again and again would delay every answer.
     gc.freeze()
     loop = asyncio.new_event_loop()
@@ -143,7 +140,7 @@ def shared_event_loop() -> asyncio.AbstractEventLoop:
 
 
 async def request_claimed_calls(session: WorkSession, until: float, hand_over: Callable[[], None]) -> None:
-    """Run the request loop, with the database in threads of its own.
+    """Run the request loop, with the database in separate threads.
 
     SQLite gets one thread, so that claims and stores take turns: two would wait for each other's write lock, which
     SQLite does by sleeping. Elsewhere no answer waits for a claim.
@@ -189,11 +186,11 @@ class LiveSession:
             is_leaving=lambda: PROCESS_STOPPING.is_set() or session.batched,
         )
         user.wake = loop.wake
-        keeping = asyncio.create_task(self.keep_leases_alive())
+        heartbeat = asyncio.create_task(self.keep_leases_alive())
         try:
             await loop.run()
         finally:
-            keeping.cancel()
+            heartbeat.cancel()
             user.leave()
 
     async def join_capacity(self) -> CapacityUser:
@@ -201,7 +198,7 @@ class LiveSession:
         assert endpoint is not None
         slots = await run_in_thread(self.to_claim, endpoint_slots, endpoint)
         if slots is None:
-            slots = await run_in_thread(self.to_claim, reported_slots, endpoint)
+            slots = await run_in_thread(self.to_claim, find_reported_slots, endpoint)
         return endpoint_capacity(endpoint, slots).join()
 
     async def claim(self, room: int, unstored: int) -> ClaimResult[ClaimedCall]:
@@ -213,10 +210,10 @@ class LiveSession:
         return claimed
 
     async def store(self, outcomes: Sequence[CallOutcome]) -> None:
-        unstored = await run_in_thread(self.to_store, store_with_retries, self.session, outcomes)
+        pause = await run_in_thread(self.to_store, store_with_retries, self.session, outcomes)
         for outcome in outcomes:
             self.requester.leases.pop(outcome.call.call_id, None)
-        await asyncio.sleep(unstored)
+        await asyncio.sleep(pause)
 
     async def give_back(self, unsent: Sequence[ClaimedCall]) -> None:
         for call in unsent:
@@ -235,16 +232,16 @@ class LiveSession:
 REPORTED_SLOTS: Final[dict[tuple[int, str], int | None]] = {}
 
 
-def reported_slots(endpoint: Endpoint) -> int | None:
-    """How many requests a local server says it handles at once, asked once per process.
+def find_reported_slots(endpoint: Endpoint) -> int | None:
+    """How many requests a local server says it handles at once, requested once per process.
 
     Without it an endpoint that was never tested is overrun: no answer shows its slots.
     """
     key = (endpoint.pk, endpoint.base_url)
     if key not in REPORTED_SLOTS:
-        server = server_for_endpoint(endpoint)
-        known = detect_server(server.base_url, server_getter(server)) if is_local_address(endpoint.base_url) else None
-        REPORTED_SLOTS[key] = known.slots if known else None
+        get, is_local = server_getter(server_for_endpoint(endpoint)), is_local_address(endpoint.base_url)
+        detected = detect_server(endpoint.base_url, get) if is_local else None
+        REPORTED_SLOTS[key] = detected.slots if detected else None
     return REPORTED_SLOTS[key]
 
 
@@ -307,6 +304,6 @@ def store_with_retries(session: WorkSession, outcomes: Sequence[CallOutcome]) ->
     try:
         store_outcomes(session, outcomes)
     except (OperationalError, InterfaceError) as error:
-        why = str(error).partition("\n")[0]
-        raise AnswersNotStored(f"{len(outcomes)} answers could not be stored and are lost: {why}.") from error
+        reason = str(error).partition("\n")[0]
+        raise AnswersNotStored(f"{len(outcomes)} answers could not be stored and are lost: {reason}.") from error
     return 0.0

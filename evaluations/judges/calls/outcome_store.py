@@ -8,17 +8,16 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Max, QuerySet
 from django.db.models.functions import Greatest, Now
 
 from evaluations.audit.events import record_event
-from evaluations.domain.json_values import JsonDict, JsonMapping
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import OPEN_CALL_STATES, AttemptOutcome, AttemptStep, CallState, ReplyShape, RequestShape
 from evaluations.judges.calls.answer_cache import reuse_key_for_shape
 from evaluations.judges.calls.answer_rows import write_answers
 from evaluations.judges.calls.circuit_breaker import find_reason_to_pause
 from evaluations.judges.calls.prompt_truncation import withdraw_truncated_answers
-from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession
+from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, ClaimKey, WorkSession
 from evaluations.judges.endpoints.prices import request_cost
 from evaluations.judges.runs.transitions import pause_failing_run, stop_run
 from evaluations.judges.sql import book_spending, lock_call_rows
@@ -49,8 +48,11 @@ def store_outcomes(session: WorkSession, outcomes: Sequence[CallOutcome]) -> Non
     """Store every attempt, even if the lease is lost; store answers only while they still count."""
     with transaction.atomic():
         rows, now = lock_calls([outcome.call.call_id for outcome in outcomes])
-        new = drop_stored_outcomes(outcomes, rows)
-        accounts = RunAccounts(session, attempts_marked_lost(new, rows))
+        stored = load_stray_attempts(outcomes, rows)
+        lost = {key: attempt for key, attempt in stored.items() if attempt.outcome == AttemptOutcome.LOST}
+        # Without the outcomes that an earlier commit stored before its connection broke.
+        new = [outcome for outcome in outcomes if outcome.call.claim_key not in stored.keys() - lost.keys()]
+        accounts = RunAccounts(session, lost)
         counting = enter_outcomes(accounts, new, rows, now)
         update_many(Call, RESOLVED_CALL_COLUMNS, [resolved_call_row(session, outcome, now) for outcome in counting])
         # Calls, then the rater, then the run: claims lock them in the same order.
@@ -59,7 +61,7 @@ def store_outcomes(session: WorkSession, outcomes: Sequence[CallOutcome]) -> Non
             withdraw_truncated_answers(session, ceiling)
         accounts.book()
         pause_endpoint(session, new)
-        for shapes in {(one.shape_found, one.request_shape_found) for one in new}:
+        for shapes in {(outcome.shape_found, outcome.request_shape_found) for outcome in new}:
             if any(shapes):
                 freeze_capabilities(session.judge, *shapes)
         for reason in filter(None, (outcome.stop_reason for outcome in new)):
@@ -90,35 +92,27 @@ class LockedCall:
         waits = self.state in (CallState.PENDING, CallState.CANCELLED)
         return self.is_held_by(outcome.call) or (waits and outcome.state not in OPEN_CALL_STATES)
 
-    def resolve(self, state: CallState) -> None:
-        self.state, self.lease, self.reserved = state, None, 0
-
 
 def lock_calls(call_ids: Sequence[int]) -> tuple[dict[int, LockedCall], datetime]:
     """Lock the calls in the order of their ids; returns them with the database's time."""
-    found, now = lock_call_rows(call_ids)
+    locked_rows, now = lock_call_rows(call_ids)
     rows = {
         row.call_id: LockedCall(
             row.state, uuid.UUID(str(row.lease)) if row.lease else None, row.run_id, row.reserved, row.last_number or 0
         )
-        for row in found
+        for row in locked_rows
     }
     return rows, now
 
 
-def drop_stored_outcomes(outcomes: Sequence[CallOutcome], rows: Mapping[int, LockedCall]) -> list[CallOutcome]:
-    """The outcomes without those that an earlier commit stored before its connection broke."""
-    strange = [outcome.call for outcome in outcomes if not rows[outcome.call.call_id].is_held_by(outcome.call)]
-    if not strange:
-        return list(outcomes)
-    stored = stored_attempts(strange).exclude(outcome=AttemptOutcome.LOST)
-    known = set(stored.values_list("call_id", "lease"))
-    return [outcome for outcome in outcomes if (outcome.call.call_id, outcome.call.lease) not in known]
-
-
-def stored_attempts(calls: Sequence[ClaimedCall]) -> "QuerySet[Attempt]":
-    leases = {call.lease for call in calls}
-    return Attempt.objects.filter(call__in=[call.call_id for call in calls], lease__in=leases)
+def load_stray_attempts(outcomes: Sequence[CallOutcome], rows: Mapping[int, LockedCall]) -> dict[ClaimKey, Attempt]:
+    """The stored attempts of claims that hold their calls no longer; an answer replaces a lost request."""
+    strays = [outcome.call for outcome in outcomes if not rows[outcome.call.call_id].is_held_by(outcome.call)]
+    if not strays:
+        return {}
+    call_ids, leases = [call.call_id for call in strays], {call.lease for call in strays}
+    attempts = Attempt.objects.filter(call__in=call_ids, lease__in=leases).order_by("number")
+    return {(attempt.call_id, attempt.lease): attempt for attempt in attempts if attempt.lease}
 
 
 def enter_outcomes(
@@ -131,23 +125,11 @@ def enter_outcomes(
         if outcome.attempt is not None:
             attempts.append(accounts.add_attempt(outcome, row, now))
         if row.accepts(outcome):
-            accounts.release_reserved(row)
-            row.resolve(outcome.state)
+            accounts.released[row.run_id] += row.reserved
+            row.state, row.lease, row.reserved = outcome.state, None, 0
             counting.append(outcome)
     insert_many(Attempt, ATTEMPT_COLUMNS, attempts)
     return counting
-
-
-def attempts_marked_lost(
-    outcomes: Sequence[CallOutcome], rows: Mapping[int, LockedCall]
-) -> dict[tuple[int, uuid.UUID], Attempt]:
-    """The requests that were recorded as lost and were answered after all."""
-    strange = [outcome.call for outcome in outcomes if not rows[outcome.call.call_id].is_held_by(outcome.call)]
-    return (
-        {(attempt.call_id, attempt.lease): attempt for attempt in stored_attempts(strange) if attempt.lease}
-        if strange
-        else {}
-    )
 
 
 @dataclass
@@ -155,17 +137,13 @@ class RunAccounts:
     """The changes that one batch of outcomes makes to the accounts of its runs."""
 
     session: WorkSession
-    lost: Mapping[tuple[int, uuid.UUID], Attempt]
+    lost: Mapping[ClaimKey, Attempt]
     spent: Counter[int] = field(default_factory=Counter)
     released: Counter[int] = field(default_factory=Counter)
 
     def add_attempt(self, outcome: CallOutcome, row: LockedCall, now: datetime) -> tuple[object, ...]:
         """The row of an Attempt, charged to the run that has the call, or to the run that lost it."""
-        call, fields, lost = (
-            outcome.call,
-            outcome.attempt or {},
-            self.lost.get((outcome.call.call_id, outcome.call.lease)),
-        )
+        call, fields, lost = outcome.call, outcome.attempt or {}, self.lost.get(outcome.call.claim_key)
         is_held = row.is_held_by(call)
         run_id = row.run_id if is_held else lost.run_id if lost else self.session.run.pk
         cost = request_cost(
@@ -175,23 +153,16 @@ class RunAccounts:
             reported=fields.get("reported_cost"),
         )
         self.session.most_expensive = max(self.session.most_expensive, cost or 0)
-        at_most = row.reserved or None if is_held and cost is None and is_billable(outcome) else None
-        if lost and cost is not None:
-            self.remove_lost_cost(lost)
-        self.spent[run_id] += cost or at_most or 0
+        max_cost = row.reserved or None if is_held and cost is None and is_billable(outcome) else None
+        if lost and cost is not None:  # its answer came after all: the assumed cost is removed
+            self.spent[lost.run_id] -= lost.max_cost or 0
+            Attempt.objects.filter(pk=lost.pk).update(max_cost=None)
+        self.spent[run_id] += cost or max_cost or 0
         row.attempts += 1
-        known = {"created_at": now, "call_id": call.call_id, "run_id": run_id, "number": row.attempts}
-        known |= {"step": call.step.value, "lease": call.lease, "cost": cost, "max_cost": at_most}
-        columns = {**EMPTY_ATTEMPT, **fields, **known}
+        columns = {**EMPTY_ATTEMPT, **fields, "created_at": now, "call_id": call.call_id, "run_id": run_id}
+        columns |= {"number": row.attempts, "step": call.step.value, "lease": call.lease}
+        columns |= {"cost": cost, "max_cost": max_cost}
         return tuple(columns[column] for column in ATTEMPT_COLUMNS)
-
-    def remove_lost_cost(self, lost: Attempt) -> None:
-        """Remove the assumed cost of a lost request whose answer came after all."""
-        self.spent[lost.run_id] -= lost.max_cost or 0
-        Attempt.objects.filter(pk=lost.pk).update(max_cost=None)
-
-    def release_reserved(self, row: LockedCall) -> None:
-        self.released[row.run_id] += row.reserved
 
     def book(self) -> None:
         for run_id in sorted({*self.spent, *self.released}):
@@ -205,21 +176,13 @@ def is_billable(outcome: CallOutcome) -> bool:
 
 def resolved_call_row(session: WorkSession, outcome: CallOutcome, now: datetime) -> tuple[object, ...]:
     call = outcome.call
-    waits = outcome.state == CallState.PENDING
-    step = outcome.next_step or call.step if waits else call.step
-    later = now + timedelta(seconds=outcome.wait_seconds) if outcome.wait_seconds else None
-    texts = (outcome.repaired, outcome.error, outcome.rationale, outcome.prompt_sha256 or call.prompt_sha256)
+    step = outcome.next_step or call.step if outcome.state == CallState.PENDING else call.step
+    prompt_sha256, reuse_key = outcome.prompt_sha256 or call.prompt_sha256, final_reuse_key(session, outcome)
+    not_before = now + timedelta(seconds=outcome.wait_seconds) if outcome.wait_seconds else None
     return (
-        call.call_id,
-        outcome.state.value,
-        step.value,
-        *texts,
-        final_reuse_key(session, outcome),
-        later,
-        None,
-        None,
-        None,
-        0,
+        *(call.call_id, outcome.state.value, step.value, outcome.repaired, outcome.error, outcome.rationale),
+        *(prompt_sha256, reuse_key, not_before),
+        *(None, None, None, 0),  # no lease, no batch, nothing reserved
     )
 
 
@@ -244,7 +207,7 @@ def pause_endpoint(session: WorkSession, outcomes: Iterable[CallOutcome]) -> Non
     if busy and session.judge.endpoint is not None:
         # An exhausted quota lasts longer than a moment's rate limit.
         reason = next((outcome.pause_reason for outcome in busy if outcome.pause_reason), "")
-        wait = min(one.wait_seconds for one in busy if bool(one.pause_reason) == bool(reason))
+        wait = min(outcome.wait_seconds for outcome in busy if bool(outcome.pause_reason) == bool(reason))
         until = Now() + timedelta(seconds=wait)
         endpoint = Endpoint.objects.filter(pk=session.judge.endpoint.pk)
         endpoint.filter(paused_until__isnull=True).update(paused_until=until)
@@ -257,19 +220,10 @@ def pause_endpoint(session: WorkSession, outcomes: Iterable[CallOutcome]) -> Non
 
 def freeze_capabilities(judge: Judge, shape: ReplyShape | None, request_shape: RequestShape | None) -> None:
     """Freeze on an automatic judge how its server and model take requests."""
-    columns = {"reply_shape": shape or "", "request_shape": (request_shape or RequestShape()).as_json()}
+    columns: JsonDict = {"reply_shape": shape or "", "request_shape": (request_shape or RequestShape()).as_json()}
     changed = Judge.objects.filter(pk=judge.pk, reply_shape="", request_shape__isnull=True).update(**columns)
-    if changed and (fields := capability_event_fields(columns)):
-        record_event("found out", judge, user=None, evaluation=judge.evaluation, after=fields)
+    fields = {"reply_shape": columns["reply_shape"], **columns["request_shape"]}
+    unusual = {name: value for name, value in fields.items() if value}
+    if changed and unusual:
+        record_event("found out", judge, user=None, evaluation=judge.evaluation, after=unusual)
     judge.refresh_from_db(fields=["reply_shape", "request_shape"])
-
-
-def capability_event_fields(columns: JsonMapping) -> JsonDict:
-    """The fields of the event: only what is unusual."""
-    unusual = {name: value for name, value in columns["request_shape"].items() if value}
-    return {**({"reply_shape": columns["reply_shape"]} if columns["reply_shape"] else {}), **unusual}
-
-
-def last_attempt_numbers(call_ids: Sequence[int]) -> dict[int, int]:
-    attempts = Attempt.objects.filter(call__in=call_ids).order_by().values_list("call_id")
-    return dict(attempts.annotate(Max("number")))

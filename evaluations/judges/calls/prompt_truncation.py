@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from django.db.models import Q
-from django.db.models.functions import Now
 
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState
@@ -18,9 +17,9 @@ from evaluations.judge_prompts.prompt_builder import build_messages
 from evaluations.judges.calls.answer_rows import delete_answers
 from evaluations.judges.calls.conversations import SUBJECT_RELATIONS, call_subject, latest_answered_calls
 from evaluations.judges.calls.work_session import WorkSession
+from evaluations.judges.sql import touch_raters
 from evaluations.llm.token_rates import MIN_CUT_TOKENS, TokenRates, profile_prompt, required_context
 from evaluations.models.judged_texts import judged_texts
-from evaluations.models.judges import Rater
 from evaluations.models.runs import Attempt, Call
 
 TRUNCATION_REMEDY: Final = (
@@ -60,8 +59,8 @@ class TruncationWatch:
         return f"{why} {TRUNCATION_REMEDY}" if why else ""
 
     def is_usual(self, ratio: float) -> bool:
-        known = self.prompts >= WELL_KNOWN_AFTER and self.rates.ceiling is None
-        return known and ratio <= USUAL_FACTOR * self.bytes_a_token
+        is_well_known = self.prompts >= WELL_KNOWN_AFTER and self.rates.ceiling is None
+        return is_well_known and ratio <= USUAL_FACTOR * self.bytes_a_token
 
     def learn_ratio(self, ratio: float) -> None:
         self.prompts += 1
@@ -78,20 +77,16 @@ class TruncationWatch:
 WATCHES: Final[dict[tuple[int, str, str], TruncationWatch]] = {}
 
 
-def watch_key(session: WorkSession) -> tuple[int, str, str]:
-    endpoint = session.judge.endpoint
-    assert endpoint is not None
-    return endpoint.pk, endpoint.base_url, session.judge.model
-
-
 def watch_truncation(session: WorkSession) -> TruncationWatch:
     """The watch of this judge's model, which starts from stored answers."""
-    key = watch_key(session)
+    endpoint = session.judge.endpoint
+    assert endpoint is not None
+    key = (endpoint.pk, endpoint.base_url, session.judge.model)
     if key not in WATCHES:
-        watched = TruncationWatch()
+        watch = TruncationWatch()
         for messages, tokens_in in load_stored_counts(session):
-            watched.find_cut(messages, tokens_in)
-        WATCHES.setdefault(key, watched)
+            watch.find_cut(messages, tokens_in)
+        WATCHES.setdefault(key, watch)
     return WATCHES[key]
 
 
@@ -100,43 +95,29 @@ def load_stored_counts(session: WorkSession) -> list[tuple[list[Message], int]]:
     calls = {call.pk: call for call in latest_answered_calls(session.judge, INITIAL_SAMPLES)}
     attempts = Attempt.objects.filter(call__in=calls, step=AttemptStep.ASK, outcome=AttemptOutcome.ANSWERED, aspect="")
     rows = attempts.filter(tokens_in__isnull=False).order_by("pk").values_list("call_id", "tokens_in")
-    return [
-        (messages, tokens) for pk, tokens in rows if (messages := rebuild_first_messages(session, calls[pk])) and tokens
-    ]
+    return [(rebuild_first_messages(session, calls[pk]), tokens) for pk, tokens in rows if tokens]
 
 
 def rebuild_first_messages(session: WorkSession, call: Call) -> list[Message]:
-    subject = call_subject(call)
-    if subject is None:
-        return []
-    return build_messages(
-        session.spec,
-        judged_texts(subject),
-        ShownOrder(call.shown),
-        session.judge.fence_key,
-        two_steps=session.two_steps,
-    )
+    texts, shown = judged_texts(call_subject(call)), ShownOrder(call.shown)
+    return build_messages(session.spec, texts, shown, session.judge.fence_key, two_steps=session.two_steps)
 
 
 def withdraw_truncated_answers(session: WorkSession, ceiling: int) -> int:
     """Mark answered calls of the run as too long if their prompts were cut at this count; returns how many."""
-    near = Q(attempts__tokens_in__gte=ceiling - 2, attempts__tokens_in__lte=ceiling + 2)
+    near = Q(attempts__tokens_in__range=(ceiling - 2, ceiling + 2))
     answered = Q(state=CallState.ANSWERED, attempts__outcome=AttemptOutcome.ANSWERED, attempts__step=AttemptStep.ASK)
     calls = Call.all_rows.filter(near & answered, run=session.run).select_related(*SUBJECT_RELATIONS).distinct()
-    watched, sent = (
-        watch_truncation(session),
-        {call.pk: profile_prompt(rebuild_first_messages(session, call)) for call in calls},
-    )
-    with watched.lock:
-        cut = {pk: why for pk, profile in sent.items() if (why := watched.rates.cut(profile, ceiling))}
+    watch = watch_truncation(session)
+    sent = {call.pk: profile_prompt(rebuild_first_messages(session, call)) for call in calls}
+    with watch.lock:
+        cut = {pk: why for pk, profile in sent.items() if (why := watch.rates.cut(profile, ceiling))}
     if not cut:
         return 0
     mine = Call.all_rows.filter(Q(pk__in=cut) | Q(copied_from__in=cut), state=CallState.ANSWERED)
     ids = sorted(mine.values_list("pk", flat=True))
     delete_answers(ids)
-    Call.all_rows.filter(pk__in=ids).update(
-        state=CallState.TOO_LONG, error=f"{next(iter(cut.values()))} {TRUNCATION_REMEDY}"
-    )
-    for judge in sorted(set(Call.all_rows.filter(pk__in=ids).values_list("judge", flat=True))):
-        Rater.objects.filter(judge=judge).update(verdicts_changed_at=Now())
+    truncated = Call.all_rows.filter(pk__in=ids)
+    truncated.update(state=CallState.TOO_LONG, error=f"{next(iter(cut.values()))} {TRUNCATION_REMEDY}")
+    touch_raters(truncated)
     return len(ids)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from django.db import transaction
@@ -24,13 +25,19 @@ from evaluations.jobs.claims import end_claim
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.queue import enqueue_job, has_open_job
 from evaluations.judges.calls.answer_rows import delete_answers, write_answers
-from evaluations.judges.calls.conversations import join_aspect_replies
+from evaluations.judges.calls.conversations import (
+    SUBJECT_RELATIONS,
+    StoredAttempt,
+    call_subject,
+    join_aspect_replies,
+    load_attempts,
+)
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, make_work_session
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.bulk import update_many
 from evaluations.models.judged_texts import judged_texts
 from evaluations.models.judges import Judge
-from evaluations.models.runs import Attempt, Call, Reparse, Run
+from evaluations.models.runs import Call, Reparse, Run
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, is_time_up, pause_after_transaction
 from evaluations.models.users import User
 from evaluations.models.verdicts import Score, Verdict
@@ -44,19 +51,14 @@ from evaluations.replies.reply_parser import (
     reply_state,
 )
 
-# The kind of job.
-REPARSE: Final = "reparse"
+REPARSE: Final = "reparse"  # the kind of job
 REPARSE_BEGAN: Final = "began to read replies again"
 REPARSE_PROGRESS: Final = "read some replies again"
 REPARSE_ENDED: Final = "read replies again"
 # The states that the parser decides on; the server decided on the others.
 REPARSABLE_STATES: Final = (CallState.ANSWERED, CallState.UNREADABLE, CallState.SUSPECT, CallState.TRUNCATED)
 PARSED_OUTCOMES: Final = (AttemptOutcome.ANSWERED, AttemptOutcome.UNREADABLE, AttemptOutcome.TRUNCATED)
-NO_TEXTS: Final = ResponseTexts((), ())  # nothing is sent
-REPARSE_RELATIONS: Final = (
-    *("comparison__query", "comparison__response_a", "comparison__response_b", "response__query"),
-    "copied_from",
-)
+REPARSE_RELATIONS: Final = (*SUBJECT_RELATIONS, "copied_from")
 
 Values = Mapping[str, str | float]  # aspect key → choice or score
 
@@ -117,62 +119,49 @@ class ReplyReparse:
     @transaction.atomic
     def read_some(self) -> bool:
         """Read the next calls once more; False once there are none left."""
-        rest = (
-            reparsable_calls(self.judge)
-            .filter(pk__gt=self.claim.job.position)
-            .select_related(*REPARSE_RELATIONS)
-            .order_by("pk")
-        )
-        calls = list(rest.select_for_update(of=("self",))[:SHORT_TRANSACTION_ROWS])
+        later = reparsable_calls(self.judge).filter(pk__gt=self.claim.job.position).order_by("pk")
+        locked = later.select_related(*REPARSE_RELATIONS).select_for_update(of=("self",))
+        calls = list(locked[:SHORT_TRANSACTION_ROWS])
         self.claim.heartbeat(calls[-1].pk if calls else None)
         if not calls:
             end_claim(self.claim)
             self.record_progress(REPARSE_ENDED)
             return False
-        replies = load_replies([call.copied_from_id or call.pk for call in calls])
+        replies = load_attempts([call.copied_from_id or call.pk for call in calls], PARSED_OUTCOMES)
         stored = load_stored_values([call.pk for call in calls])
         results = [
             reparse_call(self.session, call, replies.get(call.copied_from_id or call.pk, ()), stored.get(call.pk, {}))
             for call in calls
         ]
         self.count(results)
-        if outcomes := [one.outcome for one in results if one.outcome]:
+        if outcomes := [result.outcome for result in results if result.outcome]:
             correct_answers(self.session, outcomes)
             self.record_progress(REPARSE_PROGRESS)
         return True
 
     def count(self, results: Sequence["ReparseResult"]) -> None:
         counts, changes = Counter(self.reparse.counts), Counter(self.reparse.changes)
-        for one in results:
-            counts[one.word] += 1
-            changes.update(one.changes)
+        for result in results:
+            counts[result.word] += 1
+            changes.update(result.changes)
         self.reparse.counts, self.reparse.changes = dict(counts), dict(changes)
         self.reparse.save(update_fields=["counts", "changes"])
 
     def record_progress(self, verb: str) -> None:
-        one = self.reparse
-        progress = {"calls": one.calls, "counts": one.counts, "changes": one.changes}
-        record_event(verb, self.judge, user=one.user, evaluation=self.judge.evaluation, after=progress)
+        progress = {name: getattr(self.reparse, name) for name in ("calls", "counts", "changes")}
+        record_event(verb, self.judge, user=self.reparse.user, evaluation=self.judge.evaluation, after=progress)
 
 
 def correct_answers(session: WorkSession, outcomes: Sequence[CallOutcome]) -> None:
     """Replace stored answers with the newly parsed ones."""
     ids, now = [outcome.call.call_id for outcome in outcomes], timezone.now()
     delete_answers(ids)
-    columns = ("id", "state", "error", "rationale", "repaired")
-    rows = [(one.call.call_id, one.state.value, one.error, one.rationale, one.repaired) for one in outcomes]
-    update_many(Call, columns, rows)
+    rows = [
+        (outcome.call.call_id, outcome.state.value, outcome.error, outcome.rationale, outcome.repaired)
+        for outcome in outcomes
+    ]
+    update_many(Call, ("id", "state", "error", "rationale", "repaired"), rows)
     write_answers(session, outcomes, now)
-
-
-@dataclass(frozen=True)
-class StoredReplyText:
-    """A stored reply, the step that it answers, and why the model stopped."""
-
-    step: AttemptStep
-    raw: str
-    finish_reason: str
-    aspect: str = ""  # the requested one; "" if all were requested
 
 
 @dataclass(frozen=True)
@@ -200,74 +189,61 @@ class ReparseResult:
     changes: tuple[str, ...] = ()
 
 
-def load_replies(call_ids: Sequence[int]) -> dict[int, list[StoredReplyText]]:
-    """Call → the model's replies, oldest first."""
-    replies: dict[int, list[StoredReplyText]] = {}
-    rows = Attempt.objects.filter(call__in=call_ids, outcome__in=PARSED_OUTCOMES).order_by("call_id", "number")
-    for pk, step, *rest in rows.values_list("call_id", "step", "raw", "finish_reason", "aspect"):
-        replies.setdefault(pk, []).append(StoredReplyText(AttemptStep(step), *rest))
-    return replies
-
-
 def load_stored_values(call_ids: Sequence[int]) -> dict[int, dict[str, str | float]]:
     """Call → aspect key → the stored choice or score."""
     values: dict[int, dict[str, str | float]] = {}
     choices = Verdict.all_rows.filter(call__in=call_ids).values_list("call_id", "aspect__key", "choice")
     scores = Score.all_rows.filter(call__in=call_ids).values_list("call_id", "aspect__key", "value")
-    for pk, key, choice in choices:
-        values.setdefault(pk or 0, {})[key] = choice
-    for pk, key, value in scores:
+    for pk, key, value in chain(choices, scores):
         values.setdefault(pk or 0, {})[key] = value
     return values
 
 
-def reparse_call(session: WorkSession, call: Call, replies: Sequence[StoredReplyText], stored: Values) -> ReparseResult:
+def reparse_call(session: WorkSession, call: Call, replies: Sequence[StoredAttempt], stored: Values) -> ReparseResult:
     """A reading that matches the stored values changes nothing; otherwise the latest readable reply counts."""
     readings = parse_call_replies(session, call, replies, stored)
-    able = [reading for reading in readings if isinstance(reading.read, ParsedReply)]
-    if not readings or any((one.state, one.values) == (call.state, stored) for one in able):
+    readable = [reading for reading in readings if isinstance(reading.read, ParsedReply)]
+    if not readings or any((reading.state, reading.values) == (call.state, stored) for reading in readable):
         return ReparseResult("unchanged")
-    if not able and not stored and call.state != CallState.SUSPECT:
+    if not readable and not stored and call.state != CallState.SUSPECT:
         return ReparseResult("unchanged")
-    last = (able or readings)[-1]
+    last = (readable or readings)[-1]
     words = {CallState.ANSWERED: "corrected" if stored else "answered now", CallState.SUSPECT: "suspect now"}
     word = words.get(last.state, "unreadable now")
     return ReparseResult(word, outcome_of_reading(call, last), describe_changes(stored, last.values))
 
 
 def parse_call_replies(
-    session: WorkSession, call: Call, replies: Sequence[StoredReplyText], stored: Values, *, is_confirmed: bool = False
+    session: WorkSession, call: Call, replies: Sequence[StoredAttempt], stored: Values, *, is_confirmed: bool = False
 ) -> list[ReplyReading]:
     """The readings of stored replies that give a whole verdict; with one aspect per call, all replies joined as one.
 
     ``is_confirmed``: a person confirmed this call, although a judged text dictated its reply.
     """
+    parse = partial(parse_conversation_replies, session, call, is_confirmed=is_confirmed)
     if not session.judge.one_aspect_per_call:
-        return list(parse_conversation_replies(session, session.spec, call, replies, is_confirmed=is_confirmed))
+        return list(parse(session.spec, replies))
     chosen: dict[str, ReplyReading] = {}
     for key in session.spec.output_order:
-        aspect_replies = [reply for reply in replies if reply.aspect == key]
-        readings = list(
-            parse_conversation_replies(session, session.spec_of(key), call, aspect_replies, is_confirmed=is_confirmed)
-        )
-        able = [reading for reading in readings if isinstance(reading.read, ParsedReply)]
-        agreeing = [one for one in able if key in stored and one.values == {key: stored[key]}]
+        readings = list(parse(session.spec_of(key), [reply for reply in replies if reply.aspect == key]))
+        readable = [reading for reading in readings if isinstance(reading.read, ParsedReply)]
+        agreeing = [reading for reading in readable if key in stored and reading.values == {key: stored[key]}]
         if not readings:  # the call ended before this aspect was answered
             return []
-        chosen[key] = (agreeing or able or readings)[-1]
+        chosen[key] = (agreeing or readable or readings)[-1]
     return [join_aspect_readings(session, chosen)]
 
 
 def join_aspect_readings(session: WorkSession, by_aspect: Mapping[str, ReplyReading]) -> ReplyReading:
     """The reading of a whole call: unreadable or suspect if one aspect is."""
     read: dict[str, ParsedReply] = {}
-    for key, one in by_aspect.items():
-        if isinstance(one.read, UnparsedReply):
-            error = f"{session.aspect_names[key]}: {one.read.error}"
-            return ReplyReading(one.step, UnparsedReply(one.read.state, error), one.state)
-        read[key] = one.read
-    is_suspect = any(one.state == CallState.SUSPECT for one in by_aspect.values())
-    is_repaired = any(one.step == AttemptStep.REPAIR for one in by_aspect.values())
+    for key, reading in by_aspect.items():
+        if isinstance(reading.read, UnparsedReply):
+            error = f"{session.aspect_names[key]}: {reading.read.error}"
+            return ReplyReading(reading.step, UnparsedReply(reading.read.state, error), reading.state)
+        read[key] = reading.read
+    is_suspect = any(reading.state == CallState.SUSPECT for reading in by_aspect.values())
+    is_repaired = any(reading.step == AttemptStep.REPAIR for reading in by_aspect.values())
     return ReplyReading(
         AttemptStep.REPAIR if is_repaired else AttemptStep.ASK,
         join_aspect_replies(session, read),
@@ -276,40 +252,37 @@ def join_aspect_readings(session: WorkSession, by_aspect: Mapping[str, ReplyRead
 
 
 def parse_conversation_replies(
-    session: WorkSession, spec: RubricSpec, call: Call, replies: Sequence[StoredReplyText], *, is_confirmed: bool
+    session: WorkSession, call: Call, spec: RubricSpec, replies: Sequence[StoredAttempt], *, is_confirmed: bool
 ) -> Iterator[ReplyReading]:
     """Each reply that gives a verdict, read within its conversation."""
-    shown, judged = ShownOrder(call.shown), partial(judged_call_texts, call)
+    shown = ShownOrder(call.shown)
     before: list[str] = []
-    for one in replies:
-        if one.step == AttemptStep.ASK:
+
+    def judged() -> PairTexts | ResponseTexts:
+        return judged_texts(call_subject(call))
+
+    for reply in replies:
+        if reply.step == AttemptStep.ASK:
             before = []
-        if not session.two_steps or asks_verdict_alone(one.step, before):
-            reply = RawReply(one.raw, one.finish_reason)
-            read = parse_reply(spec, shown, reply, step=one.step, before=tuple(before), judged=judged)
-            state = reply_state(read, (*before, one.raw), judged)
+        if not session.two_steps or asks_verdict_alone(reply.step, before):
+            raw = RawReply(reply.raw, reply.finish_reason)
+            read = parse_reply(spec, shown, raw, step=reply.step, before=tuple(before), judged=judged)
+            state = reply_state(read, (*before, reply.raw), judged)
             counts = state == CallState.SUSPECT and (is_confirmed or is_confirmed_call(call))
-            yield ReplyReading(one.step, read, CallState.ANSWERED if counts else state)
-        before.append(one.raw)
+            yield ReplyReading(reply.step, read, CallState.ANSWERED if counts else state)
+        before.append(reply.raw)
 
 
 def is_confirmed_call(call: Call) -> bool:
     """Whether a person confirmed the call, or the call that it was copied from."""
-    return any(one is not None and one.confirmed_at is not None for one in (call, call.copied_from))
-
-
-def judged_call_texts(call: Call) -> PairTexts | ResponseTexts:
-    subject = call.comparison or call.response
-    assert subject is not None
-    return judged_texts(subject)
+    return call.confirmed_at is not None or (call.copied_from is not None and call.copied_from.confirmed_at is not None)
 
 
 def describe_changes(old: Values, new: Values) -> tuple[str, ...]:
     """“A → tie” per aspect that differs; scores are only called “a score”, since there are too many values."""
-    keys = {*old, *new}
     return tuple(
         f"{format_stored_value(old.get(key))} → {format_stored_value(new.get(key))}"
-        for key in sorted(keys)
+        for key in sorted({*old, *new})
         if old.get(key) != new.get(key)
     )
 
@@ -320,16 +293,8 @@ def format_stored_value(value: str | float | None) -> str:
 
 def outcome_of_reading(call: Call, reading: ReplyReading) -> CallOutcome:
     """The outcome to store for a call that no worker holds."""
-    claimed = ClaimedCall(
-        call.pk,
-        call.comparison_id,
-        uuid.uuid4(),
-        ShownOrder(call.shown),
-        0,
-        NO_TEXTS,
-        response_id=call.response_id,
-        sample=call.sample,
-    )
+    shown, no_texts = ShownOrder(call.shown), ResponseTexts((), ())  # nothing is sent
+    claimed = ClaimedCall(call.pk, call.comparison_id, uuid.uuid4(), shown, 0, no_texts, call.response_id, call.sample)
     if isinstance(reading.read, UnparsedReply):
         return CallOutcome(claimed, reading.state, error=reading.read.error)
     if reading.state == CallState.SUSPECT:

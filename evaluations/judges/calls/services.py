@@ -6,11 +6,12 @@ from django.utils import timezone
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import CallState
+from evaluations.judges.calls.conversations import load_attempts
 from evaluations.judges.calls.reply_reparse import (
+    PARSED_OUTCOMES,
     REPARSE_RELATIONS,
     correct_answers,
     latest_run_of_judge,
-    load_replies,
     outcome_of_reading,
     parse_call_replies,
 )
@@ -31,11 +32,12 @@ def confirm_suspect_call(call: Call, *, user: User) -> None:
     if not row.is_confirmable:
         raise InputRefused("This call was imported without its reply: there is no verdict to confirm.")
     session, root = make_work_session(latest_run_of_judge(row.judge), RetryPolicy()), row.copied_from_id or row.pk
-    readings = parse_call_replies(session, row, load_replies([root]).get(root, ()), {}, is_confirmed=True)
-    able = [reading for reading in readings if isinstance(reading.read, ParsedReply)]
-    if not able:
+    replies = load_attempts([root], PARSED_OUTCOMES).get(root, ())
+    readings = parse_call_replies(session, row, replies, {}, is_confirmed=True)
+    readable = [reading for reading in readings if isinstance(reading.read, ParsedReply)]
+    if not readable:
         raise InputRefused("The stored reply of this call can no longer be read: ask it again instead.")
-    correct_answers(session, [outcome_of_reading(row, able[-1])])
+    correct_answers(session, [outcome_of_reading(row, readable[-1])])
     Call.all_rows.filter(pk=row.pk).update(confirmed_by=user, confirmed_at=timezone.now())
     call.refresh_from_db()
     record_event("confirmed", call, user=user, evaluation=row.judge.evaluation, after={"judge": row.judge.name})

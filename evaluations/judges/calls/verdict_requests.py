@@ -66,13 +66,12 @@ class CallRequester:
     def room(self, room: int, unstored: int) -> int:
         """How many calls may be claimed: one while the probe is open, few before the first success."""
         room = self.probe.room(room, unstored)
-        most = settings.PAUSE_AFTER_FAILURES
-        return room if self.has_answered or not most else min(room, most - unstored)
+        limit = settings.PAUSE_AFTER_FAILURES
+        return room if self.has_answered or not limit else min(room, limit - unstored)
 
     def record_outcome(self, outcome: CallOutcome) -> None:
         """Note that the server and model work, if this outcome shows it."""
-        result = (outcome.attempt or {}).get("outcome")
-        if result in (AttemptOutcome.ANSWERED, AttemptOutcome.REFUSED):
+        if (outcome.attempt or {}).get("outcome") in (AttemptOutcome.ANSWERED, AttemptOutcome.REFUSED):
             self.has_answered = True
 
     def build_request(self, call: ClaimedCall) -> Request:
@@ -157,7 +156,9 @@ def outcome_from_answer(
     attempt = attempt_from_answer(answer, latency_ms)
     requester.session.learn_of_reply(answer.tokens_out, answer.usage.tokens_reasoning)
     if requester.truncation_watch and (why := requester.truncation_watch.find_cut(request.messages, answer.tokens_in)):
-        return outcome_of_cut_prompt(requester.truncation_watch, call, why, attempt)
+        # A reply to half a prompt never counts, whatever it says.
+        cut = failed_outcome(call, CallState.TOO_LONG, attempt, why)
+        return replace(cut, ceiling=requester.truncation_watch.rates.ceiling)
     if requester.is_evaluation(call):
         return replace(outcome_of_evaluation(call, reply, attempt), prompt_sha256=requester.prompt_hash(call, request))
     outcome = outcome_of_verdict(requester.session, call, reply, answer, attempt)
@@ -165,7 +166,7 @@ def outcome_from_answer(
     is_read = outcome.state == CallState.ANSWERED or has_next_aspect
     if answer.is_flawed and not is_read and requester.probe.may_change_shape:
         requester.probe.record_refused_shape(request.shape)
-        return CallOutcome(call, CallState.PENDING, attempt | {"outcome": AttemptOutcome.RETRY}, error=FLAWED_ERROR)
+        return retry_outcome(call, attempt, FLAWED_ERROR)
     capabilities = requester.probe.record_success(request.shape)
     return replace(
         outcome,
@@ -176,14 +177,6 @@ def outcome_from_answer(
 
 
 FLAWED_ERROR = "The server could not hold the model to the form of the reply."
-
-
-def outcome_of_cut_prompt(
-    watched: TruncationWatch, call: ClaimedCall, why: str, attempt: dict[str, object]
-) -> CallOutcome:
-    """A reply to half a prompt never counts, whatever it says."""
-    attempt |= {"outcome": AttemptOutcome.TOO_LONG, "error": why}
-    return replace(failed_outcome(call, CallState.TOO_LONG, attempt, why), ceiling=watched.rates.ceiling)
 
 
 def attempt_from_answer(answer: Answer, latency_ms: int) -> dict[str, object]:
@@ -221,23 +214,21 @@ def outcome_of_evaluation(call: ClaimedCall, reply: RawReply, attempt: dict[str,
 def outcome_of_verdict(
     session: WorkSession, call: ClaimedCall, reply: RawReply, answer: Answer, attempt: JsonDict
 ) -> CallOutcome:
-    spec = session.spec_of(call.aspect)
-    parsed = parse_reply(
-        spec, call.shown, reply, step=call.step, before=call.earlier_replies, judged=lambda: call.texts
-    )
+    spec, before = session.spec_of(call.aspect), call.earlier_replies
+    parsed = parse_reply(spec, call.shown, reply, step=call.step, before=before, judged=lambda: call.texts)
     if not isinstance(parsed, ParsedReply):
-        return outcome_of_unparsed_reply(
-            call, parsed, attempt, repairing=session.judge.repairs and bool(reply.text.strip())
-        )
+        repairing = session.judge.repairs and bool(reply.text.strip())
+        return outcome_of_unparsed_reply(call, parsed, attempt, repairing=repairing)
     weighed = weigh_verdicts(spec, call.shown, parsed, reply.text, answer.logprobs)
     attempt |= {"outcome": AttemptOutcome.ANSWERED, "logprobs": weighed.tokens or None}
-    is_suspect = reply_state(parsed, (*call.earlier_replies, reply.text), lambda: call.texts) == CallState.SUSPECT
+    is_suspect = reply_state(parsed, (*before, reply.text), lambda: call.texts) == CallState.SUSPECT
     if call.aspect:
-        weight, repaired = weighed.weights.get(call.aspect), call.step == AttemptStep.REPAIR
-        one = AspectAnswer(call.aspect, parsed, is_suspect, repaired, weight)
-        return outcome_of_aspects(
-            session, call, (*call.earlier_answers, one), attempt | reply_part_to_keep(one, attempt["logprobs"])
-        )
+        weight = weighed.weights.get(call.aspect)
+        answer_of_aspect = AspectAnswer(call.aspect, parsed, is_suspect, call.step == AttemptStep.REPAIR, weight)
+        # The Attempt keeps these until the other aspects are answered.
+        logprobs = {**weighed.tokens, **({} if weight is None else {WEIGHT_KEY: weight})}
+        kept = {"logprobs": logprobs or None, "error": DICTATED_ERROR if is_suspect else ""}
+        return outcome_of_aspects(session, call, (*call.earlier_answers, answer_of_aspect), attempt | kept)
     if is_suspect:
         return CallOutcome(call, CallState.SUSPECT, attempt, error=DICTATED_ERROR)
     return CallOutcome(
@@ -252,12 +243,6 @@ def outcome_of_verdict(
     )
 
 
-def reply_part_to_keep(one: AspectAnswer, tokens: Mapping[str, object] | None) -> dict[str, object]:
-    """The part of a reply that the Attempt keeps until the other aspects are answered."""
-    weight = {} if one.weight is None else {WEIGHT_KEY: one.weight}
-    return {"logprobs": {**(tokens or {}), **weight} or None, "error": DICTATED_ERROR if one.is_suspect else ""}
-
-
 def outcome_of_aspects(
     session: WorkSession,
     call: ClaimedCall,
@@ -268,9 +253,8 @@ def outcome_of_aspects(
     if len(answers) < len(session.spec.output_order):
         return CallOutcome(call, CallState.PENDING, attempt, next_step=AttemptStep.ASK)
     if dictated := [answer for answer in answers if answer.is_suspect]:
-        return CallOutcome(
-            call, CallState.SUSPECT, attempt, error=f"{session.aspect_names[dictated[0].aspect]}: {DICTATED_ERROR}"
-        )
+        error = f"{session.aspect_names[dictated[0].aspect]}: {DICTATED_ERROR}"
+        return CallOutcome(call, CallState.SUSPECT, attempt, error=error)
     joined = join_aspect_replies(session, {answer.aspect: answer.read for answer in answers})
     return CallOutcome(
         call,
@@ -298,17 +282,10 @@ def outcome_of_unparsed_reply(
     """A call without a verdict. Unreadable replies are repaired once; empty ones are requested once more."""
     attempt |= {"outcome": failure.state, "error": failure.error}
     if failure.state == CallState.UNREADABLE and not attempt["raw"].strip() and not call.had_empty_reply:
-        return CallOutcome(call, CallState.PENDING, attempt | {"outcome": AttemptOutcome.RETRY}, error=failure.error)
-    if call.step == AttemptStep.REPAIR:
-        return outcome_of_failed_repair(call, attempt)
-    if repairing and failure.state == CallState.UNREADABLE:
+        return retry_outcome(call, attempt, failure.error)
+    if repairing and failure.state == CallState.UNREADABLE and call.step != AttemptStep.REPAIR:
         return CallOutcome(call, CallState.PENDING, attempt, error=failure.error, next_step=AttemptStep.REPAIR)
-    return CallOutcome(call, failure.state, attempt, error=failure.error)
-
-
-def outcome_of_failed_repair(call: ClaimedCall, attempt: dict[str, object]) -> CallOutcome:
-    """A failed repair leaves the call unreadable, with its original error."""
-    return CallOutcome(call, CallState.UNREADABLE, attempt, error=call.unread)
+    return failed_outcome(call, failure.state, attempt, failure.error)
 
 
 def outcome_from_error(requester: CallRequester, call: ClaimedCall, error: LLMError, latency_ms: int) -> CallOutcome:
@@ -318,11 +295,11 @@ def outcome_from_error(requester: CallRequester, call: ClaimedCall, error: LLMEr
     if isinstance(error, Retry):
         return outcome_of_fault(requester.session, call, error, attempt)
     if isinstance(error, RecordOnCall):
-        return failed_outcome(call, error.state, attempt | {"outcome": error.state}, str(error))
+        return failed_outcome(call, error.state, attempt, str(error))
     if isinstance(error, FormatRefused):
         return outcome_of_refused_shape(requester, call, error, attempt)
     if isinstance(error, SettingRefused) and requester.probe.adapt_setting(error):
-        return CallOutcome(call, CallState.PENDING, attempt | {"outcome": AttemptOutcome.RETRY}, error=str(error))
+        return retry_outcome(call, attempt, str(error))
     return stopped_outcome(call, attempt, str(error))
 
 
@@ -333,7 +310,7 @@ def outcome_of_refused_shape(
     if not requester.probe.may_change_shape:
         return stopped_outcome(call, attempt, final_refusal_message(requester.session, error))
     requester.probe.record_refused_shape(error.shape)
-    return CallOutcome(call, CallState.PENDING, attempt | {"outcome": AttemptOutcome.RETRY}, error=str(error))
+    return retry_outcome(call, attempt, str(error))
 
 
 def final_refusal_message(session: WorkSession, error: FormatRefused) -> str:
@@ -344,19 +321,13 @@ def final_refusal_message(session: WorkSession, error: FormatRefused) -> str:
 
 def outcome_of_fault(session: WorkSession, call: ClaimedCall, error: Retry, attempt: JsonDict) -> CallOutcome:
     """Ask again later, or give up: on the call, or on the run if the server is unreachable."""
-    if (
-        isinstance(error, RequestTimedOut)
-        and session.judge.endpoint
-        and is_local_address(session.judge.endpoint.base_url)
-    ):
-        return outcome_of_timeout(session, call, endpoint_timeout(session.judge.endpoint), error, attempt)
+    endpoint = session.judge.endpoint
+    if isinstance(error, RequestTimedOut) and endpoint and is_local_address(endpoint.base_url):
+        return outcome_of_timeout(session, call, endpoint_timeout(endpoint), error, attempt)
     tried = call.failed_requests - call.timed_out + 1
     if not session.retry_policy.is_over(tried, busy=error.busy, unreachable=error.unreachable):
-        return CallOutcome(
-            call,
-            CallState.PENDING,
-            attempt | {"outcome": AttemptOutcome.RETRY},
-            error=str(error),
+        return replace(
+            retry_outcome(call, attempt, str(error)),
             wait_seconds=session.retry_policy.wait(tried, error.after, random.random()),
             busy=error.busy,
             pause_reason=str(error) if isinstance(error, QuotaExhausted) else "",
@@ -364,8 +335,7 @@ def outcome_of_fault(session: WorkSession, call: ClaimedCall, error: Retry, atte
         )
     if error.unreachable:
         return stopped_outcome(call, attempt, str(error), unsent=True)
-    sentence = f"Asked {tried} times without an answer. {error}"
-    return failed_outcome(call, CallState.FAILED, attempt | {"outcome": AttemptOutcome.FAILED}, sentence)
+    return failed_outcome(call, CallState.FAILED, attempt, f"Asked {tried} times without an answer. {error}")
 
 
 def outcome_of_timeout(
@@ -374,23 +344,25 @@ def outcome_of_timeout(
     """Give a slow server time to finish what it may still be working on; give up after few tries."""
     tried = call.timed_out + 1
     if not session.retry_policy.is_over(tried, timed_out=True):
-        return CallOutcome(
-            call,
-            CallState.PENDING,
-            attempt | {"outcome": AttemptOutcome.RETRY},
-            error=str(error),
-            wait_seconds=session.retry_policy.wait_after_timeout(tried, seconds, random.random()),
-        )
+        wait = session.retry_policy.wait_after_timeout(tried, seconds, random.random())
+        return replace(retry_outcome(call, attempt, str(error)), wait_seconds=wait)
     sentence = (
         f"Asked {tried} times, and no answer came within {seconds:g} seconds. "
         "Raise the endpoint's timeout or lower its requests at once."
     )
-    return failed_outcome(call, CallState.FAILED, attempt | {"outcome": AttemptOutcome.FAILED}, sentence)
+    return failed_outcome(call, CallState.FAILED, attempt, sentence)
+
+
+def retry_outcome(call: ClaimedCall, attempt: JsonDict, error: str) -> CallOutcome:
+    """The call stays pending, and its request is repeated."""
+    return CallOutcome(call, CallState.PENDING, attempt | {"outcome": AttemptOutcome.RETRY}, error=error)
 
 
 def failed_outcome(call: ClaimedCall, state: CallState, attempt: JsonDict, error: str) -> CallOutcome:
+    """The call ends without a verdict; a failed repair leaves it unreadable, with its original error."""
+    attempt = {"error": error, **attempt, "outcome": state}
     if call.step == AttemptStep.REPAIR:
-        return outcome_of_failed_repair(call, attempt)
+        return CallOutcome(call, CallState.UNREADABLE, attempt, error=call.unread)
     return CallOutcome(call, state, attempt, error=error)
 
 

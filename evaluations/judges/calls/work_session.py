@@ -94,17 +94,17 @@ class WorkSession:
         """Whether the reply shape or the request settings still have to be found."""
         return self.shape is None or (self.judge.request_shape is None and not self.judge.reply_shape)
 
-    def schema(self, *, alone: bool, aspect: str = "") -> JsonDict:
+    def schema(self, *, alone: bool, aspect: str) -> JsonDict:
         """The strict schema of a reply, built once; ``alone``: of the second of two steps."""
         if (alone, aspect) not in self.schemas:
             spec = self.spec_of(aspect)
             self.schemas[alone, aspect] = build_score_schema(spec) if alone else build_reply_schema(spec)
         return self.schemas[alone, aspect]
 
-    def largest_schema(self, aspect: str = "") -> JsonDict | None:
+    def largest_schema(self, aspect: str) -> JsonDict | None:
         """The longest schema that may be sent with the messages; None if none is sent."""
-        in_words = self.shape in (ReplyShape.TEXT, ReplyShape.JSON_OBJECT)
-        return None if in_words else self.schema(alone=False, aspect=aspect)
+        has_no_schema = self.shape in (ReplyShape.TEXT, ReplyShape.JSON_OBJECT)
+        return None if has_no_schema else self.schema(alone=False, aspect=aspect)
 
     @property
     def batched(self) -> bool:
@@ -131,9 +131,7 @@ class WorkSession:
         elif tokens_out is not None:
             self.replies_within += 1
 
-    def form(
-        self, step: AttemptStep, earlier_replies: Sequence[str], shape: ReplyShape, aspect: str = ""
-    ) -> JsonDict | str:
+    def form(self, step: AttemptStep, earlier_replies: Sequence[str], shape: ReplyShape, aspect: str) -> JsonDict | str:
         """The schema that is requested along with the messages, or the name of the shape that replaces it."""
         alone = asks_verdict_alone(step, earlier_replies)
         if self.two_steps and not alone:
@@ -150,6 +148,9 @@ class AspectAnswer:
     is_suspect: bool = False
     repaired: bool = False
     weight: float | None = None
+
+
+ClaimKey = tuple[int, uuid.UUID]  # call and lease
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,10 @@ class ClaimedCall:
     timed_out: int = 0  # of the failed requests, at a slow server that may still work on them
     aspect: str = ""
     earlier_answers: tuple[AspectAnswer, ...] = ()
+
+    @property
+    def claim_key(self) -> ClaimKey:
+        return self.call_id, self.lease
 
     @property
     def is_first(self) -> bool:

@@ -100,9 +100,9 @@ def share_expires_at() -> float:
 
 def divide_limits(limits: RateLimits, rank: int, workers: int) -> RateLimits:
     """One worker's share of the limits; the first workers take the remainder of the slots."""
-    places, requests, tokens = limits.max_in_flight, limits.requests_per_minute, limits.tokens_per_minute
+    slots, requests, tokens = limits.max_in_flight, limits.requests_per_minute, limits.tokens_per_minute
     return RateLimits(
-        None if places is None else places // workers + (rank < places % workers),
+        None if slots is None else slots // workers + (rank < slots % workers),
         None if requests is None else requests / workers,
         None if tokens is None else tokens / workers,
         limits.slots,
@@ -113,16 +113,12 @@ def must_count_in_flight(endpoint: Endpoint) -> bool:
     """Whether requests in flight must be counted over all workers, because this one's share is not certain yet."""
     if endpoint.max_in_flight is None:
         return False
-    now = time.monotonic()
-    standing = OWN_STANDING
-    is_fresh = standing.reported_at is not None and now - standing.reported_at < STALE_SECONDS
-    return not (is_fresh and now >= earlier_requests_end_at(endpoint))
-
-
-def earlier_requests_end_at(endpoint: Endpoint) -> float:
-    """When the requests have ended that others sent before they noticed this process."""
+    now, reported_at = time.monotonic(), OWN_STANDING.reported_at
+    is_fresh = reported_at is not None and now - reported_at < STALE_SECONDS
     noticed_at = math.inf if OWN_STANDING.noticed_at is None else OWN_STANDING.noticed_at
-    return noticed_at + endpoint_timeout(endpoint) + SETTLING_SECONDS
+    # By then the requests have ended that others sent before they noticed this process.
+    earlier_requests_end_at = noticed_at + endpoint_timeout(endpoint) + SETTLING_SECONDS
+    return not (is_fresh and now >= earlier_requests_end_at)
 
 
 def count_in_flight() -> int:
@@ -162,8 +158,7 @@ def count_idle_workers() -> int:
 
 
 def forget_own_standing() -> None:
-    OWN_STANDING.rank, OWN_STANDING.workers, OWN_STANDING.busy = 0, 1, 1
-    OWN_STANDING.reported_at, OWN_STANDING.noticed_at, OWN_STANDING.is_back = None, None, False
+    vars(OWN_STANDING).update(vars(WorkerStanding()))
 
 
 WORKER_FORGOTTEN_AFTER: Final = timedelta(days=1)
@@ -188,13 +183,8 @@ def send_heartbeats(leaving: threading.Event) -> None:
         close_old_connections()
         began = time.monotonic()
         try:
-            record_heartbeat(
-                name,
-                host=socket.gethostname(),
-                pid=os.getpid(),
-                version=settings.VERSION,
-                in_flight=count_in_flight(),
-            )
+            host, pid, in_flight = socket.gethostname(), os.getpid(), count_in_flight()
+            record_heartbeat(name, host=host, pid=pid, version=settings.VERSION, in_flight=in_flight)
             take_rank(name, began)
             apply_endpoint_shares()
         except Error as error:

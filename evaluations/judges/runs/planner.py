@@ -23,7 +23,8 @@ from evaluations.judges.runs.selection import (
     run_selection,
     selection_rows_after,
 )
-from evaluations.judges.runs.transitions import stop_run, touch_raters
+from evaluations.judges.runs.transitions import stop_run
+from evaluations.judges.sql import touch_raters
 from evaluations.models.bulk import insert_many
 from evaluations.models.jobs import Job
 from evaluations.models.judges import Judge

@@ -15,7 +15,7 @@ from evaluations.domain.money import format_exact_usd
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.judge_prompts.placeholders import refuse_unresolved_placeholders
-from evaluations.judges.calls.batch_jobs import look_at_batches_now
+from evaluations.judges.calls.batch_jobs import poll_batches_now
 from evaluations.judges.endpoints.price_settings import keep_list_price
 from evaluations.judges.runs.budget import refuse_invalid_budget
 from evaluations.judges.runs.selection import (
@@ -150,7 +150,7 @@ def resume_run(run: Run, *, user: User | None, budget: int | None = None) -> Non
 def cancel_run(run: Run, *, user: User | None) -> None:
     """Send nothing more; answers in flight are still stored."""
     change_run_state(run, OPEN_RUN_STATES, RunState.CANCELLED, "cancelled", user)
-    look_at_batches_now(run)
+    poll_batches_now(run)
 
 
 @transaction.atomic

@@ -1,14 +1,11 @@
 """The transitions of runs that workers make: paused, stopped, finished."""
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.judges import ACTIVE_RUN_STATES, OPEN_CALL_STATES, RunState
 from evaluations.judges.runs.selectors import count_calls_by_state
-from evaluations.models.judges import Rater
 from evaluations.models.runs import Call, Run
 
 
@@ -39,9 +36,3 @@ def finish_run(run: Run) -> bool:
     if changed:
         record_event("finished", run, user=None, evaluation=run.evaluation, after=count_calls_by_state(run))
     return bool(changed)
-
-
-def touch_raters(calls: QuerySet[Call]) -> None:
-    """Mark reports on these calls' judges as out of date; the raters are locked in the order of their judges."""
-    for judge in sorted(calls.order_by().values_list("judge", flat=True).distinct()):
-        Rater.objects.filter(judge=judge).update(verdicts_changed_at=timezone.now())
