@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -83,23 +84,22 @@ class BatchServer:
         """Upload the file and start a batch."""
         with self.errors():
             uploaded = self.client.files.create(file=file, purpose="batch", extra_headers=self.omitted_headers)
-            made = self.client.batches.create(
+            batch = self.client.batches.create(
                 input_file_id=uploaded.id,
                 endpoint=find_adapter(self.server).batch_path,  # type: ignore[arg-type]  # a list of OpenAI's own
                 completion_window=COMPLETION_WINDOW,
                 metadata={BATCH_MARK_NAME: mark},
                 extra_headers=self.omitted_headers,
             )
-        return parse_remote_batch(made)
+        return parse_remote_batch(batch)
 
     def find(self, mark: str) -> RemoteBatch | None:
         """The batch with this mark, if there is one."""
         with self.errors():
-            for seen, made in enumerate(self.client.batches.list(limit=100, extra_headers=self.omitted_headers)):
-                if (made.metadata or {}).get(BATCH_MARK_NAME) == mark:
-                    return parse_remote_batch(made)
-                if seen >= MAX_LISTED_BATCHES:
-                    break
+            batches = self.client.batches.list(limit=100, extra_headers=self.omitted_headers)
+            for batch in islice(batches, MAX_LISTED_BATCHES + 1):
+                if (batch.metadata or {}).get(BATCH_MARK_NAME) == mark:
+                    return parse_remote_batch(batch)
         return None
 
     def retrieve(self, remote_id: str) -> RemoteBatch:
@@ -159,14 +159,14 @@ def connect_batches(server: Server) -> Iterator[BatchServer]:
         yield BatchServer(client, server, key, omit_bearer_header(headers))
 
 
-def parse_remote_batch(made: Batch) -> RemoteBatch:
-    errors = made.errors.data if made.errors and made.errors.data else []
+def parse_remote_batch(batch: Batch) -> RemoteBatch:
+    errors = batch.errors.data if batch.errors and batch.errors.data else []
     return RemoteBatch(
-        id=made.id,
-        state=made.status,
-        output_file=made.output_file_id or "",
-        error_file=made.error_file_id or "",
-        answered=made.request_counts.completed if made.request_counts else 0,
+        id=batch.id,
+        state=batch.status,
+        output_file=batch.output_file_id or "",
+        error_file=batch.error_file_id or "",
+        answered=batch.request_counts.completed if batch.request_counts else 0,
         error=replace_unstorable(" ".join(error.message or "" for error in errors).strip())[:1000],
     )
 

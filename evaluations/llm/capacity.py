@@ -38,15 +38,15 @@ class Capacity:
     ) -> None:
         """Keep to these limits from now on.
 
-        A configured number of requests at once is also the starting size. Of the slots
-        that the server reported, each of the ``workers`` starts with its share, and may use all while the others have
-        nothing in flight. ``busy``: workers with requests in flight, this one included.
+        A configured number of requests at once is also the starting size. Of the slots that the server reported, each
+        of the ``workers`` starts with its share, and may use all while the others have nothing in flight. ``busy``:
+        workers with requests in flight, this one included.
         """
         self.valid_until = valid_until
-        most = MAX_IN_FLIGHT if limits.begin_with is None else limits.begin_with
+        highest = MAX_IN_FLIGHT if limits.begin_with is None else limits.begin_with
         if self.number == 0 and limits.begin_with is not None:
-            self.window.begin(max(most if limits.max_in_flight is not None else math.ceil(most / workers), 1))
-        self.window.most, self.window.sharers, self.limits = most, busy, limits
+            self.window.begin(max(highest if limits.max_in_flight is not None else math.ceil(highest / workers), 1))
+        self.window.most, self.window.sharers, self.limits = highest, busy, limits
         self.requests = change_bucket(self.requests, limits.requests_per_minute, now, 1)
         self.tokens = change_bucket(self.tokens, limits.tokens_per_minute, now, 0)
 
@@ -85,9 +85,8 @@ class Capacity:
         buckets = [self.requests] if self.requests is not None else []
         if self.rate.limit is not None:
             buckets.append(self.rate.bucket)
-        return int(
-            min((bucket.level + bucket.rate * seconds for bucket in buckets), default=self.max_in_flight_now) + 1e-6
-        )
+        levels = (bucket.level + bucket.rate * seconds for bucket in buckets)
+        return int(min(levels, default=self.max_in_flight_now) + 1e-6)
 
     def end(self) -> None:
         self.in_flight -= 1

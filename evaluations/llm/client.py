@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cache
 from http import HTTPStatus
-from ssl import SSLContext
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -64,10 +63,7 @@ CONNECT_TIMEOUT_SECONDS: Final = 10.0  # a reachable host answers sooner, howeve
 NO_KEY: Final = "no-key"  # the SDK refuses an empty key; servers without keys ignore this one
 
 
-@cache
-def trusted_certificates() -> SSLContext:
-    """The trusted certificates; reading them takes a third of a second, so once."""
-    return create_ssl_context()
+trusted_certificates: Final = cache(create_ssl_context)  # reading them takes a third of a second
 
 
 @asynccontextmanager
@@ -75,7 +71,7 @@ async def connect_llm(server: Server) -> AsyncIterator[SendRequest]:
     """A function that sends requests to this server, over a pool of connections that closes at the end."""
     key, adapter = server_key(server), find_adapter(server)
     headers = request_headers(server, key)
-    without = omit_bearer_header(headers)
+    omitted_headers = omit_bearer_header(headers)
     async with (
         DefaultAioHttpClient(verify=trusted_certificates()) as http,
         AsyncOpenAI(
@@ -91,15 +87,17 @@ async def connect_llm(server: Server) -> AsyncIterator[SendRequest]:
 
         async def send(request: Request) -> Answer:
             body = merge_extra_fields(adapter.body(request), extra_body_fields(server, request))
-            options: Any = {"headers": {**without, **extras_from_environment(request.headers)}}
+            options: Any = {"headers": {**omitted_headers, **extras_from_environment(request.headers)}}
             try:
                 async with asyncio.timeout(server.timeout_seconds):
                     # `chat.completions.create` validates every message again and builds objects from the
                     # answer, which takes as long as all the rest.
                     raw = await client.post(adapter.path(server, request), body=body, cast_to=Response, options=options)
             except (OpenAIError, TimeoutError) as error:
-                if flawed := salvage_flawed_error(error, key):
-                    return flawed
+                if isinstance(error, APIStatusError):
+                    error_body = parse_error_body(error.status_code, error.response.text, key)
+                    if flawed := salvage_flawed_answer(error_body):
+                        return flawed
                 raise translate_sdk_error(error, server, request, key) from None
             return parse_answer(raw.status_code, raw.text, server, request, key, raw.headers)
 
@@ -170,25 +168,20 @@ def parse_answer(
     headers = headers or {}
     if len(key) >= MIN_KEY_FRAGMENT:
         text = redact_key(text, key)
-    body = parse_json_object(text)
+    body, stored_text = parse_json_object(text), replace_unstorable(text[:MAX_BODY_LENGTH])
     if not isinstance(body, dict) and text.strip()[:1] in ("", "{"):
-        raise Retry(
-            "The server's answer broke off.", http_status=status, body=replace_unstorable(text[:MAX_BODY_LENGTH])
-        )
+        raise Retry("The server's answer broke off.", http_status=status, body=stored_text)
     if not isinstance(body, dict):
         raise StopRun(
             f"{server.base_url} answered with something other than JSON, as a web page would: "
             "is the base URL right? It usually ends in /v1.",
             http_status=status,
-            body=replace_unstorable(text[:MAX_BODY_LENGTH]),
+            body=stored_text,
         )
     adapter = find_adapter(server)
     error: object = adapter.fault(body)
     if error:
-        error_body = replace(
-            embedded_error_body(error, json.dumps({"error": error}), key),
-            body=replace_unstorable(text[:MAX_BODY_LENGTH]),
-        )
+        error_body = replace(embedded_error_body(error, json.dumps({"error": error}), key), body=stored_text)
     elif error := embedded_error(body):
         error_body = embedded_error_body(error, text, key)
     if error:
@@ -203,7 +196,7 @@ def parse_answer(
     raise Retry(
         f"The server answered without a choice: {replace_unstorable(text[:200])}",
         http_status=status,
-        body=replace_unstorable(text[:MAX_BODY_LENGTH]),
+        body=stored_text,
         usage=parse_answer_usage(body, server, headers),
     )
 
@@ -229,13 +222,6 @@ def embedded_error_body(error: object, text: str, key: str) -> ErrorBody:
     return parse_error_body(status or 502, text, key, is_known_status=status is not None)
 
 
-def salvage_flawed_error(error: Exception, key: str) -> Answer | None:
-    """The reply that an error contains because the model did not keep to the format."""
-    if not isinstance(error, APIStatusError):
-        return None
-    return salvage_flawed_answer(parse_error_body(error.status_code, error.response.text, key))
-
-
 def salvage_flawed_answer(error: ErrorBody, usage: Usage | None = None) -> Answer | None:
     """The reply in an error: one that broke the format, an empty one, or one cut off at the limit."""
     usage = usage or Usage()
@@ -249,10 +235,11 @@ def salvage_flawed_answer(error: ErrorBody, usage: Usage | None = None) -> Answe
 def translate_sdk_error(error: Exception, server: Server, request: Request, key: str) -> LLMError:
     if isinstance(error, APIStatusError):
         return parse_http_error(error.status_code, error.response.text, server, request, key, error.response.headers)
-    met = describe_transport_error(error)
-    if isinstance(met, (ClientConnectorError, ConnectionTimeoutError)):
+    # The transport's own error: the SDK reports refused, unknown and lost connections all as connect timeouts.
+    cause = error.__cause__.__cause__ if error.__cause__ else None
+    if isinstance(cause, (ClientConnectorError, ConnectionTimeoutError)):
         return Retry(f"Nobody answers at {server.base_url}: is the address right, and is it up?", unreachable=True)
-    if isinstance(met, ClientError) and not isinstance(met, ServerTimeoutError):
+    if isinstance(cause, ClientError) and not isinstance(cause, ServerTimeoutError):
         return Retry(f"The connection to {server.base_url} broke.")
     if isinstance(error, (APITimeoutError, TimeoutError)):
         return RequestTimedOut(f"No answer within {server.timeout_seconds:g} seconds.")
@@ -266,11 +253,6 @@ def parse_http_error(
 ) -> LLMError:
     error = parse_error_body(status, text, key)
     return classify_error(error, server, request, headers or {}, find_adapter(server), ALL_ERROR_WORDS)
-
-
-def describe_transport_error(error: Exception) -> BaseException | None:
-    """The transport's own error: the SDK reports refused, unknown and lost connections all as connect timeouts."""
-    return error.__cause__.__cause__ if error.__cause__ else None
 
 
 PROBE_TIMEOUT_SECONDS: Final = 5.0

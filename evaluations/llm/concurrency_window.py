@@ -148,22 +148,17 @@ class ConcurrencyWindow:
 
     def begin_count(self, now: float) -> None:
         self.known_spread = self.spread
-        self.baseline, self.above, self.earned, self.counted_from = (
-            LatencyLevel(math.log(self.size)),
-            LatencyLevel(),
-            0.0,
-            now,
-        )
+        self.baseline, self.above = LatencyLevel(math.log(self.size)), LatencyLevel()
+        self.earned, self.counted_from = 0.0, now
 
     def count(self, sent: RequestInFlight, now: float) -> bool:
         """Count an answer at its level; returns whether more requests were shown to bring more answers."""
         self.since_least += 1
         in_flight, seconds = math.log(sent.in_flight), math.log(max(now - sent.at, 1e-6))
+        baseline = self.baseline.in_flight if self.baseline.count else self.baseline.top
         if in_flight <= self.baseline.top:
             self.baseline.add(in_flight, seconds)
-        elif in_flight >= (self.baseline.in_flight if self.baseline.count else self.baseline.top) + math.log(
-            WORTH_TRYING
-        ):
+        elif in_flight >= baseline + math.log(WORTH_TRYING):
             self.above.top = max(self.above.top, in_flight)
             self.above.add(in_flight, seconds)
         return self.above.count > 0 and now >= self.hold_until and self.decide(now)
@@ -181,18 +176,13 @@ class ConcurrencyWindow:
         if not self.baseline.count:
             return has_enough and self.go_on()
         self.note_least(now)
-        log_odds = self.log_odds()
+        log_odds, required = self.log_odds(), REPEATED_GAIN_T if self.failed_increases else GAIN_T
         if has_enough and self.waits_long():
             return self.go_back(now)
-        if (
-            self.baseline.count < FEW_ANSWERS
-            and self.above.count >= 2 * FEW_ANSWERS * self.baseline.count
-            and log_odds > UNCERTAIN_T
-        ):
+        is_baseline_small = self.baseline.count < FEW_ANSWERS
+        if is_baseline_small and self.above.count >= 2 * FEW_ANSWERS * self.baseline.count and log_odds > UNCERTAIN_T:
             return self.go_on()
-        if has_enough and (
-            log_odds >= (REPEATED_GAIN_T if self.failed_increases else GAIN_T) or (is_known and log_odds > 0)
-        ):
+        if has_enough and (log_odds >= required or (is_known and log_odds > 0)):
             return self.go_on()
         return (log_odds <= NO_GAIN_T or is_known) and self.go_back(now)
 
@@ -229,8 +219,6 @@ class ConcurrencyWindow:
         The known one is out of date after a while, and when more requests at once do not explain a longer latency: then
         the server gets other prompts, or has become slower.
         """
-        if not self.baseline.count:
-            return
         is_old = now > self.least_at + MIN_LATENCY_SECONDS and self.since_least > MIN_LATENCY_ANSWERS
         if is_old or self.least is None or self.at_least(self.baseline) < self.at_least(self.least):
             self.least, self.least_at, self.since_least = self.baseline, now, 0

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluations.domain.json_values import JsonMapping
+from evaluations.domain.judges import CallState
 from evaluations.domain.texts import replace_unstorable
-from evaluations.llm.exchange import ErrorFacts
+from evaluations.llm.exchange import ErrorFacts, QuotaExhausted, RecordOnCall, Retry, StopRun
 
 MAX_BODY_LENGTH: Final = 4000
 MAX_MESSAGE_LENGTH: Final = 500
@@ -59,8 +60,10 @@ SETTING_REFUSED: Final = re.compile(
 
 @dataclass(frozen=True)
 class ErrorBody:
-    """A server's error: ``body`` is stored, ``message`` is for people, ``code`` has every name of the fault,
-    ``flawed_reply`` is the model's reply if it failed to keep to the format.
+    """A server's error, and what it can mean for the caller.
+
+    ``body`` is stored, ``message`` is for people, ``code`` has every name of the fault, ``flawed_reply`` is the model's
+    reply if it failed to keep to the format.
     """
 
     status: int
@@ -76,6 +79,19 @@ class ErrorBody:
     def kept(self) -> ErrorFacts:
         """The part of the body that an LLMError keeps."""
         return {"http_status": self.status, "body": self.body}
+
+    def stop(self, sentence: str) -> StopRun:
+        return StopRun(f"{sentence} It says: {self.message}", **self.kept)
+
+    def retry(self, *, after: float | None = None, busy: bool = False) -> Retry:
+        return Retry(f"The server answered {self.status}: {self.message}", after=after, busy=busy, **self.kept)
+
+    def exhausted_quota(self, after: float) -> QuotaExhausted:
+        return QuotaExhausted(f"The endpoint's quota is used up. It says: {self.message}", after=after, **self.kept)
+
+    def filtered_prompt(self) -> RecordOnCall:
+        sentence = f"The server's filter refused the prompt: {self.message}"
+        return RecordOnCall(CallState.REFUSED, sentence, **self.kept)
 
     def holds(self, fragments: Iterable[str]) -> bool:
         words = f"{self.code} {self.message} {self.body}".lower()
@@ -102,24 +118,19 @@ def parse_error_body(status: int, text: str, key: str, *, is_known_status: bool 
     text = redact_key(replace_unstorable(text), key)
     body = parse_json_object(text)
     chain = list(unwrap_error_objects(body))
-    names = [
-        str(one[name]) for one in chain for name in CODE_NAMES if isinstance(one.get(name), (str, int)) and one[name]
-    ]
-    names += ["validation_error"] if any("loc" in one for one in chain) else []
-    params = [one["param"] for one in chain if isinstance(one.get("param"), str)]
-    flawed_reply = next(
-        (one["failed_generation"] for one in chain if isinstance(one.get("failed_generation"), str)), ""
-    )
+    codes = [error[name] for error in chain for name in CODE_NAMES if isinstance(error.get(name), (str, int))]
+    codes += ["validation_error"] if any("loc" in error for error in chain) else []
+    params = [error["param"] for error in chain if isinstance(error.get("param"), str)]
+    flawed_replies = [error["failed_generation"] for error in chain if isinstance(error.get("failed_generation"), str)]
+    message = innermost_sentence(chain) or html_title(text) or text.strip() or f"status {status}"
     return ErrorBody(
         status=status,
-        message=(innermost_sentence(chain) or html_title(text) or text.strip() or f"status {status}")[
-            :MAX_MESSAGE_LENGTH
-        ],
-        code=" ".join(dict.fromkeys(names)),
+        message=message[:MAX_MESSAGE_LENGTH],
+        code=" ".join(dict.fromkeys(str(code) for code in codes if code)),
         param=params[-1] if params else "",
         body=text[:MAX_BODY_LENGTH],
         is_json=body is not None,
-        flawed_reply=flawed_reply,
+        flawed_reply=flawed_replies[0] if flawed_replies else "",
         is_known_status=is_known_status,
     )
 
@@ -180,9 +191,9 @@ def parse_python_object(text: str, start: int) -> object:
 
 def innermost_sentence(chain: Iterable[JsonMapping]) -> str:
     """The innermost specific sentence: without an object in it, and not a gateway's generic one."""
-    sentences = [sentence for one in chain if (sentence := error_sentence(one))]
-    telling = [one for one in sentences if not one.lower().strip(" .").startswith(EMPTY_SENTENCES)]
-    return (telling or sentences or [""])[-1]
+    sentences = [sentence for error in chain if (sentence := error_sentence(error))]
+    specific = [sentence for sentence in sentences if not sentence.lower().strip(" .").startswith(EMPTY_SENTENCES)]
+    return (specific or sentences or [""])[-1]
 
 
 def error_sentence(error: JsonMapping) -> str:

@@ -13,10 +13,8 @@ from evaluations.llm.exchange import (
     MAX_PAUSE_SECONDS,
     FormatRefused,
     LLMError,
-    QuotaExhausted,
     RecordOnCall,
     Request,
-    Retry,
     Server,
     SettingRefused,
     StopRun,
@@ -60,27 +58,20 @@ def classify_error(
     is_request = (400 <= status < 500 and status != 408) or not error.is_known_status
     is_limit = status == 429 or ((status == 403 or not error.is_known_status) and error.states(words.rate))
     if is_request and error.states(words.place):
-        return StopRun(
+        return error.stop(
             f"{server.base_url} does not serve the place where the worker runs: use another endpoint, or run the "
-            f"worker elsewhere. {server_sentence(why)}",
-            **error.kept,
+            "worker elsewhere."
         )
     if is_request and error.states(words.remedy):
         return StopRun(add_remedy(why), **error.kept)
     if is_request and error.states(ACCOUNT_ERRORS):
-        return StopRun(f"The account behind the key is blocked. {server_sentence(why)}", **error.kept)
+        return error.stop("The account behind the key is blocked.")
     if is_request and status not in (401, 429) and error.states(words.filter):
-        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {why}", **error.kept)
+        return error.filtered_prompt()
     if is_request and error.states(words.budget):
-        return StopRun(
-            f"The gateway's budget is used up: raise it there and resume the run. {server_sentence(why)}",
-            **error.kept,
-        )
+        return error.stop("The gateway's budget is used up: raise it there and resume the run.")
     if is_request and (status == 402 or error.states(words.credit)):
-        return StopRun(
-            f"The account behind the key has no credit left: top it up and resume the run. {server_sentence(why)}",
-            **error.kept,
-        )
+        return error.stop("The account behind the key has no credit left: top it up and resume the run.")
     if is_limit and exceeds_rate_limit(error, words):
         return RecordOnCall(
             CallState.TOO_LONG, f"The request is larger than the server's limit a minute: {why}", **error.kept
@@ -88,21 +79,15 @@ def classify_error(
     if is_limit:
         return classify_rate_limit(error, headers, words)
     if error.states(words.wrong_address):
-        return StopRun(
-            f"There is no chat API at {server.base_url}: is the base URL right? It usually ends in "
-            f"/v1. {server_sentence(why)}",
-            **error.kept,
-        )
+        return error.stop(f"There is no chat API at {server.base_url}: is the base URL right? It usually ends in /v1.")
     if error.states(words.loading):
-        return StopRun(
-            f"The server could not load “{request.model}”: free memory there, or make a judge with a smaller model. "
-            f"{server_sentence(why)}",
-            **error.kept,
+        return error.stop(
+            f"The server could not load “{request.model}”: free memory there, or make a judge with a smaller model."
         )
     if status == OVERLOADED or (status >= 500 and error.states(words.busy)):
-        return Retry(f"The server answered {status}: {why}", after=parse_retry_after(headers), busy=True, **error.kept)
+        return error.retry(after=parse_retry_after(headers), busy=True)
     if is_transient_error(error, words):
-        return Retry(f"The server answered {status}: {why}", after=parse_retry_after(headers), **error.kept)
+        return error.retry(after=parse_retry_after(headers))
     if status == 401 or error.states(words.key):
         return StopRun(refused_key_error(server, error), **error.kept)
     if 300 <= status < 400 or status in (404, 405, 410):
@@ -120,14 +105,10 @@ def is_transient_error(error: ErrorBody, words: ErrorWords) -> bool:
     return status in (408, 409, 425, 498) or (status >= 500 and status != 501) or error.states(words.retry)
 
 
-def server_sentence(why: str) -> str:
-    return f"It says: {why}"
-
-
 def add_remedy(why: str) -> str:
     if "v1/responses" in why or "not a chat model" in why.lower():
-        return f"{server_sentence(why)} Set the endpoint's provider to OpenAI (Responses) and resume the run."
-    return server_sentence(why)
+        return f"It says: {why} Set the endpoint's provider to OpenAI (Responses) and resume the run."
+    return f"It says: {why}"
 
 
 def exceeds_rate_limit(error: ErrorBody, words: ErrorWords) -> bool:
@@ -143,12 +124,8 @@ def classify_rate_limit(error: ErrorBody, headers: Headers, words: ErrorWords) -
     """Too many requests: for a moment, or for the day."""
     wait = requested_wait(error, headers)
     if error.holds(words.quota) or (wait or 0) > SHORT_WAIT_SECONDS:
-        after = min(QUOTA_PAUSE_SECONDS if wait is None else wait, MAX_PAUSE_SECONDS)
-        return QuotaExhausted(
-            f"The endpoint's quota is used up. {server_sentence(error.message)}", after=after, **error.kept
-        )
-    sentence = f"The server answered {error.status}: {error.message}"
-    return Retry(sentence, after=None if wait is None else min(wait, MAX_WAIT_SECONDS), busy=True, **error.kept)
+        return error.exhausted_quota(min(QUOTA_PAUSE_SECONDS if wait is None else wait, MAX_PAUSE_SECONDS))
+    return error.retry(after=None if wait is None else min(wait, MAX_WAIT_SECONDS), busy=True)
 
 
 def requested_wait(error: ErrorBody, headers: Headers) -> float | None:
@@ -172,19 +149,19 @@ def parse_retry_after(headers: Headers) -> float | None:
 
 
 def parse_retry_headers(headers: Headers) -> float | None:
-    given, milliseconds = headers.get("retry-after", "").strip(), headers.get("retry-after-ms", "").strip()
+    after, milliseconds = headers.get("retry-after", "").strip(), headers.get("retry-after-ms", "").strip()
     try:
         if milliseconds.isdecimal():
             seconds = int(milliseconds) / 1000
         else:
-            seconds = float(given) if given[:1].isdecimal() else parsedate_to_datetime(given).timestamp() - time.time()
+            seconds = float(after) if after[:1].isdecimal() else parsedate_to_datetime(after).timestamp() - time.time()
     except (TypeError, ValueError):
         return None
     return max(seconds, 0.0)
 
 
 def refused_key_error(server: Server, error: ErrorBody) -> str:
-    sentence = f" {server_sentence(error.message)}" if error.body.strip() else ""
+    sentence = f" It says: {error.message}" if error.body.strip() else ""
     if not server.key_variable:
         missing = f"{server.base_url} wants a key ({error.status}), and this endpoint names none: add one with a key."
         return missing + sentence
@@ -200,17 +177,16 @@ def classify_not_found(error: ErrorBody, server: Server, request: Request, words
     if error.states(("no endpoints found", "no endpoints available", "no allowed providers")):
         return StopRun(f"{server.base_url} has nobody who serves “{request.model}” so: {error.message}", **error.kept)
     if error.is_json and (error.states(words.model) or "model" in error.body.lower()):
-        return StopRun(unknown_model_error(server, request, error), **error.kept)
+        return unknown_model_error(server, request, error)
     return StopRun(
         f"There is no chat API at {server.base_url} (not found): is the base URL right? It usually ends in /v1.",
         **error.kept,
     )
 
 
-def unknown_model_error(server: Server, request: Request, error: ErrorBody) -> str:
-    return (
-        f"{server.base_url} does not know the model “{request.model}”: make a judge with one that it offers. "
-        f"{server_sentence(error.message)}"
+def unknown_model_error(server: Server, request: Request, error: ErrorBody) -> StopRun:
+    return error.stop(
+        f"{server.base_url} does not know the model “{request.model}”: make a judge with one that it offers."
     )
 
 
@@ -225,27 +201,29 @@ def classify_bad_request(
     if request.shape != ReplyShape.TEXT and (error.states(words.format) or error.param.startswith("response_format")):
         return format_refused_error(error, request)
     too_long = RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for the model: {why}", **error.kept)
-    refused = RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {why}", **error.kept)
     if error.status == 413 or error.states((*words.context, *words.too_long)):
         return too_long
     if error.states(words.filter):
-        return refused
+        return error.filtered_prompt()
     if error.states((*words.template, *words.system)):
         return StopRun(chat_template_error(why), **error.kept)
     if setting := error.refused_setting(sent_settings(request)):
+        is_limit = setting == "max_tokens"
+        sentence = why if why.endswith((".", "!", "?")) else f"{why}."
         return SettingRefused(
             setting,
-            f"The server does not take this judge's {setting}: {end_sentence(why)}{setting_advice(error, setting)}",
-            instead=alternative_limit_name(adapter.body(request)) if setting == "max_tokens" else "",
+            f"The server does not take this judge's {setting}: {sentence}"
+            f"{'' if is_limit else ' Create a judge without it.'}",
+            instead=alternative_limit_name(adapter.body(request)) if is_limit else "",
             **error.kept,
         )
     if error.param == "model" or error.states(words.model):
-        return StopRun(unknown_model_error(server, request, error), **error.kept)
+        return unknown_model_error(server, request, error)
     # A body may repeat the request, so it is searched last.
     if TOO_MANY_TOKENS.search(why) or error.holds((*words.context, *words.too_long)):
         return too_long
     if error.holds(words.filter):
-        return refused
+        return error.filtered_prompt()
     if error.status == 403 and html_title(error.body):
         return RecordOnCall(
             CallState.FAILED,
@@ -262,7 +240,7 @@ def chat_template_error(why: str) -> str:
     sentence = " ".join(why.rpartition("Jinja Exception:")[2].split())
     return (
         "The model's chat template does not take a judge's messages: serve an instruction-tuned model, or start the "
-        f"server with another template. {server_sentence(sentence)}"
+        f"server with another template. It says: {sentence}"
     )
 
 
@@ -283,11 +261,3 @@ def format_refused_error(error: ErrorBody, request: Request) -> FormatRefused:
     return FormatRefused(
         request.shape, f"The server does not take structured output ({request.shape}): {error.message}", **error.kept
     )
-
-
-def end_sentence(sentence: str) -> str:
-    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
-
-
-def setting_advice(error: ErrorBody, setting: str) -> str:
-    return " Create a judge without it." if setting != "max_tokens" else ""

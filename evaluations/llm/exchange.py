@@ -12,8 +12,10 @@ from evaluations.domain.texts import Message
 
 @dataclass(frozen=True)
 class Server:
-    """An endpoint as requests need it. ``headers``, ``query`` and ``body`` are sent with every request;
-    a value of the form $NAME stands for that environment variable.
+    """An endpoint as requests need it.
+
+    ``headers``, ``query`` and ``body`` are sent with every request; a value of the form $NAME is that environment
+    variable.
     """
 
     base_url: str
@@ -90,10 +92,6 @@ class Answer:
     def tokens_out(self) -> int | None:
         return self.usage.tokens_out
 
-    @property
-    def tokens_cached(self) -> int | None:
-        return self.usage.tokens_cached
-
 
 SendRequest = Callable[[Request], Awaitable[Answer]]
 
@@ -101,18 +99,17 @@ SendRequest = Callable[[Request], Awaitable[Answer]]
 def merge_extra_fields(body: Mapping[str, object], extra: Mapping[str, object]) -> dict[str, object]:
     """The body with the fields that an endpoint or a judge adds.
 
-    Objects in both are merged, unless the added one names a type of its own.
+    Objects in both are merged, unless the added one names its type.
 
     >>> merge_extra_fields({"model": "m", "options": {"seed": 1}}, {"options": {"num_gpu": 2}})
     {'model': 'm', 'options': {'seed': 1, 'num_gpu': 2}}
     """
-    return {**body, **{name: merge_values(body.get(name), value) for name, value in extra.items()}}
-
-
-def merge_values(value: object, added: object) -> object:
-    if isinstance(value, Mapping) and isinstance(added, Mapping) and "type" not in added:
-        return {**value, **added}
-    return added
+    merged = {**body, **extra}
+    for name, added in extra.items():
+        value = body.get(name)
+        if isinstance(value, Mapping) and isinstance(added, Mapping) and "type" not in added:
+            merged[name] = {**value, **added}
+    return merged
 
 
 MAX_PAUSE_SECONDS: Final = 86_400.0 * 2  # the longest pause of an endpoint, whatever its provider says

@@ -16,6 +16,8 @@ WILDCARD: Final = "*"
 # Google's list of models adds it to their names; both forms are accepted.
 MODEL_NAME_PREFIX: Final = "models/"
 FULL_PERCENT: Final = 100  # percent
+PRICE_NAMES: Final = ("tokens_in", "tokens_cached", "tokens_out")
+PERCENT_NAMES: Final = ("written_percent", "long_in_percent", "long_out_percent")
 
 
 @dataclass(frozen=True)
@@ -68,26 +70,16 @@ def load_list_prices() -> tuple[ListPrice, ...]:
 
 
 def parse_list_price(row: dict[str, str]) -> ListPrice:
+    prices = {name: int(Decimal(row[name]) * NANO_PER_USD) for name in PRICE_NAMES}
+    percents = {name: int(row[name] or FULL_PERCENT) for name in PERCENT_NAMES}
     return ListPrice(
         provider=row["provider"],
         models=tuple(row["models"].split()),
-        tokens_in=parse_price(row["tokens_in"]),
-        tokens_cached=parse_price(row["tokens_cached"]),
-        tokens_out=parse_price(row["tokens_out"]),
-        written_percent=int(row["written_percent"] or FULL_PERCENT),
-        batch_percent=parse_optional_number(row["batch_percent"]),
-        long_from=parse_optional_number(row["long_from"]),
-        long_in_percent=int(row["long_in_percent"] or FULL_PERCENT),
-        long_out_percent=int(row["long_out_percent"] or FULL_PERCENT),
-        most_tokens_out=parse_optional_number(row["most_tokens_out"]),
+        batch_percent=int(row["batch_percent"]) if row["batch_percent"] else None,
+        long_from=int(row["long_from"]) if row["long_from"] else None,
+        most_tokens_out=int(row["most_tokens_out"]) if row["most_tokens_out"] else None,
         source=row["source"],
         read_on=date.fromisoformat(row["read_on"]),
+        **prices,
+        **percents,
     )
-
-
-def parse_price(usd: str) -> int:
-    return int(Decimal(usd) * NANO_PER_USD)
-
-
-def parse_optional_number(text: str) -> int | None:
-    return int(text) if text else None

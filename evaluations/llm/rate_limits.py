@@ -82,9 +82,8 @@ class AdaptiveRate:
     back_off_seconds: float = BACK_OFF_SECONDS
     recent: deque[tuple[float, int]] = field(default_factory=deque)  # time and number of requests
     refused: int = 0
-    last_full: tuple[float, int] | None = (
-        None  # when the server was last full, and how many requests it had accepted by then
-    )
+    # When the server was last full, and how many requests it had accepted by then.
+    last_full: tuple[float, int] | None = None
 
     @property
     def rate(self) -> float:

@@ -35,11 +35,9 @@ ONE_REPLY_REASON: Final = "one whole reply is read for each request."
 TOOLS_REASON: Final = "judges use no tools."
 RESERVED_HEADERS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("authorization", "api-key", "x-api-key", "x-goog-api-key"), KEY_REASON),
-    **dict.fromkeys(
-        ("accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type"),
-        FRAMING_REASON,
-    ),
-    **dict.fromkeys(("expect", "host", "te", "trailer", "transfer-encoding", "upgrade"), FRAMING_REASON),
+    **dict.fromkeys(("accept", "accept-encoding", "connection", "content-encoding", "content-length"), FRAMING_REASON),
+    **dict.fromkeys(("content-type", "expect", "host", "te", "trailer", "transfer-encoding"), FRAMING_REASON),
+    "upgrade": FRAMING_REASON,
 }
 RESERVED_QUERY: Final[Mapping[str, str]] = dict.fromkeys(("key", "api-key", "api_key", "access_token"), KEY_REASON)
 RESERVED_BODY: Final[Mapping[str, str]] = {
@@ -174,14 +172,14 @@ def nested_texts(value: object, name: str = "", depth: int = 0) -> Iterator[tupl
     if isinstance(value, str):
         yield name, value
     elif isinstance(value, Mapping):
-        for inner, one in value.items():
-            yield "", inner
-            yield from nested_texts(one, inner, depth + 1)
+        for inner_name, inner in value.items():
+            yield "", inner_name
+            yield from nested_texts(inner, inner_name, depth + 1)
     elif isinstance(value, float) and not math.isfinite(value):
         refuse_extra_json_constant("")
     elif isinstance(value, list):
-        for one in value:
-            yield from nested_texts(one, name, depth + 1)
+        for inner in value:
+            yield from nested_texts(inner, name, depth + 1)
 
 
 def extras_variables(extras: JsonMapping) -> set[str]:
@@ -199,13 +197,13 @@ def resolve_extras_value(value: object, environ: Mapping[str, str]) -> object:
     if isinstance(value, Mapping):
         return resolve_extras(value, environ)
     if isinstance(value, list):
-        return [resolve_extras_value(one, environ) for one in value]
+        return [resolve_extras_value(inner, environ) for inner in value]
     match = VARIABLE.fullmatch(value) if isinstance(value, str) else None
     if match is None or not KEY_VARIABLE.fullmatch(match[2]):
         return value
-    if not (value_of_variable := environ.get(match[2], "").strip()):
+    if not (secret := environ.get(match[2], "").strip()):
         raise InputRefused(
             f"{match[2]} is not set where the worker runs: set it there and start the worker again, or take it out of "
             "the extra headers, query parameters and body fields."
         )
-    return match[1] + value_of_variable
+    return match[1] + secret

@@ -34,8 +34,7 @@ class RetryPolicy:
         """Seconds to wait after so many timeouts at a slow server, plus up to a tenth.
 
         A server that does not notice the closed connection has finished by then: the wait is as long as the timeout, or
-        as
-        its bound, and doubles each time.
+        as its bound, and doubles each time.
         """
         first = min(timeout_seconds, self.most_seconds_timed_out)
         return first * 2.0 ** min(timed_out - 1, 30) * (1 + draw / 10)
@@ -43,5 +42,4 @@ class RetryPolicy:
     def is_over(self, requests: int, *, busy: bool = False, unreachable: bool = False, timed_out: bool = False) -> bool:
         if timed_out:
             return requests >= self.tries_timed_out
-        most = self.tries_when_busy if busy else self.tries_unreachable if unreachable else self.tries
-        return requests >= most
+        return requests >= (self.tries_when_busy if busy else self.tries_unreachable if unreachable else self.tries)

@@ -58,27 +58,31 @@ class DetectedServer:
     version: str = ""
     wants_key: bool = False
 
+    @property
+    def kind(self) -> str:
+        """The name of the server on pages."""
+        return SERVER_KINDS.get(self.dialect, OTHER_SERVER_KIND)
+
 
 @dataclass(frozen=True)
 class ModelList:
-    """A list of models in OpenAI's protocol, and the base URL that it is below."""
+    """A list of models in OpenAI's protocol, and the base URL that it is below.
+
+    ``entries`` is None if the list is not available: a key is missing, a model is loading, or there is none.
+    """
 
     base_url: str
     headers: Mapping[str, str]
-    entries: tuple[Mapping[str, object], ...]
+    entries: tuple[Mapping[str, object], ...] | None = None
+    wants_key: bool = False
 
     @property
-    def names(self) -> list[str]:
-        return model_names(self.entries, "id")
+    def names(self) -> tuple[str, ...]:
+        return limit_model_names(model_names(self.entries, "id"))
 
-
-@dataclass(frozen=True)
-class UnavailableModelList:
-    """An address without a list of models: a key is missing, a model is loading, or there is none."""
-
-    base_url: str
-    headers: Mapping[str, str]
-    wants_key: bool
+    @property
+    def contexts(self) -> dict[str, int]:
+        return model_contexts(self.entries or ())
 
 
 def detect_server(
@@ -92,7 +96,7 @@ def detect_server(
     if hosted is None and (tags := ollama_model_names(local_server_root(address), get)) is not None:
         return detect_ollama(local_server_root(address), tags, get, post)
     listed = find_model_list(address, get)
-    if isinstance(listed, ModelList):
+    if listed is not None and listed.entries is not None:
         return detect_local_details(listed, get) if hosted is None else detected_without_details(listed, hosted)
     dialect = hosted or (dialect_from_headers(listed.headers) if listed else None)
     wants_key = listed is not None and listed.wants_key
@@ -101,20 +105,20 @@ def detect_server(
     return DetectedServer(dialect or Dialect.GENERIC, listed.base_url if listed else address, wants_key=wants_key)
 
 
-def find_model_list(address: str, get: GetPage) -> ModelList | UnavailableModelList | None:
+def find_model_list(address: str, get: GetPage) -> ModelList | None:
     """The list of models at the base URL or where it should be; None if nothing answers."""
-    closed: list[UnavailableModelList] = []
+    unavailable: list[ModelList] = []
     for base_url in dict.fromkeys(candidate_base_urls(address)):
         page = get(f"{address_path(base_url)}/models")
         if page is None:
             break
         status, headers, answer = page
+        headers = {name.lower(): value for name, value in headers.items()}
         entries = answer.get("data") if isinstance(answer, Mapping) else None
         if status == HTTPStatus.OK and isinstance(entries, list):
-            objects = tuple(entry for entry in entries if isinstance(entry, Mapping))
-            return ModelList(base_url, lowercase_headers(headers), objects)
-        closed.append(UnavailableModelList(base_url, lowercase_headers(headers), status in KEY_REQUIRED_STATUSES))
-    return max(closed, key=lambda one: one.wants_key, default=None)
+            return ModelList(base_url, headers, tuple(entry for entry in entries if isinstance(entry, Mapping)))
+        unavailable.append(ModelList(base_url, headers, wants_key=status in KEY_REQUIRED_STATUSES))
+    return max(unavailable, key=lambda listed: listed.wants_key, default=None)
 
 
 def candidate_base_urls(address: str) -> Iterator[str]:
@@ -129,12 +133,9 @@ def address_path(address: str) -> str:
     return urlsplit(address).path.rstrip("/")
 
 
-def lowercase_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
-
-
 def model_names(listed: object, key: str) -> list[str]:
-    names = [one.get(key) for one in listed if isinstance(one, Mapping)] if isinstance(listed, (list, tuple)) else []
+    entries = listed if isinstance(listed, (list, tuple)) else ()
+    names = [entry.get(key) for entry in entries if isinstance(entry, Mapping)]
     return [name for name in names if isinstance(name, str) and name]
 
 
@@ -149,21 +150,19 @@ def model_contexts(entries: Iterable[Mapping[str, object]]) -> dict[str, int]:
 
 def model_context(entry: Mapping[str, object]) -> int | None:
     """How many tokens prompt and reply may have together; llama.cpp nests it one level deeper."""
-    answer = (
-        parse_token_count(one.get(name)) for one in (entry, object_member(entry, "meta")) for name in CONTEXT_NAMES
-    )
-    return next((context for context in answer if context), None)
+    places = (entry, object_member(entry, "meta"))
+    contexts = (parse_token_count(place.get(name)) for place in places for name in CONTEXT_NAMES)
+    return next((context for context in contexts if context), None)
 
 
 def detect_local_details(listed: ModelList, get: GetPage) -> DetectedServer:
-    """A server with a list of models, asked for what else its kind reports."""
+    """A server with a list of models, and what else its kind reports."""
     dialect, root = dialect_of_model_list(listed), address_path(local_server_root(listed.base_url))
     if dialect == Dialect.LLAMA_CPP:
         return detect_llama_cpp(listed, root, get)
     if dialect == Dialect.VLLM:
-        return detected_without_details(
-            listed, Dialect.VLLM, fetch_version(f"{root}/version", get) or fetch_version(f"{root}/server_info", get)
-        )
+        version = fetch_version(f"{root}/version", get) or fetch_version(f"{root}/server_info", get)
+        return detected_without_details(listed, Dialect.VLLM, version)
     if dialect == Dialect.LITELLM:
         return detected_without_details(listed, Dialect.LITELLM, listed.headers.get("x-litellm-version", ""))
     if (studio := detect_lm_studio(listed, root, get)) is not None:
@@ -176,7 +175,7 @@ def detect_local_details(listed: ModelList, get: GetPage) -> DetectedServer:
 def dialect_of_model_list(listed: ModelList) -> Dialect | None:
     if (dialect := dialect_from_headers(listed.headers)) is not None:
         return dialect
-    owners = {str(entry.get("owned_by", "")).lower() for entry in listed.entries}
+    owners = {str(entry.get("owned_by", "")).lower() for entry in listed.entries or ()}
     return next((dialect for owner, dialect in DIALECT_BY_OWNER.items() if owner in owners), None)
 
 
@@ -187,23 +186,20 @@ def dialect_from_headers(headers: Mapping[str, str]) -> Dialect | None:
 
 
 def detected_without_details(listed: ModelList, dialect: Dialect, version: str = "") -> DetectedServer:
-    names, contexts = limit_model_names(listed.names), model_contexts(listed.entries)
-    return DetectedServer(dialect, listed.base_url, names, context_tokens=contexts, version=version)
+    return DetectedServer(dialect, listed.base_url, listed.names, context_tokens=listed.contexts, version=version)
 
 
 def detect_llama_cpp(listed: ModelList, root: str, get: GetPage) -> DetectedServer:
     """llama.cpp reports its slots, and the context of one slot."""
     answer = fetch_json(f"{root}/props", get)
     props = answer if isinstance(answer, Mapping) else {}
-    names = limit_model_names(listed.names)
     context = parse_token_count(object_member(props, "default_generation_settings").get("n_ctx"))
-    contexts = dict.fromkeys(names, context) if context else model_contexts(listed.entries)
     return DetectedServer(
         Dialect.LLAMA_CPP,
         listed.base_url,
-        names,
+        listed.names,
         slots=parse_token_count(props.get("total_slots")) or llama_cpp_slots(f"{root}/slots", get),
-        context_tokens=contexts,
+        context_tokens=dict.fromkeys(listed.names, context) if context else listed.contexts,
         version=text_or_empty(props.get("build_info")),
     )
 
@@ -222,9 +218,7 @@ def detect_lm_studio(listed: ModelList, root: str, get: GetPage) -> DetectedServ
     objects = [entry for entry in entries if isinstance(entry, Mapping) and "state" in entry]
     if not objects and listed.entries:
         return None
-    return DetectedServer(
-        Dialect.LM_STUDIO, listed.base_url, limit_model_names(listed.names), context_tokens=model_contexts(objects)
-    )
+    return DetectedServer(Dialect.LM_STUDIO, listed.base_url, listed.names, context_tokens=model_contexts(objects))
 
 
 def ollama_model_names(root: str, get: GetPage) -> list[str] | None:
@@ -236,17 +230,18 @@ def ollama_model_names(root: str, get: GetPage) -> list[str] | None:
 
 
 def detect_ollama(root: str, names: list[str], get: GetPage, post: PostPage | None) -> DetectedServer:
-    at = address_path(root)
-    contexts = ollama_loaded_contexts(fetch_json(f"{at}/api/ps", get))
+    path = address_path(root)
+    contexts = ollama_loaded_contexts(fetch_json(f"{path}/api/ps", get))
     if post is not None:
-        shown = {name: ollama_max_context(post(f"{at}/api/show", {"model": name})) for name in names[:MAX_MODEL_NAMES]}
-        contexts |= {name[:MAX_MODEL_NAME_LENGTH]: context for name, context in shown.items() if context}
+        shown = {name: post(f"{path}/api/show", {"model": name}) for name in names[:MAX_MODEL_NAMES]}
+        largest = {name[:MAX_MODEL_NAME_LENGTH]: ollama_max_context(page) for name, page in shown.items()}
+        contexts |= {name: context for name, context in largest.items() if context}
     return DetectedServer(
         Dialect.OLLAMA,
         f"{root}/v1",
         limit_model_names(names),
         context_tokens=contexts,
-        version=fetch_version(f"{at}/api/version", get),
+        version=fetch_version(f"{path}/api/version", get),
     )
 
 
@@ -254,16 +249,15 @@ def ollama_loaded_contexts(answer: object) -> dict[str, int]:
     """The contexts of the models that are loaded now."""
     models = answer.get("models") if isinstance(answer, Mapping) else None
     loaded = [model for model in models if isinstance(model, Mapping)] if isinstance(models, list) else []
-    return model_contexts({"id": one.get("name"), **one} for one in loaded)
+    return model_contexts({"id": model.get("name"), **model} for model in loaded)
 
 
 def ollama_max_context(page: ServerPage | None) -> int | None:
     """The longest context that a request may ask for."""
     answer = page[2] if page is not None and page[0] == HTTPStatus.OK else None
     info = object_member(answer, "model_info") if isinstance(answer, Mapping) else {}
-    return next(
-        (parse_token_count(value) for name, value in info.items() if str(name).endswith(".context_length")), None
-    )
+    contexts = (parse_token_count(value) for name, value in info.items() if str(name).endswith(".context_length"))
+    return next(contexts, None)
 
 
 def fetch_json(path: str, get: GetPage) -> object:
@@ -295,21 +289,10 @@ LOCAL_PROBE_TIMEOUT_SECONDS: Final = 2.0
 MAX_PAGE_BYTES: Final = 1_000_000
 
 
-@dataclass(frozen=True)
-class LocalServerFound:
-    """A local server. ``base_url`` is that of its OpenAI-compatible API."""
-
-    base_url: str
-    kind: str
-    model_names: tuple[str, ...]
-
-
-def probe_local_address(address: str) -> LocalServerFound | None:
+def probe_local_address(address: str) -> DetectedServer | None:
     """The server at this address (scheme, host and port) with its models; None if there is none."""
     server = detect_server(address, lambda path: fetch_local_page(address, path))
-    if server is None or server.model_names is None:
-        return None
-    return LocalServerFound(server.base_url, SERVER_KINDS.get(server.dialect, OTHER_SERVER_KIND), server.model_names)
+    return server if server and server.model_names is not None else None
 
 
 def dialect_of_server_kind(kind: str) -> Dialect | None:
@@ -320,8 +303,7 @@ def dialect_of_server_kind(kind: str) -> Dialect | None:
 def fetch_local_page(address: str, path: str) -> ServerPage | None:
     """The page, without a proxy or redirects; None if nothing speaks HTTP there."""
     parts = urlsplit(address)
-    secure = parts.scheme == "https"
-    connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+    connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     try:
         with closing(connect(parts.hostname or "", parts.port, timeout=LOCAL_PROBE_TIMEOUT_SECONDS)) as connection:
             connection.request("GET", path, headers={"Accept": "application/json"})

@@ -237,7 +237,7 @@ class CountedPrompt:
 
 
 def rate_variance(rate: TokenRate) -> float:
-    """Two standard deviations lie between what is usual and what is most."""
+    """Half of what is between usual and most, which is taken as two standard deviations."""
     return (rate.most - rate.usual) / 2
 
 
@@ -259,7 +259,7 @@ class RateFit:
 
     def add(self, seen: CountedPrompt) -> None:
         amounts, tokens = seen.profile.amounts, seen.tokens_in - seen.profile.of_messages
-        weights = self.weighted(amounts)
+        weights = self.weigh(amounts)
         noise = 0.08 * seen.tokens_in + 20
         total = sum(map(math.prod, zip(amounts, weights, strict=True))) + noise**2
         missed = tokens - self.mean(amounts)
@@ -270,24 +270,19 @@ class RateFit:
                     old - weight * other / total for old, other in zip(self.covariance[row], weights, strict=True)
                 ]
 
-    def weighted(self, amounts: Sequence[float]) -> list[float]:
+    def weigh(self, amounts: Sequence[float]) -> list[float]:
         kept = [(place, amount) for place, amount in enumerate(amounts) if amount]
         return [sum(row[place] * amount for place, amount in kept) for row in self.covariance]
 
-    def mean(self, amounts: Sequence[float]) -> float:
+    def mean(self, amounts: Sequence[float], *, sure: bool = False) -> float:
+        """Tokens by the learned rates; ``sure``: by no more than their sure part."""
         return sum(
-            amount * min(max(rate, bounds.fewest), bounds.most)
-            for amount, rate, bounds in zip(amounts, self.rates, ALL_RATES, strict=True)
-        )
-
-    def sure(self, amounts: Sequence[float]) -> float:
-        return sum(
-            amount * min(max(rate, bounds.fewest), bounds.sure)
+            amount * min(max(rate, bounds.fewest), bounds.sure if sure else bounds.most)
             for amount, rate, bounds in zip(amounts, self.rates, ALL_RATES, strict=True)
         )
 
     def deviation(self, amounts: Sequence[float]) -> float:
-        return math.sqrt(max(0.0, sum(map(math.prod, zip(amounts, self.weighted(amounts), strict=True)))))
+        return math.sqrt(max(0.0, sum(map(math.prod, zip(amounts, self.weigh(amounts), strict=True)))))
 
 
 @dataclass
@@ -317,24 +312,24 @@ class TokenRates:
         if self.learned < MIN_SAMPLES:
             return fewest, most
         around = DEVIATIONS * self.fit.deviation(profile.amounts)
-        low = FAR_BELOW * (self.fit.sure(profile.amounts) + profile.of_messages - around)
-        return max(fewest, low), min(most, (self.about(profile) + around) / FAR_BELOW)
+        low = FAR_BELOW * (self.fit.mean(profile.amounts, sure=True) + profile.of_messages - around)
+        return max(fewest, low), min(most, (self.estimate(profile) + around) / FAR_BELOW)
 
-    def about(self, profile: TextProfile) -> float:
+    def estimate(self, profile: TextProfile) -> float:
         return self.fit.mean(profile.amounts) + profile.of_messages
 
     def cut(self, profile: TextProfile, tokens_in: int) -> str | None:
-        """Why the server must have cut this prompt, in a sentence; None where the count is plausible."""
+        """Why the server must have cut this prompt, in a sentence; None if the count is plausible."""
         if self.ceiling is not None and tokens_in > self.ceiling + CEILING_TOLERANCE:
             self.ceiling = None
-        if tokens_in < MIN_CUT_TOKENS or self.about(profile) < MIN_PROMPT_TOKENS:
+        if tokens_in < MIN_CUT_TOKENS or self.estimate(profile) < MIN_PROMPT_TOKENS:
             return None
         if self.ceiling is None and self.is_ceiling(profile, tokens_in):
             self.ceiling = tokens_in
             self.forget_ceiling(tokens_in)
         if tokens_in < self.expected(profile)[0]:
             self.seen_cut.append(CountedPrompt(profile, tokens_in))
-            sent = round_to_two_digits(self.about(profile))
+            sent = round_to_two_digits(self.estimate(profile))
             return f"The server cut the prompt: it counted {tokens_in:,} tokens where about {sent:,} were sent."
         if self.ceiling is not None and self.ceiling - CEILING_TOLERANCE <= tokens_in < profile.most:
             return f"The server cut the prompt: it counted {tokens_in:,} tokens, as for other prompts of other lengths."
@@ -347,26 +342,25 @@ class TokenRates:
         tokenizers, within two tokens of the highest count so far. It happened in none of 200,000 checks
         of real counts. Once a server is known to cut, a whole prompt of exactly this count is called cut.
         """
-        if not is_possible_ceiling(tokens_in) or any(
-            one.tokens_in > tokens_in + CEILING_TOLERANCE for one in self.seen
-        ):
+        has_higher_count = any(prompt.tokens_in > tokens_in + CEILING_TOLERANCE for prompt in self.seen)
+        if not is_possible_ceiling(tokens_in) or has_higher_count:
             return False
-        alike = [
-            one.profile for one in (*self.seen, *self.seen_cut) if abs(one.tokens_in - tokens_in) <= CEILING_TOLERANCE
-        ]
-        at_it = [*alike, profile]
-        if len(at_it) < MIN_SIZES_AT_CEILING or any(one.most < tokens_in for one in at_it):
+        profiles = [profile]
+        for prompt in (*self.seen, *self.seen_cut):
+            if abs(prompt.tokens_in - tokens_in) <= CEILING_TOLERANCE:
+                profiles.append(prompt.profile)
+        if len(profiles) < MIN_SIZES_AT_CEILING or any(one.most < tokens_in for one in profiles):
             return False
-        return count_distinct_sizes(at_it, CLEARLY_LONGER * tokens_in) >= MIN_SIZES_AT_CEILING
+        return count_distinct_sizes(profiles, CLEARLY_LONGER * tokens_in) >= MIN_SIZES_AT_CEILING
 
     def forget_ceiling(self, ceiling: int) -> None:
         """Learn anew from the prompts that the server read whole."""
-        below = [one for one in self.seen if abs(one.tokens_in - ceiling) > CEILING_TOLERANCE]
+        whole = [prompt for prompt in self.seen if abs(prompt.tokens_in - ceiling) > CEILING_TOLERANCE]
         self.seen.clear()
-        self.seen.extend(below)
-        self.fit, self.learned = RateFit(), len(below)
-        for one in below:
-            self.fit.add(one)
+        self.seen.extend(whole)
+        self.fit, self.learned = RateFit(), len(whole)
+        for prompt in whole:
+            self.fit.add(prompt)
 
 
 def is_possible_ceiling(tokens_in: int) -> bool:
@@ -379,7 +373,7 @@ def count_distinct_sizes(profiles: Iterable[TextProfile], step: float) -> int:
     """How many of the prompts are each longer than the one before by ``step`` tokens, whatever the tokenizer."""
     sizes = 0
     last: TextProfile | None = None
-    for profile in sorted(profiles, key=lambda one: sum(one.usual)):
+    for profile in sorted(profiles, key=lambda profile: sum(profile.usual)):
         if last is None or least_token_difference(last, profile) >= step:
             sizes, last = sizes + 1, profile
     return sizes
@@ -387,8 +381,8 @@ def count_distinct_sizes(profiles: Iterable[TextProfile], step: float) -> int:
 
 def least_token_difference(shorter: TextProfile, longer: TextProfile) -> float:
     """By how many tokens one prompt is longer than another with the tokenizer for which that is least."""
-    more = zip(shorter.usual, longer.usual, RATES.values(), strict=True)
-    return sum((new - old) * (rate.fewest if new > old else rate.most) for old, new, rate in more)
+    classes = zip(shorter.usual, longer.usual, RATES.values(), strict=True)
+    return sum((new - old) * (rate.fewest if new > old else rate.most) for old, new, rate in classes)
 
 
 def round_to_two_digits(tokens: float) -> int:

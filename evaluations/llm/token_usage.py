@@ -24,22 +24,18 @@ CACHED_TOKEN_NAMES: Final = ("cached_tokens", "prompt_cache_hit_tokens", "cached
 
 def parse_usage(usage: Mapping[str, object], cost: int | None = None) -> Usage:
     """The counts of an OpenAI-like ``usage`` object; ``cost`` in nano-USD is passed on."""
-    tokens_in, out, total = (
-        first_token_count(usage, INPUT_TOKEN_NAMES),
-        first_token_count(usage, OUTPUT_TOKEN_NAMES),
-        first_token_count(usage, TOTAL_TOKEN_NAMES),
-    )
-    reasoning = parse_reasoning_tokens(usage)
+    tokens_in, out = first_token_count(usage, INPUT_TOKEN_NAMES), first_token_count(usage, OUTPUT_TOKEN_NAMES)
+    total, reasoning = first_token_count(usage, TOTAL_TOKEN_NAMES), parse_reasoning_tokens(usage)
     if tokens_in is None and total is not None and out is not None:
-        beside = reasoning or 0 if (reasoning or 0) > out else 0
-        tokens_in = max(total - out - beside, 0)
+        additional = reasoning or 0 if (reasoning or 0) > out else 0
+        tokens_in = max(total - out - additional, 0)
     billed = billed_output_tokens(out, reasoning, tokens_in, total)
     if reasoning is None and billed is not None and out is not None and billed > out:
         reasoning = billed - out
     return Usage(
         tokens_in=tokens_in,
         tokens_out=billed,
-        tokens_cached=parse_cached_tokens(usage),
+        tokens_cached=nested_token_count(usage, INPUT_DETAIL_NAMES, CACHED_TOKEN_NAMES),
         tokens_reasoning=reasoning,
         cost=cost,
     )
@@ -57,37 +53,26 @@ def billed_output_tokens(
     >>> billed_output_tokens(20, 700, 100, None)
     720
     """
-    known = [] if out is None else [out]
+    counts = [] if out is None else [out]
     if total is not None and tokens_in is not None and total > tokens_in:
-        known.append(total - tokens_in)
+        counts.append(total - tokens_in)
     # More reasoning than output cannot be included in it.
     if reasoning is not None and (out is None or reasoning > out):
-        known.append((out or 0) + reasoning)
-    return min(max(known), MAX_TOKEN_COUNT) if known else None
+        counts.append((out or 0) + reasoning)
+    return min(max(counts), MAX_TOKEN_COUNT) if counts else None
 
 
 def parse_reasoning_tokens(usage: Mapping[str, object]) -> int | None:
-    details = [object_member(usage, name) for name in OUTPUT_DETAIL_NAMES]
-    return next(
-        (
-            tokens
-            for fields in (*details, usage)
-            if (tokens := first_token_count(fields, REASONING_TOKEN_NAMES)) is not None
-        ),
-        None,
-    )
+    return nested_token_count(usage, OUTPUT_DETAIL_NAMES, REASONING_TOKEN_NAMES)
 
 
-def parse_cached_tokens(usage: Mapping[str, object]) -> int | None:
-    details = [object_member(usage, name) for name in INPUT_DETAIL_NAMES]
-    return next(
-        (
-            tokens
-            for fields in (*details, usage)
-            if (tokens := first_token_count(fields, CACHED_TOKEN_NAMES)) is not None
-        ),
-        None,
-    )
+def nested_token_count(
+    usage: Mapping[str, object], detail_names: tuple[str, ...], names: tuple[str, ...]
+) -> int | None:
+    """The first count with one of these names, in an object of details or next to them."""
+    objects = (*(object_member(usage, detail) for detail in detail_names), usage)
+    counts = (first_token_count(fields, names) for fields in objects)
+    return next((count for count in counts if count is not None), None)
 
 
 def parse_nano_usd(value: object) -> int | None:

@@ -84,7 +84,12 @@ def plain(text: str) -> Script:
 def test_an_answer_brings_its_text_why_it_ended_and_what_it_cost() -> None:
     answer = answer_to(plain("A is better"))
     assert (answer.text, answer.finish_reason, answer.refusal, answer.http_status) == ("A is better", "stop", "", 200)
-    assert (answer.model, answer.tokens_in, answer.tokens_out, answer.tokens_cached) == ("test-model", 4, 20, None)
+    assert (answer.model, answer.tokens_in, answer.tokens_out, answer.usage.tokens_cached) == (
+        "test-model",
+        4,
+        20,
+        None,
+    )
 
 
 def test_only_what_the_judge_sets_is_sent_and_a_schema_asks_for_strict_output() -> None:

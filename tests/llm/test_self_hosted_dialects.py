@@ -406,9 +406,9 @@ def test_the_cached_part_of_a_prompt_is_read_from_older_timings() -> None:
         "usage": {"prompt_tokens": 33, "completion_tokens": 6, "total_tokens": 39},
         "timings": {"cache_n": 30, "prompt_n": 3},
     }
-    assert read(Dialect.LLAMA_CPP, body).tokens_cached == 30
+    assert read(Dialect.LLAMA_CPP, body).usage.tokens_cached == 30
     told = body | {"usage": {**body["usage"], "prompt_tokens_details": {"cached_tokens": 32}}}  # type: ignore[dict-item]
-    assert read(Dialect.LLAMA_CPP, told).tokens_cached == 32
+    assert read(Dialect.LLAMA_CPP, told).usage.tokens_cached == 32
 
 
 # ---- vLLM and SGLang -----------------------------------------------------------------------

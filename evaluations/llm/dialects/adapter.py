@@ -13,7 +13,7 @@ Headers = Mapping[str, str]
 
 @dataclass(frozen=True)
 class ErrorWords:
-    """Lower-case fragments of a provider's errors, by their meaning."""
+    """Lower-case fragments of a provider's errors, by their meaning; those that many providers share are left out."""
 
     format: tuple[str, ...] = ()  # it does not take a reply of this shape
     context: tuple[str, ...] = ()  # the prompt is longer than the context, whatever the status
@@ -39,7 +39,8 @@ class ErrorWords:
     cut_off: tuple[str, ...] = ()  # it reached the token limit before the reply was complete
 
     def plus(self, other: "ErrorWords") -> "ErrorWords":
-        return ErrorWords(**{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})
+        names = [field.name for field in fields(self)]
+        return ErrorWords(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 @dataclass(frozen=True)

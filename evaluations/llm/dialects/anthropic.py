@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from evaluations.domain.judges import CallState, Dialect, ReplyShape
 from evaluations.domain.texts import Message, replace_unstorable
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
-from evaluations.llm.dialects.chat import CHAT_ERROR_WORDS, content_text, normalise_finish_reason, request_messages
+from evaluations.llm.dialects.chat import content_text, normalise_finish_reason, request_messages
 from evaluations.llm.error_body import ErrorBody
 from evaluations.llm.exchange import (
     MAX_PAUSE_SECONDS,
@@ -30,7 +30,6 @@ from evaluations.llm.exchange import (
     Request,
     Server,
     SettingRefused,
-    StopRun,
     Usage,
 )
 from evaluations.llm.token_usage import object_member, parse_reasoning_tokens, parse_token_count
@@ -103,7 +102,7 @@ def anthropic_output_format(request: Request) -> dict[str, object]:
 def strip_number_bounds(schema: object) -> object:
     """The schema without bounds of numbers, which are refused; the reply parser checks them."""
     if isinstance(schema, list):
-        return [strip_number_bounds(one) for one in schema]
+        return [strip_number_bounds(item) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
     is_number = schema.get("type") in ("number", "integer")
@@ -134,15 +133,13 @@ def parse_anthropic_answer(answered: Mapping[str, object], headers: Headers, req
 
 def parse_anthropic_usage(usage: Mapping[str, object]) -> Usage:
     """``input_tokens`` are those neither read from the cache nor written to it."""
-    rest, read_ones = (
-        parse_token_count(usage.get("input_tokens")),
-        parse_token_count(usage.get("cache_read_input_tokens")),
-    )
+    uncached = parse_token_count(usage.get("input_tokens"))
+    cached = parse_token_count(usage.get("cache_read_input_tokens"))
     written = parse_token_count(usage.get("cache_creation_input_tokens"))
     return Usage(
-        tokens_in=None if rest is None else rest + (read_ones or 0) + (written or 0),
+        tokens_in=None if uncached is None else uncached + (cached or 0) + (written or 0),
         tokens_out=parse_token_count(usage.get("output_tokens")),
-        tokens_cached=read_ones,
+        tokens_cached=cached,
         tokens_written=written,
         tokens_reasoning=parse_reasoning_tokens(usage),
     )
@@ -155,10 +152,7 @@ def classify_anthropic_error(error: ErrorBody, server: Server, request: Request,
     if error.status == 429 and error.states(("long context",)):
         return RecordOnCall(CallState.TOO_LONG, f"The prompt is too long for this account: {why}", **error.kept)
     if match := LIMIT_REFUSED.search(why):
-        return StopRun(
-            f"The model writes {match[1]} tokens at most: make a judge with this limit or a lower one. It says: {why}",
-            **error.kept,
-        )
+        return error.stop(f"The model writes {match[1]} tokens at most: make a judge with this limit or a lower one.")
     return classify_refused_part(error, request) if error.status == 400 else None
 
 
@@ -173,10 +167,7 @@ def classify_spend_limit(error: ErrorBody) -> LLMError:
             after = MAX_PAUSE_SECONDS
         if 0 < after < MAX_PAUSE_SECONDS:
             return QuotaExhausted(f"The account's limit is reached. It says: {why}", after=after, **error.kept)
-    return StopRun(
-        f"The account's own limit is reached: raise it in the provider's console and resume the run. It says: {why}",
-        **error.kept,
-    )
+    return error.stop("The account's own limit is reached: raise it in the provider's console and resume the run.")
 
 
 def classify_refused_part(error: ErrorBody, request: Request) -> LLMError | None:
@@ -204,12 +195,10 @@ ANTHROPIC_ADAPTER: Final = Adapter(
     path=lambda server, request: "/messages",
     key_headers=lambda key: {"x-api-key": key},
     headers={"anthropic-version": ANTHROPIC_VERSION},
-    words=CHAT_ERROR_WORDS.plus(
-        ErrorWords(
-            format=("output_config.format", "output_format", "output format", "schema is too complex"),
-            key=("invalid x-api-key",),
-            remedy=("organization has been disabled",),
-        )
+    words=ErrorWords(
+        format=("output_config.format", "output_format", "output format", "schema is too complex"),
+        key=("invalid x-api-key",),
+        remedy=("organization has been disabled",),
     ),
     meaning=classify_anthropic_error,
     lacks=("seed", "logprobs"),

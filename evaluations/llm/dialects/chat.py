@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Sequence
-from functools import partial
 from math import isnan
 from typing import Any, Final
 
@@ -25,6 +24,8 @@ LENGTH_REASONS: Final = ("max_tokens", "model_length", "model_context_window_exc
 # Likely tokens requested per position: a rubric has few labels, but each has several spellings.
 TOP_LOGPROBS: Final = 20
 FEW_LOGPROBS: Final = 5  # for servers that do not take so many
+NEW_LIMIT_NAME: Final = "max_completion_tokens"  # the only one that OpenAI's reasoning models know
+OLD_LIMIT_NAME: Final = "max_tokens"  # the one that all self-hosted servers know; some ignore the newer one silently
 # Finish reasons of broken-off replies.
 ABORTED_REASONS: Final = ("error", "network_error", "insufficient_system_resource")
 # Words that many servers share.
@@ -46,15 +47,8 @@ CHAT_ERROR_WORDS: Final = ErrorWords(
         *("content_filter", "content management policy", "content policy", "content_policy", "responsibleaipolicy"),
         *("usage policy", "usage policies", "flagged", "moderation", "safety system", "prohibited_content"),
         *("content filtering", "usage guidelines", "safety_check", "inappropriate content", "blocked by safety"),
-        *(
-            "unsafe content",
-            "sensitive content",
-            "violates our",
-            "guardrail checks",
-            "guardrail policy",
-            "hooks_failed",
-        ),
-        *("content safety policy", "blocked due to security", "prompt_threat", "prompt threat"),
+        *("unsafe content", "sensitive content", "violates our", "guardrail checks", "guardrail policy"),
+        *("hooks_failed", "content safety policy", "blocked due to security", "prompt_threat", "prompt threat"),
         *("prompt was blocked", "prompt has been blocked", "response was blocked", "output was blocked"),
     ),
     credit=(
@@ -101,36 +95,22 @@ CHAT_ERROR_WORDS: Final = ErrorWords(
 )
 
 
-def build_chat_body(
-    request: Request,
-    *,
-    limit_name: Callable[[Request], str] | None = None,
-    format_of: Callable[[Request], JsonDict] | None = None,
-    top_logprobs: int = TOP_LOGPROBS,
-) -> JsonDict:
+def build_chat_body(request: Request, *, limit_name: str = "", top_logprobs: int = TOP_LOGPROBS) -> JsonDict:
     """The body of a request: the judge's settings that the model takes, by the protocol's names."""
     body: JsonDict = {"model": request.model, "messages": request_messages(request)}
     if request.sends("temperature"):
         body["temperature"] = request.temperature
     if request.sends("max_tokens"):
-        body[request.request_shape.limit_name or (limit_name or limit_name_by_effort)(request)] = request.max_tokens
+        # Models with a reasoning effort count reasoning as well, and know the limit by one name only.
+        usual_name = NEW_LIMIT_NAME if request.reasoning_effort else OLD_LIMIT_NAME
+        body[request.request_shape.limit_name or limit_name or usual_name] = request.max_tokens
     for setting in ("seed", "reasoning_effort"):
         if request.sends(setting):
             body[setting] = getattr(request, setting)
     if request.sends("logprobs"):
         few = "top_logprobs" in request.request_shape.left_out
         body |= {"logprobs": True, "top_logprobs": FEW_LOGPROBS if few else top_logprobs}
-    return merge_extra_fields({**body, **(format_of or build_response_format)(request)}, request.body)
-
-
-def limit_name_by_effort(request: Request) -> str:
-    """Models with a reasoning effort count reasoning as well, and know the limit by one name only."""
-    return "max_completion_tokens" if request.reasoning_effort else "max_tokens"
-
-
-def limit_name_max_tokens(request: Request) -> str:
-    """The name that all self-hosted servers know; some ignore the newer one silently."""
-    return "max_tokens"
+    return merge_extra_fields({**body, **build_response_format(request)}, request.body)
 
 
 def build_response_format(request: Request) -> JsonDict:
@@ -187,13 +167,6 @@ def parse_chat_answer(
     )
 
 
-def chat_parser_with_cost(
-    cost: Callable[[JsonMapping, Headers], int | None],
-) -> Callable[[JsonMapping, Headers, Request], Answer | None]:
-    """The parser for a server that reports costs in its own way."""
-    return partial(parse_chat_answer, cost=cost)
-
-
 def is_blocked_completion(body: JsonMapping) -> bool:
     """Whether a body without choices is a completion that a filter blocked."""
     is_completion = bool(body.get("model")) or bool(object_member(body, "usage")) or "promptFeedback" in body
@@ -212,7 +185,7 @@ def message_reasoning(message: JsonMapping) -> str:
         if isinstance(message.get(name), str) and message[name]:
             return replace_unstorable(message[name])
     content, details = message.get("content"), message.get("reasoning_details")
-    parts = [one for listed in (details, content) if isinstance(listed, list) for one in listed]
+    parts = [part for listed in (details, content) if isinstance(listed, list) for part in listed]
     texts = [part_reasoning(part) for part in parts if isinstance(part, dict)]
     return replace_unstorable("\n\n".join(filter(None, texts)))
 
@@ -227,7 +200,7 @@ def part_reasoning(part: JsonMapping) -> str:
         if isinstance(inside, str):
             return inside
         if isinstance(inside, list):
-            return "".join(str(one.get("text", "")) for one in inside if isinstance(one, dict))
+            return "".join(str(item.get("text", "")) for item in inside if isinstance(item, dict))
     return ""
 
 
@@ -252,11 +225,9 @@ def content_text(content: object) -> str:
     """
     if content is None:
         return ""
-    if isinstance(content, list) and content and all(isinstance(one, dict) for one in content):
-        texts = [
-            one.get("text") for one in content if one.get("type", "text") in TEXT_PART_TYPES and not one.get("thought")
-        ]
-        content = "".join(text for text in texts if isinstance(text, str))
+    if isinstance(content, list) and content and all(isinstance(part, dict) for part in content):
+        parts = [part for part in content if part.get("type", "text") in TEXT_PART_TYPES and not part.get("thought")]
+        content = "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
     return replace_unstorable(content if isinstance(content, str) else json.dumps(content))
 
 
@@ -264,7 +235,7 @@ def choice_tokens(choice: JsonMapping) -> tuple[ReplyToken, ...]:
     """The reply's tokens with their probabilities; empty if the server sent none of this form."""
     tokens: Any = object_member(choice, "logprobs").get("content")
     try:
-        return tuple(parse_token(one) for one in tokens or ())
+        return tuple(parse_token(token) for token in tokens or ())
     except (AttributeError, KeyError, TypeError, ValueError):
         return ()
 

@@ -3,23 +3,15 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from evaluations.domain.json_values import JsonDict
-from evaluations.domain.judges import CallState, Dialect, ReplyShape
+from evaluations.domain.judges import Dialect, ReplyShape
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
-from evaluations.llm.dialects.chat import CHAT_ERROR_WORDS, build_chat_body, chat_parser_with_cost
+from evaluations.llm.dialects.chat import CHAT_ERROR_WORDS, OLD_LIMIT_NAME, build_chat_body, parse_chat_answer
 from evaluations.llm.error_body import ErrorBody, parse_embedded_object, parse_json_object
-from evaluations.llm.exchange import (
-    LLMError,
-    QuotaExhausted,
-    RecordOnCall,
-    Request,
-    Retry,
-    Server,
-    SettingRefused,
-    StopRun,
-)
+from evaluations.llm.exchange import LLMError, Request, Server, SettingRefused
 from evaluations.llm.token_usage import object_member, parse_nano_usd
 
 # Settings to omit if no provider serves the model with all of them, the least important first.
@@ -29,7 +21,7 @@ DAILY_LIMIT_WAIT_SECONDS: Final = 3600.0  # a key's daily limit ends at midnight
 
 def build_openrouter_body(request: Request) -> JsonDict:
     """The effort is nested in an object; the limit has one name for all models."""
-    body = build_chat_body(request, limit_name=lambda request: "max_tokens")
+    body = build_chat_body(request, limit_name=OLD_LIMIT_NAME)
     if effort := body.pop("reasoning_effort", None):
         body = {"reasoning": {"effort": effort}, **body}
     return body
@@ -48,8 +40,8 @@ def openrouter_inner_error(error: ErrorBody) -> ErrorBody:
     """The provider's error, with the status that the provider gave it."""
     raw = openrouter_metadata(error).get("raw")
     inner = parse_embedded_object(raw) if isinstance(raw, str) else raw
-    codes = [one.get(name) for one in openrouter_error_objects(inner) for name in ("code", "status")]
-    statuses = [int(str(code)) for code in codes if str(code).isdecimal() and 400 <= int(str(code)) < 500]
+    codes = [str(part.get(name)) for part in openrouter_error_objects(inner) for name in ("code", "status")]
+    statuses = [int(code) for code in codes if code.isdecimal() and 400 <= int(code) < 500]
     if statuses and error.status != 429:
         return replace(error, status=statuses[-1], is_known_status=True)
     return as_refused_request(error) if raw else error
@@ -57,16 +49,14 @@ def openrouter_inner_error(error: ErrorBody) -> ErrorBody:
 
 def as_refused_request(error: ErrorBody) -> ErrorBody:
     """Turn a 5xx into a 400 if the provider refused this prompt, which gateways pass on as a fault of their own."""
-    is_no = error.states((*CHAT_ERROR_WORDS.filter, *CHAT_ERROR_WORDS.context, *CHAT_ERROR_WORDS.too_long))
-    return replace(error, status=400, is_known_status=True) if error.status >= 500 and is_no else error
+    is_refusal = error.states((*CHAT_ERROR_WORDS.filter, *CHAT_ERROR_WORDS.context, *CHAT_ERROR_WORDS.too_long))
+    return replace(error, status=400, is_known_status=True) if error.status >= 500 and is_refusal else error
 
 
 def openrouter_metadata(error: ErrorBody) -> Mapping[str, object]:
     """The metadata that OpenRouter adds to an error, at any depth."""
-    body = parse_json_object(error.body)
-    metadata = [
-        object_member(one, "metadata") for one in openrouter_error_objects(body) if object_member(one, "metadata")
-    ]
+    parts = openrouter_error_objects(parse_json_object(error.body))
+    metadata = [found for part in parts if (found := object_member(part, "metadata"))]
     return metadata[-1] if metadata else {}
 
 
@@ -79,29 +69,23 @@ def openrouter_error_objects(body: object) -> Iterator[Mapping[str, object]]:
     yield body
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
-    for one in (body.get("error"), first):
-        yield from openrouter_error_objects(one)
+    for part in (body.get("error"), first):
+        yield from openrouter_error_objects(part)
 
 
 def classify_openrouter_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     metadata = openrouter_metadata(error)
     provider = metadata.get("provider_name")
     if error.status == 403 and ("flagged_input" in metadata or metadata.get("reasons")):
-        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {error.message}", **error.kept)
+        return error.filtered_prompt()
     if error.status == 403 and error.states(("key limit exceeded (daily",)):
-        return QuotaExhausted(
-            f"The endpoint's quota is used up. It says: {error.message}",
-            after=DAILY_LIMIT_WAIT_SECONDS,
-            **error.kept,
-        )
+        return error.exhausted_quota(DAILY_LIMIT_WAIT_SECONDS)
     if error.status == 402 and headers.get("retry-after", "").strip().isdecimal():
-        after = float(headers["retry-after"])
-        return Retry(f"The server answered 402: {error.message}", after=after, busy=True, **error.kept)
+        return error.retry(after=float(headers["retry-after"]), busy=True)
     if error.status == 401 and isinstance(provider, str) and provider:
-        return StopRun(
+        return error.stop(
             f"{provider} refused the key that OpenRouter has for it: replace it in OpenRouter's provider keys (BYOK) "
-            f"and resume the run. It says: {error.message}",
-            **error.kept,
+            "and resume the run."
         )
     if error.states(("requested parameters",)) and request.shape == ReplyShape.TEXT:
         return classify_no_provider(error, request)
@@ -122,16 +106,14 @@ OPENROUTER_ADAPTER: Final = Adapter(
     dialect=Dialect.OPENROUTER,
     hosts=("openrouter.ai",),
     body=build_openrouter_body,
-    read=chat_parser_with_cost(openrouter_cost),
+    read=partial(parse_chat_answer, cost=openrouter_cost),
     cost=openrouter_cost,
     inner=openrouter_inner_error,
     meaning=classify_openrouter_error,
-    words=CHAT_ERROR_WORDS.plus(
-        ErrorWords(
-            filter=("requires moderation",),
-            credit=("can only afford", "prompt tokens limit exceeded"),
-            model=("is not a valid model id",),
-        )
+    words=ErrorWords(
+        filter=("requires moderation",),
+        credit=("can only afford", "prompt tokens limit exceeded"),
+        model=("is not a valid model id",),
     ),
 )
 
@@ -155,17 +137,15 @@ def litellm_inner_error(error: ErrorBody) -> ErrorBody:
 
 def classify_litellm_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     if error.status in (400, 401, 403) and error.states(NO_ACCESS_WORDS):
-        return StopRun(
+        return error.stop(
             f"The key may not use the model “{request.model}” at {server.base_url}: have it allowed there, or make a "
-            f"judge with another model. It says: {error.message}",
-            **error.kept,
+            "judge with another model."
         )
     upstream = UPSTREAM_EXCEPTION.search(error.body)
     if error.status == 401 and upstream and not error.states(("proxy server token",)):
-        return StopRun(
+        return error.stop(
             f"{upstream[1]} refused the key that the gateway {server.base_url} has for it: have it replaced there and "
-            f"resume the run. It says: {error.message}",
-            **error.kept,
+            "resume the run."
         )
     return None
 
@@ -174,15 +154,13 @@ LITELLM_ADAPTER: Final = Adapter(
     dialect=Dialect.LITELLM,
     ports=(4000,),
     body=build_chat_body,
-    read=chat_parser_with_cost(litellm_cost),
+    read=partial(parse_chat_answer, cost=litellm_cost),
     cost=litellm_cost,
     inner=litellm_inner_error,
     meaning=classify_litellm_error,
-    words=CHAT_ERROR_WORDS.plus(
-        ErrorWords(
-            context=("contextwindowexceeded",),
-            filter=("contentpolicyviolation", "violated guardrail", "violated content safety"),
-            model=("invalid model name passed",),
-        )
+    words=ErrorWords(
+        context=("contextwindowexceeded",),
+        filter=("contentpolicyviolation", "violated guardrail", "violated content safety"),
+        model=("invalid model name passed",),
     ),
 )

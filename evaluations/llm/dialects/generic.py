@@ -14,7 +14,7 @@ from typing import Final
 from evaluations.domain.json_values import JsonMapping
 from evaluations.domain.judges import Dialect
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
-from evaluations.llm.dialects.chat import CHAT_ERROR_WORDS, build_chat_body, parse_chat_answer
+from evaluations.llm.dialects.chat import build_chat_body, parse_chat_answer
 from evaluations.llm.dialects.gateways import (
     classify_litellm_error,
     classify_openrouter_error,
@@ -23,7 +23,7 @@ from evaluations.llm.dialects.gateways import (
 )
 from evaluations.llm.dialects.hosted import classify_groq_error, classify_xai_error, is_xai_usage, with_xai_total
 from evaluations.llm.error_body import ErrorBody
-from evaluations.llm.exchange import Answer, LLMError, Request, Retry, Server, StopRun
+from evaluations.llm.exchange import Answer, LLMError, Request, Server
 from evaluations.llm.token_usage import object_member, parse_nano_usd
 
 # Words of providers without a dialect of their own.
@@ -80,9 +80,8 @@ def unmarked_error(body: Mapping[str, object]) -> Mapping[str, object] | None:
     base = object_member(body, "base_resp")
     number = base.get("status_code")
     if number not in SUCCESS_CODES:
-        status, kind = (
-            MINIMAX_CODES.get(number, (TRANSIENT_STATUS, "")) if isinstance(number, int) else (TRANSIENT_STATUS, "")
-        )
+        unknown = (TRANSIENT_STATUS, "")
+        status, kind = MINIMAX_CODES.get(number, unknown) if isinstance(number, int) else unknown
         return {"code": status, "type": kind, "message": base.get("status_msg") or f"status {number}"}
     if body.get("errors") and body.get("success") is not True:
         return {"errors": body["errors"]}
@@ -105,19 +104,15 @@ def zhipu_inner_error(error: ErrorBody) -> ErrorBody:
 def classify_generic_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     """Alibaba's errors on limits and on models that only stream; else the gateways' errors."""
     if error.status == 429 and error.states(("allocationquota", "allocated quota exceeded")):
-        return Retry(f"The server answered 429: {error.message}", busy=True, **error.kept)
+        return error.retry(busy=True)
     if error.states(("enable_thinking",)):
-        return StopRun(
-            f"The model thinks only in a stream: add enable_thinking: false to the body of the judge's requests. "
-            f"It says: {error.message}",
-            **error.kept,
+        return error.stop(
+            "The model thinks only in a stream: add enable_thinking: false to the body of the judge's requests."
         )
     if error.states(("only support stream", "only supports stream")):
-        return StopRun(
-            f"The model answers only in a stream: choose another one. It says: {error.message}", **error.kept
-        )
-    one_found = (classifier(error, server, request, headers) for classifier in GATEWAY_CLASSIFIERS)
-    return next((error for error in one_found if error is not None), None)
+        return error.stop("The model answers only in a stream: choose another one.")
+    meanings = (classify(error, server, request, headers) for classify in GATEWAY_CLASSIFIERS)
+    return next((meaning for meaning in meanings if meaning is not None), None)
 
 
 GATEWAY_CLASSIFIERS: Final = (
@@ -128,30 +123,27 @@ GATEWAY_CLASSIFIERS: Final = (
 )
 
 
-def build_generic_adapter(known: Sequence[Adapter]) -> Adapter:
-    """The adapter that understands the costs and faults of all known ones."""
+def build_generic_adapter(adapters: Sequence[Adapter]) -> Adapter:
+    """The adapter that understands the costs and faults of all these."""
 
     def any_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
-        costs = (one(usage, headers) for one in (*(one.cost for one in known), perplexity_cost))
-        return next((one_found for one_found in costs if one_found is not None), None)
+        costs = (find_cost(usage, headers) for find_cost in (*(one.cost for one in adapters), perplexity_cost))
+        return next((cost for cost in costs if cost is not None), None)
 
     def any_fault(body: Mapping[str, object]) -> Mapping[str, object] | None:
-        faults = (one(body) for one in (*(one.fault for one in known), unmarked_error))
-        return next((one_found for one_found in faults if one_found is not None), None)
+        faults = (find_fault(body) for find_fault in (*(one.fault for one in adapters), unmarked_error))
+        return next((fault for fault in faults if fault is not None), None)
 
     def read(body: JsonMapping, headers: Headers, request: Request) -> Answer | None:
         return parse_chat_answer(with_xai_total(body) if is_xai_usage(body) else body, headers, request, cost=any_cost)
 
     return Adapter(
-        dialect=GENERIC_DIALECT,
+        dialect=Dialect.GENERIC,
         body=build_chat_body,
         read=read,
         cost=any_cost,
         fault=any_fault,
         inner=zhipu_inner_error,
         meaning=classify_generic_error,
-        words=CHAT_ERROR_WORDS.plus(OTHER_ERROR_WORDS),
+        words=OTHER_ERROR_WORDS,
     )
-
-
-GENERIC_DIALECT: Final = Dialect.GENERIC

@@ -9,19 +9,9 @@ from urllib.parse import urlsplit
 from evaluations.domain.judges import Dialect, ReplyShape
 from evaluations.domain.money import NANO_PER_USD
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
-from evaluations.llm.dialects.chat import CHAT_ERROR_WORDS, build_chat_body, parse_chat_answer
+from evaluations.llm.dialects.chat import CHAT_ERROR_WORDS, NEW_LIMIT_NAME, build_chat_body, parse_chat_answer
 from evaluations.llm.error_body import ErrorBody
-from evaluations.llm.exchange import (
-    MAX_PAUSE_SECONDS,
-    Answer,
-    FormatRefused,
-    LLMError,
-    QuotaExhausted,
-    Request,
-    Retry,
-    Server,
-    StopRun,
-)
+from evaluations.llm.exchange import MAX_PAUSE_SECONDS, Answer, FormatRefused, LLMError, Request, Server, StopRun
 from evaluations.llm.token_usage import (
     INPUT_TOKEN_NAMES,
     OUTPUT_TOKEN_NAMES,
@@ -32,7 +22,6 @@ from evaluations.llm.token_usage import (
     parse_token_count,
 )
 
-GROQ_LIMIT_NAME: Final = "max_completion_tokens"  # the older name is deprecated
 NO_CAPACITY: Final = 498
 
 
@@ -45,32 +34,27 @@ def groq_embedded_error(body: Mapping[str, object]) -> Mapping[str, object] | No
 
 
 def classify_groq_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    if error.status == NO_CAPACITY:
-        return Retry(f"The server answered 498: {error.message}", busy=True, **error.kept)
-    return None
+    return error.retry(busy=True) if error.status == NO_CAPACITY else None
 
 
 GROQ_ADAPTER: Final = Adapter(
     dialect=Dialect.GROQ,
     hosts=("api.groq.com",),
-    body=partial(build_chat_body, limit_name=lambda request: GROQ_LIMIT_NAME),
+    body=partial(build_chat_body, limit_name=NEW_LIMIT_NAME),  # the older name is deprecated
     read=parse_chat_answer,
     fault=groq_embedded_error,
     meaning=classify_groq_error,
-    words=CHAT_ERROR_WORDS.plus(
-        ErrorWords(
-            flawed=(
-                *("json_validate_failed", "output_parse_failed", "tool_use_failed"),
-                "'failed_generation'",  # its message, for gateways that omit the code
-            ),
-            cut_off=("max completion tokens reached",),
-            model=("decommissioned",),
-            remedy=("organization has been restricted",),
-        )
+    words=ErrorWords(
+        flawed=(
+            *("json_validate_failed", "output_parse_failed", "tool_use_failed"),
+            "'failed_generation'",  # its message, for gateways that omit the code
+        ),
+        cut_off=("max completion tokens reached",),
+        model=("decommissioned",),
+        remedy=("organization has been restricted",),
     ),
 )
 
-XAI_LIMIT_NAME: Final = "max_completion_tokens"  # the older name is deprecated
 XAI_TOP_LOGPROBS: Final = 8  # more are refused
 TICKS_PER_USD: Final = 10**10
 # A count that only xAI reports, which identifies its usage behind a gateway.
@@ -90,14 +74,11 @@ def xai_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
 def with_xai_total(body: Mapping[str, object]) -> Mapping[str, object]:
     """The body with a total in its usage; xAI counts reasoning in addition to the completion."""
     usage = object_member(body, "usage")
-    parts = (
-        first_token_count(usage, INPUT_TOKEN_NAMES),
-        first_token_count(usage, OUTPUT_TOKEN_NAMES),
-        parse_reasoning_tokens(usage),
-    )
-    if first_token_count(usage, TOTAL_TOKEN_NAMES) is not None or parts[0] is None or parts[2] is None:
+    prompt, completion = first_token_count(usage, INPUT_TOKEN_NAMES), first_token_count(usage, OUTPUT_TOKEN_NAMES)
+    reasoning = parse_reasoning_tokens(usage)
+    if first_token_count(usage, TOTAL_TOKEN_NAMES) is not None or prompt is None or reasoning is None:
         return body
-    return {**body, "usage": {**usage, "total_tokens": sum(part or 0 for part in parts)}}
+    return {**body, "usage": {**usage, "total_tokens": prompt + (completion or 0) + reasoning}}
 
 
 def is_xai_usage(body: Mapping[str, object]) -> bool:
@@ -115,21 +96,19 @@ def classify_xai_error(error: ErrorBody, server: Server, request: Request, heade
     reached = [unit.lower() for unit, actual, limit in limits if int(actual) >= int(limit)]
     if not reached or any(unit not in SHORT_LIMIT_PERIODS for unit in reached):
         return None
-    return Retry(f"The server answered 429: {error.message}", busy=True, **error.kept)
+    return error.retry(busy=True)
 
 
 XAI_ADAPTER: Final = Adapter(
     dialect=Dialect.XAI,
     hosts=("api.x.ai",),
-    body=partial(build_chat_body, limit_name=lambda request: XAI_LIMIT_NAME, top_logprobs=XAI_TOP_LOGPROBS),
+    body=partial(build_chat_body, limit_name=NEW_LIMIT_NAME, top_logprobs=XAI_TOP_LOGPROBS),  # the older is deprecated
     read=parse_xai_answer,
     cost=xai_cost,
     meaning=classify_xai_error,
-    words=CHAT_ERROR_WORDS.plus(
-        ErrorWords(
-            filter=("usage guidelines", "safety_check_type"),
-            credit=("used all available credits", "have any credits or licenses", "need a grok subscription"),
-        )
+    words=ErrorWords(
+        filter=("usage guidelines", "safety_check_type"),
+        credit=("used all available credits", "have any credits or licenses", "need a grok subscription"),
     ),
 )
 
@@ -170,16 +149,13 @@ def classify_google_error(error: ErrorBody, server: Server, request: Request, he
 def classify_google_quota(error: ErrorBody, request: Request) -> LLMError | None:
     """A quota that is lifted by nobody, or only after a day; None for one per minute."""
     if NO_QUOTA.search(error.message) and len(NO_QUOTA.findall(error.message)) == len(ANY_LIMIT.findall(error.message)):
-        return StopRun(
-            f"The project has no quota for “{request.model}”: turn on billing, or make a judge with another model. "
-            f"It says: {error.message}",
-            **error.kept,
+        return error.stop(
+            f"The project has no quota for “{request.model}”: turn on billing, or make a judge with another model."
         )
     if not error.holds(CHAT_ERROR_WORDS.quota):
         return None
     delay = max((float(seconds) for seconds in RETRY_DELAY.findall(error.body)), default=0.0)
-    after = min(delay, MAX_PAUSE_SECONDS) if delay > SHORT_DELAY_SECONDS else HOUR_SECONDS
-    return QuotaExhausted(f"The endpoint's quota is used up. It says: {error.message}", after=after, **error.kept)
+    return error.exhausted_quota(min(delay, MAX_PAUSE_SECONDS) if delay > SHORT_DELAY_SECONDS else HOUR_SECONDS)
 
 
 GOOGLE_ADAPTER: Final = Adapter(
@@ -188,12 +164,10 @@ GOOGLE_ADAPTER: Final = Adapter(
     body=build_chat_body,
     read=parse_chat_answer,
     base_url=google_base_url,
-    words=CHAT_ERROR_WORDS.plus(
-        ErrorWords(
-            filter=("blocked by safety settings",),
-            key=("api key expired", "api key not found"),
-            place=("user location is not supported", "not available in your country"),
-        )
+    words=ErrorWords(
+        filter=("blocked by safety settings",),
+        key=("api key expired", "api key not found"),
+        place=("user location is not supported", "not available in your country"),
     ),
     meaning=classify_google_error,
 )

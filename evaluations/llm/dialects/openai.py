@@ -11,12 +11,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from evaluations.domain.json_values import JsonDict, JsonMapping
-from evaluations.domain.judges import CallState, Dialect, ReplyShape
+from evaluations.domain.judges import Dialect, ReplyShape
 from evaluations.domain.texts import replace_unstorable
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
 from evaluations.llm.dialects.chat import (
     CHAT_ERROR_WORDS,
     FEW_LOGPROBS,
+    NEW_LIMIT_NAME,
     TOP_LOGPROBS,
     build_chat_body,
     choice_tokens,
@@ -26,22 +27,18 @@ from evaluations.llm.dialects.chat import (
     request_messages,
 )
 from evaluations.llm.error_body import SETTING_NAMES, ErrorBody
-from evaluations.llm.exchange import Answer, LLMError, RecordOnCall, Request, Retry, Server, SettingRefused, StopRun
+from evaluations.llm.exchange import Answer, LLMError, Request, Retry, Server, SettingRefused, StopRun
 from evaluations.llm.token_usage import object_member, parse_usage
 
-# Reasoning models refuse the older name, max_tokens; all accept the newer one.
-OPENAI_LIMIT_NAME: Final = "max_completion_tokens"
 OPENAI_ADAPTER: Final = Adapter(
     dialect=Dialect.OPENAI,
     hosts=("api.openai.com",),
-    body=partial(build_chat_body, limit_name=lambda request: OPENAI_LIMIT_NAME),
+    body=partial(build_chat_body, limit_name=NEW_LIMIT_NAME),
     read=parse_chat_answer,
-    words=CHAT_ERROR_WORDS.plus(
-        ErrorWords(
-            filter=("invalid_prompt", "limited access to this content"),
-            model=("does not have access to model",),
-            place=("country, region, or territory not",),
-        )
+    words=ErrorWords(
+        filter=("invalid_prompt", "limited access to this content"),
+        model=("does not have access to model",),
+        place=("country, region, or territory not",),
     ),
 )
 
@@ -70,28 +67,24 @@ def is_version_too_old_for_part(error: ErrorBody) -> bool:
 
 def classify_azure_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     if error.states(NO_DEPLOYMENT_WORDS):
-        return StopRun(
+        return error.stop(
             f"{server.base_url} has no deployment “{request.model}”: name the judge's model as the deployment is named "
-            f"in Azure, not as the model behind it. It says: {error.message}",
-            **error.kept,
+            "in Azure, not as the model behind it."
         )
     if error.status in (400, 404) and error.states(API_VERSION_WORDS) and not is_version_too_old_for_part(error):
-        return StopRun(
+        return error.stop(
             "Azure refuses the API version: set another api-version among the endpoint's extra query parameters, or "
-            f"use an address that ends in /openai/v1, without one. It says: {error.message}",
-            **error.kept,
+            "use an address that ends in /openai/v1, without one."
         )
     if error.status in (400, 404) and error.states(NOT_FOR_CHAT_WORDS):
-        return StopRun(
+        return error.stop(
             "This deployment is not served by Chat Completions: use an address that ends in /openai/v1, and set the "
-            f"endpoint's provider to OpenAI (Responses). It says: {error.message}",
-            **error.kept,
+            "endpoint's provider to OpenAI (Responses)."
         )
     if error.status == 404 and "model" not in error.message.lower():
-        return StopRun(
+        return error.stop(
             f"There is no chat API at {server.base_url}: the base URL is the resource's address, such as "
-            f"https://NAME.openai.azure.com. It says: {error.message}",
-            **error.kept,
+            "https://NAME.openai.azure.com."
         )
     return None
 
@@ -99,12 +92,12 @@ def classify_azure_error(error: ErrorBody, server: Server, request: Request, hea
 AZURE_ADAPTER: Final = Adapter(
     dialect=Dialect.AZURE,
     hosts=("openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"),
-    body=partial(build_chat_body, limit_name=lambda request: OPENAI_LIMIT_NAME),
+    body=partial(build_chat_body, limit_name=NEW_LIMIT_NAME),
     read=parse_chat_answer,
     base_url=azure_base_url,
     query=azure_query,
     key_headers=lambda key: {"api-key": key},
-    words=CHAT_ERROR_WORDS.plus(ErrorWords(key=("invalid subscription key",))),
+    words=ErrorWords(key=("invalid subscription key",)),
     meaning=classify_azure_error,
 )
 
@@ -132,11 +125,8 @@ def build_responses_body(request: Request) -> JsonDict:
 
 
 def responses_reasoning_summary(request: Request) -> dict[str, str]:
-    return (
-        {}
-        if REASONING_SUMMARY in request.request_shape.left_out or request.reasoning_effort == "none"
-        else {"summary": "auto"}
-    )
+    is_left_out = REASONING_SUMMARY in request.request_shape.left_out or request.reasoning_effort == "none"
+    return {} if is_left_out else {"summary": "auto"}
 
 
 def responses_text_format(request: Request) -> JsonDict:
@@ -152,14 +142,12 @@ def parse_responses_answer(answered: JsonMapping, headers: Headers, request: Req
     if not isinstance(output, list) or status not in ("completed", "incomplete"):
         return None
     parts = list(output_parts(output, "message", "content"))
-    error = [part for part in parts if part.get("type") == "output_text"]
-    why = (
-        content_text(object_member(answered, "incomplete_details").get("reason")) if status == "incomplete" else "stop"
-    )
-    logprobs = [token for part in error for token in part.get("logprobs") or ()]
+    texts = [part for part in parts if part.get("type") == "output_text"]
+    incomplete_reason = content_text(object_member(answered, "incomplete_details").get("reason"))
+    logprobs = [token for part in texts for token in part.get("logprobs") or ()]
     return Answer(
-        text="".join(content_text(part.get("text")) for part in error),
-        finish_reason=normalise_finish_reason(why),
+        text="".join(content_text(part.get("text")) for part in texts),
+        finish_reason=normalise_finish_reason(incomplete_reason if status == "incomplete" else "stop"),
         refusal="".join(content_text(part.get("refusal")) for part in parts if part.get("type") == "refusal"),
         model=content_text(answered.get("model"))[:200],
         http_status=200,
@@ -182,15 +170,15 @@ def output_parts(output: Sequence[object], kind: str, name: str) -> Iterator[Jso
 
 
 def classify_responses_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
-    was_asked = request.sends("reasoning_effort") and bool(responses_reasoning_summary(request))
-    if was_asked and (error.param == "reasoning.summary" or error.states(SUMMARY_REFUSED_WORDS)):
+    wants_summary = request.sends("reasoning_effort") and bool(responses_reasoning_summary(request))
+    if wants_summary and (error.param == "reasoning.summary" or error.states(SUMMARY_REFUSED_WORDS)):
         return SettingRefused(
             REASONING_SUMMARY, f"The model gives no summary of its reasoning: {error.message}", **error.kept
         )
     if not error.is_known_status and error.states(BUSY_CODES):
         return Retry(f"The server is busy: {error.message}", busy=True, **error.kept)
     if not error.is_known_status and error.states(BLOCKED_WORDS):
-        return RecordOnCall(CallState.REFUSED, f"The server's filter refused the prompt: {error.message}", **error.kept)
+        return error.filtered_prompt()
     if error.status in (404, 405) and "model" not in error.body.lower():
         return StopRun(
             f"There is no Responses API at {server.base_url}: set the endpoint's provider to another one, or check the "
@@ -205,7 +193,7 @@ RESPONSES_ADAPTER: Final = Adapter(
     body=build_responses_body,
     read=parse_responses_answer,
     path=lambda server, request: "/responses",
-    words=CHAT_ERROR_WORDS.plus(ErrorWords(format=("text.format",))),
+    words=ErrorWords(format=("text.format",)),
     meaning=classify_responses_error,
     lacks=("seed",),
     batch_path="/v1/responses",

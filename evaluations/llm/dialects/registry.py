@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from evaluations.domain.judges import Dialect
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords
 from evaluations.llm.dialects.anthropic import ANTHROPIC_ADAPTER
+from evaluations.llm.dialects.chat import CHAT_ERROR_WORDS
 from evaluations.llm.dialects.gateways import LITELLM_ADAPTER, OPENROUTER_ADAPTER
 from evaluations.llm.dialects.generic import build_generic_adapter
 from evaluations.llm.dialects.hosted import GOOGLE_ADAPTER, GROQ_ADAPTER, XAI_ADAPTER
@@ -33,9 +34,11 @@ PROVIDER_ADAPTERS: Final = (
     LM_STUDIO_ADAPTER,
 )
 GENERIC_ADAPTER: Final = build_generic_adapter(PROVIDER_ADAPTERS)
-ADAPTERS: Final = {one.dialect: one for one in (*PROVIDER_ADAPTERS, GENERIC_ADAPTER)}
+ADAPTERS: Final = {adapter.dialect: adapter for adapter in (*PROVIDER_ADAPTERS, GENERIC_ADAPTER)}
 # Any of them may come through a gateway.
-ALL_ERROR_WORDS: Final[ErrorWords] = reduce(ErrorWords.plus, (one.words for one in ADAPTERS.values()))
+ALL_ERROR_WORDS: Final[ErrorWords] = reduce(
+    ErrorWords.plus, (adapter.words for adapter in ADAPTERS.values()), CHAT_ERROR_WORDS
+)
 
 
 def find_adapter(server: Server) -> Adapter:

@@ -12,11 +12,11 @@ from evaluations.domain.judges import Dialect, ReplyShape
 from evaluations.llm.dialects.adapter import Adapter, ErrorWords, Headers
 from evaluations.llm.dialects.chat import (
     FEW_LOGPROBS,
+    OLD_LIMIT_NAME,
     TOP_LOGPROBS,
     build_chat_body,
     choice_tokens,
     content_text,
-    limit_name_max_tokens,
     message_reasoning,
     normalise_finish_reason,
     parse_chat_answer,
@@ -51,7 +51,7 @@ def parse_llama_cpp_answer(body: Mapping[str, object], headers: Headers, request
 LLAMA_CPP_ADAPTER: Final = Adapter(
     dialect=Dialect.LLAMA_CPP,
     ports=(8080,),
-    body=partial(build_chat_body, limit_name=limit_name_max_tokens),
+    body=partial(build_chat_body, limit_name=OLD_LIMIT_NAME),
     read=parse_llama_cpp_answer,
     words=ErrorWords(
         # “Unrecognized schema”, “Pattern must start with '^'”: what its own grammar cannot say.
@@ -71,16 +71,14 @@ def classify_lm_studio_error(error: ErrorBody, server: Server, request: Request,
     if error.states(WRONG_PATH_WORDS) and right != server.base_url:
         return StopRun(f"The base URL should end in /v1: {right}. LM Studio says: {error.message}", **error.kept)
     if error.states(NO_MODEL_LOADED_WORDS):
-        return StopRun(
-            f"LM Studio has not loaded “{request.model}”: load it there. It says: {error.message}", **error.kept
-        )
+        return error.stop(f"LM Studio has not loaded “{request.model}”: load it there.")
     return None
 
 
 LM_STUDIO_ADAPTER: Final = Adapter(
     dialect=Dialect.LM_STUDIO,
     ports=(1234,),
-    body=partial(build_chat_body, limit_name=limit_name_max_tokens),
+    body=partial(build_chat_body, limit_name=OLD_LIMIT_NAME),
     read=parse_chat_answer,
     meaning=classify_lm_studio_error,
     words=ErrorWords(
@@ -116,7 +114,7 @@ def ollama_path(server: Server, request: Request) -> str:
 
 def build_ollama_body(request: Request) -> dict[str, object]:
     if not is_native_request(request):
-        return build_chat_body(request, limit_name=limit_name_max_tokens)
+        return build_chat_body(request, limit_name=OLD_LIMIT_NAME)
     body: dict[str, object] = {
         "model": request.model,
         "messages": request_messages(request),
@@ -193,10 +191,9 @@ def classify_ollama_error(error: ErrorBody, server: Server, request: Request, he
     if is_native_request(request) and lacks_native_api(error, request):
         return native_api_refused(error.message, **error.kept)
     if error.status == HTTPStatus.NOT_FOUND and "model" in why and "not found" in why:
-        return StopRun(
+        return error.stop(
             f"{server.base_url} does not have the model “{request.model}”: run “ollama pull {request.model}” there, or "
-            f"make a judge with a model that it has. It says: {error.message}",
-            **error.kept,
+            "make a judge with a model that it has."
         )
     if error.status == HTTPStatus.UNAUTHORIZED and "signin" in error.body.lower():
         return StopRun(
@@ -254,17 +251,16 @@ def classify_vllm_error(error: ErrorBody, server: Server, request: Request, head
     context = VLLM_CONTEXT_LENGTH.search(error.message)
     if context is None or request.max_tokens is None or request.max_tokens < int(context[1]):
         return None
-    return StopRun(
+    return error.stop(
         f"This judge's limit of {request.max_tokens:,} tokens is no smaller than the model's context of "
-        f"{int(context[1]):,}: make a judge with a lower one. It says: {error.message}",
-        **error.kept,
+        f"{int(context[1]):,}: make a judge with a lower one."
     )
 
 
 VLLM_ADAPTER: Final = Adapter(
     dialect=Dialect.VLLM,
     ports=(8000, 30000),
-    body=partial(build_chat_body, limit_name=limit_name_max_tokens),
+    body=partial(build_chat_body, limit_name=OLD_LIMIT_NAME),
     read=parse_vllm_answer,
     meaning=classify_vllm_error,
     words=ErrorWords(
