@@ -13,7 +13,7 @@ from evaluations.domain.filters import ComparisonFilter, parse_filter
 from evaluations.domain.jobs import JobState
 from evaluations.jobs.claims import end_claim
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
-from evaluations.jobs.queue import enqueue_job, forget_job
+from evaluations.jobs.queue import delete_jobs, enqueue_job
 from evaluations.models.bulk import split_into_slices
 from evaluations.models.comparison_filter import ComparisonRange, filter_conditions, filter_evaluation
 from evaluations.models.comparisons import Comparison, SavedFilter, Tag, TagChange, Tagging
@@ -186,7 +186,7 @@ def delete_unused_tag(one: Tag, *, user: User | None) -> None:
     if one.taggings.exists():
         raise InputRefused(f"Comparisons have the tag “{one.name}”: take it from them first.")
     record_event("deleted", one, user=user, evaluation=one.evaluation, before={"name": one.name})
-    forget_job(TAG_JOB, one.changes.values_list("pk", flat=True))
+    delete_jobs(TAG_JOB, one.changes.values_list("pk", flat=True))
     one.changes.update(tag=None, tag_name=one.name)
     one.delete()
 

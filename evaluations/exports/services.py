@@ -33,7 +33,7 @@ from evaluations.exports.options import (
 )
 from evaluations.exports.writer import ExportHandedOver, filter_export_comparisons, stream_export
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
-from evaluations.jobs.queue import cancel_job, enqueue_job, job_of, jobs_about, start_claimed_job
+from evaluations.jobs.queue import cancel_job, enqueue_job, find_job, find_jobs, start_claimed_job
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
@@ -178,11 +178,11 @@ def job_kind_of(export: Export) -> str:
 
 
 def export_job(export: Export) -> Job | None:
-    return job_of(job_kind_of(export), export.pk)
+    return find_job(job_kind_of(export), export.pk)
 
 
 def jobs_of_exports(exports: list[Export]) -> dict[int, Job]:
-    return jobs_about((EXPORT_JOB, SENT_EXPORT_JOB), [export.pk for export in exports])
+    return find_jobs((EXPORT_JOB, SENT_EXPORT_JOB), [export.pk for export in exports])
 
 
 def remove_files_left_over() -> None:

@@ -32,7 +32,7 @@ from evaluations.exports.score_rows import iterate_score_rows
 from evaluations.exports.verdict_rows import iterate_verdict_rows
 from evaluations.formats.export_format import ExportRow, ExportRows, ExportTally, RowKind
 from evaluations.formats.exported_rows import LabelledRow
-from evaluations.jobs.claims import end_claim, held_claim
+from evaluations.jobs.claims import end_claim, find_own_claim
 from evaluations.jobs.kinds import JobClaim, LeaseLost
 from evaluations.models.comparison_filter import apply_comparison_filter
 from evaluations.models.comparisons import Comparison
@@ -61,7 +61,7 @@ def stream_export(
     export: Export, comparisons: "QuerySet[Comparison]", claim: JobClaim | None = None
 ) -> Generator[bytes, None, None]:
     """Yield the file block by block while storing it; if the reader stops, nothing of it is stored."""
-    claim = claim or held_claim(SENT_EXPORT_JOB, export.pk)
+    claim = claim or find_own_claim(SENT_EXPORT_JOB, export.pk)
     if claim is None:
         raise LeaseLost(f"{export} is over already.")
     tally, digest = ExportTally(), hashlib.sha256()

@@ -16,8 +16,8 @@ from evaluations.domain.imports import CreatedIds
 from evaluations.domain.jobs import COUNT_LABELS, FILL_QUEUE, INDEX_IMPORT, RENDER_AHEAD, JobState
 from evaluations.jobs.claims import claim_job
 from evaluations.jobs.kinds import LeaseLost
-from evaluations.jobs.queue import JobProgress, enqueue_jobs, job_of, progress_at
-from evaluations.jobs.runner import work_claimed
+from evaluations.jobs.queue import JobProgress, enqueue_jobs, find_job, measure_progress
+from evaluations.jobs.runner import run_step
 from evaluations.jobs.sweeper import put_back_lost_jobs
 from evaluations.models.batch_sizes import min_bulk_rows, next_bulk_rows
 from evaluations.models.bulk import delete_of_import
@@ -58,10 +58,10 @@ NOTHING_STORED: Final[Mapping[str, Any]] = {
 
 def continue_import(importing: Import, *, seconds: float | None = None) -> bool:
     """Check the file, or store it for a while, unless another process does. Returns whether work is left."""
-    job = job_of(IMPORT_JOB, importing.pk)
+    job = find_job(IMPORT_JOB, importing.pk)
     claim = claim_job(job.pk, until=None if seconds is None else monotonic() + seconds) if job else None
     try:
-        return claim is not None and work_claimed(claim)
+        return claim is not None and run_step(claim)
     finally:
         importing.refresh_from_db()
 
@@ -203,7 +203,7 @@ def find_raters_of_import(importing: Import) -> set[int]:
 
 def get_import_progress(importing: Import) -> JobProgress:
     """The progress of an import in rows. The total is unknown while the file is checked."""
-    job = job_of(IMPORT_JOB, importing.pk)
+    job = find_job(IMPORT_JOB, importing.pk)
     if job is None or importing.state == ImportState.CHECKING:
         return JobProgress(importing.rows_read, None, None, None)
-    return progress_at(job, importing.rows_done, importing.rows_read)
+    return measure_progress(job, importing.rows_done, importing.rows_read)

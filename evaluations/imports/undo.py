@@ -33,7 +33,7 @@ from evaluations.imports.replaced_responses import (
 )
 from evaluations.imports.sql import delete_queue_items
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
-from evaluations.jobs.queue import enqueue_job, forget_job
+from evaluations.jobs.queue import delete_jobs, enqueue_job
 from evaluations.models.batch_sizes import rows_per_transaction
 from evaluations.models.bulk import split_into_slices
 from evaluations.models.comparisons import Comparison, Response, Tagging
@@ -191,7 +191,7 @@ def hide_import(importing: Import, user: User | None) -> None:
     delete_queue_items(importing)
     reset_queue_fill(importing.evaluation)
     for kind in (INDEX_IMPORT, COUNT_LABELS):
-        forget_job(kind, [importing.pk])
+        delete_jobs(kind, [importing.pk])
     Import.objects.filter(pk=importing.pk).update(state=ImportState.UNDOING, reason="")
     mark_material_changed(importing)
     enqueue_job(UNDO_JOB, importing.pk, evaluation=importing.evaluation)

@@ -19,7 +19,7 @@ from evaluations.imports.lifecycle import BUSY_STATES, IMPORT_JOB, WORKING_STATE
 from evaluations.imports.requests import get_import_of_request
 from evaluations.imports.services import discard_import, receive_upload, start_storing
 from evaluations.imports.undo import describe_later_duplicates, explain_why_not_undoable, start_undo
-from evaluations.jobs.queue import job_of
+from evaluations.jobs.queue import find_job
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.web.forms import add_refusal
@@ -123,7 +123,7 @@ def import_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRe
 
 
 def is_worked_on(importing: Import) -> bool:
-    job = job_of(IMPORT_JOB, importing.pk)
+    job = find_job(IMPORT_JOB, importing.pk)
     return job is not None and job.state == JobState.RUNNING
 
 

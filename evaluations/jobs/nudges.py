@@ -1,4 +1,4 @@
-"""Messages that wake a worker: each may be lost or come twice, for the rows say what is to be done."""
+"""Messages that wake a worker. Each may be lost or come twice, since the rows hold the work."""
 
 from enum import StrEnum
 from typing import Final
@@ -31,6 +31,6 @@ def send_nudge(task: WorkerTask, ids: tuple[int, ...], expires: float | None) ->
 
 
 def reach_broker() -> None:
-    """Raise the broker's error if it does not answer within some seconds."""
+    """Raise the broker's error if it does not answer within a few seconds."""
     with current_app.connection_for_write() as broker:
         broker.ensure_connection(max_retries=1, timeout=BROKER_SECONDS)

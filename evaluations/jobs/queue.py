@@ -1,4 +1,4 @@
-"""Jobs are put into the queue, asked for and cancelled; a message tells a worker of each."""
+"""The queue of jobs: enqueue, look up, cancel; each new job wakes a worker."""
 
 import uuid
 from collections.abc import Collection, Iterable, Sequence
@@ -15,8 +15,8 @@ from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import Job
 
-# What a job that is enqueued again says as on its first day.
-FRESH: Final = (
+# The columns that are reset when a job is enqueued again.
+RESET_COLUMNS: Final = (
     *("claim", "claimed_by", "lease_until", "heartbeat_at", "not_before"),
     *("position", "reason", "begun_at", "finished_at"),
 )
@@ -27,22 +27,22 @@ def enqueue_job(
 ) -> Job:
     """Enqueue the job from its beginning; a worker that has it stops at the next heartbeat.
 
-    Without ``retry`` earlier deaths count on: one more, and it is set aside again.
+    Without ``retry`` earlier lost claims still count: one more, and the job is set aside again.
     """
     enqueue_jobs([Job(kind=kind, subject=subject, evaluation=evaluation, total=total)], retry=retry)
     return Job.objects.get(kind=kind, subject=subject)
 
 
 def enqueue_jobs(jobs: Sequence[Job], *, retry: bool = True) -> None:
-    """Many at once, by one statement."""
-    anew = ["state", "total", *FRESH, *(["attempts"] if retry else [])]
-    made = Job.objects.bulk_create(jobs, update_conflicts=True, unique_fields=["kind", "subject"], update_fields=anew)
-    for job in made:
+    """Enqueue many jobs by one statement."""
+    columns = ["state", "total", *RESET_COLUMNS, *(["attempts"] if retry else [])]
+    keys = ["kind", "subject"]
+    for job in Job.objects.bulk_create(jobs, update_conflicts=True, unique_fields=keys, update_fields=columns):
         nudge(WorkerTask.WORK_ON_JOB, job.pk)
 
 
 def start_claimed_job(kind: str, subject: int, *, evaluation: Evaluation | None, total: int | None = None) -> JobClaim:
-    """A new job that this process works on itself: no worker is told of it while the lease lasts."""
+    """Create a job that this process works on itself; no worker is woken for it while the lease lasts."""
     job = Job.objects.create(
         kind=kind,
         subject=subject,
@@ -63,31 +63,27 @@ def start_claimed_job(kind: str, subject: int, *, evaluation: Evaluation | None,
 def cancel_job(kind: str, subject: int, reason: str = "Cancelled.") -> bool:
     """Cancel the job; its worker stops at the next heartbeat. Return whether there was one to cancel."""
     jobs = Job.objects.open().filter(kind=kind, subject=subject)
-    return bool(
-        jobs.update(
-            state=JobState.CANCELLED, reason=reason, claim=None, claimed_by="", lease_until=None, finished_at=Now()
-        )
-    )
+    columns = {"claim": None, "claimed_by": "", "lease_until": None, "finished_at": Now()}
+    return bool(jobs.update(state=JobState.CANCELLED, reason=reason, **columns))
 
 
 def hasten_jobs(kind: str, subjects: Iterable[int]) -> None:
-    """Let jobs that wait for a later moment be worked on now."""
+    """Make jobs due now that wait for a later time."""
     waiting = Job.objects.filter(kind=kind, subject__in=list(subjects), state=JobState.WAITING)
     if waiting.update(not_before=None):
         for pk in waiting.values_list("pk", flat=True):
             nudge(WorkerTask.WORK_ON_JOB, pk)
 
 
-def forget_job(kind: str, subjects: Iterable[int]) -> None:
-    """Remove jobs whose rows are removed."""
+def delete_jobs(kind: str, subjects: Iterable[int]) -> None:
     Job.objects.filter(kind=kind, subject__in=list(subjects)).delete()
 
 
-def job_of(kind: str, subject: int) -> Job | None:
+def find_job(kind: str, subject: int) -> Job | None:
     return Job.objects.filter(kind=kind, subject=subject).first()
 
 
-def jobs_about(kinds: Collection[str], subjects: Collection[int]) -> dict[int, Job]:
+def find_jobs(kinds: Collection[str], subjects: Collection[int]) -> dict[int, Job]:
     """Subject → its job, for a page of rows that have one each."""
     return {job.subject: job for job in Job.objects.filter(kind__in=kinds, subject__in=subjects)}
 
@@ -98,7 +94,7 @@ def has_open_job(kind: str, subject: int) -> bool:
 
 @dataclass(frozen=True)
 class JobProgress:
-    """How far a job is. ``total`` is None while nobody knows; rate and time left are None before the first progress."""
+    """The progress of a job. ``total`` is None if unknown; rate and time left are None before the first progress."""
 
     position: int
     total: int | None
@@ -106,13 +102,11 @@ class JobProgress:
     seconds_left: float | None
 
 
-def job_progress(job: Job | None) -> JobProgress:
-    if job is None:
-        return JobProgress(0, None, None, None)
-    return progress_at(job, job.position, job.total)
+def measure_job_progress(job: Job | None) -> JobProgress:
+    return measure_progress(job, job.position, job.total) if job else JobProgress(0, None, None, None)
 
 
-def progress_at(job: Job, position: int, total: int | None) -> JobProgress:
+def measure_progress(job: Job, position: int, total: int | None) -> JobProgress:
     """The progress of a job whose position is counted elsewhere."""
     end = job.finished_at if job.state not in OPEN_JOB_STATES and job.finished_at else timezone.now()
     seconds = (end - job.begun_at).total_seconds() if job.begun_at else 0.0

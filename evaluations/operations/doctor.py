@@ -20,8 +20,8 @@ from django.utils import timezone
 
 from evaluations.domain.jobs import JobState
 from evaluations.domain.judges import OPEN_CALL_STATES
-from evaluations.jobs.sweeper import jobs_set_aside
-from evaluations.judges.endpoints.selectors import server_for_endpoint, usual_model
+from evaluations.jobs.sweeper import list_jobs_set_aside
+from evaluations.judges.endpoints.selectors import latest_model, server_for_endpoint
 from evaluations.llm.client import find_connection_problem
 from evaluations.models.jobs import Job, Worker
 from evaluations.models.judges import Endpoint
@@ -212,7 +212,7 @@ def find_overdue_work() -> Iterator[str]:
 
 
 def check_jobs() -> Findings:
-    for job in jobs_set_aside():
+    for job in list_jobs_set_aside():
         advice = f"Look at the worker's log, then run: manage.py retry_job {job.kind} {job.subject}"
         yield warning_finding("jobs", f"{job} killed its worker twice and is set aside.", advice)
 
@@ -231,7 +231,7 @@ def check_endpoint_answer(endpoint: Endpoint, part: str) -> Finding:
     """Ask the model that its judges use one question. Without a judge, reaching the server is enough."""
     from evaluations.judges.endpoints.checks import find_model_problem  # noqa: PLC0415 - openai is slow to import
 
-    model = usual_model(endpoint)
+    model = latest_model(endpoint)
     if not model:
         return ok_finding(part, f"{endpoint.base_url} answers; no judge is asked there yet")
     if problem := find_model_problem(endpoint, model):

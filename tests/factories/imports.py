@@ -13,8 +13,8 @@ from evaluations.imports.lifecycle import UNDO_JOB, continue_import
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import start_storing
 from evaluations.jobs.claims import claim_job
-from evaluations.jobs.queue import job_of
-from evaluations.jobs.runner import work_claimed
+from evaluations.jobs.queue import find_job
+from evaluations.jobs.runner import run_step
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 
@@ -91,9 +91,9 @@ def import_rows(
 
 def continue_undo(importing: Import, *, seconds: float | None = None) -> bool:
     """Remove hidden rows for at most this many seconds. Returns whether rows are left."""
-    job = job_of(UNDO_JOB, importing.pk)
+    job = find_job(UNDO_JOB, importing.pk)
     claim = claim_job(job.pk, until=None if seconds is None else monotonic() + seconds) if job else None
     try:
-        return claim is not None and work_claimed(claim)
+        return claim is not None and run_step(claim)
     finally:
         importing.refresh_from_db()

@@ -13,9 +13,9 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.jobs import JobState
 from evaluations.jobs.claims import claim_job, end_claim, process_name, release_claim
 from evaluations.jobs.kinds import JobClaim, JobKind, LeaseLost, job_kinds, register_job_kind
-from evaluations.jobs.queue import cancel_job, enqueue_job, job_progress, start_claimed_job
-from evaluations.jobs.runner import work_to_the_end
-from evaluations.jobs.sweeper import jobs_set_aside, put_back_lost_jobs, site_lease, sweep_jobs
+from evaluations.jobs.queue import cancel_job, enqueue_job, measure_job_progress, start_claimed_job
+from evaluations.jobs.runner import work_while_due
+from evaluations.jobs.sweeper import list_jobs_set_aside, put_back_lost_jobs, site_lease, sweep_jobs
 from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.operations.doctor import check_jobs
 from tests.helpers.job_work import Nudges, hold_by_dead_worker, job_about, kill_worker_at, nudged_jobs, work_once
@@ -174,7 +174,7 @@ def test_a_job_is_set_aside_after_two_deaths_and_named_by_the_doctor_until_it_is
     assert (job.state, job.attempts) == (JobState.SET_ASIDE, 2)
     assert job.reason == "Set aside: the worker died 2 times at this work. Look at the worker's log."
     assert not work_once("count", 7)
-    assert [str(one) for one in jobs_set_aside()] == ["count 7"]
+    assert [str(one) for one in list_jobs_set_aside()] == ["count 7"]
     (finding,) = check_jobs()
     assert "count 7 killed its worker twice" in finding.summary
     enqueue_job("count", 7, evaluation=None, retry=False)
@@ -259,18 +259,18 @@ def test_a_command_works_on_a_job_to_its_end(steps: list[Step]) -> None:
     steps[:] = [lambda _: False, lambda _: False]
     enqueue()
     hold_by_dead_worker("count", 7)
-    work_to_the_end("count", 7)
+    work_while_due("count", 7)
     assert (job_about("count", 7).state, steps) == (JobState.DONE, [])
 
 
 def test_progress_has_one_shape(steps: list[Step]) -> None:
     """4 of 10 in 2 seconds: 2 a second, 3 seconds left."""
-    assert job_progress(None).position == 0
+    assert measure_job_progress(None).position == 0
     job = enqueue()
-    assert job_progress(job).per_second is None
+    assert measure_job_progress(job).per_second is None
     now = timezone.now()
     Job.objects.update(position=4, begun_at=now - timedelta(seconds=2), finished_at=now, state=JobState.CANCELLED)
-    told = job_progress(job_about("count", 7))
+    told = measure_job_progress(job_about("count", 7))
     assert (told.position, told.total, told.per_second, told.seconds_left) == (4, 10, 2.0, 3.0)
 
 
