@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.secrets import is_probable_key
@@ -16,18 +16,24 @@ from evaluations.domain.secrets import is_probable_key
 KEY_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY|JUDGEWEB_KEY_[A-Z0-9_]+")
 
 
-def check_base_url(given: str) -> str:
-    """The address without a trailing slash; InputRefused if it is not a plain http(s) one."""
+def parse_http_url(address: str) -> SplitResult | None:
+    """The parts of an http(s) address; None if it is not one."""
     try:
-        parts = urlsplit(given.strip())
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        parts = urlsplit(address)
+        is_http = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        usable = False
-    if not usable:
+        return None
+    return parts if is_http else None
+
+
+def check_base_url(address: str) -> str:
+    """The address without a trailing slash; InputRefused if it is not a plain http(s) one."""
+    parts = parse_http_url(address.strip())
+    if parts is None:
         raise InputRefused("The base URL is not an address: it must begin with http:// or https:// and name a server.")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InputRefused("The base URL must hold no user name, password, ? or #: the key comes from the environment.")
-    return given.strip().rstrip("/")
+    return address.strip().rstrip("/")
 
 
 def local_server_root(base_url: str) -> str:
@@ -45,9 +51,9 @@ def refuse_pasted_key(text: str, field: str) -> None:
         raise InputRefused(f"{field} looks like an API key. Keys belong in an environment variable, never here.")
 
 
-def check_key_variable(given: str) -> str:
+def check_key_variable(name: str) -> str:
     """The name of an environment variable that may be sent as a key; "" for a server without keys."""
-    name = given.strip()
+    name = name.strip()
     if name and not KEY_VARIABLE.fullmatch(name):
         raise InputRefused(
             "What was given cannot name a key. Enter the name of the environment variable that holds it, never the key "
@@ -90,20 +96,17 @@ class AddressNotReachable(ValueError):
     """The address may not be reached; the message says why."""
 
 
-def check_webhook_url(given: str) -> str:
+def check_webhook_url(address: str) -> str:
     """The address of a webhook; InputRefused if it is not a plain http(s) one."""
-    try:
-        parts = urlsplit(given.strip())
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or not given.strip().isascii() or any(letter.isspace() for letter in given.strip()):
+    address = address.strip()
+    parts = parse_http_url(address)
+    if parts is None or not address.isascii() or any(letter.isspace() for letter in address):
         raise InputRefused("This is not an address: begin with https:// or http:// and a server.", field="url")
     if parts.username or parts.password or parts.fragment:
         raise InputRefused(
             "Remove the user name, password or # from the address: messages are signed instead.", field="url"
         )
-    return given.strip()
+    return address
 
 
 def url_without_path(url: str) -> str:
@@ -137,21 +140,21 @@ def resolve_reachable_address(url: str, allowed: Sequence[Network]) -> str:
 def resolve_host(host: str, port: int) -> list[str]:
     """The IP addresses of the name. TimeoutError if that takes too long, OSError or UnicodeError if there are none.
 
-    Looked up in a thread of its own, since the system's look-up cannot be cancelled.
+    Looked up in a separate thread, since the system's look-up cannot be cancelled.
     """
-    found: queue.SimpleQueue[list[str] | OSError | UnicodeError] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[list[str] | OSError | UnicodeError] = queue.SimpleQueue()
 
     def look_up() -> None:
         try:
             rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
-            found.put(error)
+            answers.put(error)
         else:
-            found.put(list(dict.fromkeys(str(row[4][0]) for row in rows)))
+            answers.put(list(dict.fromkeys(str(row[4][0]) for row in rows)))
 
     threading.Thread(target=look_up, name="look-up", daemon=True).start()
     try:
-        answer = found.get(timeout=LOOK_UP_SECONDS)
+        answer = answers.get(timeout=LOOK_UP_SECONDS)
     except queue.Empty:
         raise TimeoutError from None
     if isinstance(answer, Exception):
@@ -164,7 +167,6 @@ def is_reachable_address(address: Address, allowed: Sequence[Network]) -> bool:
     inner = getattr(address, "ipv4_mapped", None) or address
     if any(inner in network for network in allowed):
         return True
-    hidden = any(inner in network for network in TRANSITION_NETWORKS) or (
-        inner.version == 6 and inner not in GLOBAL_UNICAST
-    )
-    return inner.is_global and not inner.is_multicast and not hidden
+    is_embedded = any(inner in network for network in TRANSITION_NETWORKS)
+    is_unassigned = inner.version == 6 and inner not in GLOBAL_UNICAST
+    return inner.is_global and not (inner.is_multicast or is_embedded or is_unassigned)

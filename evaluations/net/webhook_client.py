@@ -44,7 +44,7 @@ class WebhookAnswer:
 
 @dataclass(frozen=True)
 class WebhookMessage:
-    """A message. ``key`` identifies it over all tries; ``moment`` is this try's, in seconds since 1970 UTC."""
+    """A message. ``key`` identifies it in all attempts; ``moment`` is of this attempt, in seconds since 1970 UTC."""
 
     url: str
     secret: str
@@ -74,7 +74,7 @@ def sign_webhook_message(secret: str, key: str, moment: int, body: str) -> str:
 
 
 def send_webhook_message(message: WebhookMessage, allowed: Sequence[Network] = ()) -> WebhookAnswer:
-    """One try. ``allowed``: networks besides the public internet that may be reached. Never raises."""
+    """Make one attempt. ``allowed``: networks other than the public internet that may be reached. Never raises."""
     began = time.monotonic()
 
     def answer(status: int | None, text: str = "", error: str = "") -> WebhookAnswer:
@@ -102,8 +102,8 @@ async def post_webhook_message(message: WebhookMessage, address: str) -> tuple[i
 
 def build_webhook_request(client: httpx2.AsyncClient, message: WebhookMessage, address: str) -> httpx2.Request:
     parts = urlsplit(message.url)
-    numbered = f"[{address}]" if ":" in address else address
-    netloc = f"{numbered}:{parts.port}" if parts.port else numbered
+    host = f"[{address}]" if ":" in address else address
+    netloc = f"{host}:{parts.port}" if parts.port else host
     return client.build_request(
         "POST",
         parts._replace(netloc=netloc).geturl(),
@@ -115,14 +115,14 @@ def build_webhook_request(client: httpx2.AsyncClient, message: WebhookMessage, a
 
 async def read_body_start(response: httpx2.Response) -> str:
     """The beginning of the body, as much as comes soon; the status alone decides about the message."""
-    read = b""
+    body = b""
     with suppress(TimeoutError, httpx2.HTTPError):
         async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
             async for part in response.aiter_raw():
-                read += part
-                if len(read) >= MAX_BODY_BYTES:
+                body += part
+                if len(body) >= MAX_BODY_BYTES:
                     break
-    return replace_unstorable(read[:MAX_BODY_BYTES].decode(errors="replace"))
+    return replace_unstorable(body[:MAX_BODY_BYTES].decode(errors="replace"))
 
 
 def describe_connection_error(error: Exception) -> str:

@@ -8,12 +8,11 @@ from evaluations.access import Action, require_evaluation
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
-from evaluations.api.serializers import serialize_optional_person
-from evaluations.domain.events import DeliveryState, WebhookKind
-from evaluations.domain.json_values import JsonDict
+from evaluations.api.serializers import serialize_optional_person, serialize_row
 from evaluations.domain.roles import Scope
 from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.webhooks.guards import get_webhook_or_404
 from evaluations.webhooks.schemas import (
     DeliveryAttemptOut,
     DeliveryOut,
@@ -61,33 +60,33 @@ def get_webhook(request: AuthenticatedRequest, slug: str, pk: int) -> WebhookOut
 @operations.change("/evaluations/{slug:slug}/webhooks/{int:pk}", Scope.ADMIN, WebhookOut)
 def change_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: WebhookPatch) -> WebhookOut:
     """Change the kinds of events that a webhook receives."""
-    found = get_webhook_or_404(request, slug, pk)
-    change_webhook_kinds(found, body.kinds, user=request.user)
-    return build_webhook_out(found)
+    row = get_webhook_or_404(request, slug, pk)
+    change_webhook_kinds(row, body.kinds, user=request.user)
+    return build_webhook_out(row)
 
 
 @operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/test", Scope.ADMIN, WebhookOut)
 def send_test(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
     """Send a test message, which is then among the deliveries."""
-    found = get_webhook_or_404(request, slug, pk)
-    send_test_message(found, user=request.user)
-    return build_webhook_out(found)
+    row = get_webhook_or_404(request, slug, pk)
+    send_test_message(row, user=request.user)
+    return build_webhook_out(row)
 
 
 @operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/stop", Scope.ADMIN, WebhookOut)
 def stop_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
     """Stop a webhook. Waiting messages fail and can be sent again."""
-    found = get_webhook_or_404(request, slug, pk)
-    stop_deliveries(found, user=request.user)
-    return build_webhook_out(found)
+    row = get_webhook_or_404(request, slug, pk)
+    stop_deliveries(row, user=request.user)
+    return build_webhook_out(row)
 
 
 @operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/start", Scope.ADMIN, WebhookOut)
 def start_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
     """Start a stopped webhook again. It does not receive earlier events."""
-    found = get_webhook_or_404(request, slug, pk)
-    start_deliveries(found, user=request.user)
-    return build_webhook_out(found)
+    row = get_webhook_or_404(request, slug, pk)
+    start_deliveries(row, user=request.user)
+    return build_webhook_out(row)
 
 
 @operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/secret", Scope.ADMIN, WebhookSecretOut, keeps=False)
@@ -95,16 +94,16 @@ def renew_webhook_secret(
     request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None
 ) -> WebhookSecretOut:
     """Replace the secret. The next attempt is signed with the new one."""
-    found = get_webhook_or_404(request, slug, pk)
-    rotate_secret(found, user=request.user)
-    return build_webhook_secret_out(found)
+    row = get_webhook_or_404(request, slug, pk)
+    rotate_secret(row, user=request.user)
+    return build_webhook_secret_out(row)
 
 
 @operations.get_one("/evaluations/{slug:slug}/webhooks/{int:pk}/deliveries", Scope.READ, DeliveryPage)
 def list_deliveries(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[PageQuery]) -> DeliveryPage:
     """List messages, newest first, with all attempts."""
-    found = get_webhook_or_404(request, slug, pk)
-    rows, more = paginate_by_cursor(paging, found.deliveries.prefetch_related(ATTEMPTS_PREFETCH), newest_first=True)
+    deliveries = get_webhook_or_404(request, slug, pk).deliveries.prefetch_related(ATTEMPTS_PREFETCH)
+    rows, more = paginate_by_cursor(paging, deliveries, newest_first=True)
     return DeliveryPage(items=[build_delivery_out(row) for row in rows], next=more)
 
 
@@ -114,57 +113,20 @@ def send_again(
 ) -> DeliveryOut:
     """Send a message again immediately, with the same id."""
     of_webhook = Delivery.objects.filter(webhook=get_webhook_or_404(request, slug, pk))
-    found = of_webhook.select_related("webhook__evaluation").prefetch_related(ATTEMPTS_PREFETCH)
-    resend_delivery(get_object_or_404(found, pk=delivery), user=request.user)
-    return build_delivery_out(found.get(pk=delivery))
-
-
-def get_webhook_or_404(request: AuthenticatedRequest, slug: str, pk: int) -> Webhook:
-    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
-    return get_object_or_404(evaluation.webhooks.select_related("evaluation", "user"), pk=pk)
-
-
-def build_webhook_fields(row: Webhook) -> JsonDict:
-    return {
-        "id": row.pk,
-        "url": row.url,
-        "kinds": list(row.wanted),
-        "person": serialize_optional_person(row.user),
-        "created_at": row.created_at,
-        "stopped_at": row.stopped_at,
-        "stop_reason": row.stop_reason,
-        "failures": row.failures,
-        "paused_until": row.paused_until,
-    }
+    deliveries = of_webhook.select_related("webhook__evaluation").prefetch_related(ATTEMPTS_PREFETCH)
+    resend_delivery(get_object_or_404(deliveries, pk=delivery), user=request.user)
+    return build_delivery_out(deliveries.get(pk=delivery))
 
 
 def build_webhook_out(row: Webhook) -> WebhookOut:
-    return WebhookOut(**build_webhook_fields(row))
+    return serialize_row(WebhookOut, row, kinds=list(row.wanted), person=serialize_optional_person(row.user))
 
 
 def build_webhook_secret_out(row: Webhook) -> WebhookSecretOut:
-    return WebhookSecretOut(**build_webhook_fields(row), secret=row.secret)
+    return WebhookSecretOut(**build_webhook_out(row).model_dump(), secret=row.secret)
 
 
 def build_delivery_out(row: Delivery) -> DeliveryOut:
-    return DeliveryOut(
-        id=row.pk,
-        key=row.key,
-        kind=WebhookKind(row.kind),
-        state=DeliveryState(row.state),
-        body=row.body,
-        created_at=row.created_at,
-        not_before=row.not_before,
-        finished_at=row.finished_at,
-        tries=[
-            DeliveryAttemptOut(
-                number=one.number,
-                at=one.created_at,
-                http_status=one.http_status,
-                answer=one.answer,
-                error=one.error,
-                milliseconds=one.milliseconds,
-            )
-            for one in row.attempts.all()
-        ],
-    )
+    attempts = row.attempts.all()
+    tries = [serialize_row(DeliveryAttemptOut, attempt, at=attempt.created_at) for attempt in attempts]
+    return serialize_row(DeliveryOut, row, tries=tries)

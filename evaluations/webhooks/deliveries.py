@@ -1,11 +1,12 @@
 """Deliveries of messages: sent, logged, tried again for two days."""
 
 from datetime import timedelta
+from http import HTTPStatus
 from typing import Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -21,30 +22,31 @@ from evaluations.webhooks.services import stop_deliveries
 DELIVER_JOB: Final = "deliver"
 LOG_RETENTION_DAYS: Final = 30
 DELETE_BATCH: Final = 500
-HTTP_GONE: Final = 410
 
 
-def build_due_condition() -> "Q":
+def find_due_deliveries() -> "QuerySet[Delivery]":
     """The deliveries that may be tried now: none of a webhook that is stopped or paused."""
-    free = Q(webhook__paused_until__isnull=True) | Q(webhook__paused_until__lte=Now())
-    return free & Q(state=DeliveryState.WAITING, not_before__lte=Now(), webhook__stopped_at__isnull=True)
+    is_free = Q(webhook__paused_until__isnull=True) | Q(webhook__paused_until__lte=Now())
+    return Delivery.objects.filter(
+        is_free, state=DeliveryState.WAITING, not_before__lte=Now(), webhook__stopped_at__isnull=True
+    )
 
 
 def enqueue_due_deliveries() -> None:
-    """A job for each webhook that something is due for, and that nobody is at."""
-    known = Job.objects.unfinished().filter(kind=DELIVER_JOB).values("subject")
-    due_now = Delivery.objects.filter(build_due_condition()).exclude(webhook__in=known).order_by()
-    webhooks = due_now.values_list("webhook", "webhook__evaluation").distinct()
+    """Enqueue a job for each webhook that has due deliveries and no job yet."""
+    with_job = Job.objects.unfinished().filter(kind=DELIVER_JOB).values("subject")
+    due = find_due_deliveries().exclude(webhook__in=with_job).order_by()
+    webhooks = due.values_list("webhook", "webhook__evaluation").distinct()
     enqueue_jobs([Job(kind=DELIVER_JOB, subject=pk, evaluation_id=evaluation) for pk, evaluation in webhooks])
 
 
 def deliver_for_a_while(claim: JobClaim) -> bool:
-    """Send what is due for one webhook, one after the other; whether nothing more is due."""
-    while delivery := next_due(claim.job.subject):
+    """Send the due deliveries of one webhook, one after the other; whether no more are due."""
+    while delivery := find_next_delivery(claim.job.subject):
         claim.heartbeat()
         send_delivery(delivery)
         if is_time_up(claim.until):
-            return next_due(claim.job.subject) is None
+            return find_next_delivery(claim.job.subject) is None
     return True
 
 
@@ -52,10 +54,10 @@ def deliver_for_a_while(claim: JobClaim) -> bool:
 register_job_kind(JobKind(DELIVER_JOB, deliver_for_a_while, per_worker=1))
 
 
-def next_due(webhook_id: int) -> Delivery | None:
-    """The one that has waited longest."""
-    waiting = Delivery.objects.filter(build_due_condition(), webhook=webhook_id).select_related("webhook")
-    return waiting.order_by("not_before", "pk").first()
+def find_next_delivery(webhook_id: int) -> Delivery | None:
+    """The due delivery that has waited longest."""
+    due = find_due_deliveries().filter(webhook=webhook_id).select_related("webhook")
+    return due.order_by("not_before", "pk").first()
 
 
 def send_delivery(delivery: Delivery) -> None:
@@ -72,7 +74,7 @@ def send_delivery(delivery: Delivery) -> None:
 
 @transaction.atomic
 def record_delivery_attempt(delivery: Delivery, answer: WebhookAnswer) -> None:
-    """Write down what came of one try, and when the next one is."""
+    """Record the result of one attempt, and schedule the next one if it failed."""
     number = DeliveryAttempt.objects.filter(delivery=delivery).count() + 1
     DeliveryAttempt.objects.create(
         delivery=delivery,
@@ -88,14 +90,13 @@ def record_delivery_attempt(delivery: Delivery, answer: WebhookAnswer) -> None:
         Webhook.objects.filter(pk=delivery.webhook_id).update(failures=0, paused_until=None)
         return
     schedule_next_attempt(delivery, number)
-    if answer.http_status == HTTP_GONE:
-        stop_deliveries(
-            delivery.webhook, user=None, reason="The receiver answered 410 Gone: it wants no more messages."
-        )
+    if answer.http_status == HTTPStatus.GONE:
+        reason = "The receiver answered 410 Gone: it wants no more messages."
+        stop_deliveries(delivery.webhook, user=None, reason=reason)
 
 
 def schedule_next_attempt(delivery: Delivery, tries: int) -> None:
-    """To its next try, or for good after the last; its receiver is left alone for a while, whatever else waits."""
+    """Schedule the next attempt, or give up after the last; pause the webhook for all its deliveries."""
     waiting = Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.WAITING)
     seconds = next_delivery_seconds(tries)
     if seconds is None:
@@ -109,7 +110,7 @@ def schedule_next_attempt(delivery: Delivery, tries: int) -> None:
 
 
 def delete_old_deliveries() -> None:
-    """The log of what ended a month ago, some at a time."""
+    """Delete some of the deliveries that ended a month ago, with their attempts."""
     ended = Delivery.objects.filter(finished_at__lt=Now() - timedelta(days=LOG_RETENTION_DAYS)).order_by("pk")
     ids = list(ended.values_list("pk", flat=True)[:DELETE_BATCH])
     if ids:

@@ -19,7 +19,7 @@ MAX_WEBHOOKS: Final = 20
 
 
 def create_webhook(evaluation: Evaluation, *, url: str, kinds: Sequence[str], user: User | None) -> Webhook:
-    """A webhook with a secret of its own, which its maker is shown once."""
+    """Create a webhook with its secret, which is shown once."""
     if evaluation.archived_at is not None:
         raise InputRefused("This evaluation is archived, so it has no new events.")
     if Webhook.objects.filter(evaluation=evaluation).count() >= MAX_WEBHOOKS:
@@ -46,8 +46,7 @@ def validate_kinds(kinds: Sequence[str]) -> str:
     unknown = sorted(set(kinds) - {kind.value for kind in SELECTABLE_WEBHOOK_KINDS})
     if unknown:
         raise InputRefused(
-            f"“{unknown[0]}” is not an event. Choose among {', '.join(SELECTABLE_WEBHOOK_KINDS)}.",
-            field="kinds",
+            f"“{unknown[0]}” is not an event. Choose among {', '.join(SELECTABLE_WEBHOOK_KINDS)}.", field="kinds"
         )
     if not kinds:
         raise InputRefused("Choose at least one event.", field="kinds")
@@ -58,13 +57,13 @@ def validate_kinds(kinds: Sequence[str]) -> str:
 def change_webhook_kinds(webhook: Webhook, kinds: Sequence[str], *, user: User | None) -> None:
     before, webhook.kinds = webhook.kinds, validate_kinds(kinds)
     webhook.save(update_fields=["kinds"])
-    states = {"before": {"kinds": before}, "after": {"kinds": webhook.kinds}}
-    record_event("changed", webhook, user=user, evaluation=webhook.evaluation, **states)
+    kinds_before, kinds_after = {"kinds": before}, {"kinds": webhook.kinds}
+    record_event("changed", webhook, user=user, evaluation=webhook.evaluation, before=kinds_before, after=kinds_after)
 
 
 @transaction.atomic
 def stop_deliveries(webhook: Webhook, *, user: User | None, reason: str = "") -> None:
-    """Nothing more is sent: what waits is given up, and can be sent again by hand."""
+    """Stop sending: waiting deliveries fail, and can be sent again by hand."""
     stopped = Webhook.objects.filter(pk=webhook.pk, stopped_at__isnull=True)
     if stopped.update(stopped_at=Now(), stop_reason=reason):
         waiting = Delivery.objects.filter(webhook=webhook, state=DeliveryState.WAITING)
@@ -85,7 +84,7 @@ def start_deliveries(webhook: Webhook, *, user: User | None) -> None:
 
 @transaction.atomic
 def rotate_secret(webhook: Webhook, *, user: User | None) -> None:
-    """Another secret, in force with the next try; the old one signs nothing more."""
+    """Replace the secret; the next attempt is signed with the new one."""
     webhook.secret = create_webhook_secret()
     webhook.save(update_fields=["secret"])
     record_event("renewed secret", webhook, user=user, evaluation=webhook.evaluation)

@@ -12,13 +12,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evaluations.access import Action, require_evaluation
 from evaluations.domain.errors import InputRefused
-from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
 from evaluations.web.forms import add_refusal
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
 from evaluations.webhooks.forms import WebhookForm, WebhookKindsForm
+from evaluations.webhooks.guards import get_webhook_or_404
 from evaluations.webhooks.services import (
     change_webhook_kinds,
     create_webhook,
@@ -32,47 +32,42 @@ from evaluations.webhooks.services import (
 SECRET_SESSION_KEY: Final = "webhook_secret"
 
 
-def show_secret_once(request: AuthenticatedRequest, webhook: Webhook) -> None:
-    """On the next page that its maker sees of it, and never again."""
-    request.session[SECRET_SESSION_KEY] = [webhook.pk, webhook.secret]
-
-
-def get_webhook_or_404(request: AuthenticatedRequest, slug: str, pk: int) -> Webhook:
-    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
-    return get_object_or_404(evaluation.webhooks.select_related("evaluation", "user"), pk=pk)
+def redirect_with_secret(request: AuthenticatedRequest, slug: str, row: Webhook) -> HttpResponse:
+    """Show the secret on the webhook's page once."""
+    request.session[SECRET_SESSION_KEY] = [row.pk, row.secret]
+    return redirect("webhook", slug, row.pk)
 
 
 @never_cache
 @require_safe
 def webhook(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    found = get_webhook_or_404(request, slug, pk)
-    return render_webhook(request, found, WebhookKindsForm(initial={"kinds": list(found.wanted)}))
+    row = get_webhook_or_404(request, slug, pk)
+    return render_webhook(request, row, WebhookKindsForm(initial={"kinds": list(row.wanted)}))
 
 
 def render_webhook(
-    request: AuthenticatedRequest, found: Webhook, form: WebhookKindsForm, status: int = 200
+    request: AuthenticatedRequest, row: Webhook, form: WebhookKindsForm, status: int = 200
 ) -> HttpResponse:
     attempts = Prefetch("attempts", DeliveryAttempt.objects.order_by("number"))
-    log = paginate(request, found.deliveries.prefetch_related(attempts), newest_first=True)
     secret_of, secret = request.session.pop(SECRET_SESSION_KEY, (None, ""))
     context = {
         "page": "evaluation_settings",
-        "evaluation": found.evaluation,
-        "webhook": found,
+        "evaluation": row.evaluation,
+        "webhook": row,
         "form": form,
-        "deliveries": log,
-        "secret": secret if secret_of == found.pk else "",
+        "deliveries": paginate(request, row.deliveries.prefetch_related(attempts), newest_first=True),
+        "secret": secret if secret_of == row.pk else "",
     }
     return render(request, "webhook/webhook.html", context, status=status)
 
 
 @require_POST
 def webhook_kinds(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    found = get_webhook_or_404(request, slug, pk)
+    row = get_webhook_or_404(request, slug, pk)
     form = WebhookKindsForm(request.POST)
     if not form.is_valid():
-        return render_webhook(request, found, form, status=422)
-    change_webhook_kinds(found, form.cleaned_data["kinds"], user=request.user)
+        return render_webhook(request, row, form, status=422)
+    change_webhook_kinds(row, form.cleaned_data["kinds"], user=request.user)
     messages.success(request, "Saved.")
     return redirect("webhook", slug, pk)
 
@@ -85,9 +80,8 @@ def webhook_test(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespo
 
 @require_POST
 def webhook_stop(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    return apply_and_redirect(
-        request, slug, pk, stop_deliveries, "Stopped: nothing more is sent to it until you start it again."
-    )
+    message = "Stopped: nothing more is sent to it until you start it again."
+    return apply_and_redirect(request, slug, pk, stop_deliveries, message)
 
 
 @require_POST
@@ -97,28 +91,27 @@ def webhook_start(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResp
 
 @require_POST
 def webhook_secret(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    found = get_webhook_or_404(request, slug, pk)
-    rotate_secret(found, user=request.user)
-    show_secret_once(request, found)
-    return redirect("webhook", slug, pk)
+    row = get_webhook_or_404(request, slug, pk)
+    rotate_secret(row, user=request.user)
+    return redirect_with_secret(request, slug, row)
 
 
 @require_POST
 def webhook_again(request: AuthenticatedRequest, slug: str, pk: int, delivery: int) -> HttpResponse:
-    found = get_webhook_or_404(request, slug, pk)
-    wanted = get_object_or_404(Delivery.objects.select_related("webhook__evaluation"), webhook=found, pk=delivery)
+    deliveries = Delivery.objects.filter(webhook=get_webhook_or_404(request, slug, pk))
+    row = get_object_or_404(deliveries.select_related("webhook__evaluation"), pk=delivery)
 
-    def again(_: Webhook, *, user: User | None) -> None:
-        resend_delivery(wanted, user=user)
+    def resend(_: Webhook, *, user: User | None) -> None:
+        resend_delivery(row, user=user)
 
-    return apply_and_redirect(request, slug, pk, again, "It is on its way again, with the same id.")
+    return apply_and_redirect(request, slug, pk, resend, "It is on its way again, with the same id.")
 
 
 def apply_and_redirect(
-    request: AuthenticatedRequest, slug: str, pk: int, step: Callable[..., None], message: str
+    request: AuthenticatedRequest, slug: str, pk: int, change: Callable[..., None], message: str
 ) -> HttpResponse:
     try:
-        step(get_webhook_or_404(request, slug, pk), user=request.user)
+        change(get_webhook_or_404(request, slug, pk), user=request.user)
     except InputRefused as refused:
         messages.error(request, str(refused))
     else:
@@ -138,17 +131,12 @@ def webhooks(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 def webhook_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     form = WebhookForm(request.POST if request.method == "POST" else None)
-    if form.is_valid() and (webhook := create_from_form(request, evaluation, form)):
-        show_secret_once(request, webhook)
-        return redirect("webhook", slug, webhook.pk)
+    if form.is_valid():
+        try:
+            return redirect_with_secret(
+                request, slug, create_webhook(evaluation, **form.cleaned_data, user=request.user)
+            )
+        except InputRefused as refused:
+            add_refusal(form, refused, "url")
     context = {"page": "evaluation_settings", "evaluation": evaluation, "form": form}
     return render(request, "webhook_new/webhook_new.html", context, status=422 if form.is_bound else 200)
-
-
-def create_from_form(request: AuthenticatedRequest, evaluation: Evaluation, form: WebhookForm) -> Webhook | None:
-    asked = form.cleaned_data
-    try:
-        return create_webhook(evaluation, url=asked["url"], kinds=asked["kinds"], user=request.user)
-    except InputRefused as refused:
-        add_refusal(form, refused, "url")
-        return None

@@ -17,7 +17,7 @@ from evaluations.domain.judges import RunState
 from evaluations.domain.reviews import SAVED_REVIEW_STATES, SelectionMethod
 from evaluations.domain.roles import Role
 from evaluations.jobs.claims import claim_job
-from evaluations.jobs.runner import work_claimed
+from evaluations.jobs.runner import run_step
 from evaluations.jobs.sweeper import put_back_lost_jobs
 from evaluations.judges.runs.transitions import finish_run, stop_run
 from evaluations.models.evaluations import Evaluation, Event
@@ -29,7 +29,7 @@ from evaluations.models.webhooks import Delivery, DeliveryAttempt, OutboxEntry, 
 from evaluations.net.webhook_client import WebhookAnswer, WebhookMessage
 from evaluations.reviews.services import save_first_choices
 from evaluations.webhooks import deliveries, messages
-from evaluations.webhooks.deliveries import build_due_condition, delete_old_deliveries, enqueue_due_deliveries
+from evaluations.webhooks.deliveries import delete_old_deliveries, enqueue_due_deliveries, find_due_deliveries
 from evaluations.webhooks.messages import create_due_messages
 from evaluations.webhooks.services import (
     create_webhook,
@@ -239,7 +239,7 @@ def test_a_change_that_is_taken_back_is_not_told(evaluation: Evaluation, webhook
 def test_a_message_that_is_taken_is_delivered_and_logged(webhook: Webhook, receiver: Receiver) -> None:
     delivery = message_of(webhook)
     deliver_due()
-    assert not Delivery.objects.filter(build_due_condition()).exists()
+    assert not find_due_deliveries().exists()
     delivery.refresh_from_db()
     assert (delivery.state, delivery.not_before) == ("delivered", None)
     [one] = DeliveryAttempt.objects.all()
@@ -320,7 +320,7 @@ def test_one_process_sends_to_one_webhook_at_a_time(
     assert first is not None
     assert not work_once("deliver", other.pk)
     assert receiver.messages == []
-    assert not work_claimed(first)
+    assert not run_step(first)
     assert not work_once("deliver", other.pk)
     assert [message.url for message in receiver.messages] == [webhook.url, other.url]
 
@@ -340,7 +340,7 @@ def test_stopping_gives_up_what_waits_and_sending_again_takes_it_up(webhook: Web
     delivery = message_of(webhook)
     stop_deliveries(webhook, user=None)
     deliver_due()
-    assert not Delivery.objects.filter(build_due_condition()).exists()
+    assert not find_due_deliveries().exists()
     assert receiver.messages == []
     delivery.refresh_from_db()
     with pytest.raises(InputRefused, match="is stopped: start it first"):
