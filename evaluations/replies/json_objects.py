@@ -40,12 +40,9 @@ BARE: Final = re.compile(r"[^\s,{}\[\]\"'“”‘’:][^,{}\[\]\"\n]{0,80}")
 NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,300})(?:\.\d{1,300})?(?:[eE][+-]?\d{1,3})?")
 NUMBER_WITHOUT_ZERO: Final = re.compile(r"-?\.\d{1,300}")
 LITERAL_WORDS: Final[dict[str, object]] = {
-    "true": True,
-    "True": True,
-    "false": False,
-    "False": False,
-    "null": None,
-    "None": None,
+    **dict.fromkeys(("true", "True"), True),
+    **dict.fromkeys(("false", "False"), False),
+    **dict.fromkeys(("null", "None"), None),
 }
 ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|[\s\S])")
 ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
@@ -80,7 +77,7 @@ class JsonObject:
 
 
 class BrokenJson(Exception):
-    pass
+    """The object cannot be read, even with flaws."""
 
 
 def parse_sole_object(text: str) -> JsonMembers | None:
@@ -109,14 +106,14 @@ def find_json_objects(text: str, *, may_end_open: bool = True) -> tuple[list[Jso
     objects: list[JsonObject] = []
     flawed, position, attempts = FlawedJsonReader(text, may_end_open), 0, 0
     while opening := OPENING.search(text, position):
-        one = decode_strictly(text, opening.start()) or flawed.object_at(opening.start())
-        if one:
-            objects.append(one)
+        json_object = decode_strictly(text, opening.start()) or flawed.object_at(opening.start())
+        if json_object:
+            objects.append(json_object)
         else:
             attempts += 1
         if attempts > MAX_ATTEMPTS or len(objects) > MAX_OBJECTS:
             return [], True
-        position = one.end if one else opening.end()
+        position = json_object.end if json_object else opening.end()
     return objects, attempts > 0
 
 

@@ -121,7 +121,7 @@ IN_FAVOUR: Final = re.compile(
     re.IGNORECASE,
 )
 CLAUSE_BREAK: Final = re.compile(r"[.,;:!?\n→]|\b(?:because|since|while|whereas|although|though|as)\b", re.IGNORECASE)
-# Where the one that won is named: it is named for its merits.
+# The merits for which a winner is named.
 MERITS: Final = re.compile(
     r"\b(?:better|best|more|strong\w*|superior|clear\w*|prefer\w*|w[io]n\w*|accurate\w*|helpful|correct\w*|complete\w*"
     r"|detail\w*|concise\w*|good|great|thorough\w*|relevant|well|follows|answers|provides|gives|addresses|explains|offers"
@@ -147,12 +147,12 @@ VERDICT_REMARK: Final = re.compile(
     r"(?:it|its|this (?:is|response|answer|one|assistant|output)|more|much|clear\w*|slightly|better|most|the more)\b",
     re.IGNORECASE,
 )
-# And where a single response is judged.
+# The same, if a single response is judged.
 WINNER_REMARK: Final = re.compile(
     r"(?:the|this) (?:response|answer|summary|output|text|assistant|model)\b", re.IGNORECASE
 )
 SENTENCE_END: Final = re.compile(r"[.!](?=\s|\Z)|[。！\n]|\s[–—-]\s|,\s(?=I think|I believe)")
-# What stands between a comparison and the side that it is made with.
+# What is between a comparison and the side that it is made with.
 COMPARISON_WORDS: Final = re.compile(
     rf"\b(?:than|over|beats?|(?:superior|preferable|compared) to|vs\.?|versus|als|чем)\s(?:the\s)?(?:{SIDE_WORDS}\s)?"
     r"[\"'(\[]?\Z",
@@ -174,11 +174,9 @@ MAX_REMARK_LENGTH: Final = 1500
 def is_label_stated(before: str, behind: str) -> bool:
     """Whether nothing in the label's clause denies it or gives it to another side."""
     led, near = before.rstrip(LEAD_MARKS), before[-80:]
-    if (
-        AGAINST.search(CLAUSE_END.split(led)[-1])
-        or REFUTATION.match(behind)
-        or COMPARISON_WORDS.search(f"{led[-40:]} ")
-    ):
+    if AGAINST.search(CLAUSE_END.split(led)[-1]) or REFUTATION.match(behind):
+        return False
+    if COMPARISON_WORDS.search(f"{led[-40:]} "):
         return False
     if ("," in near or "ccording" in near) and AT_FIRST.search(near):
         return False
@@ -195,7 +193,8 @@ def is_label_listed(before: str) -> bool:
 
 def is_harmless_remark(aspect: AspectSpec, label: str, remark: str) -> bool:
     """Whether a remark leaves the label valid: each sentence is a courtesy or supports the label."""
-    sentences = [one.strip(IGNORED_MARKS + "-–—=") for one in SENTENCE_END.split(remark) if re.search(r"\w", one)]
+    parts = (part for part in SENTENCE_END.split(remark) if re.search(r"\w", part))
+    sentences = [part.strip(IGNORED_MARKS + "-–—=") for part in parts]
     return not sentences or (
         is_neutral_remark(aspect, label, remark)
         and all(supports_label(aspect, label, sentence) for sentence in sentences)
@@ -209,12 +208,9 @@ def supports_label(aspect: AspectSpec, label: str, sentence: str) -> bool:
         return bool(VERDICT_REMARK.match(sentence) or (WINNER_REMARK.match(sentence) and MERITS.search(sentence)))
     if label == aspect.label(Choice.TIE) and TIE_WORDS.search(sentence):
         return True
-    is_of_it = (
-        VERDICT_REMARK.match(sentence)
-        or names_side(sentence, label.strip(IGNORED_MARKS))
-        or names_side(sentence, label_letter(aspect, label))
-    )
-    return bool(is_of_it and MERITS.search(sentence))
+    names = (label.strip(IGNORED_MARKS), label_letter(aspect, label))
+    is_about_it = VERDICT_REMARK.match(sentence) or any(names_side(sentence, name) for name in names)
+    return bool(is_about_it and MERITS.search(sentence))
 
 
 def is_neutral_remark(aspect: AspectSpec, label: str, remark: str) -> bool:
@@ -228,10 +224,8 @@ def is_neutral_remark(aspect: AspectSpec, label: str, remark: str) -> bool:
         return False
     if aspect.scale_min is not None:
         return not re.search(r"\d", remark)
-    return not any(
-        not COMPARISON_WORDS.search(remark[max(one.start() - 40, 0) : one.start()])
-        for one in other_side_names(aspect, label).finditer(remark)
-    )
+    names = other_side_names(aspect, label).finditer(remark)
+    return all(COMPARISON_WORDS.search(remark[max(name.start() - 40, 0) : name.start()]) for name in names)
 
 
 def contradicts_label(aspect: AspectSpec, label: str, words: str) -> bool:
@@ -240,20 +234,16 @@ def contradicts_label(aspect: AspectSpec, label: str, words: str) -> bool:
         return False
     others = other_side_names(aspect, label)
     for clause in CLAUSE_BREAK.split(words):
-        named = others.search(clause)
-        if (
-            named
-            and not (
-                COMPARISON_WORDS.search(clause[: named.start()]) or COMPARISON_SIGNS.search(clause[: named.start()])
-            )
-            and (IN_FAVOUR.search(clause) or named[0] == remove_side_words(clause.strip(IGNORED_MARKS)))
-        ):
+        name = others.search(clause)
+        if name is None:
+            continue
+        before = clause[: name.start()]
+        if COMPARISON_WORDS.search(before) or COMPARISON_SIGNS.search(before):
+            continue
+        words = re.sub(rf"\A{SIDE_WORDS}\s", "", clause.strip(IGNORED_MARKS), count=1, flags=re.IGNORECASE)
+        if IN_FAVOUR.search(clause) or name[0] == words:
             return True
     return False
-
-
-def remove_side_words(words: str) -> str:
-    return re.sub(rf"\A{SIDE_WORDS}\s", "", words, count=1, flags=re.IGNORECASE)
 
 
 def other_side_names(aspect: AspectSpec, label: str) -> re.Pattern[str]:
@@ -281,6 +271,5 @@ def names_side(text: str, core: str) -> bool:
 
 
 def uses_known_script(text: str) -> bool:
-    return text.isascii() or all(
-        unicodedata.name(one, "").startswith(SCRIPTS) for one in set(text) if one.isalpha() and not one.isascii()
-    )
+    letters = (character for character in set(text) if character.isalpha() and not character.isascii())
+    return all(unicodedata.name(letter, "").startswith(SCRIPTS) for letter in letters)

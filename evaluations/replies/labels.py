@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
@@ -17,9 +18,9 @@ from evaluations.replies.label_context import (
 )
 from evaluations.replies.reply_format import snap_to_scale
 
-# What may surround a label that is alone on a line, and says nothing.
+# What may surround a label that is alone on a line, without a meaning.
 LABEL_ORNAMENTS: Final = " \t*_`\"'“”."
-# Before a number a point says something: .5 is no 5.
+# A point before a number matters: .5 is no 5.
 NUMBER_ORNAMENTS: Final = LABEL_ORNAMENTS.replace(".", "")
 NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d+)?|\.\d+)")
 LEADING_MARKS: Final = IGNORED_MARKS.translate(dict.fromkeys(map(ord, "!.,:;。！，：；、")))
@@ -89,32 +90,25 @@ def strip_ornaments(text: str) -> str:
 def bare_words(words: str) -> str:
     """The words without marks: case-folded, full-width letters plain, LaTeX and tags removed.
 
-    Words that are crossed out stay as they are, which is no label.
+    Words that are crossed out stay unchanged, which is no label.
     """
     if not words.isascii():
-        if (
-            words.strip(IGNORED_MARKS).startswith(DENIAL_MARKS)
-            or words.strip(IGNORED_MARKS).endswith(DENIAL_MARKS)
-            or has_superscript(words)
-        ):
+        inner = words.strip(IGNORED_MARKS)
+        if inner.startswith(DENIAL_MARKS) or inner.endswith(DENIAL_MARKS) or has_superscript(words):
             return words
         plain = unicodedata.normalize("NFKC", words)
-        words = "".join(one for one in plain if unicodedata.category(one) not in ("Cf", "So"))
+        words = "".join(character for character in plain if unicodedata.category(character) not in ("Cf", "So"))
     if "\\" in words:
         words = LATEX.sub(r"\1", LATEX.sub(r"\1", words))
     if "<" in words:
         words = TAG.sub("", words)
-    return (
-        " ".join(words.replace("**", "").replace("`", "").split())
-        .rstrip(IGNORED_MARKS)
-        .lstrip(LEADING_MARKS)
-        .casefold()
-    )
+    words = " ".join(words.replace("**", "").replace("`", "").split())
+    return words.rstrip(IGNORED_MARKS).lstrip(LEADING_MARKS).casefold()
 
 
 def has_superscript(words: str) -> bool:
     """Whether any character is super- or subscript: “²” is no 2."""
-    return any(unicodedata.decomposition(word).startswith(("<super>", "<sub>")) for word in words)
+    return any(unicodedata.decomposition(character).startswith(("<super>", "<sub>")) for character in words)
 
 
 def bare_labels(aspect: AspectSpec) -> Mapping[str, str]:
@@ -125,11 +119,11 @@ def bare_labels(aspect: AspectSpec) -> Mapping[str, str]:
 def index_by_bare(labels: tuple[str, ...]) -> Mapping[str, str]:
     """The labels by their bare words; without ambiguous or empty ones."""
     # Of “A>” the sign is part of the label.
-    read = [(bare_words(label), label) for label in labels if label.count("<") == label.count(">")]
-    read += [(spaced, label) for one, label in read if (spaced := one.replace("_", " ")) != one]
-    read += [(short, label) for one, label in read if (short := strip_side_word(one)) != one]
-    words = [one for one, _ in read]
-    return {one: label for one, label in read if one and words.count(one) == 1}
+    pairs = [(bare_words(label), label) for label in labels if label.count("<") == label.count(">")]
+    pairs += [(spaced, label) for bare, label in pairs if (spaced := bare.replace("_", " ")) != bare]
+    pairs += [(short, label) for bare, label in pairs if (short := strip_side_word(bare)) != bare]
+    counts = Counter(bare for bare, _ in pairs)
+    return {bare: label for bare, label in pairs if bare and counts[bare] == 1}
 
 
 def strip_side_word(words: str) -> str:
@@ -141,13 +135,12 @@ def match_sole_label(aspect: AspectSpec, words: str) -> str | None:
     """The label that makes up these words, apart from marks and a word such as “Response”."""
     if len(words) > MAX_LABEL_LENGTH:
         return None
-    known, bare = bare_labels(aspect), bare_words(words)
-    if bare in known:
-        return known[bare]
-    if (named := strip_side_word(bare)) in known:
-        return known[named]
+    labels, bare = bare_labels(aspect), bare_words(words)
+    for form in (bare, strip_side_word(bare)):
+        if form in labels:
+            return labels[form]
     tie = re.sub(r"^(?:it['’]?s\s|it is\s)?an?\s", "", bare, count=1)
-    return known.get(tie) if tie != bare and aspect.label(Choice.TIE) == known.get(tie) else None
+    return labels.get(tie) if tie != bare and aspect.label(Choice.TIE) == labels.get(tie) else None
 
 
 def match_json_label(aspect: AspectSpec, words: str) -> str | None:
@@ -160,12 +153,10 @@ def match_json_label(aspect: AspectSpec, words: str) -> str | None:
         if fold_label(aspect.label(choice)) == folded:
             return aspect.label(choice)
     led = strip_lead(words)
-    if alone := match_sole_label(aspect, words) or (match_sole_label(aspect, led) if led else None):
-        return alone
-    for label, remainder in match_leading_labels(aspect, words):
-        if is_label_unaffected(aspect, label, remainder):
-            return label
-    return None
+    if sole := match_sole_label(aspect, words) or (match_sole_label(aspect, led) if led else None):
+        return sole
+    leading = match_leading_labels(aspect, words)
+    return next((label for label, remainder in leading if is_label_unaffected(aspect, label, remainder)), None)
 
 
 def match_leading_labels(aspect: AspectSpec, words: str) -> Iterator[tuple[str, str]]:
@@ -174,12 +165,9 @@ def match_leading_labels(aspect: AspectSpec, words: str) -> Iterator[tuple[str, 
     for start in dict.fromkeys((whole, SIDE_PREFIX.sub("", whole, count=1).lstrip(LEADING_MARKS))):
         for choice in aspect.choices:
             core = aspect.label(choice).strip(IGNORED_MARKS)
-            if (
-                core
-                and fold_label(start[: len(core)]) == core.casefold()
-                and not start[len(core) : len(core) + 1].isalnum()
-            ):
-                yield aspect.label(choice), start[len(core) :].lstrip("*_`\"'”’)]")
+            remainder = start[len(core) :]
+            if core and fold_label(start[: len(core)]) == core.casefold() and not remainder[:1].isalnum():
+                yield aspect.label(choice), remainder.lstrip("*_`\"'”’)]")
 
 
 def is_label_unaffected(aspect: AspectSpec, label: str, remainder: str) -> bool:
@@ -187,8 +175,8 @@ def is_label_unaffected(aspect: AspectSpec, label: str, remainder: str) -> bool:
     aside = re.fullmatch(r"\s?\(([^()]{1,60})\)[\s.!*]{0,4}", remainder)
     if aside:
         words = aside[1].strip()
-        known = re.fullmatch(rf"{SIDE_ASIDES[choice]}|{PRAISES}", words, re.IGNORECASE)
-        return bool(known) or match_sole_label(aspect, words) == label
+        is_harmless = re.fullmatch(rf"{SIDE_ASIDES[choice]}|{PRAISES}", words, re.IGNORECASE)
+        return bool(is_harmless) or match_sole_label(aspect, words) == label
     behind = REMARK_START.match(remainder)
     if behind:
         remark = remainder[behind.end() :]
@@ -209,8 +197,8 @@ def match_line_label(aspect: AspectSpec, line: str) -> str | None:
         return match_line_value(aspect, line)
     if UNTICKED_BOX.match(line):
         return None
-    if alone := match_sole_label(aspect, LINE_START.sub("", line, count=1)):
-        return alone
+    if sole := match_sole_label(aspect, LINE_START.sub("", line, count=1)):
+        return sole
     led = strip_lead(line)
     return match_json_label(aspect, led) if led else None
 

@@ -96,7 +96,7 @@ class LinearPattern:
             if thread_time() > stop:
                 raise PatternTimedOut(TOO_SLOW.format(SUBPROCESS_SECONDS))
             if len(matches) == MAX_MATCHES:
-                raise PatternTimedOut(f"The rubric's pattern matches more than {MAX_MATCHES:,} times in the reply.")
+                raise PatternTimedOut(TOO_MANY_MATCHES)
             span = (start, end) if label is None else (0, 0) if label == NOWHERE else label
             matches.append(make_match(text, (offsets(start), offsets(end)), (offsets(span[0]), offsets(span[1]))))
         return matches
@@ -105,25 +105,22 @@ class LinearPattern:
         """Start, end and group span of each match, in characters of the prepared text."""
         groups = self.expression.groups
         if not self.marks:
-            for one in self.expression.finditer(text):
-                yield one.start(), one.end(), one.span(1) if groups else None
+            for match in self.expression.finditer(text):
+                yield match.start(), match.end(), match.span(1) if groups else None
             return
         encoded = text.encode()
         to_characters = character_offsets(encoded)
         at = 0
-        while one := self.expression.search(encoded, at):
-            start, end = one.span()
-            label = one.span(1) if groups else None
+        while match := self.expression.search(encoded, at):
+            start, end = match.span()
+            label = match.span(1) if groups else None
             if label and label != NOWHERE:
                 label = (to_characters[label[0]], to_characters[label[1]])
             yield to_characters[start], to_characters[end], label
             # The mark that ends a match also begins the next.
-            end = (
-                end - len(ENCODED_BOUNDARY_MARK)
-                if encoded[start:end].endswith(ENCODED_BOUNDARY_MARK) and end > start
-                else end
-            )
-            at = max(end, at + 1) if end <= at else end
+            if end > start and encoded[start:end].endswith(ENCODED_BOUNDARY_MARK):
+                end -= len(ENCODED_BOUNDARY_MARK)
+            at = max(end, at + 1)
             if at > len(encoded):
                 return
 
@@ -136,6 +133,7 @@ TOO_SLOW: Final = (
     "The rubric's pattern takes more than {:g} second on this reply: write the next version without nested "
     "repetitions, look-arounds and backreferences."
 )
+TOO_MANY_MATCHES: Final = f"The rubric's pattern matches more than {MAX_MATCHES:,} times in the reply."
 NOWHERE: Final = (-1, -1)
 ENCODED_BOUNDARY_MARK: Final = BOUNDARY_MARK.encode()
 
@@ -191,25 +189,25 @@ def compile_pattern(pattern: str, is_unicode: bool) -> LinearPattern:
     return LinearPattern(expression, marks)
 
 
-# The limit is the child's own, of processor time: a busy machine shortens it for nobody, and where the worker is killed
-# the child still ends.
+# The limit is of the child's processor time: a busy machine does not shorten it, and if the worker is killed the child
+# still ends.
 SUBPROCESS_SOURCE: Final = """
 import json, re, signal, sys
 pattern, text, most, seconds = json.load(sys.stdin)
 signal.setitimer(signal.ITIMER_PROF, seconds)
-found = []
-for one in re.finditer(pattern, text, re.MULTILINE):
-    found.append([*one.span(), *(one.span(1) if one.re.groups else one.span())])
-    if len(found) > most:
+spans = []
+for match in re.finditer(pattern, text, re.MULTILINE):
+    spans.append([*match.span(), *match.span(1 if match.re.groups else 0)])
+    if len(spans) > most:
         break
-json.dump(found, sys.stdout)
+json.dump(spans, sys.stdout)
 """
 
 
 def match_in_subprocess(pattern: str, text: str) -> list[PatternMatch]:
     """All matches by Python's own engine, in a process that is killed if it takes too long."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-I", "-S", "-c", SUBPROCESS_SOURCE],
             input=json.dumps([pattern, text, MAX_MATCHES, SUBPROCESS_SECONDS]),
             capture_output=True,
@@ -220,12 +218,10 @@ def match_in_subprocess(pattern: str, text: str) -> list[PatternMatch]:
     except subprocess.TimeoutExpired:
         raise PatternTimedOut(TOO_SLOW.format(SUBPROCESS_SECONDS)) from None
     except subprocess.CalledProcessError as error:
-        is_slow = error.returncode == -signal.SIGPROF
-        words = (
-            TOO_SLOW.format(SUBPROCESS_SECONDS) if is_slow else "The rubric's pattern cannot be matched on this reply."
-        )
-        raise PatternTimedOut(words) from None
-    spans = json.loads(done.stdout)
+        if error.returncode == -signal.SIGPROF:
+            raise PatternTimedOut(TOO_SLOW.format(SUBPROCESS_SECONDS)) from None
+        raise PatternTimedOut("The rubric's pattern cannot be matched on this reply.") from None
+    spans = json.loads(process.stdout)
     if len(spans) > MAX_MATCHES:
-        raise PatternTimedOut(f"The rubric's pattern matches more than {MAX_MATCHES:,} times in the reply.")
+        raise PatternTimedOut(TOO_MANY_MATCHES)
     return [make_match(text, (start, end), (max(first, 0), max(last, 0))) for start, end, first, last in spans]

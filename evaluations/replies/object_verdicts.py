@@ -66,45 +66,42 @@ def parse_json_verdicts(context: ReplyContext, text: str) -> ParsedVerdicts:
     readings: list[ParsedVerdicts] = []
     problem: UnreadableReply | None = None
     is_last, end = False, 0
-    for one in objects:
-        one = replace(one, members=unwrap_members(one.members))
+    for found in objects:
+        json_object = replace(found, members=unwrap_members(found.members))
         try:
-            readings.append(parse_object_verdicts(context, one, text, text[end : one.start]))
+            readings.append(parse_object_verdicts(context, json_object, text, text[end : json_object.start]))
             is_last = True
         except QuotedVerdict as error:
             problem = problem or error
         except UnreadableReply as error:
-            problem, is_last = error, is_last and not is_verdict_object(context.spec, one.members)
-        end = one.end
-    starts, ends = [one.start for one in objects], [one.end for one in objects]
+            problem, is_last = error, is_last and not is_verdict_object(context.spec, json_object.members)
+        end = json_object.end
+    starts, ends = [found.start for found in objects], [found.end for found in objects]
     outside = [text[start:end] for start, end in zip([0, *ends], [*starts, len(text)], strict=True)]
+    *before, remark = outside
     # Words before a verdict may name a key and go on in prose; words after it may not.
-    is_open = any(contains_key(context.spec, part, VALUE_START) for part in outside) or contains_key(
-        context.spec, outside[-1]
-    )
-    if is_open or (is_broken and not readings and not problem):
+    is_open = any(contains_key(context.spec, part, VALUE_START) for part in outside)
+    if is_open or contains_key(context.spec, remark) or (is_broken and not readings and not problem):
         raise UnreadableReply("The reply holds a JSON object that is broken.")
     if not readings or not is_last:
         raise problem or UnreadableReply("The reply holds no JSON object.")
     if any(reading[0] != readings[0][0] for reading in readings):
         raise UnreadableReply("The reply gives more than one verdict.")
-    if TAKEN_BACK.search(outside[-1]) or is_contradicted_verdict(
-        context, readings[0], "\n".join(outside[:-1]), outside[-1]
-    ):
+    if TAKEN_BACK.search(remark) or is_contradicted_verdict(context, readings[0], "\n".join(before), remark):
         raise UnreadableReply("The reply takes its verdict back.")
     return readings[-1]
 
 
 def is_contradicted_verdict(context: ReplyContext, reading: ParsedVerdicts, before: str, remark: str) -> bool:
-    """Whether the words around a verdict contradict it: by its key, on a line of its own, or in a clause."""
+    """Whether the words around a verdict contradict it: by its key, on a separate line, or in a clause."""
     spec, verdicts = context.spec, reading[0]
     around = f"{before}\n{remark}".casefold()
     for aspect in spec.aspects:
         if loosen_key(reply_key(aspect))[:3] not in around:
             continue
         pattern = rf"(?<![\w-]){key_pattern(reply_key(aspect))}\W{{0,6}}?(?:[:=：→]|->|{{}})\s{{0,3}}([^\n]{{1,60}})"
-        for words, more in ((before, r"\Z\A"), (remark, r"\b(?:to|should be|is)\b")):
-            values = re.findall(pattern.replace("{}", more), words, re.IGNORECASE) if words.strip() else []
+        for words, connector in ((before, r"\Z\A"), (remark, r"\b(?:to|should be|is)\b")):
+            values = re.findall(pattern.replace("{}", connector), words, re.IGNORECASE) if words.strip() else []
             if any(is_other_verdict(spec, aspect, value, verdicts[aspect.key]) for value in values):
                 return True
     if len(spec.aspects) > 1 or not remark.strip():
@@ -128,12 +125,12 @@ def is_other_verdict(spec: RubricSpec, aspect: AspectSpec, value: object, verdic
         return False
 
 
-def parse_object_verdicts(context: ReplyContext, one: JsonObject, reply: str, before: str) -> ParsedVerdicts:
-    reading = validate_verdicts(context, one.members)
-    written = reply[one.start : one.end]
-    if one.is_flawed and not is_unambiguous_object(context.spec, one, written):
+def parse_object_verdicts(context: ReplyContext, json_object: JsonObject, reply: str, before: str) -> ParsedVerdicts:
+    reading = validate_verdicts(context, json_object.members)
+    written = reply[json_object.start : json_object.end]
+    if json_object.is_flawed and not is_unambiguous_object(context.spec, json_object, written):
         raise UnreadableReply("The reply holds a JSON object that is broken.")
-    if is_quoted_object(context, one, written, reply) or is_announced_as_other(before):
+    if is_quoted_object(context, json_object, written, reply) or is_announced_as_other(before):
         raise QuotedVerdict("The reply gives no verdict of its own: it only quotes one.")
     return reading
 
@@ -155,9 +152,9 @@ def validate_verdicts(context: ReplyContext, reply_object: Mapping[str, object])
     missing = [reply_key(aspect) for aspect in spec.aspects if fold_label(reply_key(aspect)) not in labels]
     if missing:
         raise UnreadableReply(f"The reply says nothing on {', '.join(missing)}.")
-    verdicts = {
-        aspect.key: parse_verdict_value(spec, aspect, labels[fold_label(reply_key(aspect))]) for aspect in spec.aspects
-    }
+    verdicts = {}
+    for aspect in spec.aspects:
+        verdicts[aspect.key] = parse_verdict_value(spec, aspect, labels[fold_label(reply_key(aspect))])
     refuse_second_verdict(spec, members, verdicts)
     return verdicts, rationale if isinstance(rationale, str) else rationale_text(rationale)
 
@@ -169,15 +166,14 @@ def refuse_second_verdict(
     expected = 1 if spec.choices_key and fold_label(spec.choices_key) in members else len(spec.aspects)
     if len(members) == expected + (fold_label(spec.rationale_key) in members):
         return
-    known = {fold_label(key) for key in verdict_keys(spec)}
+    expected_keys = {fold_label(key) for key in verdict_keys(spec)}
+    second_key = REVISED_VERDICT_KEY if is_pointwise(spec) else SECOND_VERDICT_KEY
     for key, value in members.items():
-        if key in known:
+        if key in expected_keys:
             continue
         if isinstance(value, str) and TAKEN_BACK.search(value):
             raise UnreadableReply("The reply takes its verdict back.")
-        if not (REVISED_VERDICT_KEY if is_pointwise(spec) else SECOND_VERDICT_KEY).search(key) or NOT_SECOND_KEY.search(
-            key
-        ):
+        if not second_key.search(key) or NOT_SECOND_KEY.search(key):
             continue
         is_one = len(spec.aspects) == 1 and not isinstance(value, dict)
         for aspect in spec.aspects:
@@ -213,11 +209,10 @@ def match_keys(spec: RubricSpec, members: Mapping[str, object]) -> list[tuple[st
     if all(fold_label(key) in keys for key in members):
         return [(fold_label(key), value) for key, value in members.items()]
     loose = Counter(map(loosen_key, keys))
-    known = {loosen_key(key): key for key in keys if loosen_key(key) and loose[loosen_key(key)] == 1} | {
-        key: key for key in keys
-    }
+    matches = {loosen_key(key): key for key in keys if loosen_key(key) and loose[loosen_key(key)] == 1}
+    matches |= {key: key for key in keys}
     return [
-        (known.get(fold_label(key), known.get(loosen_key(key), fold_label(key))), value)
+        (matches.get(fold_label(key), matches.get(loosen_key(key), fold_label(key))), value)
         for key, value in members.items()
     ]
 
@@ -234,11 +229,11 @@ def refuse_repeated_verdict_keys(members: Mapping[str, object]) -> Mapping[str, 
 
 def is_verdict_object(spec: RubricSpec, members: Mapping[str, object]) -> bool:
     """Whether an object has an aspect's key in the expected place, valid or not."""
-    given = dict(match_keys(spec, members))
+    verdicts = dict(match_keys(spec, members))
     if spec.choices_key:
-        inside = given.get(fold_label(spec.choices_key))
-        given = dict(match_keys(spec, inside)) if isinstance(inside, dict) else {}
-    return any(fold_label(reply_key(aspect)) in given for aspect in spec.aspects)
+        inside = verdicts.get(fold_label(spec.choices_key))
+        verdicts = dict(match_keys(spec, inside)) if isinstance(inside, dict) else {}
+    return any(fold_label(reply_key(aspect)) in verdicts for aspect in spec.aspects)
 
 
 def unwrap_members(members: JsonMembers) -> JsonMembers:
@@ -254,18 +249,16 @@ def unwrap_members(members: JsonMembers) -> JsonMembers:
     return inner if isinstance(inner, JsonMembers) else members
 
 
-def is_quoted_object(context: ReplyContext, one: JsonObject, written: str, reply: str) -> bool:
+def is_quoted_object(context: ReplyContext, json_object: JsonObject, written: str, reply: str) -> bool:
     """Whether an object among other words occurs in a judged text: it was planted there and is not the judge's own.
 
     Verdicts with their keys suffice, since a quotation may omit the reasons. A reply that is only the object is the
     judge's own, whatever a judged text contains.
     """
-    if context.judged is None or (strip_fence(reply) == written and not one.is_flawed):
+    if context.judged is None or (strip_fence(reply) == written and not json_object.is_flawed):
         return False
-    whole, parts = (
-        squeeze_quotation(written),
-        [squeeze_quotation(label) for label in verdict_labels(context.spec, one.members)],
-    )
+    whole = squeeze_quotation(written)
+    parts = [squeeze_quotation(label) for label in verdict_labels(context.spec, json_object.members)]
     judged = list_all_texts(context.judged())
     texts = [squeeze_quotation(text) for text in judged]
     if any(whole in text or all(f"{part}," in text or f"{part}}}" in text for part in parts) for text in texts):
@@ -280,13 +273,13 @@ def verdict_labels(spec: RubricSpec, reply_object: Mapping[str, object]) -> list
     return [f"{key}:{rationale_text(members[key])}" for key in keys]
 
 
-def is_unambiguous_object(spec: RubricSpec, one: JsonObject, written: str) -> bool:
+def is_unambiguous_object(spec: RubricSpec, json_object: JsonObject, written: str) -> bool:
     """Whether a flawed object has each key once, and no comment that could reverse a label."""
     if any(count_key(key, written) > 1 for key in verdict_keys(spec)):
         return False
-    given = find_verdict_object(spec, fold_keys(spec, one.members))
-    labels = [(aspect, str(given[fold_label(reply_key(aspect))])) for aspect in spec.aspects]
-    return not one.comments or all(is_neutral_remark(aspect, label, one.comments) for aspect, label in labels)
+    comments, verdicts = json_object.comments, find_verdict_object(spec, fold_keys(spec, json_object.members))
+    labels = [(aspect, str(verdicts[fold_label(reply_key(aspect))])) for aspect in spec.aspects]
+    return not comments or all(is_neutral_remark(aspect, label, comments) for aspect, label in labels)
 
 
 def count_key(key: str, written: str) -> int:
@@ -300,11 +293,8 @@ def contains_key(spec: RubricSpec, text: str, before: str = "") -> bool:
     if ":" not in text and "：" not in text:
         return False
     keys = "|".join(map(key_pattern, verdict_keys(spec)))
-    return bool(
-        re.search(
-            rf"{QUOTE_CLASS}\W{{0,3}}?(?:{keys})\W{{0,3}}?{QUOTE_CLASS}\s{{0,9}}[:：]{before}", text, re.IGNORECASE
-        )
-    )
+    pattern = rf"{QUOTE_CLASS}\W{{0,3}}?(?:{keys})\W{{0,3}}?{QUOTE_CLASS}\s{{0,9}}[:：]{before}"
+    return bool(re.search(pattern, text, re.IGNORECASE))
 
 
 def key_pattern(key: str) -> str:

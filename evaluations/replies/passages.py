@@ -77,10 +77,10 @@ def repeats_passage(reply: str, texts: Sequence[str], parts: Iterable[str] = ())
     if len(letters_and_digits(reply)) < MIN_PASSAGE_LETTERS:
         passage = squeeze_text(reply)
         return any(passage in squeeze_text(text) for text in texts)
-    wanted = [[reply]]
+    passages = [[reply]]
     if any(len(letters_and_digits(part)) >= MIN_PASSAGE_LETTERS for part in parts):
-        wanted.append(parts)
-    return any(contains_parts(text, parts) for text in texts for parts in wanted)
+        passages.append(parts)
+    return any(contains_parts(text, passage) for text in texts for passage in passages)
 
 
 def contains_parts(text: str, parts: Sequence[str]) -> bool:

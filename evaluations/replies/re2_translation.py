@@ -11,11 +11,8 @@ from typing import Any, Final, TypeAlias
 ParseNode: TypeAlias = Any
 BOUNDARY_MARK: Final = "\U0010fffe"  # no character, so that no text has it
 LAST_CODE_POINT: Final = 0x10FFFF
-SCALAR_RANGES: Final = (
-    (0, 0xD7FF),
-    (0xE000, ord(BOUNDARY_MARK) - 1),
-    (LAST_CODE_POINT, LAST_CODE_POINT),
-)  # all that a text for RE2 may hold
+# The code points that a text for RE2 may have.
+SCALAR_RANGES: Final = ((0, 0xD7FF), (0xE000, ord(BOUNDARY_MARK) - 1), (LAST_CODE_POINT, LAST_CODE_POINT))
 MAX_REPEATS: Final = 1_000  # RE2 reads a higher count as plain text
 
 Ranges = Sequence[tuple[int, int]]
@@ -76,9 +73,8 @@ def boundary_places_of(op: ParseNode, argument: ParseNode) -> BoundaryPlaces:
         return BoundaryPlaces(is_boundary, is_boundary or is_begin, is_boundary or is_end)
     if op is ops.BRANCH:
         branches = [find_boundary_places(branch) for branch in argument[1]]
-        return BoundaryPlaces(
-            *(any(getattr(one, name) for one in branches) for name in ("any_boundary", "begins", "ends"))
-        )
+        names = ("any_boundary", "begins", "ends")
+        return BoundaryPlaces(*(any(getattr(branch, name) for branch in branches) for name in names))
     if op is ops.SUBPATTERN:
         return find_boundary_places(argument[3])
     if op in (ops.MAX_REPEAT, ops.MIN_REPEAT):
@@ -126,7 +122,8 @@ class RE2Writer:
         """A character, after an optional boundary mark."""
         return f"(?:{escape_code_point(ord(BOUNDARY_MARK))}?{characters})" if self.marks else characters
 
-    def asked_of_python(self, source: str) -> str:
+    def write_class(self, source: str) -> str:
+        """The characters that Python matches with this source, spelled out."""
         ranges = matching_ranges(source, self.flags & (re.IGNORECASE | re.ASCII | re.DOTALL), self.is_unicode)
         if [low == high for low, high in ranges] == [True, True]:
             # RE2 takes [Kk] for k of either case, and in alternatives adds its third one, the Kelvin sign.
@@ -135,20 +132,16 @@ class RE2Writer:
 
     def write_literal(self, code: int) -> str:
         is_cased = self.flags & re.IGNORECASE and chr(code) in cased_characters()
-        return (
-            self.asked_of_python(f"[{format_source_character(code)}]")
-            if is_cased
-            else self.one_of(escape_code_point(code))
-        )
+        return self.write_class(f"[\\U{code:08x}]") if is_cased else self.one_of(escape_code_point(code))
 
     def write_not_literal(self, code: int) -> str:
-        return self.asked_of_python(f"[^{format_source_character(code)}]")
+        return self.write_class(f"[^\\U{code:08x}]")
 
     def write_any(self, _: None) -> str:
-        return self.asked_of_python(".")
+        return self.write_class(".")
 
     def write_in(self, items: Sequence[tuple[ParseNode, ParseNode]]) -> str:
-        return self.asked_of_python(f"[{''.join(format_class_item(*item) for item in items)}]")
+        return self.write_class(f"[{''.join(format_class_item(*item) for item in items)}]")
 
     # -- places
 
@@ -216,20 +209,14 @@ CATEGORIES: Final = {
 }
 
 
-def format_source_character(code: int) -> str:
-    return f"\\U{code:08x}"
-
-
 def format_class_item(op: ParseNode, argument: ParseNode) -> str:
     if op is ops.NEGATE:
         return "^"
     if op is ops.CATEGORY:
         return CATEGORIES[str(argument)]
-    return (
-        format_source_character(argument)
-        if op is ops.LITERAL
-        else f"{format_source_character(argument[0])}-{format_source_character(argument[1])}"
-    )
+    if op is ops.LITERAL:
+        return f"\\U{argument:08x}"
+    return f"\\U{argument[0]:08x}-\\U{argument[1]:08x}"
 
 
 @lru_cache(maxsize=1024)
@@ -248,6 +235,5 @@ def character_range(low: int, high: int) -> str:
 
 @lru_cache
 def cased_characters() -> frozenset[str]:
-    return frozenset(
-        one for low, high in SCALAR_RANGES for one in character_range(low, high) if one.lower() != one.upper()
-    )
+    characters = (character for low, high in SCALAR_RANGES for character in character_range(low, high))
+    return frozenset(character for character in characters if character.lower() != character.upper())

@@ -67,7 +67,7 @@ def parse_band_numbers(band: str) -> list[float]:
 
 def scale_meanings(aspect: AspectSpec) -> list[tuple[str, str]]:
     """The meanings of values and bands, lowest first: databases need not keep their order."""
-    return sorted(aspect.scale_labels.items(), key=lambda one: (next(iter(parse_band_numbers(one[0])), inf), one[0]))
+    return sorted(aspect.scale_labels.items(), key=lambda item: (next(iter(parse_band_numbers(item[0])), inf), item[0]))
 
 
 JSON_FORMAT: Final = "json"
@@ -152,23 +152,17 @@ def asks_verdict_alone(step: AttemptStep, before: Sequence[str]) -> bool:
 
 
 def verdict_fields(spec: RubricSpec) -> list[ReplyField]:
-    field = score_reply_field if is_pointwise(spec) else string_enum
-    return [field(aspect) for aspect in aspects_in_reply_order(spec)]
+    return [verdict_field(aspect) for aspect in aspects_in_reply_order(spec)]
 
 
-def score_reply_field(aspect: AspectSpec) -> ReplyField:
+def verdict_field(aspect: AspectSpec) -> ReplyField:
     """A stepped scale is a list of words, because constrained decoding everywhere supports only words in lists."""
-    if scale_values(aspect):
-        return string_enum(aspect)
+    if labels := reply_labels(aspect):
+        shown = json.dumps(f"<{' | '.join(labels)}>", ensure_ascii=False)
+        return ReplyField(reply_key(aspect), {"type": "string", "enum": labels}, shown)
     low, high = scale_ends(aspect)
     schema = {"type": "number", "minimum": low, "maximum": high}
     return ReplyField(reply_key(aspect), schema, f"<{format_range(aspect)}>")
-
-
-def string_enum(aspect: AspectSpec) -> ReplyField:
-    labels = reply_labels(aspect)
-    shown = json.dumps(f"<{' | '.join(labels)}>", ensure_ascii=False)
-    return ReplyField(reply_key(aspect), {"type": "string", "enum": labels}, shown)
 
 
 def build_reply_schema(spec: RubricSpec) -> JsonDict:
@@ -188,21 +182,17 @@ def verdict_properties(spec: RubricSpec) -> JsonDict:
 
 
 def strict_object(properties: JsonDict) -> JsonDict:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def format_instruction(spec: RubricSpec, *, two_steps: bool = False) -> str:
     """The part of the first request that describes the answer's format."""
     if two_steps or wants_two_steps(spec):
         return EVALUATION_INSTRUCTION
-    if wants_text(spec):
-        return text_format_instruction(spec)
-    return json_format_text(spec)
+    if not wants_text(spec):
+        return json_format_text(spec)
+    # Rubrics with their own pattern describe it themselves.
+    return "" if verdict_pattern(spec) else f"First write your reasons. Then {last_line_instruction(spec)}"
 
 
 def json_format_text(spec: RubricSpec, *, alone: bool = False) -> str:
@@ -225,16 +215,9 @@ def format_json_object(members: Sequence[tuple[str, str]], indent: str = "") -> 
     return f"{{\n{lines}\n{indent}}}"
 
 
-def text_format_instruction(spec: RubricSpec) -> str:
-    """The instruction for text answers; rubrics with their own pattern describe it themselves."""
-    if verdict_pattern(spec):
-        return ""
-    return f"First write your reasons. Then {last_line_instruction(spec)}"
-
-
 def last_line_instruction(spec: RubricSpec) -> str:
     """The instruction for a last line, which the parser accepts with any pattern."""
     (aspect,) = spec.aspects
     labels = reply_labels(aspect)
-    wanted = f"one of these and nothing else: {', '.join(labels)}" if labels else f"{format_range(aspect)}, alone"
-    return f"end with a line that holds {wanted}."
+    content = f"one of these and nothing else: {', '.join(labels)}" if labels else f"{format_range(aspect)}, alone"
+    return f"end with a line that holds {content}."

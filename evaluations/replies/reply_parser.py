@@ -77,9 +77,8 @@ def parse_reply(
     """A verdict for every aspect of the rubric, or a failure; never some of them.
 
     ``before``: earlier replies in this conversation, oldest first. The second of two steps is read for its verdict
-    only;
-    its rationale is the evaluation before it. ``judged`` loads the judged texts, called only if the reply may quote
-    them.
+    only; its rationale is the evaluation before it. ``judged`` loads the judged texts, called only if the reply may
+    quote them.
     """
     if refused := find_refusal(reply):
         return refused
@@ -89,14 +88,12 @@ def parse_reply(
     try:
         verdicts, rationale = parse_strict_or_spoken(context, reply.text)
     except UnreadableReply as error:
-        return (
-            UnparsedReply(CallState.UNREADABLE, replace_unstorable(str(error)))
-            if not context.is_cut_off
-            else TRUNCATED_REPLY
-        )
+        unreadable = UnparsedReply(CallState.UNREADABLE, replace_unstorable(str(error)))
+        return TRUNCATED_REPLY if is_cut_off else unreadable
     # JSON can spell out in escapes what the reply itself could not hold.
     rationale = replace_unstorable(evaluation_text(before[0]) if alone and before else rationale)
-    return ParsedReply(canonical_choices(verdicts, shown), rationale, verdict_scores(verdicts))
+    scores = {key: value for key, value in verdicts.items() if isinstance(value, float)}
+    return ParsedReply(canonical_choices(verdicts, shown), rationale, scores)
 
 
 def check_evaluation(reply: RawReply) -> UnparsedReply | None:
@@ -114,19 +111,14 @@ def check_evaluation(reply: RawReply) -> UnparsedReply | None:
 def find_refusal(reply: RawReply) -> UnparsedReply | None:
     """A refusal counts before the text of the reply."""
     if reply.refusal or reply.finish_reason in ("content_filter", "refusal"):
-        return UnparsedReply(
-            CallState.REFUSED, replace_unstorable(f"The model refused to judge. {reply.refusal}".strip())
-        )
+        sentence = f"The model refused to judge. {reply.refusal}".strip()
+        return UnparsedReply(CallState.REFUSED, replace_unstorable(sentence))
     return None
 
 
 def canonical_choices(verdicts: Mapping[str, VerdictValue], shown: ShownOrder) -> dict[str, Choice]:
-    choices = {key: one for key, one in verdicts.items() if isinstance(one, Choice)}
-    return {key: FLIPPED_CHOICES[one] for key, one in choices.items()} if shown == ShownOrder.SWAPPED else choices
-
-
-def verdict_scores(verdicts: Mapping[str, VerdictValue]) -> dict[str, float]:
-    return {key: one for key, one in verdicts.items() if isinstance(one, float)}
+    choices = {key: value for key, value in verdicts.items() if isinstance(value, Choice)}
+    return {key: FLIPPED_CHOICES[choice] for key, choice in choices.items()} if shown == ShownOrder.SWAPPED else choices
 
 
 def evaluation_text(text: str) -> str:
@@ -147,7 +139,8 @@ def parse_strict_or_spoken(context: ReplyContext, text: str) -> ParsedVerdicts:
             "A judged text holds the end of a model's thoughts, as the reply does: its verdict may be a quote."
         )
     # All that follows a mark may be one object that holds others in its strings.
-    after = next(filter(None, (parse_whole_object(context, strip_end_marks(rest)) for rest in parts.rests)), None)
+    remainders = map(strip_end_marks, parts.remainders)
+    after = next(filter(None, (parse_whole_object(context, remainder) for remainder in remainders)), None)
     after = after or parse_verdicts(context, parts.spoken)
     before = parse_before_reasoning(context, parts)
     if before and before[0] != after[0]:
@@ -222,8 +215,8 @@ def strip_reply_marks(text: str) -> str:
 
 def strip_last_lead(text: str) -> str:
     """The text without “Final verdict:” before the label on its last line."""
-    before, parted, last = text.rpartition("\n")
-    return f"{before}{parted}{strip_lead(last) or last}"
+    before, line_break, last = text.rpartition("\n")
+    return f"{before}{line_break}{strip_lead(last) or last}"
 
 
 def reply_members(reply: str) -> Iterator[str]:

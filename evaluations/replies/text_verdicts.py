@@ -37,7 +37,7 @@ from evaluations.replies.verdict_values import (
     strip_fence,
 )
 
-# How what follows a label in brackets begins where it does not go on with its sentence.
+# How the text after a label in brackets begins if it does not continue the sentence.
 REMARK_START: Final = re.compile(
     r"[.!:;,–—(\n-]|(?:because|since|as|due)\b|[A-Z]|[^\x00-\x7f]"
     r"|is (?:my|the) (?:final |own )?(?:verdict|answer|choice|judge?ment|decision|winner)\b"
@@ -83,15 +83,13 @@ def find_labels_at_end(context: ReplyContext, text: str) -> list[str]:
     """The labels in the declared form, also before closing marks; else the label of the last line."""
     (aspect,) = context.spec.aspects
     pattern = verdict_pattern(context.spec)
-    if context.in_line and not text.endswith(tuple(bracketed_label_pattern(aspect))):
+    if context.in_line and not text.endswith(tuple(bracketed_labels(aspect))):
         return []
     plain = strip_end_marks(text)
-    labels = (
-        next(filter(None, (find_pattern_labels(context, pattern, form) for form in reply_variants(text, plain))), [])
-        if pattern
-        else []
-    )
-    return labels or parse_last_line(aspect, plain)
+    for variant in reply_variants(text, plain) if pattern else ():
+        if labels := find_pattern_labels(context, pattern, variant):
+            return labels
+    return parse_last_line(aspect, plain)
 
 
 def reply_variants(text: str, plain: str) -> Iterator[str]:
@@ -112,55 +110,50 @@ def find_pattern_labels(context: ReplyContext, pattern: str, text: str) -> list[
 
     Words that also occur in a judged text may be quoted: they count only as the whole last line.
     """
-    labels = find_stored_pattern(pattern, text)
-    befores = [text[max(one.start - NEARBY_LENGTH, 0) : one.start] for one in labels]
-    if len(labels) > MAX_PATTERN_MATCHES or any(map(is_label_listed, befores)):
+    matches = find_stored_pattern(pattern, text)
+    befores = [text_before_match(match, text) for match in matches]
+    if len(matches) > MAX_PATTERN_MATCHES or any(map(is_label_listed, befores)):
         return []
-    behinds = [text_after_match(one, text) for one in labels]
     own = [
-        one
-        for one, *around in zip(labels, befores, behinds, strict=True)
-        if is_label_stated(*around) and is_own_label(one, text)
+        match
+        for match, before in zip(matches, befores, strict=True)
+        if is_label_stated(before, text_after_match(match, text)) and is_own_label(match, before, text)
     ]
-    if labels and not own and labels[-1].end > len(text.rstrip().rpartition("\n")[0]):
+    if matches and not own and matches[-1].end > len(text.rstrip().rpartition("\n")[0]):
         raise UnreadableReply("The reply denies the verdict that it ends in, or gives it as another's.")
-    labels, judged = own, context.judged
-    if labels and is_label_retracted(context, labels[-1].label, text[labels[-1].end :]):
+    if own and is_label_retracted(context, own[-1].label, text[own[-1].end :]):
         raise UnreadableReply("The reply takes its verdict back.")
-    if not labels or judged is None:
-        return [one.label for one in labels]
     last = squeeze_quotation(text.strip().splitlines()[-1].strip(LABEL_ORNAMENTS)) if text.strip() else ""
-    if all(last == squeeze_quotation(one.text) for one in labels):
-        return [one.label for one in labels]
-    texts = [squeeze_quotation(one) for one in list_all_texts(judged())]
-    own = [
-        one
-        for one in labels
-        if last == (words := squeeze_quotation(one.text)) or not any(words in text for text in texts)
-    ]
-    return [one.label for one in own]
+    elsewhere = [match for match in own if squeeze_quotation(match.text) != last]
+    if elsewhere and context.judged is not None:
+        judged = [squeeze_quotation(judged_text) for judged_text in list_all_texts(context.judged())]
+        quoted = [match for match in elsewhere if any(squeeze_quotation(match.text) in words for words in judged)]
+        own = [match for match in own if match not in quoted]
+    return [match.label for match in own]
 
 
-def text_after_match(one: PatternMatch, text: str) -> str:
+def text_before_match(match: PatternMatch, text: str) -> str:
+    return text[max(match.start - NEARBY_LENGTH, 0) : match.start]
+
+
+def text_after_match(match: PatternMatch, text: str) -> str:
     """The text after a match, or after its label if the match has no more words."""
-    tail = text[one.span[1] : one.end]
-    end = one.span[1] if one.label and not re.search(r"[^\W_]{2}", tail) else one.end
-    return text[end : one.end + NEARBY_LENGTH].lstrip("])")
+    tail = text[match.span[1] : match.end]
+    end = match.span[1] if match.label and not re.search(r"[^\W_]{2}", tail) else match.end
+    return text[end : match.end + NEARBY_LENGTH].lstrip("])")
 
 
-def is_own_label(one: PatternMatch, text: str) -> bool:
+def is_own_label(match: PatternMatch, before: str, text: str) -> bool:
     """Whether a label is complete, with its sign, and the word before it does not restrict it.
 
     “Clarity score: 4” is not the score, and “Score: -4” is not 4.
     """
-    first = one.span[0]
-    if first <= one.start:
+    lead = text[match.start : match.span[0]]
+    if not lead:
         return True
-    lead = text[one.start : first]
-    return not NUMBER_SIGN.search(lead) and (
-        not lead[0].isalpha()
-        or bool(OWN_VERDICT_WORD.search(text[max(one.start - NEARBY_LENGTH, 0) : one.start].rpartition("\n")[2]))
-    )
+    if NUMBER_SIGN.search(lead):
+        return False
+    return not lead[0].isalpha() or bool(OWN_VERDICT_WORD.search(before.rpartition("\n")[2]))
 
 
 def is_label_retracted(context: ReplyContext, label: str, remark: str) -> bool:
@@ -169,7 +162,8 @@ def is_label_retracted(context: ReplyContext, label: str, remark: str) -> bool:
         return False
     (aspect,) = context.spec.aspects
     if aspect.scale_min is None:
-        label = next((one for one in map(aspect.label, aspect.choices) if one.casefold() == label.casefold()), "")
+        labels = map(aspect.label, aspect.choices)
+        label = next((known for known in labels if known.casefold() == label.casefold()), "")
     return bool(label and (TAKEN_BACK.search(remark) or contradicts_label(aspect, label, remark)))
 
 
@@ -187,8 +181,8 @@ def parse_last_line(aspect: AspectSpec, text: str) -> list[str]:
     label = match_line_label(aspect, OPENING_TAG.sub("", lines[-1])) if lines else None
     if label and len(lines) > 1:
         before = lines[-2][-NEARBY_LENGTH:].rstrip(" *_`\"'”’)")
-        leads_on = not before.endswith(SENTENCE_ENDINGS)
-        if leads_on and (LABEL_CONTINUES.search(before) or not is_label_stated(before, "")):
+        is_open = not before.endswith(SENTENCE_ENDINGS)
+        if is_open and (LABEL_CONTINUES.search(before) or not is_label_stated(before, "")):
             return []
         if lines[-1].strip(LABEL_ORNAMENTS).isdecimal() and is_foreign_number(aspect, lines, before):
             return []
@@ -213,27 +207,25 @@ def find_other_statements(aspect: AspectSpec, text: str) -> list[str]:
     """
     lines = [line for line in text.splitlines() if line.strip()]
     lead_pattern = CHOICE_LEAD if aspect.scale_min is None else SCORE_LEAD
-    if marked := bracketed_label_pattern(aspect):
-        bracketed = [strip_lead(line) or line for line in lines if "[" in line]
-        return [label for label in marked for line in bracketed if line.strip(LABEL_ORNAMENTS) == label]
-    labels = [label for line in lines if strip_lead(line, lead_pattern) and (label := match_line_label(aspect, line))]
+    if bracketed := bracketed_labels(aspect):
+        with_bracket = [strip_lead(line) or line for line in lines if "[" in line]
+        return [label for label in bracketed for line in with_bracket if line.strip(LABEL_ORNAMENTS) == label]
+    stated = [line for line in lines if strip_lead(line, lead_pattern)]
     if len(lines) > 1 and match_line_label(aspect, lines[-1]):
-        labels += [label for label in [match_line_label(aspect, lines[-2])] if label]
-    return labels
+        stated.append(lines[-2])
+    return [label for line in stated if (label := match_line_label(aspect, line))]
 
 
 def find_labels_before_remark(context: ReplyContext, text: str) -> list[str]:
     """The label before a remark that leaves it valid, on its own line or bracketed."""
     (aspect,) = context.spec.aspects
-    for head, remark in chain(
-        split_after_lines(text), () if context.is_cut_off else split_after_brackets(aspect, text)
-    ):
-        labels = find_labels_at_end(replace(context, in_line=False), head)
-        if labels:
-            one = labels[0]
-            is_own = len({*labels, *find_all_labels(aspect, text)}) == 1 and not is_planted_label(context, one)
-            is_closed = not context.is_cut_off or one in bracketed_label_pattern(aspect)
-            return labels if is_own and is_closed and is_harmless_remark(aspect, one, remark) else []
+    after_brackets = () if context.is_cut_off else split_after_brackets(aspect, text)
+    for head, remark in chain(split_after_lines(text), after_brackets):
+        if labels := find_labels_at_end(replace(context, in_line=False), head):
+            label = labels[0]
+            is_own = len({*labels, *find_all_labels(aspect, text)}) == 1 and not is_planted_label(context, label)
+            is_closed = not context.is_cut_off or label in bracketed_labels(aspect)
+            return labels if is_own and is_closed and is_harmless_remark(aspect, label, remark) else []
     return []
 
 
@@ -246,21 +238,21 @@ def split_after_lines(text: str) -> Iterator[tuple[str, str]]:
 
 def split_after_brackets(aspect: AspectSpec, text: str) -> Iterator[tuple[str, str]]:
     """The reply in two, split after the last of each bracketed label, if a remark begins there."""
-    for label in bracketed_label_pattern(aspect):
-        head, label_found, remark = text.rpartition(label)
+    for label in bracketed_labels(aspect):
+        head, separator, remark = text.rpartition(label)
         remark = remark.lstrip("*_`\"'”’ ")
-        if label_found and REMARK_START.match(remark):
+        if separator and REMARK_START.match(remark):
             yield head + label, remark
 
 
-def bracketed_label_pattern(aspect: AspectSpec) -> list[str]:
+def bracketed_labels(aspect: AspectSpec) -> list[str]:
     return [label for label in map(aspect.label, aspect.choices) if label.startswith("[") and label.endswith("]")]
 
 
 def find_all_labels(aspect: AspectSpec, text: str) -> set[str]:
     """Bracketed labels anywhere, and labels that are a whole line."""
     lines = {label for line in text.splitlines() if (label := match_line_label(aspect, line))}
-    return lines | {label for label in bracketed_label_pattern(aspect) if label in text}
+    return lines | {label for label in bracketed_labels(aspect) if label in text}
 
 
 def is_planted_label(context: ReplyContext, label: str) -> bool:

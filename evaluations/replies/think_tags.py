@@ -39,7 +39,7 @@ MARK: Final = re.compile(
     rf"(?:(?:(?<=&)lt;|(?<=\\)u003c|(?<=[<＜◁])){TAG}|(?<=<)(?:{TOKEN})|(?<=\[)(?:{BRACKET_MARK}))",
     re.IGNORECASE,
 )
-# Marks in words, which are looked for only where one of the anchors is in the reply.
+# Marks in words, which are searched for only if one of the anchors is in the reply.
 SPOKEN_MARKS: Final = re.compile(
     r"(?P<opens>\A(?:analysis|commentary)(?=(?-i:[A-Z{\[])))"
     r"|(?P<closes>assistantfinal(?=\W|\Z|(?-i:[A-Z]))|^\.\.\.\s?done thinking\.$)"
@@ -48,7 +48,7 @@ SPOKEN_MARKS: Final = re.compile(
     r"|(?P<answers>\bhere(?: is|'s|’s) my response:)",
     re.IGNORECASE | re.MULTILINE,
 )
-# What ends a reply besides its words: tokens of chat templates, and closing tags.
+# What ends a reply after its words: tokens of chat templates, and closing tags.
 END_MARK: Final = re.compile(
     r"[<\[](?:(?<=<)(?:/?s>|eos>|pad>|end_of_turn>|turn\|>|\|[\w:/ ]{1,40}\|>|｜[^｜<>]{1,40}｜>"
     r"|\|close\|>response<\|sep\|>|/(?:answer|output|solution|response|final|final_answer|conclusion|verdict|result)>"
@@ -63,7 +63,7 @@ ANCHORS: Final = ("assistantfinal", "thinking.", "thought process:", "thinking p
 QUOTES: Final = tuple("`\"'“”‘’")
 MAX_REMAINDERS: Final = 8
 ANY_NAME: Final = ""  # the name of what closes all that is open
-# Words that end thoughts only where their counterpart opened some.
+# Words that end reasoning only if their counterpart opened it.
 PROSE: Final = "prose"
 DETAILS: Final = "details"
 
@@ -83,14 +83,13 @@ class SplitReply:
     """A reply split at its marks.
 
     ``before``: the text before the first mark; ``is_opened``: whether that mark opens reasoning; ``spoken``: the text
-    after
-    the last closing mark, "" if reasoning never ends; ``rests``: the text after each mark that ends all reasoning, the
-    longest first.
+    after the last closing mark, "" if reasoning never ends; ``remainders``: the text after each mark that ends all
+    reasoning, the longest first.
     """
 
     spoken: str
     before: str = ""
-    rests: tuple[str, ...] = ()
+    remainders: tuple[str, ...] = ()
     is_cut: bool = False
     is_opened: bool = False
 
@@ -132,9 +131,8 @@ def find_marks(text: str) -> list[ReasoningMark]:
     marks = [mark for match in MARK.finditer(text) if (mark := parse_mark(match)) and not is_mark_mention(text, mark)]
     lower = text.lower()
     if lower.startswith(("analysis", "commentary")) or any(anchor in lower for anchor in ANCHORS):
-        marks = sorted(
-            [*marks, *filter(None, map(parse_mark, SPOKEN_MARKS.finditer(text)))], key=lambda mark: mark.start
-        )
+        spoken_marks = filter(None, map(parse_mark, SPOKEN_MARKS.finditer(text)))
+        marks = sorted([*marks, *spoken_marks], key=lambda mark: mark.start)
     names = {mark.name for mark in marks if not mark.closes}
     return [mark for mark in marks if not mark.closes or mark.name not in (PROSE, DETAILS) or mark.name in names]
 

@@ -23,7 +23,7 @@ from evaluations.replies.reply_format import (
     snap_to_scale,
 )
 
-# In what a reply says of a verdict: quotes of any kind, escaped or not, are left out where it is compared.
+# Quotes of any kind, escaped or not, are ignored when quotations are compared.
 QUOTE_MARKS: Final = "\"'“”„‘’«»\\`"
 OPENING_TAG: Final = re.compile(
     r"\A\s*<(?:answer|output|solution|response|final|final_answer|verdict|result)>", re.IGNORECASE
@@ -35,7 +35,7 @@ JudgedTexts = Callable[[], PairTexts | ResponseTexts]
 
 
 class UnreadableReply(Exception):
-    pass
+    """The reply has no valid verdict; the message says why."""
 
 
 class QuotedVerdict(UnreadableReply):
@@ -74,33 +74,29 @@ def parse_choice(aspect: AspectSpec, label: object) -> Choice:
         label = str(label) if abs(label) < MAX_SCALE_VALUES else ""
     choice = match_json_label(aspect, label) if isinstance(label, str) else None
     if choice is None:
-        raise not_offered_message(aspect, label)
+        raise not_offered_error(aspect, label)
     return choice_by_label(aspect, choice)
 
 
-def parse_score(aspect: AspectSpec, given: object) -> float:
+def parse_score(aspect: AspectSpec, value: object) -> float:
     """The value on the scale; UnreadableReply if it is off the scale: it is never moved onto it.
 
-    Quoted numbers count on stepped scales only, where the schema offers them so.
+    Quoted numbers count on stepped scales only, because the schema offers them as words.
     """
-    by_word = {format_value(value): value for value in scale_values(aspect)}
-    if isinstance(given, str) and (word := bare_number(aspect, given)) in by_word:
+    by_word = {format_value(number): number for number in scale_values(aspect)}
+    if isinstance(value, str) and (word := bare_number(aspect, value)) in by_word:
         return by_word[word]
-    is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
-    value = snap_to_scale(aspect, given) if is_number else None  # type: ignore[arg-type]
-    if value is None:
-        raise not_offered_message(aspect, given)
-    return value
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    score = snap_to_scale(aspect, value) if is_number else None  # type: ignore[arg-type]
+    if score is None:
+        raise not_offered_error(aspect, value)
+    return score
 
 
-def not_offered_message(aspect: AspectSpec, value: object) -> UnreadableReply:
-    offered = reply_labels(aspect)
-    wanted = f"offered were {', '.join(offered)}" if offered else f"wanted was {format_range(aspect)}"
-    return UnreadableReply(f"The reply gives {excerpt_value(value)} for {reply_key(aspect)}; {wanted}.")
-
-
-def excerpt_value(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)[:80]
+def not_offered_error(aspect: AspectSpec, value: object) -> UnreadableReply:
+    labels, excerpt = reply_labels(aspect), json.dumps(value, ensure_ascii=False)[:80]
+    expected = f"offered were {', '.join(labels)}" if labels else f"wanted was {format_range(aspect)}"
+    return UnreadableReply(f"The reply gives {excerpt} for {reply_key(aspect)}; {expected}.")
 
 
 def strip_fence(reply: str) -> str:

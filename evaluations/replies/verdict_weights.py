@@ -61,13 +61,14 @@ def weigh_verdicts(
         offered = offered_labels(spec, aspect, text[slice(*span)]) if span else {}
         if span is None or offered.get(text[slice(*span)].casefold()) != verdict_worth(aspect, shown, parsed):
             continue
-        at = [
-            place
-            for place, token in enumerate(tokens)
-            if token_overlaps(begins[place], token, span_in_bytes(text, span))
+        byte_span = span_in_bytes(text, span)
+        verdict_tokens = [
+            (begin, token)
+            for begin, token in zip(begins, tokens, strict=True)
+            if begin < byte_span[1] and begin + len(token.text) > byte_span[0]
         ]
-        kept_tokens[aspect.key] = [compact_token(tokens[place]) for place in at]
-        weight = weighted_mean(offered, span_in_bytes(text, span), [(begins[place], tokens[place]) for place in at])
+        kept_tokens[aspect.key] = [compact_token(token) for _, token in verdict_tokens]
+        weight = weighted_mean(offered, byte_span, verdict_tokens)
         if weight is not None:
             flipped = shown == ShownOrder.SWAPPED and not is_pointwise(spec)
             weights[aspect.key] = round(1 - weight if flipped else weight, 6)
@@ -101,10 +102,6 @@ def token_offsets(text: str, tokens: Sequence[ReplyToken]) -> list[int] | None:
 def span_in_bytes(text: str, span: Span) -> Span:
     begin = len(text[: span[0]].encode())
     return begin, begin + len(text[slice(*span)].encode())
-
-
-def token_overlaps(begin: int, token: ReplyToken, span: Span) -> bool:
-    return begin < span[1] and begin + len(token.text) > span[0]
 
 
 def locate_verdict(spec: RubricSpec, aspect: AspectSpec, text: str) -> Span | None:
@@ -179,8 +176,7 @@ def weighted_mean(offered: Mapping[str, float], span: Span, tokens: Sequence[tup
     """The mean worth of the labels by probability; None if it is unknown.
 
     Token by token: alternatives are counted at each position, and the actual text is followed until it can only mean
-    one
-    value.
+    one value.
     """
     tally, chance, prefix = ProbabilityTally(), 1.0, ""
     for place, (begin, token) in enumerate(tokens):
@@ -202,15 +198,12 @@ def alternative_worth(offered: Mapping[str, float], prefix: str, other: bytes, *
     if is_first:
         text = text.lstrip(LABEL_PREFIX_MARKS)
     end = LABEL_END.search(text)
-    rest = text[: end.start()] if end else text
-    return matching_worths(offered, prefix + rest.rstrip().casefold(), ended=end is not None)
+    label = text[: end.start()] if end else text
+    return matching_worths(offered, prefix + label.rstrip().casefold(), ended=end is not None)
 
 
 def compact_token(token: ReplyToken) -> list[object]:
     """A token for storage: its text, its log probability, and those of the likeliest alternatives."""
-    others = [[readable_bytes(other), round(logprob, 4)] for other, logprob in token.likeliest]
-    return [readable_bytes(token.text), round(token.logprob, 4), others]
-
-
-def readable_bytes(text: bytes) -> str:
-    return replace_unstorable(text.decode(errors="replace"))
+    rows = [(token.text, token.logprob), *token.likeliest]
+    readable = [[replace_unstorable(text.decode(errors="replace")), round(logprob, 4)] for text, logprob in rows]
+    return [*readable[0], readable[1:]]
