@@ -64,10 +64,9 @@ class JudgePaging(PageQuery):
 def list_judges(request: AuthenticatedRequest, slug: str, paging: Query[JudgePaging]) -> JudgePage:
     """List current judges, or archived ones with `archived`."""
     evaluation = require_evaluation(request.user, slug)
-    known = Judge.objects.filter(evaluation=evaluation)
-    rows, more = paginate_by_cursor(
-        paging, (known.archived() if paging.archived else known.current()).select_related(*JUDGE_RELATIONS)
-    )
+    all_judges = Judge.objects.filter(evaluation=evaluation)
+    judges = all_judges.archived() if paging.archived else all_judges.current()
+    rows, more = paginate_by_cursor(paging, judges.select_related(*JUDGE_RELATIONS))
     return JudgePage(items=[serialize_judge(row) for row in rows], next=more)
 
 
@@ -114,20 +113,20 @@ def get_prompt(request: AuthenticatedRequest, slug: str, pk: int, query: Query[P
     user = request.user
     judge = get_judge_or_404(request, slug, pk)
     if query.subject is None and not is_allowed(user, Action.SEE_ALL, judge.evaluation):
-        subject, seen = None, preview_judge_sample_prompt(judge, query.shown)
+        subject, preview = None, preview_judge_sample_prompt(judge, query.shown)
     else:
         require_evaluation(user, slug, Action.SEE_ALL)
         subject = get_api_subject_or_404(judge, query.subject)
-        seen = preview_judge_prompt(judge, subject, query.shown)
-    if seen is None:
+        preview = preview_judge_prompt(judge, subject, query.shown)
+    if preview is None:
         raise Http404
     return JudgePromptOut(
         subject=subject.pk if subject else None,
         shown=query.shown,
-        messages=serialize_messages(seen.messages),
-        reply_schema=seen.schema,
-        shape=seen.shape,
-        aspects=list(seen.aspects),
+        messages=serialize_messages(preview.messages),
+        reply_schema=preview.schema,
+        shape=preview.shape,
+        aspects=list(preview.aspects),
     )
 
 

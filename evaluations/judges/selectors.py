@@ -25,8 +25,8 @@ def judge_settings(judge: Judge) -> dict[str, object]:
 
     Later settings are left out at their defaults, so that older fingerprints stay valid.
     """
-    later = {"reasoning_effort": "", "logprobs": False, "repairs": True, "extra_headers": {}, "extra_body": {}}
-    later |= {"one_aspect_per_call": False}
+    later_defaults = {"reasoning_effort": "", "logprobs": False, "repairs": True, "extra_headers": {}, "extra_body": {}}
+    later_defaults |= {"one_aspect_per_call": False}
     return {
         "kind": str(judge.kind),
         "rubric": judge.rubric_version.sha256 if judge.rubric_version else None,
@@ -36,7 +36,7 @@ def judge_settings(judge: Judge) -> dict[str, object]:
         "temperature": judge.temperature,
         "max_tokens": judge.max_tokens,
         "seed": judge.seed,
-    } | {name: getattr(judge, name) for name, before in later.items() if getattr(judge, name) != before}
+    } | {name: getattr(judge, name) for name, default in later_defaults.items() if getattr(judge, name) != default}
 
 
 def judge_fingerprint(judge: Judge) -> str:
@@ -45,19 +45,23 @@ def judge_fingerprint(judge: Judge) -> str:
 
 def preview_judge_prompt(judge: Judge, subject: Comparison | Response, shown: ShownOrder) -> PromptPreview | None:
     """The exact messages about this subject in this order; None for a judge that sends nothing."""
-    return preview_judge_prompt_for(judge, judged_texts(subject), shown)
+    return preview_prompt_about(judge, judged_texts(subject), shown)
 
 
-def preview_judge_prompt_for(judge: Judge, texts: PairTexts | ResponseTexts, shown: ShownOrder) -> PromptPreview | None:
-    """The exact messages about these texts; None for a judge that sends nothing."""
+def preview_judge_sample_prompt(judge: Judge, shown: ShownOrder) -> PromptPreview | None:
+    """The exact messages about a made-up comparison; None for a judge that sends nothing."""
+    texts = first_response_texts(SAMPLE_PAIR) if judge.is_pointwise else SAMPLE_PAIR
+    return preview_prompt_about(judge, texts, shown)
+
+
+def preview_prompt_about(judge: Judge, texts: PairTexts | ResponseTexts, shown: ShownOrder) -> PromptPreview | None:
     if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
         return None
     spec = judge.rubric_version.spec()
     shape = known_reply_shape(spec, judge.mode, judge.reply_shape) or ReplyShape.JSON_SCHEMA
     if judge.one_aspect_per_call:
-        first = preview_prompt(
-            only_aspect(spec, spec.output_order[0]), texts, shown, judge.fence_key, shape, two_steps=False
-        )
+        first_spec = only_aspect(spec, spec.output_order[0])
+        first = preview_prompt(first_spec, texts, shown, judge.fence_key, shape, two_steps=False)
         return replace(first, aspects=[aspect.name for aspect in aspects_in_reply_order(spec)])
     return preview_prompt(spec, texts, shown, judge.fence_key, shape, two_steps=wants_two_steps(spec, judge.mode))
 
@@ -86,13 +90,6 @@ OMISSION_DESCRIPTIONS: Final = {
     "top_logprobs": "The 5 likeliest tokens instead of 20.",
     "native": "Through the OpenAI-compatible API: the server has no other.",
 }
-
-
-def preview_judge_sample_prompt(judge: Judge, shown: ShownOrder) -> PromptPreview | None:
-    """The exact messages about a made-up comparison; None for a judge that sends nothing."""
-    return preview_judge_prompt_for(
-        judge, first_response_texts(SAMPLE_PAIR) if judge.is_pointwise else SAMPLE_PAIR, shown
-    )
 
 
 def judgeable_versions(evaluation: Evaluation) -> "QuerySet[RubricVersion]":

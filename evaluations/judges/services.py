@@ -33,7 +33,6 @@ from evaluations.net.addresses import refuse_pasted_key
 from evaluations.replies.reply_format import wants_two_steps
 from evaluations.rubrics.services import freeze_version
 
-ASKING_MODES: Final = tuple(OutputMode)
 # The protocol's values; the server says which of them a model takes.
 REASONING_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
 MAX_SEED: Final = 2**62  # each sample adds one
@@ -119,12 +118,13 @@ def refuse_invalid_judge(judge: Judge) -> None:
     refuse_pasted_key(judge.model, "The model")
     if judge.kind == JudgeKind.RULE:
         refuse_invalid_baseline(judge)
-    if judge.kind == JudgeKind.LLM and is_version_without_instructions(judge.rubric_version):
+    version = judge.rubric_version
+    if judge.kind == JudgeKind.LLM and version and version.rubric.origin == RubricOrigin.IMPORTED:
         raise InputRefused(
             "This rubric only names the aspects that an import spoke of. A model needs instructions: choose another."
         )
-    if judge.mode not in ASKING_MODES:
-        raise InputRefused(f"A judge is asked in one of these modes: {', '.join(ASKING_MODES)}.")
+    if judge.mode not in set(OutputMode):
+        raise InputRefused(f"A judge is asked in one of these modes: {', '.join(OutputMode)}.")
     if judge.temperature is not None and not 0 <= judge.temperature <= 2:
         raise InputRefused("Temperature: a number from 0 to 2.")
     if judge.max_tokens is not None and not 1 <= judge.max_tokens <= 1_000_000:
@@ -181,8 +181,7 @@ def refuse_invalid_baseline(judge: Judge) -> None:
     if judge.model not in BASELINE_RULES:
         raise InputRefused(
             f"“{judge.model}” needs an endpoint to ask. Without one there are only the rules "
-            f"{', '.join(BASELINE_RULES)}: "
-            "baselines that are no LLM."
+            f"{', '.join(BASELINE_RULES)}: baselines that are no LLM."
         )
     assert judge.rubric_version is not None
     spec = judge.rubric_version.spec()
@@ -194,10 +193,6 @@ def refuse_invalid_baseline(judge: Judge) -> None:
             f"The rule {judge.model} says tie where it cannot tell, and this rubric offers none for "
             f"{', '.join(without_tie)}: choose another rubric."
         )
-
-
-def is_version_without_instructions(version: RubricVersion | None) -> bool:
-    return version is not None and version.rubric.origin == RubricOrigin.IMPORTED
 
 
 def refuse_duplicate_judge(judge: Judge) -> None:
@@ -215,8 +210,8 @@ def choose_fence_key(evaluation: Evaluation) -> str:
     Each judge keeps it. It is chosen under the evaluation's lock, so that two first judges get the same.
     """
     Evaluation.objects.select_for_update().get(pk=evaluation.pk)
-    known = Judge.objects.filter(evaluation=evaluation).exclude(fence_key="").order_by("pk").first()
-    return known.fence_key if known else secrets.token_hex(32)
+    first = Judge.objects.filter(evaluation=evaluation).exclude(fence_key="").order_by("pk").first()
+    return first.fence_key if first else secrets.token_hex(32)
 
 
 @transaction.atomic

@@ -19,9 +19,9 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import FAILURE_STATES, OPEN_CALL_STATES, JudgeKind
 from evaluations.domain.secrets import is_probable_key
 from evaluations.judges.endpoints.prices import find_judge_price, find_price
-from evaluations.judges.endpoints.selectors import known_models
+from evaluations.judges.endpoints.selectors import list_model_names
 from evaluations.judges.forms import JudgeForm
-from evaluations.judges.guards import get_judge_or_404
+from evaluations.judges.guards import JUDGE_RELATIONS, get_judge_or_404
 from evaluations.judges.runs.estimates import estimate_run
 from evaluations.judges.runs.services import start_run
 from evaluations.judges.runs.single_call import (
@@ -81,29 +81,23 @@ def render_judge(request: AuthenticatedRequest, row: Judge, test_call: JudgeTest
 def prompt_context(request: AuthenticatedRequest, row: Judge) -> dict[str, object]:
     """The prompt about the chosen subject; about a made-up one for users who must not know which response is A."""
     shown = parse_order(request.GET)
+    context: dict[str, object] = {"shown": shown, "orders": ORDER_LABELS}
     if not is_allowed(request.user, Action.SEE_ALL, row.evaluation):
-        return {
-            "is_made_up": True,
-            "shown": shown,
-            "orders": ORDER_LABELS,
-            "preview": preview_judge_sample_prompt(row, shown),
-        }
+        return context | {"is_made_up": True, "preview": preview_judge_sample_prompt(row, shown)}
     subject = get_subject_or_404(request.GET, row)
-    return prompt_about_subject(request, row, subject, shown) if subject else {}
+    return context | subject_context(request, row, subject, shown) if subject else {}
 
 
-def prompt_about_subject(
+def subject_context(
     request: AuthenticatedRequest, row: Judge, subject: JudgeTestSubject, shown: ShownOrder
 ) -> dict[str, object]:
     """The exact messages, links to the neighbouring subjects, and the stored answer."""
-    user, (before, after) = request.user, neighbouring_subject_ids(row, subject)
+    before, after = neighbouring_subject_ids(row, subject)
     call = find_call_about(row, subject, shown)
-    may_try = is_allowed(user, Action.MANAGE, row.evaluation)
+    may_try = is_allowed(request.user, Action.MANAGE, row.evaluation)
     return {
         "subject": subject,
         "responses": [subject] if isinstance(subject, Response) else responses_in_order(subject, shown),
-        "shown": shown,
-        "orders": ORDER_LABELS,
         "before": before,
         "after": after,
         "preview": preview_judge_prompt(row, subject, shown),
@@ -126,16 +120,20 @@ def responses_in_order(comparison: Comparison, shown: ShownOrder) -> list[Respon
 
 def get_subject_or_404(query: Mapping[str, str], row: Judge) -> JudgeTestSubject | None:
     """The comparison or response with this id, or the first; 404 if the judge cannot be asked about it."""
-    wanted = query.get("subject", "")
-    subject = find_test_subject(row, parse_row_id(wanted) if wanted else None)
-    if wanted and subject is None:
+    subject_id = query.get("subject", "")
+    subject = find_test_subject(row, parse_row_id(subject_id) if subject_id else None)
+    if subject_id and subject is None:
         raise Http404
     return subject
 
 
+def is_row_id(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 19
+
+
 def parse_row_id(text: str) -> int:
     """The id of a row; 404 if the text is none."""
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+    if not is_row_id(text):
         raise Http404
     return int(text) or -1
 
@@ -196,8 +194,8 @@ def redirect_to_new_judge(request: AuthenticatedRequest, slug: str, judge: Judge
 def render_judge_form(
     request: AuthenticatedRequest, evaluation: Evaluation, form: JudgeForm, status: int = 200
 ) -> HttpResponse:
-    asks_for_part = request.htmx and request.method == "GET"
-    if asks_for_part and request.htmx.target == MISSING_PLACEHOLDERS_ID:
+    is_partial = request.htmx and request.method == "GET"
+    if is_partial and request.htmx.target == MISSING_PLACEHOLDERS_ID:
         return render(request, "rubric/_left_out.html", {"warnings": form_warnings(form, evaluation)})
     endpoint, model = form_endpoint(form), str(form["model"].value() or "").strip()
     if is_probable_key(model):
@@ -210,12 +208,12 @@ def render_judge_form(
         "model": model,
         "price": find_price(endpoint, model) if model else None,
     }
-    if asks_for_part:
+    if is_partial:
         return render(request, "judge_new/_price.html", context)
     context |= {
         "has_endpoints": Endpoint.objects.exists(),
         "may_add_endpoints": request.user.is_superuser,
-        "models": known_models(evaluation),
+        "models": list_model_names(evaluation),
         "warnings": form_warnings(form, evaluation),
     }
     return render(request, "judge_new/judge_new.html", context, status=status)
@@ -227,10 +225,6 @@ def form_warnings(form: JudgeForm, evaluation: Evaluation) -> list[str]:
     pk = chosen.pk if isinstance(chosen, RubricVersion) else str(chosen or "")
     version = judgeable_versions(evaluation).filter(pk=pk).first() if isinstance(pk, int) or is_row_id(pk) else None
     return missing_placeholder_warnings(evaluation, version.spec()) if version else []
-
-
-def is_row_id(text: str) -> bool:
-    return text.isdecimal() and len(text) < 19
 
 
 def form_endpoint(form: JudgeForm) -> Endpoint | None:
@@ -246,13 +240,13 @@ def judge_try(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse
     subject, shown = get_subject_or_404(request.POST, row), parse_order(request.POST)
     if subject is None:
         raise Http404
-    about = urlencode({"subject": subject.pk, "shown": str(shown)})
+    query = urlencode({"subject": subject.pk, "shown": str(shown)})
     try:
         run = start_run(row, user=request.user, **single_call_selection(subject, shown))
     except InputRefused as refused:
         messages.error(request, str(refused))
-        return redirect(f"{reverse('judge', args=[slug, pk])}?{about}#try")
-    return redirect(f"{reverse('judge_tried', args=[slug, pk])}?{about}&run={run.pk}#try")
+        return redirect(f"{reverse('judge', args=[slug, pk])}?{query}#try")
+    return redirect(f"{reverse('judge_tried', args=[slug, pk])}?{query}&run={run.pk}#try")
 
 
 @never_cache
@@ -268,18 +262,17 @@ def judge_tried(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
     context = {"evaluation": row.evaluation, "judge": row, "tried": test_call}
     if test_call.is_moving:
         return render(request, "judge/_test_result.html", context)
-    return render(
-        request, "judge/_final_test_result.html", context | {"runs": latest_runs_of_judge(row)}, status=STOP_POLLING
-    )
+    context["runs"] = latest_runs_of_judge(row)
+    return render(request, "judge/_final_test_result.html", context, status=STOP_POLLING)
 
 
 def find_requested_test_call(request: AuthenticatedRequest, row: Judge) -> JudgeTestCall | None:
     """The test call of the requested run; None if none was requested."""
-    wanted = request.GET.get("run", "")
-    if not wanted:
+    run_id = request.GET.get("run", "")
+    if not run_id:
         return None
     runs = Run.objects.select_related("judge__rubric_version__rubric")
-    test_call = find_test_call(get_object_or_404(runs, judge=row, pk=parse_row_id(wanted)))
+    test_call = find_test_call(get_object_or_404(runs, judge=row, pk=parse_row_id(run_id)))
     if test_call is None:
         raise Http404
     return test_call
@@ -289,13 +282,13 @@ def find_requested_test_call(request: AuthenticatedRequest, row: Judge) -> Judge
 def judges(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug)
     archived = "archived" in request.GET
-    known = Judge.objects.filter(evaluation=evaluation)
-    listed = (known.archived() if archived else known.current()).select_related("endpoint", "rubric_version__rubric")
+    all_judges = Judge.objects.filter(evaluation=evaluation)
+    listed = (all_judges.archived() if archived else all_judges.current()).select_related(*JUDGE_RELATIONS)
     context = {
         "page": "judges",
         "evaluation": evaluation,
         "judges": paginate(request, listed.annotate(last_run=Max("runs__created_at"))),
         "archived": archived,
-        "any_archived": known.archived().exists(),
+        "any_archived": all_judges.archived().exists(),
     }
     return render(request, "judges/judges.html", context)

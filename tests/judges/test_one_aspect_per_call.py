@@ -28,7 +28,7 @@ from evaluations.judges.calls.verdict_requests import (
     request_verdict,
 )
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession
-from evaluations.judges.runs.estimates import ValueRange, asking_pattern, count_prompt_tokens, estimate_run
+from evaluations.judges.runs.estimates import ValueRange, count_prompt_tokens, estimate_run, request_pattern
 from evaluations.judges.runs.planner import cancel_waiting_calls
 from evaluations.judges.runs.services import cancel_run, pause_run, resume_run, start_run
 from evaluations.judges.selectors import preview_judge_prompt
@@ -558,7 +558,7 @@ def test_what_is_known_of_judges_that_ask_otherwise_says_nothing(evaluation: Eva
     whole, apart = make_llm_judge(evaluation, CLOSED_ADDRESS, name="whole"), one_at_a_time(evaluation)
     assert whole.rubric_version is not None
     spec = whole.rubric_version.spec()
-    assert (asking_pattern(whole, spec), asking_pattern(apart, spec)) == ((False, 0), (False, 6))
+    assert (request_pattern(whole, spec), request_pattern(apart, spec)) == ((False, 0), (False, 6))
 
 
 # ---- stored replies read again -------------------------------------------------------------

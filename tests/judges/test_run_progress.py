@@ -10,7 +10,7 @@ from django.utils import timezone
 from evaluations.domain.judges import CallState, RunState
 from evaluations.judges.runs import selectors as runs_selectors
 from evaluations.judges.runs.planner import plan_run_calls
-from evaluations.judges.runs.selectors import count_calls_of_judge, measure_run_progress
+from evaluations.judges.runs.selectors import count_calls_by_state, measure_run_progress
 from evaluations.judges.runs.services import cancel_run, start_run
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Attempt, Call, Run
@@ -110,7 +110,7 @@ def test_the_calls_of_a_judge_are_counted_over_all_its_runs(judge: Judge, run: R
     settled(run, 4)
     cancel_run(run, user=None)
     plan_run_calls(start_run(judge, user=None).pk, until=float("inf"))
-    counts = count_calls_of_judge(judge)
+    counts = count_calls_by_state(judge)
     assert (counts["answered"], counts["pending"], counts["failed"]) == (4, 6, 0)
 
 

@@ -19,9 +19,9 @@ from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.judges import OPEN_BATCH_STATES, BatchState, CallState, RunState
-from evaluations.jobs.claims import end_claim, held_claim, release_claim
+from evaluations.jobs.claims import end_claim, find_own_claim, release_claim
 from evaluations.jobs.kinds import JobClaim
-from evaluations.jobs.queue import forget_job, start_claimed_job
+from evaluations.jobs.queue import delete_jobs, start_claimed_job
 from evaluations.judges.calls.batch_jobs import POLL_BATCH
 from evaluations.judges.calls.claims import claim_batch_calls, load_batch_calls, release_calls
 from evaluations.judges.calls.outcome_store import store_outcomes
@@ -70,7 +70,7 @@ def send_next_batch(session: WorkSession) -> bool:
         with file.open("wb") as out:
             batch.calls_sent = sum(len(claimed) for claimed in fill_batch(session, batch, out.write))
         if not batch.calls_sent:
-            forget_job(POLL_BATCH, [batch.pk])
+            delete_jobs(POLL_BATCH, [batch.pk])
             batch.delete()
             return False
         return upload_batch(session, batch, file)
@@ -154,7 +154,7 @@ def poll_batch(claim: JobClaim) -> bool:
 
 def postpone_batch(batch: Batch) -> None:
     """Poll a batch that this process sent again after a while."""
-    if claim := held_claim(POLL_BATCH, batch.pk):
+    if claim := find_own_claim(POLL_BATCH, batch.pk):
         release_claim(claim, pause=timedelta(seconds=settings.BATCH_POLL_SECONDS))
 
 
@@ -253,7 +253,7 @@ def fail_batch(batch: Batch, reason: str) -> None:
 
 def end_batch(batch: Batch, state: BatchState, error: str) -> None:
     Batch.objects.filter(pk=batch.pk).update(state=state, error=error, finished_at=Now())
-    if claim := held_claim(POLL_BATCH, batch.pk):
+    if claim := find_own_claim(POLL_BATCH, batch.pk):
         end_claim(claim)
     batch.refresh_from_db()
     after = {"sent": batch.calls_sent, "answered": batch.calls_answered, "state": batch.state, "error": error}

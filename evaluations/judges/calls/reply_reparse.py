@@ -5,7 +5,7 @@ Its progress is kept in events, from which the next worker continues.
 
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -194,7 +194,8 @@ def load_stored_values(call_ids: Sequence[int]) -> dict[int, dict[str, str | flo
     values: dict[int, dict[str, str | float]] = {}
     choices = Verdict.all_rows.filter(call__in=call_ids).values_list("call_id", "aspect__key", "choice")
     scores = Score.all_rows.filter(call__in=call_ids).values_list("call_id", "aspect__key", "value")
-    for pk, key, value in chain(choices, scores):
+    stored: Iterable[tuple[int | None, str, str | float]] = chain(choices, scores)
+    for pk, key, value in stored:
         values.setdefault(pk or 0, {})[key] = value
     return values
 

@@ -19,7 +19,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import DIALECT_NAMES, Dialect, ReplyShape, RequestShape
 from evaluations.domain.texts import Message
-from evaluations.judges.endpoints.selectors import server_for_endpoint, usual_model
+from evaluations.judges.endpoints.selectors import latest_model, server_for_endpoint
 from evaluations.llm.client import connect_llm, server_getter, server_poster
 from evaluations.llm.dialects.registry import find_adapter, hosted_dialect
 from evaluations.llm.exchange import (
@@ -119,32 +119,29 @@ def perform_check(server: Server, model: str, *, long: bool | None = None) -> Ch
     By default only servers on this machine or network get the long prompt: it costs nothing there.
     """
     get = server_getter(server)
-    known = detect_server(server.base_url, get, server_poster(server), hosted_dialect(server.base_url))
-    server = replace(server, dialect=server.dialect or (known.dialect if known else None))
-    offered = (known.model_names if known else None) or ()
-    named = model or next(iter(offered), "")
-    findings = server_findings(server, known, named)
+    detected = detect_server(server.base_url, get, server_poster(server), hosted_dialect(server.base_url))
+    server = replace(server, dialect=server.dialect or (detected.dialect if detected else None))
+    models = (detected.model_names if detected else None) or ()
+    model = model or next(iter(models), "")
     result = CheckResult(
-        findings=(),
+        findings=tuple(server_findings(server, detected, model)),
         dialect=find_adapter(server).dialect,
         base_url=server.base_url,
-        model=named,
-        models=offered,
-        slots=known.slots if known else None,
-        context_tokens=known.context_tokens.get(named) if known else None,
+        model=model,
+        models=models,
+        slots=detected.slots if detected else None,
+        context_tokens=detected.context_tokens.get(model) if detected else None,
     )
-    if known is None and get(urlsplit(server.base_url).path or "/") is None:
-        nobody = CheckFinding(
-            "Server", f"Nobody answers at {server.base_url}.", HEALTH_PROBLEM, "Start it, or correct the address."
-        )
-        return replace(result, findings=(nobody,))
-    if not named:
-        findings.append(
-            CheckFinding("Model", "No model was named, and the server lists none.", HEALTH_PROBLEM, "Name a model.")
-        )
-        return replace(result, findings=tuple(findings))
+    if detected is None and get(urlsplit(server.base_url).path or "/") is None:
+        silent = f"Nobody answers at {server.base_url}."
+        unreachable = CheckFinding("Server", silent, HEALTH_PROBLEM, "Start it, or correct the address.")
+        return replace(result, findings=(unreachable,))
+    if not model:
+        unnamed = "No model was named, and the server lists none."
+        finding = CheckFinding("Model", unnamed, HEALTH_PROBLEM, "Name a model.")
+        return replace(result, findings=(*result.findings, finding))
     is_long = is_local_address(server.base_url) if long is None else long
-    return asyncio.run(run_check_requests(server, replace(result, findings=tuple(findings)), is_long))
+    return asyncio.run(run_check_requests(server, result, is_long))
 
 
 async def run_check_requests(server: Server, result: CheckResult, long: bool) -> CheckResult:
@@ -184,7 +181,7 @@ def find_limit_name(body: Mapping[str, object]) -> str:
     return ""
 
 
-async def send_tiny_request(send: SendRequest, model: str, lacks: Sequence[str] = ()) -> TinyRequestOutcome:
+async def send_tiny_request(send: SendRequest, model: str, lacks: Sequence[str]) -> TinyRequestOutcome:
     """Send the tiny question with all settings that a judge may have, adapted after each refusal.
 
     ``lacks``: settings that the protocol does not have; they are omitted from the start.
@@ -262,24 +259,20 @@ async def is_long_prompt_cut(send: SendRequest, tiny: TinyRequestOutcome) -> boo
     return TokenRates().cut(profile_prompt(messages), answer.tokens_in) is not None
 
 
-def server_findings(server: Server, known: DetectedServer | None, model: str) -> list[CheckFinding]:
-    adapter = find_adapter(server)
-    title = DIALECT_NAMES[adapter.dialect]
-    if known is None:
+def server_findings(server: Server, detected: DetectedServer | None, model: str) -> list[CheckFinding]:
+    title = DIALECT_NAMES[find_adapter(server).dialect]
+    if detected is None:
         return [CheckFinding("Server", f"not recognized: treated as {title[0].lower()}{title[1:]}")]
-    description = f"{title} {known.version}".strip()
-    if known.base_url.rstrip("/") != server.base_url.rstrip("/"):
-        return [
-            CheckFinding(
-                "Server", f"{description}: its API is at {known.base_url}", HEALTH_WARNING, "Change the base URL to it."
-            )
-        ]
+    description = f"{title} {detected.version}".strip()
+    if detected.base_url.rstrip("/") != server.base_url.rstrip("/"):
+        elsewhere = f"{description}: its API is at {detected.base_url}"
+        return [CheckFinding("Server", elsewhere, HEALTH_WARNING, "Change the base URL to it.")]
     findings = [CheckFinding("Server", description)]
-    if known.model_names:
-        findings.append(CheckFinding("Models", f"{len(known.model_names)} offered: {', '.join(known.model_names[:5])}"))
-    if known.slots:
-        findings.append(CheckFinding("Slots", f"{known.slots} requests at once"))
-    if context := known.context_tokens.get(model):
+    if names := detected.model_names:
+        findings.append(CheckFinding("Models", f"{len(names)} offered: {', '.join(names[:5])}"))
+    if detected.slots:
+        findings.append(CheckFinding("Slots", f"{detected.slots} requests at once"))
+    if context := detected.context_tokens.get(model):
         findings.append(CheckFinding("Context", f"{context:,} tokens a request"))
     return findings
 
@@ -290,14 +283,10 @@ def answer_findings(tiny: TinyRequestOutcome, answer: Answer) -> list[CheckFindi
     findings = [shape_finding(tiny, answer), CheckFinding("Model", answer.model or request.model)]
     findings.append(limit_finding(answer, tiny.limit_name))
     for name, words in (("temperature", "Temperature"), ("seed", "Seed")):
-        is_out = name in left_out
-        findings.append(
-            CheckFinding(
-                words,
-                f"left out: {refused.get(name, NOT_IN_PROTOCOL)}" if is_out else "sent",
-                HEALTH_WARNING if is_out else HEALTH_OK,
-            )
-        )
+        if name in left_out:
+            findings.append(CheckFinding(words, f"left out: {refused.get(name, NOT_IN_PROTOCOL)}", HEALTH_WARNING))
+        else:
+            findings.append(CheckFinding(words, "sent"))
     role = "folded into the first user message" if request.request_shape.system_folded else "sent as a system message"
     findings.append(CheckFinding("System text", role))
     findings.append(logprobs_finding(request, answer))
@@ -325,12 +314,11 @@ def shape_finding(tiny: TinyRequestOutcome, answer: Answer) -> CheckFinding:
 def limit_finding(answer: Answer, limit: str) -> CheckFinding:
     if not limit:
         return CheckFinding("Token limit", "left out", HEALTH_WARNING, "Without a limit no budget can be guaranteed.")
-    out = answer.usage.tokens_out
-    if out is not None and out > CHECK_MAX_TOKENS:
+    tokens = answer.usage.tokens_out
+    if tokens is not None and tokens > CHECK_MAX_TOKENS:
         do = "Set the model's maximum in its price, or no budget can be guaranteed."
-        return CheckFinding(
-            "Token limit", f"sent as {limit}, but not kept: {out:,} of {CHECK_MAX_TOKENS}", HEALTH_WARNING, do
-        )
+        broken = f"sent as {limit}, but not kept: {tokens:,} of {CHECK_MAX_TOKENS}"
+        return CheckFinding("Token limit", broken, HEALTH_WARNING, do)
     return CheckFinding("Token limit", f"sent as {limit}")
 
 
@@ -345,13 +333,9 @@ def length_finding(is_cut: bool | None, rate: float | None) -> list[CheckFinding
     findings = [CheckFinding("Tokens per byte", f"{rate:.2f}")] if rate else []
     if is_cut:
         do = "Give the server a larger context (Ollama: set OLLAMA_CONTEXT_LENGTH, or num_ctx in the Modelfile)."
-        return [
-            *findings,
-            CheckFinding("Long prompts", "cut without a word: such calls fail as too long", HEALTH_PROBLEM, do),
-        ]
-    if is_cut is None:
-        return [*findings, CheckFinding("Long prompts", "not tested")]
-    return [*findings, CheckFinding("Long prompts", "read whole, or refused")]
+        cut = "cut without a word: such calls fail as too long"
+        return [*findings, CheckFinding("Long prompts", cut, HEALTH_PROBLEM, do)]
+    return [*findings, CheckFinding("Long prompts", "not tested" if is_cut is None else "read whole, or refused")]
 
 
 def tokens_per_byte(tiny: TinyRequestOutcome) -> float | None:
@@ -370,8 +354,8 @@ def check_remedy(result: CheckResult) -> str:
 def find_endpoint_by_name(name: str) -> Endpoint:
     endpoint = Endpoint.objects.filter(name=name).first()
     if endpoint is None:
-        known = ", ".join(Endpoint.objects.order_by("name").values_list("name", flat=True)[:20])
-        raise InputRefused(f"There is no endpoint “{name}”. {f'There are: {known}.' if known else 'Add one first.'}")
+        names = ", ".join(Endpoint.objects.order_by("name").values_list("name", flat=True)[:20])
+        raise InputRefused(f"There is no endpoint “{name}”. {f'There are: {names}.' if names else 'Add one first.'}")
     return endpoint
 
 
@@ -391,11 +375,8 @@ def store_check(endpoint: Endpoint, result: CheckResult, waiting: EndpointCheck 
     """
     if waiting is not None and waiting.model != result.model:
         waiting.delete()
-    row, _ = EndpointCheck.objects.update_or_create(
-        endpoint=endpoint,
-        model=result.model,
-        defaults={"checked_at": timezone.now(), "result": result.as_json()},
-    )
+    columns = {"checked_at": timezone.now(), "result": result.as_json()}
+    row, _ = EndpointCheck.objects.update_or_create(endpoint=endpoint, model=result.model, defaults=columns)
     mine = Endpoint.objects.filter(pk=endpoint.pk)
     if result.dialect != Dialect.GENERIC and mine.filter(dialect="").update(dialect=result.dialect):
         record_event("changed", endpoint, user=None, evaluation=None, after={"dialect": str(result.dialect)})
@@ -410,5 +391,5 @@ def run_requested_check(check_id: int) -> None:
     if waiting is None or "waiting_since" not in waiting.result:
         return
     endpoint = waiting.endpoint
-    result = perform_check(server_for_endpoint(endpoint), waiting.model or usual_model(endpoint))
+    result = perform_check(server_for_endpoint(endpoint), waiting.model or latest_model(endpoint))
     store_check(endpoint, result, waiting)

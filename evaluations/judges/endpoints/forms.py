@@ -20,7 +20,7 @@ from evaluations.judges.endpoints.services import (
 from evaluations.models.judges import Endpoint, Price
 from evaluations.web.forms import HeaderLinesField, JSONObjectField, SecretFreeForm, SecretFreeInput, SecretFreeURLInput
 
-PROVIDER_CHOICES: Final = [("", "Automatic"), *((one.value, title) for one, title in DIALECT_NAMES.items())]
+PROVIDER_CHOICES: Final = [("", "Automatic"), *((dialect.value, title) for dialect, title in DIALECT_NAMES.items())]
 VARIABLES_HINT: Final = "For a secret, write $ and the name of an environment variable: $…_API_KEY or $JUDGEWEB_KEY_…."
 
 

@@ -34,14 +34,14 @@ class PriceSettings:
 @transaction.atomic
 def set_price(endpoint: Endpoint, price: PriceSettings, *, user: User | None) -> Price:
     """Set what a model costs from now on."""
-    most, cached = price.most_tokens_out, price.tokens_in if price.tokens_cached is None else price.tokens_cached
+    longest, cached = price.most_tokens_out, price.tokens_in if price.tokens_cached is None else price.tokens_cached
     if not price.model.strip():
         raise InputRefused("A price is for one model: name it as the endpoint does.", field="model")
     if not 0 <= price.batch_percent <= 100:
         raise InputRefused(
             "The Batch API's share of the price: a whole number of percent from 0 to 100.", field="batch_percent"
         )
-    if most is not None and not 1 <= most <= MAX_OUTPUT_TOKENS:
+    if longest is not None and not 1 <= longest <= MAX_OUTPUT_TOKENS:
         raise InputRefused(
             f"Longest reply: a whole number of tokens from 1 to {MAX_OUTPUT_TOKENS:,}.", field="most_tokens_out"
         )
@@ -50,7 +50,7 @@ def set_price(endpoint: Endpoint, price: PriceSettings, *, user: User | None) ->
         "tokens_cached": parse_budget_usd(cached, "Price of cached tokens"),
         "tokens_out": parse_budget_usd(price.tokens_out, "Price of tokens out"),
         "batch_percent": price.batch_percent,
-        "most_tokens_out": most,
+        "most_tokens_out": longest,
         "source": "",
     }
     return save_price(endpoint, price.model.strip(), columns, user)
@@ -83,8 +83,8 @@ def keep_list_price(endpoint: Endpoint | None, model: str, *, user: User | None)
 def save_price(endpoint: Endpoint, model: str, columns: JsonMapping, user: User | None) -> Price:
     if columns["most_tokens_out"] is None:
         refuse_unbounded_budget(endpoint, model)
-    known = Price.objects.select_for_update().filter(endpoint=endpoint, model=model).first()
-    before = price_event_fields(known) if known else {}
+    stored = Price.objects.select_for_update().filter(endpoint=endpoint, model=model).first()
+    before = price_event_fields(stored) if stored else {}
     price, _ = Price.objects.update_or_create(endpoint=endpoint, model=model, defaults=columns)
     if price_event_fields(price) != before:
         record_event("set price", price, user=user, evaluation=None, before=before, after=price_event_fields(price))
@@ -112,5 +112,5 @@ def price_event_fields(price: Price) -> JsonDict:
         "out": format_exact_usd(price.tokens_out),
         "batch_percent": price.batch_percent,
     }
-    later = {"most_tokens_out": price.most_tokens_out, "source": price.source}
-    return fields | {name: value for name, value in later.items() if value}
+    optional = {"most_tokens_out": price.most_tokens_out, "source": price.source}
+    return fields | {name: value for name, value in optional.items() if value}

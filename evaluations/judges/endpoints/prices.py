@@ -58,8 +58,8 @@ def pair_with_list_prices(endpoint: Endpoint) -> list[tuple[Price, Price | None]
     return [(price, line if line and not is_same_price(price, line) else None) for price, line in pairs]
 
 
-def is_same_price(one: Price, other: Price) -> bool:
-    return all(getattr(one, name) == getattr(other, name) for name in PRICE_COLUMNS)
+def is_same_price(price: Price, other: Price) -> bool:
+    return all(getattr(price, name) == getattr(other, name) for name in PRICE_COLUMNS)
 
 
 def list_price_source(price: Price) -> ListPrice | None:

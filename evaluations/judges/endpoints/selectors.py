@@ -28,8 +28,7 @@ LOCAL_TIMEOUT_SECONDS: Final = 600
 def endpoint_slots(endpoint: Endpoint) -> int | None:
     """How many requests the server handles at once, by its latest check; None if unknown."""
     latest = EndpointCheck.objects.filter(endpoint=endpoint).order_by("-checked_at", "-pk").first()
-    result = latest.result if latest else None
-    slots = result.get("slots") if isinstance(result, dict) else None
+    slots = latest.result.get("slots") if latest and isinstance(latest.result, dict) else None
     return slots if isinstance(slots, int) and not isinstance(slots, bool) and slots > 0 else None
 
 
@@ -59,8 +58,9 @@ def is_endpoint_used(endpoint: Endpoint) -> bool:
 
 def found_local_servers() -> list[LocalServer]:
     """The local servers that no endpoint uses yet."""
-    known = {normalise_address(address) for address in Endpoint.objects.values_list("base_url", flat=True)}
-    return [one for one in LocalServer.objects.order_by("base_url") if normalise_address(one.base_url) not in known]
+    used = {normalise_address(address) for address in Endpoint.objects.values_list("base_url", flat=True)}
+    servers = LocalServer.objects.order_by("base_url")
+    return [server for server in servers if normalise_address(server.base_url) not in used]
 
 
 def normalise_address(address: str) -> str:
@@ -68,7 +68,7 @@ def normalise_address(address: str) -> str:
     return address.rstrip("/").casefold().replace("//localhost", "//127.0.0.1", 1)
 
 
-def known_models(evaluation: Evaluation) -> list[str]:
+def list_model_names(evaluation: Evaluation) -> list[str]:
     """Names of models that were priced, found, or used in this evaluation, for autocompletion."""
     names = {name for server in LocalServer.objects.all() for name in server.model_names}
     priced = set(Price.objects.values_list("model", flat=True))
@@ -84,12 +84,12 @@ CHECK_LATE_AFTER: Final = timedelta(seconds=30)
 class EndpointChecks:
     """The latest checks of an endpoint. ``is_late``: one is pending, and no worker has answered for a while."""
 
-    done: Sequence[EndpointCheck]
+    checks: Sequence[EndpointCheck]
     is_testing: bool
     is_late: bool
 
 
-def usual_model(endpoint: Endpoint) -> str:
+def latest_model(endpoint: Endpoint) -> str:
     """The model of the endpoint's newest judge; "" if it has none."""
     judges = Judge.objects.filter(endpoint=endpoint, archived_at__isnull=True).order_by("-pk")
     return judges.values_list("model", flat=True).first() or ""
@@ -102,8 +102,8 @@ def latest_checks(endpoint: Endpoint) -> list[EndpointCheck]:
 def summarize_checks(endpoint: Endpoint) -> EndpointChecks:
     rows = latest_checks(endpoint)
     waiting = [row for row in rows if "waiting_since" in row.result]
-    late = any(one.checked_at < timezone.now() - CHECK_LATE_AFTER for one in waiting)
-    return EndpointChecks([row for row in rows if row not in waiting], bool(waiting), late)
+    is_late = any(row.checked_at < timezone.now() - CHECK_LATE_AFTER for row in waiting)
+    return EndpointChecks([row for row in rows if row not in waiting], bool(waiting), is_late)
 
 
 def latest_check_result(endpoint: Endpoint | None, model: str) -> Mapping[str, object]:

@@ -76,10 +76,10 @@ def check_settings(settings: EndpointSettings, others: QuerySet[Endpoint]) -> En
         extra_query=check_extra_query(settings.extra_query),
         extra_body=check_extra_body(settings.extra_body),
     )
-    for field, (what, most) in LIMITS.items():
+    for field, (label, highest) in LIMITS.items():
         limit = getattr(settings, field)
-        if limit is not None and not 1 <= limit <= most:
-            raise InputRefused(f"{what}: a whole number from 1 to {most}.", field=field)
+        if limit is not None and not 1 <= limit <= highest:
+            raise InputRefused(f"{label}: a whole number from 1 to {highest}.", field=field)
     return checked
 
 
@@ -114,16 +114,16 @@ def find_or_create_endpoint(
     """The endpoint of this address and key name; a given limit, timeout or dialect replaces its own."""
     address, variable = check_base_url(base_url), check_key_variable(key_variable)
     endpoint = Endpoint.objects.filter(base_url=address, key_variable=variable).order_by("pk").first()
-    known = (
+    settings = (
         stored_settings(endpoint)
         if endpoint
         else EndpointSettings(unused_endpoint_name(urlsplit(address).netloc), address, variable)
     )
     settings = replace(
-        known,
-        max_in_flight=known.max_in_flight if max_in_flight is None else max_in_flight,
-        timeout_seconds=known.timeout_seconds if timeout_seconds is None else timeout_seconds,
-        dialect=dialect or known.dialect,
+        settings,
+        max_in_flight=settings.max_in_flight if max_in_flight is None else max_in_flight,
+        timeout_seconds=settings.timeout_seconds if timeout_seconds is None else timeout_seconds,
+        dialect=dialect or settings.dialect,
     )
     if endpoint is None:
         return create_endpoint(settings, user=None)
@@ -175,10 +175,8 @@ def request_check(endpoint: Endpoint, model: str) -> EndpointCheck:
     if len(model) > MAX_MODEL_LENGTH:
         raise InputRefused(f"A model's name has at most {MAX_MODEL_LENGTH} characters.")
     now = timezone.now()
-    waiting = {"waiting_since": now.isoformat()}
-    row, _ = EndpointCheck.objects.update_or_create(
-        endpoint=endpoint, model=model, defaults={"checked_at": now, "result": waiting}
-    )
+    columns = {"checked_at": now, "result": {"waiting_since": now.isoformat()}}
+    row, _ = EndpointCheck.objects.update_or_create(endpoint=endpoint, model=model, defaults=columns)
     nudge(WorkerTask.CHECK_ENDPOINT, row.pk)
     return row
 
@@ -194,7 +192,7 @@ def refresh_local_server(address: str) -> LocalServer | None:
         gone.delete()
     if detected is None:
         return None
-    names = [replace_unstorable(name) for name in detected.model_names]
+    names = [replace_unstorable(name) for name in detected.model_names or ()]
     server, _ = LocalServer.objects.update_or_create(
         base_url=detected.base_url,
         defaults={"kind": detected.kind, "model_names": names, "seen_at": timezone.now()},

@@ -15,7 +15,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.judges.endpoints.forms import ChangedEndpointForm, EndpointForm, PriceForm, price_initial_values
 from evaluations.judges.endpoints.price_settings import PriceSettings, set_price, use_list_price
 from evaluations.judges.endpoints.prices import find_price, pair_with_list_prices
-from evaluations.judges.endpoints.selectors import found_local_servers, is_endpoint_used, summarize_checks, usual_model
+from evaluations.judges.endpoints.selectors import found_local_servers, is_endpoint_used, latest_model, summarize_checks
 from evaluations.judges.endpoints.services import (
     EndpointSettings,
     add_found_server,
@@ -27,7 +27,6 @@ from evaluations.judges.guards import get_endpoint_or_404
 from evaluations.judges.runs.selectors import list_open_runs_of_site
 from evaluations.judges.runs.services import cancel_run
 from evaluations.models.judges import Endpoint, LocalServer
-from evaluations.models.users import User
 from evaluations.web.forms import submit_form
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
@@ -46,18 +45,18 @@ def endpoint(request: AuthenticatedRequest, pk: int) -> HttpResponse:
             messages.success(request, "Changed. Requests from now on keep to it.")
         if changed is not None:
             return redirect("endpoint", pk)
-    known = find_price(row, request.GET.get("model", ""))
-    prices = PriceForm(initial=price_initial_values(known) if known else None)
-    return render_endpoint(request, row, form, prices, status=422 if form.is_bound else 200)
+    price = find_price(row, request.GET.get("model", ""))
+    price_form = PriceForm(initial=price_initial_values(price) if price else None)
+    return render_endpoint(request, row, form, price_form, status=422 if form.is_bound else 200)
 
 
 @require_POST
 def endpoint_price(request: AuthenticatedRequest, pk: int) -> HttpResponse:
+    """Set the price, or the provider's list price for the model that the button names."""
     row = get_endpoint_or_404(request, pk)
-    user = request.user
     if "list_price" in request.POST:
-        return apply_list_price(request, row, user)
-    form = PriceForm(request.POST)
+        return apply_list_price(request, row)
+    form, user = PriceForm(request.POST), request.user
     if form.is_valid() and (price := submit_form(form, set_price, row, PriceSettings(**form.cleaned_data), user=user)):
         messages.success(request, f"The price of “{price.model}” is set. It counts for requests from now on.")
         return redirect("endpoint", pk)
@@ -65,10 +64,9 @@ def endpoint_price(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     return render_endpoint(request, row, unchanged, form, status=422)
 
 
-def apply_list_price(request: AuthenticatedRequest, row: Endpoint, user: User) -> HttpResponse:
-    """Set the provider's list price for the model that the button names."""
+def apply_list_price(request: AuthenticatedRequest, row: Endpoint) -> HttpResponse:
     try:
-        price = use_list_price(row, model=request.POST["list_price"], user=user)
+        price = use_list_price(row, model=request.POST["list_price"], user=request.user)
         messages.success(request, f"“{price.model}” has its list price. It counts for requests from now on.")
     except InputRefused as refused:
         messages.error(request, str(refused))
@@ -85,16 +83,11 @@ def render_endpoint(
         "price_form": price,
         "prices": pair_with_list_prices(row),
         "judges": row.judges.count(),
-        "usual_model": usual_model(row),
+        "usual_model": latest_model(row),
         "is_paused": row.paused_until is not None and row.paused_until > timezone.now(),
-        **check_context(row),
+        **vars(summarize_checks(row)),
     }
     return render(request, "endpoint/endpoint.html", context, status=status)
-
-
-def check_context(row: Endpoint) -> dict[str, object]:
-    summary = summarize_checks(row)
-    return {"checks": summary.done, "is_testing": summary.is_testing, "is_late": summary.is_late}
 
 
 @require_POST
@@ -111,7 +104,7 @@ def endpoint_check(request: AuthenticatedRequest, pk: int) -> HttpResponse:
 @require_safe
 def endpoint_checks(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     row = get_endpoint_or_404(request, pk)
-    return render(request, "endpoint/_checks.html", {"endpoint": row} | check_context(row))
+    return render(request, "endpoint/_checks.html", {"endpoint": row, **vars(summarize_checks(row))})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

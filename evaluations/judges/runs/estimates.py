@@ -3,7 +3,7 @@
 import json
 import math
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Final, Unpack
@@ -84,15 +84,13 @@ class ObservedUsage:
     seconds_a_request: float
 
 
-def observe_usage(
-    judge: Judge, spec: RubricSpec, tokens_by_rule: Callable[[Judge, RubricSpec, JudgedSubject], float]
-) -> ObservedUsage | None:
+def observe_usage(judge: Judge, spec: RubricSpec) -> ObservedUsage | None:
     """The usage of calls of this judge's model, its own first; None if there are too few."""
-    taken: list[CallUsage] = []
+    usages: list[CallUsage] = []
     for other, other_spec in similar_judges(judge, spec):
-        if len(taken) < MAX_CALLS:
-            taken += recent_call_usage(other, other_spec, MAX_CALLS - len(taken), tokens_by_rule)
-    return mean_usage(taken) if len(taken) >= MIN_CALLS else None
+        if len(usages) < MAX_CALLS:
+            usages += recent_call_usage(other, other_spec, MAX_CALLS - len(usages))
+    return mean_usage(usages) if len(usages) >= MIN_CALLS else None
 
 
 def similar_judges(judge: Judge, spec: RubricSpec) -> Iterable[tuple[Judge, RubricSpec]]:
@@ -102,41 +100,46 @@ def similar_judges(judge: Judge, spec: RubricSpec) -> Iterable[tuple[Judge, Rubr
     for other in others.select_related("rubric_version__rubric")[:MAX_JUDGES]:
         if other.rubric_version is not None:
             other_spec = other.rubric_version.spec()
-            if asking_pattern(other, other_spec) == asking_pattern(judge, spec):
+            if request_pattern(other, other_spec) == request_pattern(judge, spec):
                 yield other, other_spec
 
 
-def asking_pattern(judge: Judge, spec: RubricSpec) -> tuple[bool, int]:
+def request_pattern(judge: Judge, spec: RubricSpec) -> tuple[bool, int]:
     """Whether the judge asks in two steps, and how many aspects have separate requests."""
     return wants_two_steps(spec, judge.mode), len(spec.aspects) if judge.one_aspect_per_call else 0
 
 
-def recent_call_usage(
-    judge: Judge, spec: RubricSpec, most: int, tokens_by_rule: Callable[[Judge, RubricSpec, JudgedSubject], float]
-) -> list[CallUsage]:
+def recent_call_usage(judge: Judge, spec: RubricSpec, limit: int) -> list[CallUsage]:
     """The judge's latest calls with known token counts. Batches are left out: they say nothing about time."""
-    calls = {call.pk: call for call in latest_answered_calls(judge, most)}
+    calls = {call.pk: call for call in latest_answered_calls(judge, limit)}
     rows = Attempt.objects.filter(call__in=calls, batch__isnull=True).order_by().values_list("call_id")
     sums = rows.annotate(Sum("tokens_in"), Sum("tokens_out"), Count("pk"), Sum("latency_ms"))
     return [
-        CallUsage(tokens_by_rule(judge, spec, subject), tokens_in, tokens_out, requests, milliseconds / 1000)
+        CallUsage(
+            count_prompt_tokens(judge, spec, call_subject(calls[call_id])),
+            *(tokens_in, tokens_out, requests, milliseconds / 1000),
+        )
         for call_id, tokens_in, tokens_out, requests, milliseconds in sums
-        if tokens_in and tokens_out is not None and (subject := call_subject(calls[call_id]))
+        if tokens_in and tokens_out is not None
     ]
 
 
-def mean_usage(taken: Sequence[CallUsage]) -> ObservedUsage:
-    by_rule = fmean(one.by_rule for one in taken)
-    ratio = fmean(one.tokens_in for one in taken) / by_rule
-    off = [(one.tokens_in - ratio * one.by_rule) / by_rule for one in taken]
-    requests = fmean(one.requests for one in taken)
+def mean_usage(usages: Sequence[CallUsage]) -> ObservedUsage:
+    by_rule = fmean(usage.by_rule for usage in usages)
+    ratio = fmean(usage.tokens_in for usage in usages) / by_rule
+    deviations = [(usage.tokens_in - ratio * usage.by_rule) / by_rule for usage in usages]
+    requests = fmean(usage.requests for usage in usages)
     return ObservedUsage(
-        calls=len(taken),
-        ratio=confidence_range(ratio, off),
-        tokens_out=confidence_range(fmean(one.tokens_out for one in taken), [one.tokens_out for one in taken]),
+        calls=len(usages),
+        ratio=confidence_range(ratio, deviations),
+        tokens_out=mean_range([usage.tokens_out for usage in usages]),
         requests=requests,
-        seconds_a_request=fmean(one.seconds for one in taken) / requests,
+        seconds_a_request=fmean(usage.seconds for usage in usages) / requests,
     )
+
+
+def mean_range(values: Sequence[float]) -> ValueRange:
+    return confidence_range(fmean(values or [0]), values)
 
 
 def confidence_range(mean: float, values: Sequence[float]) -> ValueRange:
@@ -193,53 +196,49 @@ def estimate_run(
     judge: Judge, *, channel: str = RunChannel.LIVE, budget: int | None = None, **options: Unpack[SelectionOptions]
 ) -> RunEstimate:
     """Estimate a run that starts now with these options, ignoring its budget. No request is sent."""
-    wanted = make_selection(judge, **options)
-    ahead = count_expected_calls(wanted)
+    selection = make_selection(judge, **options)
+    expected = count_expected_calls(selection)
     if judge.kind != JudgeKind.LLM or judge.rubric_version is None:
-        return estimate_baseline_run(ahead)
+        return estimate_baseline_run(expected)
     spec = judge.rubric_version.spec()
-    prompts = [count_prompt_tokens(judge, spec, subject) for subject in sample_subjects(wanted)]
-    one = (
-        estimate_from_observed(prompts, seen, describe_aspect_requests(judge, spec))
-        if (seen := observe_usage(judge, spec, count_prompt_tokens))
+    prompts = [count_prompt_tokens(judge, spec, subject) for subject in sample_subjects(selection)]
+    call = (
+        estimate_from_observed(prompts, observed, describe_aspect_requests(judge, spec))
+        if (observed := observe_usage(judge, spec))
         else estimate_from_assumptions(judge, spec, prompts)
     )
-    price, is_batch = find_judge_price(judge), channel == RunChannel.BATCH
+    price, is_batch, calls = find_judge_price(judge), channel == RunChannel.BATCH, expected.to_ask
+    price_basis, time_basis = describe_price_basis(judge, price, is_batch), describe_time_basis(judge, call, is_batch)
     return RunEstimate(
-        expected=ahead,
-        requests=ValueRange(one.requests, one.requests).times(ahead.to_ask),
-        tokens_in=one.tokens_in.times(ahead.to_ask),
-        tokens_out=one.tokens_out.times(ahead.to_ask),
-        cost=estimate_call_cost(price, one, is_batch).times(ahead.to_ask) if price else None,
-        minutes=None if is_batch else estimate_call_minutes(judge, one).times(ahead.to_ask),
-        assumptions=(
-            *one.assumptions,
-            describe_price_basis(judge, price, is_batch),
-            describe_time_basis(judge, one, is_batch),
-        ),
+        expected=expected,
+        requests=ValueRange(call.requests, call.requests).times(calls),
+        tokens_in=call.tokens_in.times(calls),
+        tokens_out=call.tokens_out.times(calls),
+        cost=estimate_call_cost(price, call, is_batch).times(calls) if price else None,
+        minutes=None if is_batch else estimate_call_minutes(judge, call).times(calls),
+        assumptions=(*call.assumptions, price_basis, time_basis),
         warnings=tuple(judge_warnings(judge)),
     )
 
 
-def estimate_baseline_run(ahead: ExpectedCalls) -> RunEstimate:
-    nothing, minutes = ValueRange(0, 0), ahead.to_ask * SECONDS_PER_BASELINE_CALL / 60
+def estimate_baseline_run(expected: ExpectedCalls) -> RunEstimate:
+    nothing, minutes = ValueRange(0, 0), expected.to_ask * SECONDS_PER_BASELINE_CALL / 60
     assumptions = ("A rule makes no requests and costs nothing; it answers about 500 calls a second.",)
-    return RunEstimate(ahead, nothing, nothing, nothing, nothing, ValueRange(minutes, minutes), assumptions)
+    return RunEstimate(expected, nothing, nothing, nothing, nothing, ValueRange(minutes, minutes), assumptions)
 
 
-def sample_subjects(wanted: Selection) -> Sequence[JudgedSubject]:
+def sample_subjects(selection: Selection) -> Sequence[JudgedSubject]:
     """A sample of the selection, the same every time."""
-    if wanted.only_states:
-        calls = calls_to_retry(wanted)
-        some = draw_sample(list(calls.order_by("pk").values_list("pk", flat=True)))
-        subjects = map(call_subject, calls.filter(pk__in=some).select_related(*SUBJECT_RELATIONS))
-        return [subject for subject in subjects if subject]
-    if wanted.column == "response":
-        some = draw_sample(list(selected_subject_ids(wanted)))
-        return list(Response.objects.filter(pk__in=some).select_related("query"))
+    if selection.only_states:
+        calls = calls_to_retry(selection)
+        ids = draw_sample(list(calls.order_by("pk").values_list("pk", flat=True)))
+        return [call_subject(call) for call in calls.filter(pk__in=ids).select_related(*SUBJECT_RELATIONS)]
+    if selection.column == "response":
+        ids = draw_sample(list(selected_subject_ids(selection)))
+        return list(Response.objects.filter(pk__in=ids).select_related("query"))
     # Their order is random: the first of them are a sample.
-    some = list(selected_subject_ids(wanted)[:PROMPTS_SAMPLED])
-    return list(Comparison.objects.filter(pk__in=some).select_related("query", "response_a", "response_b"))
+    ids = list(selected_subject_ids(selection)[:PROMPTS_SAMPLED])
+    return list(Comparison.objects.filter(pk__in=ids).select_related("query", "response_a", "response_b"))
 
 
 def draw_sample(ids: Sequence[int]) -> list[int]:
@@ -267,18 +266,18 @@ def count_message_tokens(messages: Messages, schema: str = "") -> float:
 
 
 def estimate_from_observed(
-    prompts: Sequence[float], seen: ObservedUsage, more_assumptions: tuple[str, ...] = ()
+    prompts: Sequence[float], observed: ObservedUsage, more_assumptions: tuple[str, ...] = ()
 ) -> CallEstimate:
-    prompt = confidence_range(fmean(prompts or [0]), prompts)
+    prompt, ratio, out = mean_range(prompts), observed.ratio, observed.tokens_out
     return CallEstimate(
-        requests=seen.requests,
-        tokens_in=ValueRange(prompt.low * seen.ratio.low, prompt.high * seen.ratio.high),
-        tokens_out=seen.tokens_out,
-        seconds_a_request=ValueRange(seen.seconds_a_request, seen.seconds_a_request),
+        requests=observed.requests,
+        tokens_in=ValueRange(prompt.low * ratio.low, prompt.high * ratio.high),
+        tokens_out=out,
+        seconds_a_request=ValueRange(observed.seconds_a_request, observed.seconds_a_request),
         assumptions=(
-            f"{describe_prompt_basis(prompts)}, corrected by what the server counted for {seen.calls} earlier calls "
-            "of this model, repairs and retries included.",
-            f"Replies as in those calls: {seen.tokens_out.low:,.0f} to {seen.tokens_out.high:,.0f} tokens a call.",
+            f"{describe_prompt_basis(prompts)}, corrected by what the server counted for {observed.calls} earlier "
+            "calls of this model, repairs and retries included.",
+            f"Replies as in those calls: {out.low:,.0f} to {out.high:,.0f} tokens a call.",
             *more_assumptions,
         ),
     )
@@ -286,7 +285,7 @@ def estimate_from_observed(
 
 def estimate_from_assumptions(judge: Judge, spec: RubricSpec, prompts: Sequence[float]) -> CallEstimate:
     """The estimate for a model of which too few calls are known; assumes that nothing is repeated."""
-    prompt = confidence_range(fmean(prompts or [0]), prompts)
+    prompt = mean_range(prompts)
     first = ValueRange(prompt.low * SERVER_COUNT_RANGE.low, prompt.high * SERVER_COUNT_RANGE.high)
     reply = REASONED_REPLY_TOKEN_RANGE if judge.reasoning_effort else REPLY_TOKEN_RANGE
     if judge.max_tokens is not None:
@@ -322,9 +321,9 @@ def describe_prompt_basis(prompts: Sequence[float]) -> str:
     )
 
 
-def estimate_call_cost(price: Price, one: CallEstimate, is_batch: bool) -> ValueRange:
-    low = estimate_token_cost(price, one.tokens_in.low, one.tokens_out.low, one.requests)
-    high = estimate_token_cost(price, one.tokens_in.high, one.tokens_out.high, one.requests)
+def estimate_call_cost(price: Price, call: CallEstimate, is_batch: bool) -> ValueRange:
+    low = estimate_token_cost(price, call.tokens_in.low, call.tokens_out.low, call.requests)
+    high = estimate_token_cost(price, call.tokens_in.high, call.tokens_out.high, call.requests)
     return ValueRange(low, high).times(price.batch_percent / 100) if is_batch else ValueRange(low, high)
 
 
@@ -341,43 +340,39 @@ def describe_price_basis(judge: Judge, price: Price | None, is_batch: bool) -> s
         return f"No price is known for “{judge.model}” at “{judge.endpoint}”: set it to see what this costs."
     part = f", of which the Batch API takes {price.batch_percent}%" if is_batch else ""
     origin = f"List price, {price.source}. " if price.source else ""
-    return origin + (
-        f"A million tokens cost USD {format_exact_usd(price.tokens_in)} in and "
-        f"{format_exact_usd(price.tokens_out)} out{part}; "
-        "cached ones are counted as others."
+    price_in, price_out = format_exact_usd(price.tokens_in), format_exact_usd(price.tokens_out)
+    return (
+        f"{origin}A million tokens cost USD {price_in} in and {price_out} out{part}; cached ones are counted as others."
     )
 
 
-def estimate_call_minutes(judge: Judge, one: CallEstimate) -> ValueRange:
+def estimate_call_minutes(judge: Judge, call: CallEstimate) -> ValueRange:
     """Minutes per call under the endpoint's limits, by the one that is reached first."""
     return ValueRange(
-        find_slowest_limit(judge, one, one.seconds_a_request.low, one.tokens_in.low + one.tokens_out.low),
-        find_slowest_limit(judge, one, one.seconds_a_request.high, one.tokens_in.high + one.tokens_out.high),
+        find_slowest_limit(judge, call, call.seconds_a_request.low, call.tokens_in.low + call.tokens_out.low),
+        find_slowest_limit(judge, call, call.seconds_a_request.high, call.tokens_in.high + call.tokens_out.high),
     )
 
 
-def find_slowest_limit(judge: Judge, one: CallEstimate, seconds: float, tokens: float) -> float:
+def find_slowest_limit(judge: Judge, call: CallEstimate, seconds: float, tokens: float) -> float:
     endpoint = judge.endpoint
     assert endpoint is not None  # a model has one
-    minutes = [one.requests * seconds / 60 / (endpoint.max_in_flight or DEFAULT_IN_FLIGHT)]
+    minutes = [call.requests * seconds / 60 / (endpoint.max_in_flight or DEFAULT_IN_FLIGHT)]
     if endpoint.requests_per_minute:
-        minutes.append(one.requests / endpoint.requests_per_minute)
+        minutes.append(call.requests / endpoint.requests_per_minute)
     if endpoint.tokens_per_minute:
         minutes.append(tokens / endpoint.tokens_per_minute)
     return max(minutes)
 
 
-def describe_time_basis(judge: Judge, one: CallEstimate, is_batch: bool) -> str:
+def describe_time_basis(judge: Judge, call: CallEstimate, is_batch: bool) -> str:
     if is_batch:
         return "Servers of the Batch API promise an answer within a day."
-    endpoint, seconds = judge.endpoint, one.seconds_a_request
+    endpoint, seconds = judge.endpoint, call.seconds_a_request
     assert endpoint is not None
     limits = (("requests", endpoint.requests_per_minute), ("tokens", endpoint.tokens_per_minute))
-    minutely = "".join(f", at most {most:,} {what} a minute" for what, most in limits if most)
-    took = (
-        f"{seconds.low:.1f} seconds each, as before" if seconds.low == seconds.high else "assumed 2 to 10 seconds each"
-    )
-    at_once = (
-        f"{endpoint.max_in_flight} requests" if endpoint.max_in_flight else f"an assumed {DEFAULT_IN_FLIGHT} requests"
-    )
-    return f"Time: {at_once} at once{minutely}, {took}."
+    per_minute = "".join(f", at most {limit:,} {unit} a minute" for unit, limit in limits if limit)
+    is_observed = seconds.low == seconds.high
+    duration = f"{seconds.low:.1f} seconds each, as before" if is_observed else "assumed 2 to 10 seconds each"
+    at_once = endpoint.max_in_flight or f"an assumed {DEFAULT_IN_FLIGHT}"
+    return f"Time: {at_once} requests at once{per_minute}, {duration}."

@@ -92,9 +92,8 @@ class RunForm(forms.Form):
         initial: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(data, initial=dict(initial or {}))
-        self.saved_filters = {
-            one.name: one for one in SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
-        }
+        saved_filters = SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
+        self.saved_filters = {saved_filter.name: saved_filter for saved_filter in saved_filters}
         names = [("", "all comparisons"), *((name, name) for name in self.saved_filters)]
         self.fields["slice"].choices = names  # type: ignore[attr-defined]
         judges = runnable_judges(evaluation)

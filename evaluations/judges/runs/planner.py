@@ -56,18 +56,18 @@ def plan_next_calls(run_id: int) -> bool:
         return False
     # Two runs of one judge plan one after the other, so that each call belongs to one of them.
     Judge.objects.select_for_update().get(pk=run.judge_id)
-    wanted = run_selection(run)
-    if not (plan_retried_calls(run, wanted) if wanted.only_states else plan_selected_calls(run, wanted)):
+    selection = run_selection(run)
+    if not (plan_retried_calls(run, selection) if selection.only_states else plan_selected_calls(run, selection)):
         Run.objects.filter(pk=run_id).update(state=RunState.RUNNING, started_at=Now())
         return False
     run.save(update_fields=["planned", "reused", "filters"])
     return True
 
 
-def plan_retried_calls(run: Run, wanted: Selection) -> bool:
+def plan_retried_calls(run: Run, selection: Selection) -> bool:
     """Plan the next calls to repeat; the position is stored on the run. False after the last."""
     after = run.filters.get("after", 0)
-    again = calls_to_retry(wanted).filter(pk__gt=after).select_for_update(of=("self",))
+    again = calls_to_retry(selection).filter(pk__gt=after).select_for_update(of=("self",))
     calls = list(again.order_by("pk")[:SHORT_TRANSACTION_ROWS])
     if calls:
         transfer_calls(run, calls)
@@ -76,15 +76,15 @@ def plan_retried_calls(run: Run, wanted: Selection) -> bool:
     return bool(calls)
 
 
-def plan_selected_calls(run: Run, wanted: Selection) -> bool:
+def plan_selected_calls(run: Run, selection: Selection) -> bool:
     """Create calls that never existed, and take over those that wait or failed in other runs; False after the last."""
-    ids = next_subjects(run, wanted)
+    ids = next_subjects(run, selection)
     subjects = list(call_subjects(ids, run.orders, run.samples, run.seed))
-    known = lock_existing_calls(run, f"{wanted.column}_id", ids)
+    known = lock_existing_calls(run, f"{selection.column}_id", ids)
     new = [subject for subject in subjects if subject not in known]
-    create_calls(run, wanted, new)
+    create_calls(run, selection, new)
     existing = [known[subject] for subject in subjects if subject in known]
-    if not wanted.is_one:
+    if not selection.is_one:
         count_test_calls([call for call in existing if call.is_test])
     taken = [call for call in existing if is_transferable(run, call)]
     transfer_calls(run, taken)
@@ -111,10 +111,10 @@ CALL_COLUMNS: Final = (
 )
 
 
-def create_calls(run: Run, wanted: Selection, new: Sequence[CallSubject]) -> None:
-    column, texts = f"{wanted.column}_id", [""] * 4
+def create_calls(run: Run, selection: Selection, new: Sequence[CallSubject]) -> None:
+    column, texts = f"{selection.column}_id", [""] * 4
     same = (timezone.now(), run.judge_id, run.pk, CallState.PENDING.value, AttemptStep.ASK.value, False, 0, *texts)
-    same = (*same, wanted.is_one)
+    same = (*same, selection.is_one)
     rows = [(*same, pk, shown.value, sample) for pk, shown, sample in new]
     insert_many(Call, (*CALL_COLUMNS, column, "shown", "sample"), rows)
 
@@ -129,13 +129,13 @@ def count_test_calls(calls: Sequence[Call]) -> None:
     touch_raters(tests)
 
 
-def next_subjects(run: Run, wanted: Selection) -> list[int]:
+def next_subjects(run: Run, selection: Selection) -> list[int]:
     """The next comparisons or responses; the position is stored on the run."""
     done = run.filters.get("done", 0)
     most = max(1, SHORT_TRANSACTION_ROWS // (len(draw_orders(0, run.orders, 0)) * run.samples))
-    if wanted.limit is not None:
-        most = min(most, wanted.limit - done)
-    rows = selection_rows_after(wanted, run.filters.get("after"), most)
+    if selection.limit is not None:
+        most = min(most, selection.limit - done)
+    rows = selection_rows_after(selection, run.filters.get("after"), most)
     if rows:
         run.filters |= {"after": list(rows[-1]), "done": done + len(rows)}
     return [row[-1] for row in rows]

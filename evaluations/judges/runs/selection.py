@@ -56,7 +56,7 @@ class RunOptions(SelectionOptions, total=False):
 
 @dataclass(frozen=True)
 class Selection:
-    """The comparisons, aspects and orders that a judge is asked about.
+    """The comparisons or responses that a judge is asked about, in which orders and how often.
 
     ``limit``: the first comparisons in review order, or the first responses. ``only_states``: a retry of calls in
     these states only, in their orders and samples. ``comparison`` or ``response``: this one only. ``sliced``: what the
@@ -77,6 +77,11 @@ class Selection:
     def column(self) -> str:
         """The column of a Call that holds its subject."""
         return "response" if self.judge.is_pointwise else "comparison"
+
+    @property
+    def subject(self) -> int | None:
+        """The one comparison or response, as the judge takes them."""
+        return self.response if self.judge.is_pointwise else self.comparison
 
     @property
     def is_one(self) -> bool:
@@ -111,6 +116,7 @@ def make_selection(judge: Judge, **options: Unpack[SelectionOptions]) -> Selecti
 
 def run_selection(run: Run) -> Selection:
     filters = run.filters
+    saved = filters.get("slice")
     return Selection(
         run.judge,
         orders=run.orders,
@@ -120,24 +126,22 @@ def run_selection(run: Run) -> Selection:
         only_states=tuple(filters.get("only_states", ())),
         comparison=filters.get("comparison"),
         response=filters.get("response"),
-        sliced=NamedFilter(filters["slice"]["name"], parse_filter(filters["slice"]["filter"]))
-        if "slice" in filters
-        else None,
+        sliced=NamedFilter(saved["name"], parse_filter(saved["filter"])) if saved else None,
     )
 
 
-def refuse_impossible_selection(wanted: Selection) -> None:
-    judge = wanted.judge
+def refuse_impossible_selection(selection: Selection) -> None:
+    judge = selection.judge
     refuse_archived_judge(judge)
     if judge.kind == JudgeKind.IMPORTED:
         raise InputRefused(f"“{judge.name}” came with an import: there is no one to ask.")
-    if wanted.orders not in set(RunOrders):
+    if selection.orders not in set(RunOrders):
         raise InputRefused(f"Orders are one of {', '.join(RunOrders)}.")
-    refuse_invalid_samples(judge, wanted.samples)
-    if wanted.limit is not None and wanted.limit < 1:
-        raise InputRefused(f"The limit must be at least 1 {wanted.column}.")
-    refuse_invalid_states(judge, wanted.only_states)
-    refuse_invalid_subject(wanted)
+    refuse_invalid_samples(judge, selection.samples)
+    if selection.limit is not None and selection.limit < 1:
+        raise InputRefused(f"The limit must be at least 1 {selection.column}.")
+    refuse_invalid_states(judge, selection.only_states)
+    refuse_invalid_subject(selection)
 
 
 def refuse_archived_judge(judge: Judge) -> None:
@@ -160,8 +164,7 @@ def refuse_invalid_samples(judge: Judge, samples: int) -> None:
 
 
 def refuse_invalid_states(judge: Judge, states: Sequence[str]) -> None:
-    unknown = [state for state in states if state not in RETRYABLE_STATES]
-    if unknown:
+    if unknown := [state for state in states if state not in RETRYABLE_STATES]:
         raise InputRefused(
             f"Calls can be asked again that are {join_with_or(RETRYABLE_STATES)}: “{unknown[0]}” is none of these."
         )
@@ -175,81 +178,72 @@ def join_with_or(words: Sequence[str]) -> str:
     return " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
-def refuse_invalid_subject(wanted: Selection) -> None:
-    if wanted.sliced and wanted.judge.is_pointwise:
-        raise InputRefused(f"“{wanted.judge.name}” scores single responses: a slice is of comparisons.")
-    if wanted.sliced and not selected_subject_ids(wanted).exists():
-        raise InputRefused(f"The slice {wanted.sliced.in_words()}, has no comparison.")
-    judge, other = wanted.judge, wanted.response if wanted.column == "comparison" else wanted.comparison
-    if other or (wanted.is_one and not selected_subject_ids(wanted).exists()):
-        raise InputRefused(f"“{judge.name}” cannot be asked about this: choose a {wanted.column} of its evaluation.")
-    if not selected_subject_ids(wanted).exists():
-        what = "comparisons" if wanted.column == "comparison" else "responses or comparisons"
+def refuse_invalid_subject(selection: Selection) -> None:
+    if selection.sliced and selection.judge.is_pointwise:
+        raise InputRefused(f"“{selection.judge.name}” scores single responses: a slice is of comparisons.")
+    if selection.sliced and not selected_subject_ids(selection).exists():
+        raise InputRefused(f"The slice {selection.sliced.in_words()}, has no comparison.")
+    judge, is_empty = selection.judge, not selected_subject_ids(selection).exists()
+    if selection.is_one and (selection.subject is None or is_empty):
+        raise InputRefused(f"“{judge.name}” cannot be asked about this: choose a {selection.column} of its evaluation.")
+    if is_empty:
+        what = "comparisons" if selection.column == "comparison" else "responses or comparisons"
         raise InputRefused(f"There is nothing to judge yet: import {what} first.")
 
 
-def selected_comparisons(wanted: Selection) -> "QuerySet[Comparison]":
+def selected_comparisons(selection: Selection) -> "QuerySet[Comparison]":
     """The comparisons to judge in review order, restricted by the saved filter if there is one."""
-    comparisons = Comparison.objects.filter(evaluation=wanted.judge.evaluation_id).order_by("random_order", "pk")
-    return (
-        apply_comparison_filter(comparisons, wanted.judge.evaluation, wanted.sliced.wanted)
-        if wanted.sliced
-        else comparisons
-    )
+    comparisons = Comparison.objects.filter(evaluation=selection.judge.evaluation_id).order_by("random_order", "pk")
+    if selection.sliced is None:
+        return comparisons
+    return apply_comparison_filter(comparisons, selection.judge.evaluation, selection.sliced.wanted)
 
 
-def responses_to_judge(judge: Judge) -> "QuerySet[Response]":
-    return Response.objects.filter(query__evaluation=judge.evaluation_id).order_by("query", "pk")
-
-
-def selected_subject_ids(wanted: Selection) -> "QuerySet[Comparison, int] | QuerySet[Response, int]":
+def selected_subject_ids(selection: Selection) -> "QuerySet[Comparison, int] | QuerySet[Response, int]":
     """The selected comparisons or responses in planning order."""
-    one = wanted.response if wanted.judge.is_pointwise else wanted.comparison
+    subject, judge = selection.subject, selection.judge
     rows: QuerySet[Comparison] | QuerySet[Response] = (
-        responses_to_judge(wanted.judge) if wanted.judge.is_pointwise else selected_comparisons(wanted)
+        Response.objects.filter(query__evaluation=judge.evaluation_id).order_by("query", "pk")
+        if judge.is_pointwise
+        else selected_comparisons(selection)
     )
-    if one is not None:
-        rows = rows.filter(pk=one)
+    if subject is not None:
+        rows = rows.filter(pk=subject)
     ids = rows.values_list("pk", flat=True)
-    return ids[: wanted.limit] if wanted.limit else ids
+    return ids[: selection.limit] if selection.limit else ids
 
 
 SelectionRow = tuple[int, ...]  # the position in planning order, the primary key last
 
 
-def selection_rows_after(wanted: Selection, after: Sequence[int] | None, most: int) -> list[SelectionRow]:
-    """The next ``most`` rows of a selection, after the position of the last one."""
-    if most <= 0:
+def selection_rows_after(selection: Selection, after: Sequence[int] | None, limit: int) -> list[SelectionRow]:
+    """The next ``limit`` rows of a selection, after the position of the last one."""
+    if limit <= 0:
         return []
-    if wanted.is_one:
-        return [] if after else [(pk,) for pk in selected_subject_ids(wanted)]
-    if wanted.column == "response":
-        return response_rows_after(wanted.judge, after or (0, 0), most)
-    comparisons = selected_comparisons(wanted)
+    if selection.is_one:
+        return [] if after else [(pk,) for pk in selected_subject_ids(selection)]
+    if selection.column == "response":
+        return response_rows_after(selection.judge, after or (0, 0), limit)
+    comparisons = selected_comparisons(selection)
     if after:
         # Only the first condition can use an index.
         comparisons = comparisons.filter(Q(random_order__gt=after[0]) | Q(pk__gt=after[1]), random_order__gte=after[0])
-    return list(comparisons.values_list("random_order", "pk")[:most])
+    return list(comparisons.values_list("random_order", "pk")[:limit])
 
 
-def response_rows_after(judge: Judge, after: Sequence[int], most: int) -> list[SelectionRow]:
+def response_rows_after(judge: Judge, after: Sequence[int], limit: int) -> list[SelectionRow]:
     """The next responses, found by a few queries at a time: sorting all responses for every few would be slow."""
     query, response = after
+    queries = Query.objects.filter(evaluation=judge.evaluation_id).order_by("pk").values_list("pk", flat=True)
     while True:
-        some = list(queries_in_order(judge, query)[: most + 1])  # the first of them may be done already
-        rest = Response.objects.filter(query__in=some).exclude(query=query, pk__lte=response)
-        rows: list[SelectionRow] = list(rest.order_by("query", "pk").values_list("query", "pk")[:most])
+        query_ids = list(queries.filter(pk__gte=query)[: limit + 1])  # the first of them may be done already
+        later = Response.objects.filter(query__in=query_ids).exclude(query=query, pk__lte=response)
+        rows: list[SelectionRow] = list(later.order_by("query", "pk").values_list("query", "pk")[:limit])
         if rows:
             return rows
-        if len(some) < 2:
+        if len(query_ids) < 2:
             return []
-        query, response = some[-1], 0
-
-
-def queries_in_order(judge: Judge, query: int) -> "QuerySet[Query, int]":
-    return (
-        Query.objects.filter(evaluation=judge.evaluation_id, pk__gte=query).order_by("pk").values_list("pk", flat=True)
-    )
+        query, response = query_ids[-1], 0
 
 
 def draw_orders(subject_id: int, orders: str, seed: int) -> tuple[ShownOrder, ...]:
@@ -277,17 +271,17 @@ def judge_seed(judge: Judge) -> int | None:
     return Run.objects.filter(judge=judge).order_by("pk").values_list("seed", flat=True).first()
 
 
-def existing_calls(wanted: Selection) -> "QuerySet[Call]":
+def existing_calls(selection: Selection) -> "QuerySet[Call]":
     """This judge's calls on the selection."""
-    calls = Call.all_rows.filter(judge=wanted.judge)
-    if wanted.limit or wanted.is_one or wanted.sliced:
-        calls = calls.filter(**{f"{wanted.column}__in": selected_subject_ids(wanted)})
+    calls = Call.all_rows.filter(judge=selection.judge)
+    if selection.limit or selection.is_one or selection.sliced:
+        calls = calls.filter(**{f"{selection.column}__in": selected_subject_ids(selection)})
     return calls
 
 
-def calls_to_retry(wanted: Selection) -> "QuerySet[Call]":
+def calls_to_retry(selection: Selection) -> "QuerySet[Call]":
     """The calls in the chosen states that belong to no active run."""
-    failed = existing_calls(wanted).filter(state__in=wanted.only_states, is_test=False)
+    failed = existing_calls(selection).filter(state__in=selection.only_states, is_test=False)
     return failed.exclude(run__state__in=ACTIVE_RUN_STATES)
 
 
@@ -313,32 +307,32 @@ class ExpectedCalls:
     in_other_runs: int = 0
 
 
-def count_expected_calls(wanted: Selection) -> ExpectedCalls:
+def count_expected_calls(selection: Selection) -> ExpectedCalls:
     """Count the calls that a run with this selection would send or reuse now."""
-    if wanted.only_states:
-        chosen = calls_to_retry(wanted)
-        return ExpectedCalls(chosen.values(wanted.column).distinct().count(), chosen.count(), 0, 0)
-    subjects_wanted = selected_subject_ids(wanted).count()
-    calls = subjects_wanted * len(draw_orders(0, wanted.orders, 0)) * wanted.samples
-    counts = count_existing_calls(wanted)
+    if selection.only_states:
+        chosen = calls_to_retry(selection)
+        return ExpectedCalls(chosen.values(selection.column).distinct().count(), chosen.count(), 0, 0)
+    subjects = selected_subject_ids(selection).count()
+    calls = subjects * len(draw_orders(0, selection.orders, 0)) * selection.samples
+    counts = count_existing_calls(selection)
     kept = sum(counts[state, False] + counts[state, True] for state in ANSWERED_FAILURE_STATES)
-    again = sum(counts[state, False] for state in ANSWERED_FAILURE_STATES) if wanted.ask_failures_again else 0
+    again = sum(counts[state, False] for state in ANSWERED_FAILURE_STATES) if selection.ask_failures_again else 0
     reused = counts[CallState.ANSWERED, False] + counts[CallState.ANSWERED, True]
     in_other_runs = sum(counts[state, True] for state in OPEN_CALL_STATES)
     left = kept - again
-    return ExpectedCalls(subjects_wanted, calls - reused - left - in_other_runs, reused, left, in_other_runs)
+    return ExpectedCalls(subjects, calls - reused - left - in_other_runs, reused, left, in_other_runs)
 
 
-def count_existing_calls(wanted: Selection) -> Counter[tuple[str, bool]]:
+def count_existing_calls(selection: Selection) -> Counter[tuple[str, bool]]:
     """(state, whether an active run has it) → calls, in the orders and samples of the selection."""
-    calls = existing_calls(wanted).filter(sample__lt=wanted.samples).order_by()
+    calls = existing_calls(selection).filter(sample__lt=selection.samples).order_by()
     counts: Counter[tuple[str, bool]] = Counter()
-    if wanted.orders == RunOrders.RANDOM:
-        seed = judge_seed(wanted.judge) or 0
-        for pk, shown, state, run_state in calls.values_list(f"{wanted.column}_id", "shown", "state", "run__state"):
-            counts[state, run_state in ACTIVE_RUN_STATES] += shown in draw_orders(pk, wanted.orders, seed)
+    if selection.orders == RunOrders.RANDOM:
+        seed = judge_seed(selection.judge) or 0
+        for pk, shown, state, run_state in calls.values_list(f"{selection.column}_id", "shown", "state", "run__state"):
+            counts[state, run_state in ACTIVE_RUN_STATES] += shown in draw_orders(pk, selection.orders, seed)
         return counts
-    existing = calls.filter(shown__in=draw_orders(0, wanted.orders, 0))
+    existing = calls.filter(shown__in=draw_orders(0, selection.orders, 0))
     for state, run_state, count in existing.values_list("state", "run__state").annotate(Count("pk")):
         counts[state, run_state in ACTIVE_RUN_STATES] += count
     return counts

@@ -1,7 +1,7 @@
 """The progress of a run: calls by state, rate, time left, cost."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -32,9 +32,10 @@ def list_open_runs_of_site() -> QuerySet[Run]:
     return Run.objects.filter(state__in=OPEN_RUN_STATES).select_related("evaluation", "judge__endpoint", "user")
 
 
-def count_calls_by_state(run: Run) -> dict[str, int]:
-    """State → calls of this run, in the order of states; zeros included."""
-    counts = dict(Call.all_rows.filter(run=run).order_by().values_list("state").annotate(Count("pk")))
+def count_calls_by_state(owner: Run | Judge) -> dict[str, int]:
+    """State → calls of this run, or of all runs of this judge, in the order of states; zeros included."""
+    calls = Call.all_rows.filter(run=owner) if isinstance(owner, Run) else Call.all_rows.filter(judge=owner)
+    counts = dict(calls.order_by().values_list("state").annotate(Count("pk")))
     return {state.value: counts.get(state.value, 0) for state in CallState}
 
 
@@ -77,7 +78,7 @@ def measure_run_progress(run: Run) -> RunProgress:
     total = sum(counts.values())
     waiting = sum(counts[state] for state in OPEN_CALL_STATES)
     settled = total - waiting - counts[CallState.CANCELLED]
-    requests = cache_costly_count(run, summarise_requests)
+    requests = summarise_requests_cached(run)
     per_minute = calls_per_minute(run, settled, requests) if run.state == RunState.RUNNING else None
     return RunProgress(
         counts=counts,
@@ -87,36 +88,32 @@ def measure_run_progress(run: Run) -> RunProgress:
         taken_over=max(run.planned - total, 0) if run.state != RunState.PLANNING else 0,
         per_minute=per_minute,
         seconds_left=waiting * 60 / per_minute if per_minute else None,
-        **{key: value for key, value in requests.items() if key not in ("ended", "lately")},
+        **{key: value for key, value in requests.items() if key not in ("ended", "recent")},
     )
 
 
-def cache_costly_count(run: Run, count: Callable[[Run], JsonDict]) -> JsonDict:
-    """Cache a count over all requests of a large active run, for ten times as long as it took.
+def summarise_requests_cached(run: Run) -> JsonDict:
+    """The summary of the run's requests, cached for a large active run for ten times as long as it took.
 
     The pages of everyone who watches the run ask for it every few seconds.
     """
     if run.planned < LARGE_RUN_CALLS or run.state not in ACTIVE_RUN_STATES:
-        return count(run)
-    key = f"{count.__name__}-{run.pk}"
-    counted: JsonDict | None = cache.get(key)
-    if counted is None:
+        return summarise_requests(run)
+    key = f"summarise_requests-{run.pk}"
+    summary: JsonDict | None = cache.get(key)
+    if summary is None:
         began = time.monotonic()
-        counted = count(run)
-        cache.set(key, counted, timeout=RECOUNT_AFTER_FACTOR * (time.monotonic() - began))
-    return counted
-
-
-def summarise_requests(run: Run) -> dict[str, object]:
-    return summarise_spending(run) | count_unusual_answers(run) | {"lately": count_recent_attempts(run)}
+        summary = summarise_requests(run)
+        cache.set(key, summary, timeout=RECOUNT_AFTER_FACTOR * (time.monotonic() - began))
+    return summary
 
 
 # A request that was answered with an error cost nothing.
 POSSIBLY_BILLED: Final = Q(http_status__isnull=True) | Q(http_status__lt=400)
 
 
-def summarise_spending(run: Run) -> dict[str, object]:
-    """Tokens and cost from the run's attempts, the only source of money."""
+def summarise_requests(run: Run) -> JsonDict:
+    """Tokens and cost from the run's attempts, the only source of money, and how many answers were unusual."""
     sums = Attempt.objects.filter(run=run).aggregate(
         repeated=Count("pk", filter=Q(outcome=AttemptOutcome.LOST)),
         retried=Count("pk", filter=Q(outcome=AttemptOutcome.RETRY)),
@@ -127,15 +124,12 @@ def summarise_spending(run: Run) -> dict[str, object]:
         unpriced=Count("pk", filter=POSSIBLY_BILLED & Q(cost__isnull=True)),
         cost=Sum("cost"),  # last, since from here on the name means the sum
     )
-    return sums | ({} if sums["priced"] or sums["unpriced"] else {"cost": 0})
-
-
-def count_unusual_answers(run: Run) -> dict[str, int]:
-    """How many answers were repaired or copied."""
-    calls = Call.all_rows.filter(run=run)
-    return calls.aggregate(
+    if not sums["priced"] and not sums["unpriced"]:
+        sums["cost"] = 0
+    unusual = Call.all_rows.filter(run=run).aggregate(
         repaired=Count("pk", filter=Q(repaired=True)), copied=Count("pk", filter=Q(copied_from__isnull=False))
     )
+    return {**sums, **unusual, "recent": count_recent_attempts(run)}
 
 
 def calls_per_minute(run: Run, settled: int, requests: JsonMapping) -> float | None:
@@ -151,7 +145,7 @@ def calls_per_minute(run: Run, settled: int, requests: JsonMapping) -> float | N
         ended, window = float(settled), elapsed
     else:
         bought = min((settled - requests["copied"]) / requests["ended"], 1.0) if requests["ended"] else 0.0
-        ended = requests["lately"] * bought
+        ended = requests["recent"] * bought
     seconds = window.total_seconds()
     return ended * 60 / seconds if ended > 0 and seconds > 0 else None
 
@@ -194,12 +188,6 @@ def find_runs_of_unknown_cost(runs: Iterable[Run]) -> set[int]:
     free = [run.pk for run in runs if not run.spent]
     answers = Attempt.objects.filter(run=OuterRef("pk"), cost__isnull=True, outcome=AttemptOutcome.ANSWERED)
     return set(Run.objects.filter(Exists(answers), pk__in=free).values_list("pk", flat=True))
-
-
-def count_calls_of_judge(judge: Judge) -> dict[str, int]:
-    """State → calls of this judge in all its runs; zeros included."""
-    counts = dict(Call.all_rows.filter(judge=judge).order_by().values_list("state").annotate(Count("pk")))
-    return {state.value: counts.get(state.value, 0) for state in CallState}
 
 
 def runnable_judges(evaluation: Evaluation) -> "QuerySet[Judge]":

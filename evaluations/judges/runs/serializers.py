@@ -1,8 +1,8 @@
 """Runs as the API returns them."""
 
 from evaluations.api.serializers import nano_to_usd, serialize_optional_person, serialize_row
-from evaluations.judges.runs.estimates import RunEstimate, ValueRange
-from evaluations.judges.runs.schemas import OpenRunOut, RangeOut, RunDetailOut, RunEstimateOut, RunOut, RunProgressOut
+from evaluations.judges.runs.estimates import RunEstimate
+from evaluations.judges.runs.schemas import OpenRunOut, RunDetailOut, RunEstimateOut, RunOut, RunProgressOut
 from evaluations.judges.runs.selectors import measure_run_progress
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Run
@@ -41,21 +41,14 @@ def serialize_run_detail(row: Run) -> RunDetailOut:
     )
 
 
-def serialize_estimate(judge: Judge, ahead: RunEstimate) -> RunEstimateOut:
-    return RunEstimateOut(
+def serialize_estimate(judge: Judge, estimate: RunEstimate) -> RunEstimateOut:
+    return serialize_row(
+        RunEstimateOut,
+        estimate,
         judge=judge.pk,
-        comparisons=ahead.expected.comparisons,
-        calls=ahead.calls,
-        reused=ahead.expected.reused,
-        left_as_they_are=ahead.expected.left,
-        requests=serialize_range(ahead.requests),
-        tokens_in=serialize_range(ahead.tokens_in),
-        tokens_out=serialize_range(ahead.tokens_out),
-        cost_usd=serialize_range(ahead.cost.times(1e-9)) if ahead.cost else None,
-        minutes=serialize_range(ahead.minutes) if ahead.minutes else None,
-        assumptions=[*ahead.warnings, *ahead.assumptions],
+        comparisons=estimate.expected.comparisons,
+        reused=estimate.expected.reused,
+        left_as_they_are=estimate.expected.left,
+        cost_usd=estimate.cost.times(1e-9) if estimate.cost else None,
+        assumptions=[*estimate.warnings, *estimate.assumptions],
     )
-
-
-def serialize_range(span: ValueRange) -> RangeOut:
-    return RangeOut(low=span.low, high=span.high)

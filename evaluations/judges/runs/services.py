@@ -46,7 +46,7 @@ def start_run(
 
     ``batch`` is shared by the runs of a panel; ``budget`` is in nano-USD.
     """
-    wanted = check_run_options(judge, budget=budget, channel=channel, **options)
+    selection = check_run_options(judge, budget=budget, channel=channel, **options)
     with transaction.atomic():
         # Locked, so that two first runs do not draw a seed each, and nobody archives it meanwhile.
         refuse_archived_judge(Judge.objects.select_for_update().get(pk=judge.pk))
@@ -58,15 +58,15 @@ def start_run(
             user=user,
             batch=batch or uuid.uuid4(),
             channel=channel,
-            orders=wanted.orders,
-            samples=wanted.samples,
+            orders=selection.orders,
+            samples=selection.samples,
             seed=secrets.randbelow(2**53) if seed is None else seed,
             budget=budget,
-            filters=wanted.filters(),
+            filters=selection.filters(),
         )
         nudge(WorkerTask.WORK_RUN, run.pk)
         record_event("started", run, user=user, evaluation=judge.evaluation, after=run_event_fields(run))
-        show_judge_to_reviewers(wanted, user)
+        show_judge_to_reviewers(selection, user)
     return run
 
 
@@ -88,15 +88,15 @@ def check_run_options(
     judge: Judge, *, budget: int | None = None, channel: str = RunChannel.LIVE, **options: Unpack[SelectionOptions]
 ) -> Selection:
     """The selection of a run that may start; InputRefused with the first reason why not."""
-    wanted = make_selection(judge, **options)
-    refuse_impossible_selection(wanted)
+    selection = make_selection(judge, **options)
+    refuse_impossible_selection(selection)
     refuse_invalid_channel(judge, channel)
     refuse_invalid_budget(judge, budget)
     if (
         judge.kind == JudgeKind.LLM and judge.rubric_version
     ):  # stored before this check existed, or restored from a backup
         refuse_unresolved_placeholders(judge.rubric_version.spec())
-    return wanted
+    return selection
 
 
 def run_event_fields(run: Run) -> dict[str, object]:
@@ -106,11 +106,11 @@ def run_event_fields(run: Run) -> dict[str, object]:
     return fields | ({"channel": str(run.channel)} if run.channel != RunChannel.LIVE else {})
 
 
-def show_judge_to_reviewers(wanted: Selection, user: User | None) -> None:
+def show_judge_to_reviewers(selection: Selection, user: User | None) -> None:
     """Show the first judge that runs on comparisons; a test call changes nothing."""
-    evaluation = wanted.judge.evaluation
-    if evaluation.shown_judge_id is None and wanted.column == "comparison" and not wanted.is_one:
-        change_evaluation(evaluation, {"shown_judge": wanted.judge}, user=user)
+    evaluation = selection.judge.evaluation
+    if evaluation.shown_judge_id is None and selection.column == "comparison" and not selection.is_one:
+        change_evaluation(evaluation, {"shown_judge": selection.judge}, user=user)
 
 
 def refuse_invalid_channel(judge: Judge, channel: str) -> None:

@@ -58,7 +58,7 @@ def run(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
 @never_cache
 @require_safe
 def run_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    """The part of the page that changes; at last with what an ended run shows besides."""
+    """The part of the page that changes; once the run has ended, with the rest of what it then shows."""
     row = get_run_or_404(request, slug, pk)
     context = run_context(request, row)
     if not context["is_moving"]:
@@ -121,20 +121,20 @@ def render_refused_run(request: AuthenticatedRequest, row: Run, refused: InputRe
 def run_context(request: AuthenticatedRequest, row: Run) -> dict[str, object]:
     progress = measure_run_progress(row)
     is_active = row.state in ACTIVE_RUN_STATES
-    return {
+    return reparse_context(row.judge) | {
         "page": "runs",
         "evaluation": row.evaluation,
         "run": row,
         "progress": progress,
         "is_active": is_active,
         "is_cancellable": is_active or (row.state == RunState.STOPPED and progress.counts[CallState.PENDING] > 0),
-        "tiles": tiles_of(progress, is_active),
+        "tiles": build_tiles(progress, is_active),
         "batches": row.batches.order_by("pk") if row.channel == RunChannel.BATCH else [],
         # A cancelled or stopped run may still have requests in flight.
         "is_moving": is_active or progress.counts[CallState.RUNNING] > 0,
         "sees_calls": may_see_calls(request, row.evaluation),
-        "quota": exhausted_quota(row),
-    } | reparse_context(row.judge)
+        "quota": find_exhausted_quota(row),
+    }
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Tile:
     is_failure: bool
 
 
-def tiles_of(progress: RunProgress, is_active: bool) -> list[Tile]:
+def build_tiles(progress: RunProgress, is_active: bool) -> list[Tile]:
     """The tiles with calls; an active run also has those that wait, and every run its answers."""
     always = {CallState.ANSWERED, *([CallState.PENDING] if is_active else [])}
     words = {CallState.RUNNING: "being asked", CallState.PENDING: "waiting" if is_active else "not asked"}
@@ -158,15 +158,16 @@ def tiles_of(progress: RunProgress, is_active: bool) -> list[Tile]:
     ]
 
 
-def exhausted_quota(row: Run) -> Endpoint | None:
+def find_exhausted_quota(row: Run) -> Endpoint | None:
     """The endpoint whose exhausted quota the run waits for, if any."""
     endpoint = row.judge.endpoint
-    is_waiting = endpoint is not None and endpoint.paused_until is not None and endpoint.paused_until > timezone.now()
-    return endpoint if is_waiting and endpoint and endpoint.pause_reason else None
+    if endpoint is None or endpoint.paused_until is None or endpoint.paused_until <= timezone.now():
+        return None
+    return endpoint if endpoint.pause_reason else None
 
 
 def reparse_context(judge: Judge) -> dict[str, object]:
-    """How the latest re-reading of this judge's replies stands; nothing before the first."""
+    """The latest re-parse of this judge's replies, and whether it is in progress."""
     latest = latest_reparse(judge)
     return {"reread": latest, "is_rereading": latest is not None and has_open_job(REPARSE, latest.pk)}
 
@@ -185,13 +186,12 @@ def run_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     if request.method != "POST":
-        return render_run_form(
-            request, evaluation, RunForm(initial=request.GET.dict(), evaluation=evaluation), request.GET
-        )
+        form = RunForm(initial=request.GET.dict(), evaluation=evaluation)
+        return render_run_form(request, evaluation, form, request.GET)
     form = RunForm(request.POST, evaluation=evaluation)
     if form.is_valid():
-        runs = submit_form(form, start_panel, list(form.cleaned_data["judge"]), user=user, **form.options())
-        if runs:
+        judges = list(form.cleaned_data["judge"])
+        if runs := submit_form(form, start_panel, judges, user=user, **form.options()):
             return redirect_to_started_runs(request, runs)
     return render_run_form(request, evaluation, form, request.POST, status=422)
 
@@ -209,8 +209,8 @@ def render_run_form(
     judges = list(runnable_judges(evaluation))
     chosen = selected_judges(judges, query)
     options = estimate_options(query)
-    if (one := form.saved_filters.get(query.get("slice", ""))) and is_usable_filter(one):
-        options["sliced"] = one.named
+    if (saved_filter := form.saved_filters.get(query.get("slice", ""))) and is_usable_filter(saved_filter):
+        options["sliced"] = saved_filter.named
     estimates = [JudgeEstimate(judge, estimate_run(judge, **options)) for judge in chosen]
     context = {
         "page": "runs",
@@ -225,10 +225,10 @@ def render_run_form(
     return render(request, template, context, status=status)
 
 
-def is_usable_filter(one: SavedFilter) -> bool:
+def is_usable_filter(saved_filter: SavedFilter) -> bool:
     """Whether everything that the filter names still exists; starting a run reports what does not."""
     try:
-        filter_evaluation(one.evaluation, one.wanted)
+        filter_evaluation(saved_filter.evaluation, saved_filter.wanted)
     except InputRefused:
         return False
     return True
@@ -236,10 +236,9 @@ def is_usable_filter(one: SavedFilter) -> bool:
 
 def selected_judges(judges: Sequence[Judge], query: QueryDict) -> list[Judge]:
     """The chosen judges; the newest one before any was chosen."""
-    wanted = set(query.getlist("judge"))
-    if not wanted and not query:
+    if not query:
         return list(judges[:1])
-    return [judge for judge in judges if str(judge.pk) in wanted]
+    return [judge for judge in judges if str(judge.pk) in query.getlist("judge")]
 
 
 def estimate_options(query: QueryDict) -> RunOptions:
@@ -247,27 +246,25 @@ def estimate_options(query: QueryDict) -> RunOptions:
     orders = query.get("orders")
     return RunOptions(
         orders=RunOrders(orders) if orders in set(RunOrders) else RunOrders.BOTH,
-        samples=parse_positive_number(query.get("samples"), most=100) or 1,
-        limit=parse_positive_number(query.get("limit"), most=10**9),
+        samples=parse_positive_number(query.get("samples"), 100) or 1,
+        limit=parse_positive_number(query.get("limit"), 10**9),
         ask_failures_again=bool(query.get("ask_failures_again")),
         channel=RunChannel.BATCH if query.get("channel") == RunChannel.BATCH else RunChannel.LIVE,
     )
 
 
-def parse_positive_number(given: str | None, *, most: int) -> int | None:
-    text = (given or "").strip()
-    return int(text) if text.isascii() and text.isdecimal() and 1 <= int(text[:12]) <= most else None
+def parse_positive_number(text: str | None, highest: int) -> int | None:
+    text = (text or "").strip()
+    return int(text) if text.isascii() and text.isdecimal() and 1 <= int(text[:12]) <= highest else None
 
 
 def sum_estimates(estimates: Sequence[RunEstimate]) -> dict[str, object]:
     """The sums of a panel. One unknown price makes the total unknown, if it has calls to buy."""
-    costs = [estimate.cost for estimate in estimates if estimate.calls]
-    known = [cost for cost in costs if cost is not None]
-    whole_cost = ValueRange(sum(cost.low for cost in known), sum(cost.high for cost in known))
-    return {
-        "calls": sum(estimate.calls for estimate in estimates),
-        "cost": whole_cost if len(known) == len(costs) else None,
-    }
+    total: ValueRange | None = ValueRange(0, 0)
+    for estimate in estimates:
+        if estimate.calls:
+            total = total.plus(estimate.cost) if total and estimate.cost else None
+    return {"calls": sum(estimate.calls for estimate in estimates), "cost": total}
 
 
 @never_cache
@@ -276,9 +273,8 @@ def run_reread(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespons
     """Begin a re-parse; a GET returns its progress, as the polled part of the run's page."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE if request.method == "POST" else Action.SEE_ALL)
     if request.method != "POST":
-        return render(
-            request, "run/_reparse.html", {"evaluation": row.evaluation, "run": row} | reparse_context(row.judge)
-        )
+        context = {"evaluation": row.evaluation, "run": row, **reparse_context(row.judge)}
+        return render(request, "run/_reparse.html", context)
     try:
         calls = begin_reparse(row.judge, user=request.user).calls
     except InputRefused as refused:
@@ -300,8 +296,7 @@ def run_retry(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse
     form = RetryForm(request.POST)
     if form.is_valid():
         states, budget = form.cleaned_data["states"], form.cleaned_data["budget"]
-        user = request.user
-        if run := submit_form(form, start_run, row.judge, user=user, only_states=states, budget=budget):
+        if run := submit_form(form, start_run, row.judge, user=request.user, only_states=states, budget=budget):
             messages.success(request, f"“{row.judge.name}” is asked again.")
             return redirect("run", slug, run.pk)
     return render_retry_form(request, row, form, request.POST, status=422)
@@ -328,8 +323,8 @@ def render_retry_form(
 
 def selected_states(counts: dict[str, int], query: QueryDict) -> Sequence[str]:
     """The chosen states; those without a paid answer before any was chosen."""
-    wanted = query.getlist("states") if query else [state.value for state in UNPAID_STATES]
-    return [state for state in RETRYABLE_STATES if state in wanted and counts.get(state)]
+    chosen = query.getlist("states") if query else [state.value for state in UNPAID_STATES]
+    return [state for state in RETRYABLE_STATES if state in chosen and counts.get(state)]
 
 
 @require_safe
@@ -341,7 +336,7 @@ def runs(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "page": "runs",
         "evaluation": evaluation,
         "runs": page,
-        "batches": runs_by_panel(page.rows),
+        "batches": group_runs_by_panel(page.rows),
         "has_judges": evaluation.judges.exists(),
         "has_comparisons": Comparison.objects.filter(evaluation=evaluation).exists(),
     }
@@ -359,15 +354,15 @@ class RunRow:
     cost_unknown: bool
 
 
-def runs_by_panel(listed: Sequence[Run]) -> list[list[RunRow]]:
+def group_runs_by_panel(listed: Sequence[Run]) -> list[list[RunRow]]:
     """The runs grouped by panel, each with its progress."""
     counts = count_calls_of_runs(run.pk for run in listed)
     unknown = find_runs_of_unknown_cost(listed)
-    rows = [run_row(run, counts[run.pk], cost_unknown=run.pk in unknown) for run in listed]
+    rows = [build_run_row(run, counts[run.pk], cost_unknown=run.pk in unknown) for run in listed]
     return [list(batch) for _, batch in groupby(rows, key=lambda row: row.run.batch)]
 
 
-def run_row(run: Run, counts: dict[str, int], *, cost_unknown: bool) -> RunRow:
+def build_run_row(run: Run, counts: dict[str, int], *, cost_unknown: bool) -> RunRow:
     total = sum(counts.values())
     unsettled = sum(counts.get(state, 0) for state in (*OPEN_CALL_STATES, CallState.CANCELLED))
     failed = sum(counts.get(state, 0) for state in FAILURE_STATES)

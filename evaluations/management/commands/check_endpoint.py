@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import CommandError
 
-from evaluations.judges.endpoints.selectors import usual_model
+from evaluations.judges.endpoints.selectors import latest_model
 from evaluations.management.product_command import ProductCommand
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Command(ProductCommand):
 
         endpoint = find_endpoint_by_name(options["name"]) if options["name"] else None
         server = server_for_check(endpoint, options["base_url"], options["key_env"])
-        model = options["model"] or (usual_model(endpoint) if endpoint else "")
+        model = options["model"] or (latest_model(endpoint) if endpoint else "")
         result = perform_check(server, model, long=True if options["long"] else None)
         if endpoint and result.model:
             store_check(endpoint, result)

@@ -5,11 +5,11 @@ from argparse import ArgumentParser
 from django.db import transaction
 
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.judges import Dialect
+from evaluations.domain.judges import Dialect, OutputMode
 from evaluations.domain.rubrics import RubricKind
 from evaluations.judges.endpoints.services import find_or_create_endpoint
 from evaluations.judges.selectors import judge_warnings
-from evaluations.judges.services import ASKING_MODES, REASONING_EFFORTS, JudgeSettings, create_judge
+from evaluations.judges.services import REASONING_EFFORTS, JudgeSettings, create_judge
 from evaluations.management.product_command import CommandOptions, ProductCommand, find_evaluation
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
@@ -41,7 +41,7 @@ class Command(ProductCommand):
         parser.add_argument(
             "--mode",
             default="auto",
-            choices=[str(mode) for mode in ASKING_MODES],
+            choices=[str(mode) for mode in OutputMode],
             help="how it is asked: auto finds out what the server takes, two_step asks for free text first",
         )
         parser.add_argument("--temperature", type=float, help="from 0 to 2 (default: the server's own)")

@@ -13,14 +13,14 @@ from evaluations.comparisons.selectors import get_saved_filter
 from evaluations.domain.filters import NamedFilter
 from evaluations.domain.judges import ACTIVE_RUN_STATES, CallState, RunChannel, RunOrders, RunState
 from evaluations.domain.money import parse_budget_usd
-from evaluations.jobs.runner import work_on_due
+from evaluations.jobs.runner import work_on_due_jobs
 from evaluations.judges.calls.batch_jobs import POLL_BATCH
 from evaluations.judges.calls.lease_sweeper import return_expired_calls
 from evaluations.judges.calls.live_worker import work_run_calls
 from evaluations.judges.calls.worker_registry import registered_worker
 from evaluations.judges.runs.estimates import estimate_run
 from evaluations.judges.runs.selection import RunOptions
-from evaluations.judges.runs.selectors import count_calls_of_judge
+from evaluations.judges.runs.selectors import count_calls_by_state
 from evaluations.judges.runs.services import check_run_options, start_panel
 from evaluations.judges.selectors import judge_warnings
 from evaluations.management.product_command import CommandOptions, ProductCommand, find_judges
@@ -103,7 +103,7 @@ def format_estimate(judge: Judge, options: RunOptions) -> dict[str, object]:
         "minutes": guess.minutes and asdict(guess.minutes),
         **{key: {"low": round(span.low), "high": round(span.high)} for key, span in spans.items()},
         "expected": asdict(guess.expected),
-        "calls_so_far": count_calls_of_judge(judge),
+        "calls_so_far": count_calls_by_state(judge),
         "assumptions": [*guess.warnings, *guess.assumptions],
     }
 
@@ -123,7 +123,7 @@ def work_runs_here(runs: Sequence[Run]) -> None:
         return_expired_calls()
         for run in runs:
             work_run_calls(run.pk, hand_over=lambda: None)
-        work_on_due(POLL_BATCH)
+        work_on_due_jobs(POLL_BATCH)
 
 
 def reload_runs(runs: Sequence[Run]) -> list[Run]:
