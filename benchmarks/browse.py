@@ -47,7 +47,7 @@ from evaluations.comparisons.search.services import INDEX_EVALUATION, schedule_i
 from evaluations.domain.roles import Role
 from evaluations.jobs.runner import work_while_due
 from evaluations.members.services import set_role
-from evaluations.models import batch_sizes, transactions
+from evaluations.models import transactions
 from evaluations.models.bulk import refresh_statistics
 from evaluations.models.comparisons import Comparison, Query, Response, Tag, Tagging
 from evaluations.models.rubrics import Aspect
@@ -139,7 +139,7 @@ def make_study(comparisons: int, *, of_query: int, with_texts: bool) -> dict[str
 
 def hurry() -> None:
     """Nobody waits beside it, and what a loss of power takes is made again."""
-    sizes = batch_sizes.COMPARISONS_INDEXED_AT_ONCE
+    sizes = transactions.COMPARISONS_INDEXED_AT_ONCE
     sizes.update(dict.fromkeys(sizes, INDEXED_AT_ONCE))
     if connection.vendor == "sqlite":
         transactions.write_pause_seconds = lambda seconds: 0.0

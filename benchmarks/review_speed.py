@@ -57,7 +57,7 @@ from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT
 from evaluations.members.services import set_role
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judges import Judge, Rater
+from evaluations.models.judges import Judge, Rater, get_or_create_rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import Call
 from evaluations.models.users import User
@@ -66,7 +66,6 @@ from evaluations.overview.services import create_evaluation
 from evaluations.rendered_texts import render_next_comparisons
 from evaluations.reviews.queues.items import fill_default_queue
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
-from evaluations.reviews.raters import get_or_create_rater
 from evaluations.reviews.selectors import get_review_progress
 from evaluations.reviews.services import save_final_choices, save_first_choices
 from judgeweb.serving import listen, web_command

@@ -29,7 +29,6 @@ from evaluations.judges.calls.live_worker import work_run_calls
 from evaluations.judges.calls.work_session import begin_work_session
 from evaluations.judges.calls.worker_registry import registered_worker
 from evaluations.llm.retry_policy import RetryPolicy
-from evaluations.models.judged_texts import judged_texts
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.verdicts import Verdict
 from evaluations.replies.reply_format import build_reply_schema
@@ -144,7 +143,7 @@ class Plain:
 
     def texts(self, call: Call) -> PairTexts:
         assert call.comparison is not None
-        return judged_texts(call.comparison)
+        return call.comparison.judged_texts()
 
     def request(self, call: Call) -> dict[str, Any]:
         judge, schema = self.session.judge, {"name": "verdict", "strict": True, "schema": self.schema}

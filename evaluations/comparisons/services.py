@@ -10,11 +10,11 @@ from django.db.models.functions import Now
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import ComparisonFilter, parse_filter
+from evaluations.domain.grouping import split_into_slices
 from evaluations.domain.jobs import JobState
 from evaluations.jobs.claims import end_claim
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.queue import delete_jobs, enqueue_job
-from evaluations.models.bulk import split_into_slices
 from evaluations.models.comparison_filter import ComparisonRange, filter_conditions, filter_evaluation
 from evaluations.models.comparisons import Comparison, SavedFilter, Tag, TagChange, Tagging
 from evaluations.models.evaluations import Evaluation

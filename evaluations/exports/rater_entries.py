@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from evaluations.domain.choices import CompleteSideScores, ShownOrder, Stage
+from evaluations.domain.grouping import group_values
 from evaluations.domain.judges import FAILURE_STATES
 from evaluations.domain.reviews import ReviewState, SelectionMethod
 from evaluations.domain.roles import RaterKind
@@ -26,7 +27,6 @@ from evaluations.formats.exported_rows import (
     ExportedScores,
     ExportedSpan,
 )
-from evaluations.models.bulk import group_values
 from evaluations.models.judges import Rater
 from evaluations.models.verdicts import Span
 from evaluations.verdicts.judge_choices import JudgeAnswers, SamplePositions, fill_positions, fold_all_choices

@@ -19,7 +19,6 @@ from evaluations.jobs.kinds import LeaseLost
 from evaluations.jobs.queue import JobProgress, enqueue_jobs, find_job, measure_progress
 from evaluations.jobs.runner import run_step
 from evaluations.jobs.sweeper import put_back_lost_jobs
-from evaluations.models.batch_sizes import min_bulk_rows, next_bulk_rows
 from evaluations.models.bulk import delete_of_import
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
@@ -28,7 +27,7 @@ from evaluations.models.jobs import Job
 from evaluations.models.judges import Judge, Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import Call
-from evaluations.models.transactions import TransactionPacer, is_time_up
+from evaluations.models.transactions import TransactionPacer, is_time_up, min_bulk_rows, next_bulk_rows
 from evaluations.models.verdicts import PackedVotes, Score, Verdict
 
 BUSY_STATES: Final = (ImportState.CHECKING, ImportState.STORING)

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from evaluations.comparisons.pairing.selectors import draw_random_order
 from evaluations.domain.choices import INCONSISTENT, Choice, Stage
+from evaluations.domain.grouping import group_values
 from evaluations.domain.texts import (
     ComparisonOrigin,
     cluster_number,
@@ -26,7 +27,7 @@ from evaluations.imports.row_sketches import (
     ScoreSketch,
     VerdictSketch,
 )
-from evaluations.models.bulk import group_values, insert_prepared, prepare_time, reserve_row_ids, to_json_text
+from evaluations.models.bulk import insert_prepared, prepare_time, reserve_row_ids, to_json_text
 from evaluations.models.comparisons import Comparison, Query, Response
 from evaluations.models.imports import Import
 from evaluations.models.runs import Call

@@ -52,7 +52,6 @@ from evaluations.imports.row_writer import PreparedRows, prepare_rows, write_pre
 from evaluations.imports.source_files import read_import_rows
 from evaluations.imports.sql import add_stored_rows
 from evaluations.jobs.kinds import JobClaim, JobKind, LeaseLost, register_job_kind
-from evaluations.models.batch_sizes import min_bulk_rows, next_bulk_rows, rows_per_lookup, rows_per_transaction
 from evaluations.models.bulk import is_unique_violation, refresh_statistics
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
@@ -60,7 +59,15 @@ from evaluations.models.imports import Import, finished_imports
 from evaluations.models.judges import Judge, Rater
 from evaluations.models.rubrics import Aspect, next_aspect_slot
 from evaluations.models.runs import Call
-from evaluations.models.transactions import TransactionPacer, is_time_up, pause_after_transaction
+from evaluations.models.transactions import (
+    TransactionPacer,
+    is_time_up,
+    min_bulk_rows,
+    next_bulk_rows,
+    pause_after_transaction,
+    rows_per_lookup,
+    rows_per_transaction,
+)
 from evaluations.models.verdicts import PackedVotes, Score, Verdict
 from evaluations.rubrics.services import lock_aspects
 from evaluations.verdicts.label_updates import find_score_imports, recount_labels_later

@@ -11,6 +11,7 @@ from evaluations.audit.events import record_event
 from evaluations.comparisons.search.services import remove_from_search_index
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState
+from evaluations.domain.grouping import split_into_slices
 from evaluations.domain.jobs import COUNT_LABELS, INDEX_IMPORT
 from evaluations.domain.reviews import QueueKind
 from evaluations.domain.roles import RaterKind
@@ -34,8 +35,6 @@ from evaluations.imports.replaced_responses import (
 from evaluations.imports.sql import delete_queue_items
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.queue import delete_jobs, enqueue_job
-from evaluations.models.batch_sizes import rows_per_transaction
-from evaluations.models.bulk import split_into_slices
 from evaluations.models.comparisons import Comparison, Response, Tagging
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
@@ -44,7 +43,7 @@ from evaluations.models.judges import Rater
 from evaluations.models.queues import Assignment, DefaultQueue, QueueSlot
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Call
-from evaluations.models.transactions import TransactionPacer, is_time_up
+from evaluations.models.transactions import TransactionPacer, is_time_up, rows_per_transaction
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Disclosure, Label, Review, Score, Verdict
 from evaluations.verdicts.label_counts import update_labels

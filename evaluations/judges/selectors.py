@@ -13,7 +13,6 @@ from evaluations.domain.texts import PairTexts, ResponseTexts
 from evaluations.judge_prompts.preview import SAMPLE_PAIR, PromptPreview, first_response_texts, preview_prompt
 from evaluations.models.comparisons import Comparison, Response
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judged_texts import judged_texts
 from evaluations.models.judges import Judge
 from evaluations.models.rubrics import RubricVersion
 from evaluations.replies.reply_format import aspects_in_reply_order, known_reply_shape, only_aspect, wants_two_steps
@@ -45,7 +44,7 @@ def judge_fingerprint(judge: Judge) -> str:
 
 def preview_judge_prompt(judge: Judge, subject: Comparison | Response, shown: ShownOrder) -> PromptPreview | None:
     """The exact messages about this subject in this order; None for a judge that sends nothing."""
-    return preview_prompt_about(judge, judged_texts(subject), shown)
+    return preview_prompt_about(judge, subject.judged_texts(), shown)
 
 
 def preview_judge_sample_prompt(judge: Judge, shown: ShownOrder) -> PromptPreview | None:

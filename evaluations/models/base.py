@@ -12,6 +12,10 @@ class Row(models.Model):
     class Meta:
         abstract = True
 
+    def __str__(self) -> str:
+        """The row's name if it has one, else its kind and number."""
+        return str(getattr(self, "name", "") or f"{self._meta.verbose_name} {self.pk}")
+
 
 def enum_choices(words: type[StrEnum]) -> list[tuple[str, str]]:
     """The choices of a column that holds one of a closed list of words."""

@@ -1,9 +1,8 @@
-"""Rows in bulk: inserts and updates past the ORM, groups and slices."""
+"""Bulk inserts, updates and deletes of rows, past the ORM."""
 
 import json
 import uuid
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, Final, TypeVar
@@ -186,18 +185,3 @@ def time_for_sqlite(moment: datetime) -> str:
 
 def uuid_hex(key: uuid.UUID) -> str:
     return key.hex
-
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-
-
-def group_values(pairs: Iterable[tuple[Key, Value]]) -> defaultdict[Key, list[Value]]:
-    groups: defaultdict[Key, list[Value]] = defaultdict(list)
-    for key, value in pairs:
-        groups[key].append(value)
-    return groups
-
-
-def split_into_slices(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
-    return (values[start : start + size] for start in range(0, len(values), size))

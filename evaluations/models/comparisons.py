@@ -14,6 +14,8 @@ from evaluations.domain.texts import (
     ComparisonOrigin,
     Flag,
     Message,
+    PairTexts,
+    ResponseTexts,
     cluster_number,
     detect_markup,
     messages_to_text,
@@ -54,9 +56,6 @@ class Candidate(Row):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["evaluation", "name"], name="candidate_name")]
-
-    def __str__(self) -> str:
-        return self.name
 
 
 class Query(Row):
@@ -121,12 +120,19 @@ class Response(Row):
             models.Index(fields=["query"], condition=~Q(flags=""), name="response_flagged"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.candidate} on {self.query}"
-
     @property
     def text(self) -> str:
         return messages_to_text(cast("list[Message]", self.messages))
+
+    def judged_texts(self) -> ResponseTexts:
+        """The texts that a judge receives about this response."""
+        query = self.query
+        return ResponseTexts(
+            messages=cast("list[Message]", query.messages),
+            response=cast("list[Message]", self.messages),
+            context=query.context,
+            reference=query.reference,
+        )
 
 
 # A comparison whose query or one of whose responses holds something suspect.
@@ -216,14 +222,22 @@ class Comparison(Row):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"comparison {self.pk}"
-
     @property
     def flags(self) -> tuple[str, ...]:
         """The flags of all its texts, in the order of Flag. The flags of one text would reveal which side it is."""
         words = ",".join((self.query.flags, self.response_a.flags, self.response_b.flags)).split(",")
         return tuple(flag.value for flag in Flag if flag in words)
+
+    def judged_texts(self) -> PairTexts:
+        """The texts that a judge receives about this comparison."""
+        query = self.query
+        return PairTexts(
+            messages=cast("list[Message]", query.messages),
+            response_a=cast("list[Message]", self.response_a.messages),
+            response_b=cast("list[Message]", self.response_b.messages),
+            context=query.context,
+            reference=query.reference,
+        )
 
 
 class Tag(Row):
@@ -236,9 +250,6 @@ class Tag(Row):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["evaluation", "name"], name="tag_name")]
 
-    def __str__(self) -> str:
-        return self.name
-
 
 class Tagging(Row):
     """A tag on a comparison, with its time and author."""
@@ -249,9 +260,6 @@ class Tagging(Row):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["tag", "comparison"], name="tagging_once")]
-
-    def __str__(self) -> str:
-        return f"tag {self.tag_id} on comparison {self.comparison_id}"
 
 
 class SavedFilter(Row):
@@ -264,9 +272,6 @@ class SavedFilter(Row):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["evaluation", "name"], name="saved_filter_name")]
-
-    def __str__(self) -> str:
-        return self.name
 
     @property
     def wanted(self) -> ComparisonFilter:
@@ -294,9 +299,6 @@ class TagChange(Row):
     comparisons = models.JSONField(default=list)
     undone_at = models.DateTimeField(null=True)
 
-    def __str__(self) -> str:
-        return f"{'without' if self.removes else 'with'} tag {self.name}"
-
     @property
     def name(self) -> str:
         return self.tag.name if self.tag else self.tag_name
@@ -312,9 +314,6 @@ class Rendering(Row):
     class Meta:
         # The version first: what older versions left behind is found by the same index.
         constraints = [models.UniqueConstraint(fields=["renderer", "sha256"], name="rendering_once")]
-
-    def __str__(self) -> str:
-        return f"{self.sha256[:8]} by renderer {self.renderer}"
 
 
 def load_tag_names(comparison_ids: Collection[int]) -> Mapping[int, list[str]]:

@@ -62,9 +62,6 @@ class Evaluation(Row):
             ),
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
 
 class Event(Row):
     """An audit event: who did what and when, with the values before and after. Append-only."""
@@ -85,9 +82,6 @@ class Event(Row):
             models.Index(fields=["object_type", "object_id"], name="event_of_object"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.verb} {self.object_type} {self.object_id}"
-
     def save(self, *args: Any, **kwargs: Any) -> None:
         if self.pk is not None:
             raise TypeError("An Event is written once and never changed.")
@@ -104,9 +98,6 @@ class EarlierGuidelines(Row):
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="earlier_guidelines")
     text = models.TextField(blank=True)
 
-    def __str__(self) -> str:
-        return f"guidelines of {self.evaluation_id} until {self.created_at}"
-
 
 class JudgeComparisonLook(Row):
     """A look at how judges compare on the test part: one for every result that was shown, counted from 1."""
@@ -122,6 +113,3 @@ class JudgeComparisonLook(Row):
             models.UniqueConstraint(fields=["evaluation", "number"], name="judge_comparison_look_number"),
             models.UniqueConstraint(fields=["evaluation", "results_sha256"], name="judge_comparison_look_once"),
         ]
-
-    def __str__(self) -> str:
-        return f"look {self.number} of {self.evaluation_id}"

@@ -39,9 +39,6 @@ class Export(Row):
     class Meta:
         constraints = [enum_constraint("state", ExportState, "export_state")]
 
-    def __str__(self) -> str:
-        return f"export {self.pk} as {self.format}"
-
     @property
     def is_done(self) -> bool:
         return self.state == ExportState.DONE
@@ -77,9 +74,6 @@ class ReviewerPseudonym(Row):
             models.UniqueConstraint(fields=["rater"], condition=Q(rater__isnull=False), name="pseudonym_of_rater"),
             models.CheckConstraint(condition=exactly_one_of("user", "rater"), name="pseudonym_of_one"),
         ]
-
-    def __str__(self) -> str:
-        return self.name
 
     @property
     def name(self) -> str:

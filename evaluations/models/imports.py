@@ -208,6 +208,3 @@ class ColumnMapping(Row):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["evaluation", "signature"], name="column_mapping_once")]
-
-    def __str__(self) -> str:
-        return f"{self.format} of {', '.join(self.columns)}"

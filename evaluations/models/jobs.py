@@ -39,9 +39,6 @@ class Worker(Row):
 
     objects = WorkerQuerySet.as_manager()
 
-    def __str__(self) -> str:
-        return self.name
-
 
 # Raw: an ORM update took as long as fifty rows of an import, and each of its transactions has a heartbeat.
 HEARTBEAT: Final = {
@@ -154,6 +151,3 @@ class Lease(Row):
     name = models.CharField(max_length=40, unique=True)
     holder = models.CharField(max_length=200, blank=True)
     until = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return self.name

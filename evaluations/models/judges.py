@@ -45,9 +45,6 @@ class Endpoint(Row):
             )
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
 
 class Price(Row):
     """The price of a model at an endpoint, in nano-USD for a million tokens. Without a row it is unknown."""
@@ -84,9 +81,6 @@ class EndpointCheck(Row):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["endpoint", "model"], name="endpoint_check_of_model")]
-
-    def __str__(self) -> str:
-        return f"{self.model} at {self.endpoint}"
 
 
 MODELS_LISTED: Final = 5
@@ -171,9 +165,6 @@ class Judge(Row):
             ),
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
     @property
     def is_baseline(self) -> bool:
         """Whether the judge is a rule and not a model, which pages, reports and exports must state."""
@@ -229,5 +220,19 @@ class Rater(Row):
             ),
         ]
 
-    def __str__(self) -> str:
-        return self.name
+
+def find_rater_of_user(user: User, evaluation: Evaluation) -> Rater | None:
+    return Rater.objects.filter(evaluation=evaluation, user=user).first()
+
+
+def get_or_create_rater(user: User, evaluation: Evaluation) -> Rater:
+    """This user's rater row, created on first need. An imported rater may already have the name."""
+    existing = find_rater_of_user(user, evaluation)
+    if existing is not None:
+        return existing
+    namesakes = Rater.objects.filter(evaluation=evaluation, kind=RaterKind.HUMAN, name=user.username, user__isnull=True)
+    name = f"{user.username} (account)" if namesakes.exists() else user.username
+    rater, _ = Rater.objects.get_or_create(
+        evaluation=evaluation, user=user, defaults={"kind": RaterKind.HUMAN, "name": name}
+    )
+    return rater

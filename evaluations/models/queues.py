@@ -25,9 +25,6 @@ class DefaultQueue(Row):
     imports = models.PositiveIntegerField(default=0)
     last_comparison = models.BigIntegerField(default=0)
 
-    def __str__(self) -> str:
-        return f"queue of {self.rubric_version_id}"
-
 
 class QueueItem(Row):
     """One comparison in the queues of one rubric version.
@@ -58,9 +55,6 @@ class QueueItem(Row):
             ),
             models.Index(fields=["rubric_version", "position"], condition=Q(drawn=False), name="queue_item_undrawn"),
         ]
-
-    def __str__(self) -> str:
-        return f"comparison {self.comparison_id} in the queue"
 
 
 class Queue(Row):
@@ -96,9 +90,6 @@ class Queue(Row):
             models.CheckConstraint(condition=Q(reviews_wanted__gte=1), name="queue_reviews_wanted"),
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
     @property
     def is_outdated(self) -> bool:
         """Whether it was made for another rubric version than the current one, so that reviewers do not get it."""
@@ -128,9 +119,6 @@ class QueueSlot(Row):
                 name="queue_slot_probability",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"position {self.position} of {self.queue_id}"
 
 
 class Assignment(Row):
@@ -168,9 +156,6 @@ class Assignment(Row):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.state} by {self.rater_id}"
-
 
 class QueueProgress(Row):
     """The progress of a rater in the default queue or another one.
@@ -203,6 +188,3 @@ class QueueProgress(Row):
                 condition=Q(result_seen_at__isnull=True) | Q(queue__isnull=False), name="queue_progress_result_of_queue"
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.rater_id} at {self.reached}"

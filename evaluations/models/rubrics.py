@@ -29,9 +29,6 @@ class Rubric(Row):
             enum_constraint("origin", RubricOrigin, "rubric_origin"),
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
 
 class RubricVersion(Row):
     """One wording of a rubric. Once used it is frozen; an edit makes the next number."""
@@ -100,9 +97,6 @@ class Aspect(Row):
             models.UniqueConstraint(fields=["evaluation", "slot"], name="aspect_slot"),
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
     def save(self, *args: Any, **kwargs: Any) -> None:
         if self.slot is None:
             self.slot = next_aspect_slot(self.evaluation_id)
@@ -138,9 +132,6 @@ class RubricAspect(Row):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["version", "aspect"], name="rubric_aspect_once")]
         ordering = ["position"]
-
-    def __str__(self) -> str:
-        return f"{self.aspect} in {self.version}"
 
     def spec(self) -> AspectSpec:
         return AspectSpec(

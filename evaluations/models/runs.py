@@ -56,9 +56,6 @@ class Run(Row):
         ]
         indexes = [models.Index(fields=["evaluation", "-id"], name="run_newest")]
 
-    def __str__(self) -> str:
-        return f"run {self.pk} of {self.judge}"
-
     @property
     def is_at_work(self) -> bool:
         """Whether workers process it: it is neither paused nor ended."""
@@ -82,9 +79,6 @@ class Batch(Row):
     class Meta:
         verbose_name_plural = "batches"
         constraints = [enum_constraint("state", BatchState, "batch_state")]
-
-    def __str__(self) -> str:
-        return f"batch {self.pk} of {self.run}"
 
 
 FAILED_STATES: Final = [state.value for state in FAILURE_STATES]
@@ -174,9 +168,6 @@ class Call(Row):
             models.Index(fields=["judge"], condition=Q(is_test=True), name="call_test"),
         ]
 
-    def __str__(self) -> str:
-        return f"call {self.pk}"
-
     @property
     def is_confirmable(self) -> bool:
         """Whether it is suspect and its reply is stored: an imported failure has none."""
@@ -235,9 +226,6 @@ class Attempt(Row):
             enum_constraint("outcome", AttemptOutcome, "attempt_outcome"),
         ]
 
-    def __str__(self) -> str:
-        return f"attempt {self.number} of call {self.call_id}"
-
     @property
     def is_answered(self) -> bool:
         return self.outcome != AttemptOutcome.LOST
@@ -259,6 +247,3 @@ class Reparse(Row):
     calls = models.PositiveIntegerField()
     counts = models.JSONField(default=dict)
     changes = models.JSONField(default=dict)
-
-    def __str__(self) -> str:
-        return f"re-parse of judge {self.judge_id}"

@@ -1,4 +1,4 @@
-"""Short transactions that leave room for other writers."""
+"""Short transactions that leave room for other writers, and how much one writes."""
 
 import threading
 import time
@@ -9,6 +9,14 @@ from typing import Final
 from django.db import connection, transaction
 
 SHORT_TRANSACTION_ROWS: Final = 64
+ROWS_PER_TRANSACTION: Final = {"sqlite": 64, "postgresql": 512}
+# Bulk writes past the ORM: the fewest rows of a transaction, and the time up to which the next may have more.
+MIN_BULK_ROWS: Final = {"sqlite": 256, "postgresql": 2_048}
+TRANSACTION_SECONDS: Final = {"sqlite": 0.012, "postgresql": 0.2}
+MAX_BULK_ROWS: Final = 4_096
+# Rows whose existence is looked up at once. On SQLite the next ones are read during the pauses.
+ROWS_PER_LOOKUP: Final = {"sqlite": 512, "postgresql": 4_096}
+COMPARISONS_INDEXED_AT_ONCE: Final = {"sqlite": 128, "postgresql": 500}
 # On SQLite the threads of a process take turns at writing: see `in_turn`.
 SQLITE_WRITE_LOCK: Final = threading.RLock()
 # Set once this process is told to stop: long work is handed over at the next chance.
@@ -53,12 +61,12 @@ def limit_write_wait(milliseconds: int) -> Iterator[None]:
         return
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA busy_timeout")
-        (usual,) = cursor.fetchone()
+        (former,) = cursor.fetchone()
         cursor.execute(f"PRAGMA busy_timeout = {milliseconds:d}")
         try:
             yield
         finally:
-            cursor.execute(f"PRAGMA busy_timeout = {usual:d}")
+            cursor.execute(f"PRAGMA busy_timeout = {former:d}")
 
 
 @contextmanager
@@ -88,3 +96,29 @@ class TransactionPacer:
     def rest(self) -> None:
         """Sleep for the rest of the pause."""
         time.sleep(max(0.0, self._free_from - time.monotonic()))
+
+
+def rows_per_transaction() -> int:
+    """How many rows one transaction writes through the ORM."""
+    return ROWS_PER_TRANSACTION[connection.vendor]
+
+
+def min_bulk_rows() -> int:
+    """How many rows the first transaction of a bulk write has, before its speed is known."""
+    return MIN_BULK_ROWS[connection.vendor]
+
+
+def rows_per_lookup() -> int:
+    return ROWS_PER_LOOKUP[connection.vendor]
+
+
+def comparisons_indexed_at_once() -> int:
+    return COMPARISONS_INDEXED_AT_ONCE[connection.vendor]
+
+
+def next_bulk_rows(rows: int, seconds: float) -> int:
+    """How many rows the next transaction writes, after one with this many rows took this long."""
+    limit = TRANSACTION_SECONDS[connection.vendor]
+    if seconds > limit:
+        return max(min_bulk_rows(), rows // 2)
+    return min(MAX_BULK_ROWS, rows * 2) if seconds * 2 < limit else rows

@@ -35,9 +35,6 @@ class SignInLink(Row):
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
 
-    def __str__(self) -> str:
-        return f"sign-in link for {self.user}"
-
 
 class Membership(Row):
     evaluation = models.ForeignKey("Evaluation", on_delete=models.PROTECT, related_name="memberships")
@@ -49,9 +46,6 @@ class Membership(Row):
             models.UniqueConstraint(fields=["evaluation", "user"], name="membership_once"),
             enum_constraint("role", Role, "membership_role"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.user} as {self.role}"
 
 
 class ApiToken(Row):
@@ -94,9 +88,6 @@ class IdempotencyRecord(Row):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["token", "key"], name="idempotency_record_once")]
         indexes = [models.Index(fields=["created_at"], name="idempotency_record_age")]
-
-    def __str__(self) -> str:
-        return f"answer to {self.key}"
 
 
 def hash_token(text: str) -> str:

@@ -86,9 +86,6 @@ class Review(Row):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"review {self.pk}"
-
 
 class Verdict(Row):
     """One rater's choice for one aspect of one comparison, in terms of A and B as stored."""
@@ -141,9 +138,6 @@ class Verdict(Row):
             not_null_index("source_import", "verdict"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.choice} for {self.aspect_id} by {self.rater_id}"
-
 
 class Score(Row):
     """One rater's number for one aspect of one response."""
@@ -189,9 +183,6 @@ class Score(Row):
                 name="score_of_import",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.value} for {self.aspect_id} by {self.rater_id}"
 
 
 class PackedVotes(Row):
@@ -249,9 +240,6 @@ class PackedVotes(Row):
             models.Index(fields=["comparison"], name="packed_votes_of_comparison"),
         ]
 
-    def __str__(self) -> str:
-        return f"packed votes {self.pk} of {self.rater_id}"
-
 
 class Span(Row):
     """A passage of a response that a person marked and commented.
@@ -271,9 +259,6 @@ class Span(Row):
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(start__lt=F("end")), name="span_not_empty")]
 
-    def __str__(self) -> str:
-        return f"{self.start} to {self.end} of response {self.response_id}"
-
 
 class Comment(Row):
     """One contribution to the thread of a comparison. Withdrawn comments keep their position but not their text."""
@@ -283,9 +268,6 @@ class Comment(Row):
     user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="comments")
     text = models.TextField()
     withdrawn_at = models.DateTimeField(null=True)
-
-    def __str__(self) -> str:
-        return f"comment by {self.user_id} on comparison {self.comparison_id}"
 
 
 class Mention(Row):
@@ -297,9 +279,6 @@ class Mention(Row):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["comment", "user"], name="mention_once")]
-
-    def __str__(self) -> str:
-        return f"{self.user_id} in comment {self.comment_id}"
 
 
 class Adjudication(Row):
@@ -318,9 +297,6 @@ class Adjudication(Row):
             models.UniqueConstraint(fields=["comparison", "aspect"], name="adjudication_once"),
             enum_constraint("choice", Choice, "adjudication_choice"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.choice} for {self.aspect_id} of {self.comparison_id}"
 
 
 class Disclosure(Row):
@@ -342,9 +318,6 @@ class Disclosure(Row):
                 name="disclosure_of_all_once",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"disclosure of {self.comparison_id or 'all'} to {self.user_id}"
 
 
 class Label(Row):
@@ -381,6 +354,3 @@ class Label(Row):
                 name="label_in_conflict",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.choice or 'no label'} for {self.aspect_id} of {self.comparison_id}"

@@ -49,9 +49,6 @@ class OutboxEntry(Row):
     class Meta:
         constraints = [enum_constraint("kind", WebhookKind, "outbox_entry_kind")]
 
-    def __str__(self) -> str:
-        return f"{self.kind} {self.subject}"
-
 
 class Delivery(Row):
     """One message to one webhook. All attempts have the same ``key``, so a receiver can recognize repeats."""
@@ -84,9 +81,6 @@ class Delivery(Row):
             models.Index(fields=["webhook", "kind", "subject"], name="delivery_of_subject"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.kind} to {self.webhook_id}"
-
     @property
     def last_attempt(self) -> "DeliveryAttempt | None":
         return max(self.attempts.all(), key=lambda one: one.number, default=None)
@@ -105,6 +99,3 @@ class DeliveryAttempt(Row):
     class Meta:
         verbose_name_plural = "delivery attempts"
         constraints = [models.UniqueConstraint(fields=["delivery", "number"], name="delivery_attempt_once")]
-
-    def __str__(self) -> str:
-        return f"attempt {self.number} of {self.delivery_id}"

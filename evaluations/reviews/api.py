@@ -17,7 +17,7 @@ from evaluations.domain.roles import Scope
 from evaluations.domain.rubrics import RubricSpec
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judges import Rater
+from evaluations.models.judges import Rater, find_rater_of_user, get_or_create_rater
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Span
@@ -26,7 +26,6 @@ from evaluations.reviews.drafts import read_draft, save_draft
 from evaluations.reviews.forms import ChoicesForm
 from evaluations.reviews.queues.calibration import find_unseen_calibration
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
-from evaluations.reviews.raters import find_rater_of_user, get_or_create_rater
 from evaluations.reviews.schemas import (
     DraftIn,
     DraftOut,

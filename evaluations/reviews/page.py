@@ -19,7 +19,7 @@ from evaluations.domain.reviews import ReviewState
 from evaluations.domain.rubrics import AspectSpec, RubricSpec
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judges import Rater
+from evaluations.models.judges import Rater, find_rater_of_user, get_or_create_rater
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review
@@ -34,7 +34,6 @@ from evaluations.reviews.drafts import read_draft, read_draft_of_earlier_version
 from evaluations.reviews.forms import REASON_CHOICES, ChoicesForm, StepForm
 from evaluations.reviews.queues.calibration import find_unseen_calibration, get_calibration_progress
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
-from evaluations.reviews.raters import find_rater_of_user, get_or_create_rater
 from evaluations.reviews.selectors import get_earlier_review, get_review_progress, get_unseen_guidelines_change
 from evaluations.reviews.services import get_review_rubric
 from evaluations.reviews.sheet import ReviewSheet, build_sheet

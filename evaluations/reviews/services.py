@@ -14,7 +14,7 @@ from evaluations.domain.reviews import SAVED_REVIEW_STATES, Reveal, ReviewState,
 from evaluations.domain.rubrics import RubricSpec
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judges import Rater
+from evaluations.models.judges import Rater, get_or_create_rater
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.transactions import transaction_in_turn
 from evaluations.models.users import User
@@ -36,7 +36,6 @@ from evaluations.reviews.drafts import build_draft, reset_draft_time
 from evaluations.reviews.queues import reservations
 from evaluations.reviews.queues.reservations import restore_reservation, skip_assignment
 from evaluations.reviews.queues.selectors import has_seen_known_label
-from evaluations.reviews.raters import get_or_create_rater
 from evaluations.reviews.selectors import get_order_shown, is_judge_shown_first
 from evaluations.reviews.sheet import get_judge_answer, get_judge_shown_to, is_awaiting_judge
 from evaluations.rubrics.services import freeze_version

@@ -16,6 +16,7 @@ from evaluations.access import Action, is_allowed, require_evaluation
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import ReviewState
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import find_rater_of_user, get_or_create_rater
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Span
 from evaluations.rendered_texts import render_texts
@@ -39,7 +40,6 @@ from evaluations.reviews.page import (
 )
 from evaluations.reviews.queues.calibration import is_end_of_calibration
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
-from evaluations.reviews.raters import find_rater_of_user, get_or_create_rater
 from evaluations.reviews.selectors import get_earlier_guidelines, get_earlier_review, get_review_progress
 from evaluations.reviews.services import (
     get_or_create_review,

@@ -19,7 +19,6 @@ from evaluations.judge_prompts.preview import SAMPLE_PAIR, PromptPreview, first_
 from evaluations.judge_prompts.rubric_checks import refuse_slow_pattern, refuse_unusable_rubric
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judged_texts import comparison_texts
 from evaluations.models.judges import Judge
 from evaluations.replies.reply_format import wants_text, wants_two_steps
 from evaluations.rubrics.selectors import missing_placeholder_warnings, use_known_aspect_names
@@ -85,7 +84,7 @@ def preview_rubric(evaluation: Evaluation, spec: RubricSpec) -> RubricPreview:
         return RubricPreview(problem=str(refused))
     comparisons = Comparison.objects.filter(evaluation=evaluation).select_related("query", "response_a", "response_b")
     comparison = comparisons.order_by("random_order", "pk").first()
-    pair = comparison_texts(comparison) if comparison else SAMPLE_PAIR
+    pair = comparison.judged_texts() if comparison else SAMPLE_PAIR
     texts = pair if spec.kind == RubricKind.PAIRWISE else first_response_texts(pair)
     shape = ReplyShape.TEXT if wants_text(spec) else ReplyShape.JSON_SCHEMA
     requests = preview_prompt(

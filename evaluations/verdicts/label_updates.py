@@ -6,18 +6,17 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from evaluations.domain.files import ImportState
+from evaluations.domain.grouping import split_into_slices
 from evaluations.domain.jobs import COUNT_LABELS
 from evaluations.domain.roles import RaterKind
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.queue import enqueue_jobs
 from evaluations.jobs.runner import finish_job
-from evaluations.models.batch_sizes import rows_per_transaction
-from evaluations.models.bulk import split_into_slices
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import, finished_imports
 from evaluations.models.jobs import Job
 from evaluations.models.rubrics import Aspect
-from evaluations.models.transactions import is_time_up, pause_after_transaction
+from evaluations.models.transactions import is_time_up, pause_after_transaction, rows_per_transaction
 from evaluations.models.verdicts import Score, Verdict
 from evaluations.verdicts.label_counts import update_labels
 

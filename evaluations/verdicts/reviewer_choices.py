@@ -8,11 +8,11 @@ from typing import Final
 from django.db.models import Q
 
 from evaluations.domain.choices import Choice, ShownOrder, Stage
+from evaluations.domain.grouping import group_values
 from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS, DifferenceReason, ReviewState
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.rubrics import AspectSpec
 from evaluations.domain.vote_rules import LABEL_VOTES, find_vote_holder
-from evaluations.models.bulk import group_values
 from evaluations.models.comparisons import Comparison
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect

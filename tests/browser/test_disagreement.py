@@ -18,7 +18,6 @@ PHONE = {"width": 390, "height": 844}
 DIFFER = """
 import json
 from evaluations.domain.roles import Role
-from evaluations.models import Comparison, Evaluation, Review, Span
 from evaluations.verdicts.label_counts import update_labels
 from tests.factories.evaluations import make_human, make_member
 from tests.factories.verdicts import make_review
@@ -120,7 +119,6 @@ def test_without_single_keys_they_act_together_with_alt(
 
 
 USER = """
-from evaluations.models import User
 user = User.objects.get(username="beate")
 {change}
 user.save()
@@ -138,7 +136,7 @@ def test_of_a_conversation_the_last_question_is_in_sight(owner_page: Page, produ
     file.write_text(json.dumps({**row, "messages": [*said, asked], "query_id": "q"}))
     product.manage("create_evaluation", "talk", "--name", "Talk", "--owner", "owner")
     product.manage("import_comparisons", "talk", str(file))
-    find = "from evaluations.models import Comparison; print(Comparison.objects.get(evaluation__slug='talk').pk)"
+    find = "print(Comparison.objects.get(evaluation__slug='talk').pk)"
     number = product.manage("shell", "-c", find).stdout.split()[-1]
     owner_page.goto(f"/e/talk/disagreements/{number}")
     expect(owner_page.get_by_text("Is it so?")).to_be_in_viewport(ratio=1)

@@ -28,7 +28,6 @@ for (const one of ["alert", "prompt", "confirm"]) window[one] = (what) => window
 WRITE_EVERYWHERE: Final = """
 import json, sys
 from evaluations.domain.choices import Choice
-from evaluations.models import *
 payloads = json.load(open({file!r}))
 study = Evaluation.objects.get(slug="hostile")
 owner = User.objects.get(username="owner")

@@ -31,7 +31,6 @@ LOOKS = {
 }
 DOWNLOADS = re.compile(r"/file$|\.json$")
 NAME_THE_OWNER = """
-from evaluations.models import User
 User.objects.filter(username="owner").update(display_name="{name}")
 """
 OF_OTHER_TESTS = re.compile(r"/e/(?!example/)")

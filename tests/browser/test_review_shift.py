@@ -20,14 +20,12 @@ COMPARISONS = 5
 KEY = {"A": "a", "tie": "t", "B": "b"}
 
 SHOW_THE_JUDGE = """
-from evaluations.models import Evaluation, Judge
 study = Evaluation.objects.get(slug="shift")
 judge = Judge.objects.get(evaluation=study, name="longest")
 Evaluation.objects.filter(pk=study.pk).update(shown_judge=judge, reviews_wanted=3)
 """
 COUNT = """
 import json
-from evaluations.models import Event, Review, Verdict
 mine = Review.objects.filter(rater__user__username={name!r}, comparison__evaluation__slug="shift")
 changed = 0
 for review in mine:

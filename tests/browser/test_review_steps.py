@@ -26,7 +26,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.worker]
 PHONE = {"width": 390, "height": 844}
 REWORD = """
 from dataclasses import replace
-from evaluations.models import Evaluation
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.rubrics.services import create_next_version
 evaluation = Evaluation.objects.get(slug="{slug}")

@@ -45,7 +45,7 @@ def test_what_does_not_belong_to_a_choice_is_out_of_the_way(owner_page: Page) ->
 def test_lines_of_the_page_are_removed_and_a_missing_placeholder_is_told_as_the_rubric_is_chosen(
     owner_page: Page, product: Product
 ) -> None:
-    product.manage("shell", "-c", "from evaluations.models import Query; Query.objects.update(reference='Nine.')")
+    product.manage("shell", "-c", "Query.objects.update(reference='Nine.')")
     page = owner_page
     page.goto("/e/example/rubrics/new")
     page.get_by_label("The prompt, or a document").fill(f"Skip to content\n{PASTED.replace('{style}', 'style')}\nCopy")

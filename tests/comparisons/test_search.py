@@ -17,7 +17,7 @@ from evaluations.domain.files import ImportState
 from evaluations.domain.filters import ComparisonFilter
 from evaluations.domain.search import make_search_excerpt, parse_search_text, split_words
 from evaluations.jobs.queue import enqueue_job
-from evaluations.models import batch_sizes
+from evaluations.models import transactions
 from evaluations.models.comparison_filter import filter_evaluation
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
@@ -150,7 +150,7 @@ def test_an_import_is_read_after_it_is_done_and_an_unfinished_one_never(
 def test_reading_goes_on_where_a_killed_worker_stood(
     evaluation: Evaluation, cat: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(batch_sizes.COMPARISONS_INDEXED_AT_ONCE, connection.vendor, 1)
+    monkeypatch.setitem(transactions.COMPARISONS_INDEXED_AT_ONCE, connection.vendor, 1)
     schedule_indexing(evaluation)
     assert work_once("index_evaluation", evaluation.pk, seconds=0)
     kill_worker_at("index_evaluation", evaluation.pk)

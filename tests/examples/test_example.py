@@ -14,13 +14,12 @@ from evaluations.exports.comparison_rows import iterate_full_rows
 from evaluations.exports.participants import load_participants
 from evaluations.models.comparisons import Comparison, Query
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judges import Rater
+from evaluations.models.judges import Rater, get_or_create_rater
 from evaluations.models.queues import Assignment, QueueItem
 from evaluations.models.runs import Call, Run
 from evaluations.models.users import Membership, User
 from evaluations.models.verdicts import Label, Review, Verdict
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
-from evaluations.reviews.raters import get_or_create_rater
 from evaluations.verdicts.labels import decide_labels
 from tests.factories.queue_state import assert_counters_are_right
 

@@ -4,11 +4,11 @@ from django.db.models import Count, Q
 
 from evaluations.domain.reviews import SAVED_REVIEW_STATES, TAKING_STATES, SelectionMethod
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import get_or_create_rater
 from evaluations.models.queues import Assignment, QueueItem, QueueProgress
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
-from evaluations.reviews.raters import get_or_create_rater
 
 TAKEN_PLACES = Q(assignments__state__in=TAKING_STATES) & ~Q(assignments__selection_method=SelectionMethod.CALIBRATION)
 

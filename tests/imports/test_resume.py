@@ -13,9 +13,9 @@ from evaluations.imports.row_resolver import batch_entries
 from evaluations.imports.services import discard_import, start_storing
 from evaluations.imports.source_files import read_import_rows
 from evaluations.imports.storage import KEPT_OPEN
-from evaluations.models.batch_sizes import MIN_BULK_ROWS, TRANSACTION_SECONDS
 from evaluations.models.comparisons import Comparison
 from evaluations.models.imports import Import
+from evaluations.models.transactions import MIN_BULK_ROWS, TRANSACTION_SECONDS
 from evaluations.models.verdicts import Verdict
 from tests.factories.evaluations import make_evaluation
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, preview_rows, verdict_row

@@ -11,13 +11,13 @@ from evaluations.domain.files import ImportState, NewResponse
 from evaluations.domain.roles import RaterKind
 from evaluations.imports.lifecycle import clean_up_import, continue_import, sweep_imports
 from evaluations.imports.services import discard_import, start_storing
-from evaluations.models.batch_sizes import MIN_BULK_ROWS, TRANSACTION_SECONDS
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.judges import Judge, Rater
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect
 from evaluations.models.runs import Call
+from evaluations.models.transactions import MIN_BULK_ROWS, TRANSACTION_SECONDS
 from evaluations.models.verdicts import Score, Verdict
 from tests.factories.evaluations import make_evaluation, make_user
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, preview_rows, score_row, verdict_row

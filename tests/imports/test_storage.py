@@ -20,13 +20,13 @@ from evaluations.imports.lifecycle import clean_up_import, continue_import, swee
 from evaluations.imports.row_resolver import resolve_batch
 from evaluations.imports.services import discard_import, keep_file, start_storing
 from evaluations.jobs.claims import claim_job
-from evaluations.models.batch_sizes import MIN_BULK_ROWS, TRANSACTION_SECONDS
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.imports import Import
 from evaluations.models.judges import Judge, Rater
 from evaluations.models.rubrics import Aspect, Rubric
 from evaluations.models.runs import Call
+from evaluations.models.transactions import MIN_BULK_ROWS, TRANSACTION_SECONDS
 from evaluations.models.verdicts import Verdict
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, preview_rows, verdict_row

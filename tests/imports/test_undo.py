@@ -27,21 +27,20 @@ from evaluations.imports.services import start_storing
 from evaluations.imports.undo import describe_later_duplicates, start_undo
 from evaluations.judges.runs.planner import plan_run_calls
 from evaluations.judges.runs.services import start_run
-from evaluations.models.batch_sizes import MIN_BULK_ROWS, ROWS_PER_TRANSACTION
 from evaluations.models.comparisons import Comparison, Tagging
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
 from evaluations.models.jobs import Job
-from evaluations.models.judges import Rater
+from evaluations.models.judges import Rater, get_or_create_rater
 from evaluations.models.queues import Assignment, QueueItem
 from evaluations.models.rubrics import Rubric
 from evaluations.models.runs import Call
 from evaluations.models.search_index import search_ids
+from evaluations.models.transactions import MIN_BULK_ROWS, ROWS_PER_TRANSACTION
 from evaluations.models.verdicts import Adjudication, Comment, Disclosure, Label
 from evaluations.reviews.queues.items import fill_default_queue
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
-from evaluations.reviews.raters import get_or_create_rater
 from tests.factories.evaluations import make_evaluation, make_human, make_member, make_user
 from tests.factories.full_evaluation import every_row
 from tests.factories.imports import (

@@ -22,14 +22,13 @@ from evaluations.judges.runs.services import cancel_run
 from evaluations.judges.runs.transitions import stop_run
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
-from evaluations.models.judges import Rater
+from evaluations.models.judges import Rater, get_or_create_rater
 from evaluations.models.queues import QueueItem
 from evaluations.models.runs import Run
 from evaluations.models.users import User
 from evaluations.reports.cache import get_cached_report
 from evaluations.reports.selectors import build_report, get_full_report
 from evaluations.reviews.queues.items import ensure_queue_is_filled
-from evaluations.reviews.raters import get_or_create_rater
 from evaluations.reviews.services import save_first_choices
 from evaluations.verdicts.array_files import hash_program
 from judgeweb.settings import CACHES

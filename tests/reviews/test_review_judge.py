@@ -13,10 +13,10 @@ from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import get_or_create_rater
 from evaluations.models.queues import Assignment, QueueItem
 from evaluations.models.users import User
 from evaluations.models.verdicts import Disclosure, Review
-from evaluations.reviews.raters import get_or_create_rater
 from evaluations.rubrics.services import add_rubric
 from tests.factories.evaluations import make_comparison
 from tests.factories.review_page import (

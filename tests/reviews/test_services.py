@@ -15,14 +15,13 @@ from evaluations.evaluation_settings.services import change_evaluation, move_to_
 from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Event
-from evaluations.models.judges import Judge, Rater
+from evaluations.models.judges import Judge, Rater, find_rater_of_user
 from evaluations.models.users import User
 from evaluations.models.verdicts import Label, Review, Verdict
 from evaluations.reviews.answers import Answers, ScorePair
 from evaluations.reviews.drafts import read_draft, save_draft
 from evaluations.reviews.queues import reservations
 from evaluations.reviews.queues.reservations import AssignmentOrigin
-from evaluations.reviews.raters import find_rater_of_user
 from evaluations.reviews.selectors import get_order_shown
 from evaluations.reviews.services import (
     MAX_STEP_MS,

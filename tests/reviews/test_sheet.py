@@ -7,11 +7,10 @@ from evaluations.domain.reviews import Reveal, ReviewState
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.judge_prompts.baseline_rules import TEXT_BLIND_RULES
 from evaluations.models.comparisons import Comparison
-from evaluations.models.judges import Judge
+from evaluations.models.judges import Judge, find_rater_of_user
 from evaluations.models.users import User
 from evaluations.reviews.queues.calibration import create_calibration
 from evaluations.reviews.queues.services import close_queue
-from evaluations.reviews.raters import find_rater_of_user
 from evaluations.reviews.selectors import draw_bit, get_order_shown
 from evaluations.reviews.services import get_review_rubric, save_final_choices, save_first_choices
 from evaluations.reviews.sheet import ReviewSheet, build_sheet

@@ -7,9 +7,9 @@ import pytest
 from evaluations.domain.errors import InputRefused
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Event
+from evaluations.models.judges import find_rater_of_user
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Span
-from evaluations.reviews.raters import find_rater_of_user
 from evaluations.reviews.services import get_or_create_review
 from evaluations.reviews.spans import MAX_QUOTE_LENGTH, change_span, create_span, delete_span, get_own_spans
 from tests.factories.evaluations import make_comparison, make_evaluation, make_user

@@ -23,7 +23,6 @@ ANSWERS = ("A", "B", "tie")
 
 MAKE_PEOPLE = f"""
 from evaluations.domain.roles import Role
-from evaluations.models import Evaluation, User
 from evaluations.members.services import create_sign_in_link
 from evaluations.members.services import set_role
 study = Evaluation.objects.get(slug="crowd")
@@ -36,7 +35,6 @@ for number in range({PEOPLE}):
 COUNT = """
 import json
 from django.db.models import Count
-from evaluations.models import QueueItem, Review, Verdict
 saved = Review.objects.filter(comparison__evaluation__slug="crowd", state="final")
 print(json.dumps({
     "reviews": saved.count(),

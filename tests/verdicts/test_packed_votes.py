@@ -13,10 +13,10 @@ from evaluations.domain.choices import PACKED_CHOICES, ShownOrder
 from evaluations.domain.packed_votes import SLOTS_PER_BLOCK, block_of_slot, pack_choices, shift_of_slot
 from evaluations.domain.texts import Markup
 from evaluations.examples.services import load_example
-from evaluations.models.batch_sizes import MIN_BULK_ROWS, TRANSACTION_SECONDS
 from evaluations.models.comparisons import Response
 from evaluations.models.imports import Import
 from evaluations.models.rubrics import Aspect
+from evaluations.models.transactions import MIN_BULK_ROWS, TRANSACTION_SECONDS
 from evaluations.models.verdicts import PackedVotes
 from evaluations.verdicts.packed_votes import count_milliseconds_since_epoch
 from tests.factories.evaluations import make_evaluation, make_user

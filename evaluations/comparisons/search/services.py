@@ -14,13 +14,12 @@ from evaluations.domain.texts import Message, messages_to_text
 from evaluations.jobs.claims import end_claim
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.queue import enqueue_job
-from evaluations.models.batch_sizes import comparisons_indexed_at_once
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.jobs import Job
 from evaluations.models.search_index import find_indexed_ids, index_words, refresh_search_statistics, unindex_words
-from evaluations.models.transactions import is_time_up, pause_after_transaction
+from evaluations.models.transactions import comparisons_indexed_at_once, is_time_up, pause_after_transaction
 
 INDEX_EVALUATION: Final = "index_evaluation"
 REFRESH_AFTER_ROWS: Final = 1_000  # rows of an import, after which it is worth to look anew how common words are

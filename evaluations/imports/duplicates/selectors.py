@@ -10,12 +10,12 @@ from django.db.models.functions import RowNumber
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import FileFormat, QueryPart
+from evaluations.domain.grouping import group_values
 from evaluations.domain.texts import messages_to_text, near_duplicate_key
 from evaluations.formats.record_streams import Record
 from evaluations.formats.sources import open_source
 from evaluations.imports.columns.column_guess import guess_columns
 from evaluations.imports.source_files import file_limits, read_sheet
-from evaluations.models.bulk import group_values
 from evaluations.models.comparisons import Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import RubricVersion

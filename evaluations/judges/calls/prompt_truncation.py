@@ -19,7 +19,6 @@ from evaluations.judges.calls.conversations import SUBJECT_RELATIONS, call_subje
 from evaluations.judges.calls.work_session import WorkSession
 from evaluations.judges.sql import touch_raters
 from evaluations.llm.token_rates import MIN_CUT_TOKENS, TokenRates, profile_prompt, required_context
-from evaluations.models.judged_texts import judged_texts
 from evaluations.models.runs import Attempt, Call
 
 TRUNCATION_REMEDY: Final = (
@@ -99,7 +98,7 @@ def load_stored_counts(session: WorkSession) -> list[tuple[list[Message], int]]:
 
 
 def rebuild_first_messages(session: WorkSession, call: Call) -> list[Message]:
-    texts, shown = judged_texts(call_subject(call)), ShownOrder(call.shown)
+    texts, shown = call_subject(call).judged_texts(), ShownOrder(call.shown)
     return build_messages(session.spec, texts, shown, session.judge.fence_key, two_steps=session.two_steps)
 
 

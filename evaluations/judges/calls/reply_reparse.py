@@ -35,7 +35,6 @@ from evaluations.judges.calls.conversations import (
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, make_work_session
 from evaluations.llm.retry_policy import RetryPolicy
 from evaluations.models.bulk import update_many
-from evaluations.models.judged_texts import judged_texts
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call, Reparse, Run
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, is_time_up, pause_after_transaction
@@ -260,7 +259,7 @@ def parse_conversation_replies(
     before: list[str] = []
 
     def judged() -> PairTexts | ResponseTexts:
-        return judged_texts(call_subject(call))
+        return call_subject(call).judged_texts()
 
     for reply in replies:
         if reply.step == AttemptStep.ASK:

@@ -31,7 +31,6 @@ from evaluations.judges.runs.selection import (
 from evaluations.judges.selectors import judge_warnings
 from evaluations.llm.list_prices import FULL_PERCENT
 from evaluations.models.comparisons import Comparison, Response
-from evaluations.models.judged_texts import judged_texts
 from evaluations.models.judges import Judge, Price
 from evaluations.models.runs import Attempt
 from evaluations.replies.reply_format import build_reply_schema, known_reply_shape, only_aspect, wants_two_steps
@@ -254,7 +253,7 @@ def count_prompt_tokens(judge: Judge, spec: RubricSpec, subject: JudgedSubject) 
 
 def count_first_prompt_tokens(judge: Judge, spec: RubricSpec, subject: JudgedSubject) -> float:
     two_steps = wants_two_steps(spec, judge.mode)
-    messages = build_messages(spec, judged_texts(subject), ShownOrder.AS_STORED, judge.fence_key, two_steps=two_steps)
+    messages = build_messages(spec, subject.judged_texts(), ShownOrder.AS_STORED, judge.fence_key, two_steps=two_steps)
     shape = known_reply_shape(spec, judge.mode, judge.reply_shape) or ReplyShape.JSON_SCHEMA
     with_schema = not two_steps and shape == ReplyShape.JSON_SCHEMA
     return count_message_tokens(messages, json.dumps(build_reply_schema(spec)) if with_schema else "")

@@ -15,7 +15,7 @@ from evaluations.domain.reviews import QueueKind, SelectionMethod
 from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judges import Rater
+from evaluations.models.judges import Rater, get_or_create_rater
 from evaluations.models.queues import Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.users import User
@@ -25,7 +25,6 @@ from evaluations.reviews.queues.reservations import get_or_create_queue_progress
 from evaluations.reviews.queues.selectors import PASSED_STATES, CalibrationProgress
 from evaluations.reviews.queues.services import refuse_queue_name
 from evaluations.reviews.queues.sql import SELECT_OPEN_CALIBRATIONS
-from evaluations.reviews.raters import get_or_create_rater
 
 MAX_CALIBRATION_ITEMS: Final = 200
 

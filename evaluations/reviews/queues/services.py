@@ -11,12 +11,12 @@ from django.utils import timezone
 from evaluations.access import list_reviewers
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.grouping import split_into_slices
 from evaluations.domain.reviews import RANDOM_SELECTION, AssignmentState, QueueAudience, QueueKind, SelectionMethod
 from evaluations.domain.roles import REVIEWING_ROLES
-from evaluations.models.bulk import split_into_slices
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judges import Rater
+from evaluations.models.judges import Rater, get_or_create_rater
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, pause_after_transaction
 from evaluations.models.users import Membership, User
@@ -41,7 +41,6 @@ from evaluations.reviews.queues.sampler import (
     refuse_invalid_plan,
 )
 from evaluations.reviews.queues.sql import recount_taken, set_reviews_wanted
-from evaluations.reviews.raters import get_or_create_rater
 
 ROWS_PER_STATEMENT: Final = 500
 

@@ -17,7 +17,7 @@ from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.members.services import set_role
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judges import Rater
+from evaluations.models.judges import Rater, get_or_create_rater
 from evaluations.models.queues import Assignment, QueueItem
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review
@@ -25,7 +25,6 @@ from evaluations.reviews.queues.items import fill_default_queue
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
 from evaluations.reviews.queues.reservations import release_expired_reservations, take_item
 from evaluations.reviews.queues.services import assign_comparisons, recount_items, release_departed_reservations
-from evaluations.reviews.raters import get_or_create_rater
 from evaluations.reviews.services import save_first_choices
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
 from tests.factories.queue_state import assert_counters_are_right

@@ -11,12 +11,12 @@ from evaluations.domain.roles import Role
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import find_rater_of_user
 from evaluations.models.queues import Assignment
 from evaluations.models.users import User
 from evaluations.reviews.drafts import save_draft
 from evaluations.reviews.queues.calibration import create_calibration
 from evaluations.reviews.queues.reservations import release_expired_reservations
-from evaluations.reviews.raters import find_rater_of_user
 from evaluations.reviews.selectors import ReviewProgress, get_earlier_review, get_review_progress
 from evaluations.reviews.services import get_or_create_review, save_first_choices, skip_comparison, undo_last_step
 from tests.factories.evaluations import make_comparison, make_member

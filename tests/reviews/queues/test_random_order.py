@@ -9,11 +9,11 @@ from evaluations.domain.reviews import Reveal, SelectionMethod
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import get_or_create_rater
 from evaluations.models.queues import QueueItem
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
-from evaluations.reviews.raters import get_or_create_rater
 from evaluations.reviews.services import save_first_choices
 from tests.factories.evaluations import make_comparison, make_evaluation, make_user
 from tests.factories.queues import make_queue

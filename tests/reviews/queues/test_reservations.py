@@ -15,6 +15,7 @@ from evaluations.judge_prompts.builtin_rubrics import SIX_ASPECT
 from evaluations.members.services import set_role
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import get_or_create_rater
 from evaluations.models.queues import Assignment, Queue, QueueItem, QueueProgress
 from evaluations.models.users import User
 from evaluations.models.verdicts import Label, Review
@@ -28,7 +29,6 @@ from evaluations.reviews.queues.services import (
     release_departed_reservations,
 )
 from evaluations.reviews.queues.sql import read_queue_stock
-from evaluations.reviews.raters import get_or_create_rater
 from evaluations.reviews.selectors import get_review_progress
 from evaluations.reviews.services import save_first_choices, skip_comparison, undo_last_step
 from evaluations.rubrics.services import create_next_version
