@@ -11,9 +11,16 @@ from evaluations.api.comparison_rows import ComparisonPageOut, select_row_column
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
 from evaluations.api.problems import FieldError, Problem
-from evaluations.api.serializers import serialize_messages
+from evaluations.api.serializers import serialize_messages, serialize_row
 from evaluations.api.vote_table import VoteTableOut, serialize_vote_table
 from evaluations.comparisons.manual_comparisons import ManualComparison, add_comparison
+from evaluations.comparisons.requests import (
+    DETAIL_RELATIONS,
+    get_comparison_or_404,
+    get_saved_filter_or_404,
+    get_tag_or_404,
+    list_resolutions,
+)
 from evaluations.comparisons.schemas import (
     AssignedOut,
     AssignIn,
@@ -53,22 +60,15 @@ from evaluations.domain.filters import (
     parse_filter,
 )
 from evaluations.domain.roles import Scope
-from evaluations.models.comparisons import Comparison, SavedFilter, Tag, TagChange
+from evaluations.models.comparisons import Comparison, SavedFilter, TagChange
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
-from evaluations.models.verdicts import Adjudication
 from evaluations.reviews.queues.services import assign_comparisons, find_reviewers
 from evaluations.reviews.selectors import put_in_order_shown
 from evaluations.visibility import can_see_judges, can_see_verdicts, reveal_visible_vote_table, visible_comparisons
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["comparisons"])
-DETAIL_RELATIONS: Final = (
-    "query",
-    "response_a__candidate",
-    "response_b__candidate",
-    "evaluation__review_rubric__rubric",
-)
 PAGING_PARAMETERS: Final = ("cursor", "limit")
 SAVED_FILTER_PARAMETER: Final = "slice"
 QUERY_PARAMETERS: Final = [
@@ -93,12 +93,12 @@ def list_comparisons(request: AuthenticatedRequest, slug: str, paging: Query[Pag
     user = request.user
     evaluation = require_evaluation(user, slug)
     wanted = parse_filters(request, evaluation)
-    found = reveal_found_comparisons(user, evaluation, wanted, after=decode_cursor(paging), size=paging.limit)
-    rows = list(select_row_columns(Comparison.all_rows.filter(pk__in=found.ids)))
+    page = reveal_found_comparisons(user, evaluation, wanted, after=decode_cursor(paging), size=paging.limit)
+    rows = list(select_row_columns(Comparison.all_rows.filter(pk__in=page.ids)))
     return ComparisonPageOut(
         items=serialize_comparisons(user, evaluation, rows),
-        next=encode_cursor(found.continues_after) if found.continues_after else None,
-        is_whole=found.is_whole,
+        next=encode_cursor(page.continues_after) if page.continues_after else None,
+        is_whole=page.is_whole,
     )
 
 
@@ -116,7 +116,7 @@ def parse_filters(request: AuthenticatedRequest, evaluation: Evaluation) -> list
     if wanted.category and not of_category.exists():
         raise InputRefused(f"There is no category “{wanted.category}” here.", field="category")
     named = [get_saved_filter(evaluation, saved).named.wanted] if saved else []
-    return [one for one in (wanted, *named) if one]
+    return [comparison_filter for comparison_filter in (wanted, *named) if comparison_filter]
 
 
 @operations.make("/evaluations/{slug:slug}/comparisons", Scope.WRITE, ComparisonDetailOut)
@@ -124,22 +124,15 @@ def add_one_comparison(request: AuthenticatedRequest, slug: str, body: Compariso
     """Add a comparison by hand. A is the candidate whose name sorts first."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    made = add_comparison(evaluation, ManualComparison(**dict(body)), user=user)
-    return serialize_comparison_detail(user, get_comparison_row(evaluation, made.pk))
+    comparison = add_comparison(evaluation, ManualComparison(**dict(body)), user=user)
+    return serialize_comparison_detail(user, get_comparison_or_404(evaluation, comparison.pk))
 
 
 @operations.get_one("/evaluations/{slug:slug}/comparisons/{int:pk}", Scope.READ, ComparisonDetailOut)
 def get_comparison(request: AuthenticatedRequest, slug: str, pk: int) -> ComparisonDetailOut:
     """Get the texts of a comparison. Its verdicts show what others chose."""
     user = request.user
-    return serialize_comparison_detail(user, get_comparison_row(require_evaluation(user, slug), pk))
-
-
-def get_comparison_row(evaluation: Evaluation, pk: int) -> Comparison:
-    row: Comparison = get_object_or_404(
-        Comparison.objects.select_related(*DETAIL_RELATIONS), evaluation=evaluation, pk=pk
-    )
-    return row
+    return serialize_comparison_detail(user, get_comparison_or_404(require_evaluation(user, slug), pk))
 
 
 def serialize_comparison_detail(user: User, row: Comparison) -> ComparisonDetailOut:
@@ -180,8 +173,7 @@ def get_verdicts(request: AuthenticatedRequest, slug: str, pk: int) -> VoteTable
     row: Comparison = get_object_or_404(
         visible_comparisons(user, evaluation).select_related(*DETAIL_RELATIONS), evaluation=evaluation, pk=pk
     )
-    decided = Adjudication.objects.filter(comparison=row).select_related("aspect", "user").order_by("aspect__name")
-    return serialize_vote_table(reveal_visible_vote_table(user, row), list(decided))
+    return serialize_vote_table(reveal_visible_vote_table(user, row), list(list_resolutions(row)))
 
 
 @operations.do("/evaluations/{slug:slug}/comparisons/give", Scope.WRITE, AssignedOut)
@@ -192,8 +184,8 @@ def give_comparisons(request: AuthenticatedRequest, slug: str, body: AssignIn) -
     people = find_reviewers(evaluation, body.people)
     refuse_unknown_comparisons(evaluation, body.comparisons)
     comparisons = list(Comparison.objects.filter(evaluation=evaluation, pk__in=body.comparisons))
-    given = assign_comparisons(evaluation, comparisons, people, user)
-    return AssignedOut(comparisons=given.number, reviewed_already=given.reviewed, waiting_already=given.waiting)
+    count = assign_comparisons(evaluation, comparisons, people, user)
+    return AssignedOut(comparisons=count.number, reviewed_already=count.reviewed, waiting_already=count.waiting)
 
 
 def refuse_unknown_comparisons(evaluation: Evaluation, ids: Sequence[int]) -> None:
@@ -210,7 +202,7 @@ def list_tags(request: AuthenticatedRequest, slug: str) -> TagListOut:
     """List all tags by name, up to 500."""
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     counted: Any = list_tags_with_counts(evaluation)
-    return TagListOut(items=[TagOut(id=one.pk, name=one.name, comparisons=one.number) for one in counted])
+    return TagListOut(items=[serialize_row(TagOut, tag, comparisons=tag.number) for tag in counted])
 
 
 @operations.do("/evaluations/{slug:slug}/tags/put", Scope.WRITE, TagStepOut)
@@ -245,29 +237,24 @@ def put_tag_on_all(request: AuthenticatedRequest, slug: str, body: TagJobIn) -> 
     evaluation = require_evaluation(user, slug, Action.TAG)
     wanted = parse_filter_json(body.filter)
     change = start_tag_job(evaluation, [wanted] if wanted else [], body.name, removes=body.takes_away, user=user)
-    return TagJobOut(id=change.pk, name=change.name)
+    return serialize_row(TagJobOut, change)
 
 
 @operations.change("/evaluations/{slug:slug}/tags/{int:pk}", Scope.WRITE, TagOut)
 def rename_tag(request: AuthenticatedRequest, slug: str, pk: int, body: NamePatch) -> TagOut:
-    one = get_tag_for_program(request, slug, pk)
-    change_tag_name(one, body.name, user=request.user)
-    return TagOut(id=one.pk, name=one.name, comparisons=one.taggings.count())
+    tag = get_tag_or_404(request.user, slug, pk)
+    change_tag_name(tag, body.name, user=request.user)
+    return serialize_row(TagOut, tag, comparisons=tag.taggings.count())
 
 
 @operations.remove("/evaluations/{slug:slug}/tags/{int:pk}", Scope.WRITE)
 def delete_tag(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     """Delete a tag that no comparison has."""
-    delete_unused_tag(get_tag_for_program(request, slug, pk), user=request.user)
-
-
-def get_tag_for_program(request: AuthenticatedRequest, slug: str, pk: int) -> Tag:
-    evaluation = require_evaluation(request.user, slug, Action.TAG)
-    return get_object_or_404(Tag.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
+    delete_unused_tag(get_tag_or_404(request.user, slug, pk), user=request.user)
 
 
 def serialize_tag_change(change: TagChange) -> TagStepOut:
-    return TagStepOut(step=change.pk, name=change.name, changed=change.changed)
+    return serialize_row(TagStepOut, change, step=change.pk)
 
 
 # ---- saved filters --------------------------------------------------------------------------------
@@ -278,7 +265,7 @@ def list_slices(request: AuthenticatedRequest, slug: str) -> SavedFilterListOut:
     """List saved filters, which reports and exports can use."""
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     rows = SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
-    return SavedFilterListOut(items=[serialize_saved_filter(one) for one in rows])
+    return SavedFilterListOut(items=[serialize_saved_filter(row) for row in rows])
 
 
 @operations.make("/evaluations/{slug:slug}/slices", Scope.WRITE, SavedFilterOut)
@@ -288,14 +275,14 @@ def save_slice(request: AuthenticatedRequest, slug: str, body: SavedFilterIn) ->
     return serialize_saved_filter(create_saved_filter(evaluation, body.name, parse_filter_json(body.filter), user=user))
 
 
-def parse_filter_json(given: Mapping[str, object]) -> ComparisonFilter:
-    """A filter as JSON has it; a value of another kind is a mistake of the program."""
-    for name, value in given.items():
-        is_tags = name == "tag" and isinstance(value, list) and all(isinstance(one, str) for one in value)
+def parse_filter_json(body: Mapping[str, object]) -> ComparisonFilter:
+    """The filter of a JSON object. Values of a wrong type are refused."""
+    for name, value in body.items():
+        is_tags = name == "tag" and isinstance(value, list) and all(isinstance(tag, str) for tag in value)
         if not (is_tags or isinstance(value, str | bool | int)):
             fault = FieldError(f"body.filter.{name}", "A value is a text, true or a number; of tags a list of texts.")
             raise Problem("invalid", "The filter cannot be read. Nothing was done.", faults=[fault])
-    texts = {name: value if name == "tag" or value is True else str(value) for name, value in given.items()}
+    texts = {name: value if name == "tag" or value is True else str(value) for name, value in body.items()}
     try:
         return parse_filter(texts)
     except InputRefused as refused:
@@ -304,20 +291,15 @@ def parse_filter_json(given: Mapping[str, object]) -> ComparisonFilter:
 
 @operations.change("/evaluations/{slug:slug}/slices/{int:pk}", Scope.WRITE, SavedFilterOut)
 def rename_slice(request: AuthenticatedRequest, slug: str, pk: int, body: NamePatch) -> SavedFilterOut:
-    user, one = request.user, get_saved_filter_for_program(request, slug, pk)
-    rename_saved_filter(one, body.name, user=user)
-    return serialize_saved_filter(one)
+    saved = get_saved_filter_or_404(request.user, slug, pk)
+    rename_saved_filter(saved, body.name, user=request.user)
+    return serialize_saved_filter(saved)
 
 
 @operations.remove("/evaluations/{slug:slug}/slices/{int:pk}", Scope.WRITE)
 def delete_slice(request: AuthenticatedRequest, slug: str, pk: int) -> None:
-    delete_saved_filter(get_saved_filter_for_program(request, slug, pk), user=request.user)
+    delete_saved_filter(get_saved_filter_or_404(request.user, slug, pk), user=request.user)
 
 
-def get_saved_filter_for_program(request: AuthenticatedRequest, slug: str, pk: int) -> SavedFilter:
-    evaluation = require_evaluation(request.user, slug, Action.TAG)
-    return get_object_or_404(SavedFilter.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
-
-
-def serialize_saved_filter(one: SavedFilter) -> SavedFilterOut:
-    return SavedFilterOut(id=one.pk, name=one.name, filter=one.filter, in_words=one.wanted.in_words())
+def serialize_saved_filter(saved: SavedFilter) -> SavedFilterOut:
+    return serialize_row(SavedFilterOut, saved, in_words=saved.wanted.in_words())

@@ -32,43 +32,48 @@ def create_saved_filter(
     refuse_filter_name(evaluation, name := name.strip())
     if not wanted:
         raise InputRefused("Filter the comparisons first: a filter that matches all of them need not be saved.")
-    filter_evaluation(evaluation, wanted)  # what it names must be there
-    made = SavedFilter.objects.create(evaluation=evaluation, name=name, filter=wanted.as_json(), user=user)
-    record_event("saved", made, user=user, evaluation=evaluation, after={"name": name, "filter": made.filter})
-    return made
+    filter_evaluation(evaluation, wanted)  # refuses names that do not exist
+    saved = SavedFilter.objects.create(evaluation=evaluation, name=name, filter=wanted.as_json(), user=user)
+    record_event("saved", saved, user=user, evaluation=evaluation, after={"name": name, "filter": saved.filter})
+    return saved
 
 
 @transaction.atomic
-def rename_saved_filter(one: SavedFilter, name: str, *, user: User | None) -> None:
-    refuse_filter_name(one.evaluation, name := name.strip(), than=one)
-    before, one.name = one.name, name
-    one.save(update_fields=["name"])
-    record_event("renamed", one, user=user, evaluation=one.evaluation, before={"name": before}, after={"name": name})
+def rename_saved_filter(saved: SavedFilter, name: str, *, user: User | None) -> None:
+    refuse_filter_name(saved.evaluation, name := name.strip(), renamed=saved)
+    store_new_name(saved, name, user)
 
 
 @transaction.atomic
-def delete_saved_filter(one: SavedFilter, *, user: User | None) -> None:
+def delete_saved_filter(saved: SavedFilter, *, user: User | None) -> None:
     """Delete a saved filter. The activity keeps it; reports and exports made with it stay as they are."""
-    record_event("deleted", one, user=user, evaluation=one.evaluation, before={"name": one.name, "filter": one.filter})
-    one.delete()
+    before = {"name": saved.name, "filter": saved.filter}
+    record_event("deleted", saved, user=user, evaluation=saved.evaluation, before=before)
+    saved.delete()
 
 
-def refuse_filter_name(evaluation: Evaluation, name: str, than: SavedFilter | None = None) -> None:
+def refuse_filter_name(evaluation: Evaluation, name: str, renamed: SavedFilter | None = None) -> None:
     if not 1 <= len(name) <= MAX_FILTER_NAME or not name.isprintable():
         raise InputRefused(f"A saved filter needs a name of at most {MAX_FILTER_NAME} characters.")
     others = SavedFilter.objects.filter(evaluation=evaluation, name=name)
-    if (others.exclude(pk=than.pk) if than else others).exists():
+    if (others.exclude(pk=renamed.pk) if renamed else others).exists():
         raise InputRefused(f"There is a saved filter “{name}” already: choose another name.")
+
+
+def store_new_name(row: SavedFilter | Tag, name: str, user: User | None) -> None:
+    before, row.name = row.name, name
+    row.save(update_fields=["name"])
+    record_event("renamed", row, user=user, evaluation=row.evaluation, before={"name": before}, after={"name": name})
 
 
 MAX_TAG_LENGTH: Final = 60
 
 TAGGED_PER_TRANSACTION: Final = 250
 
-# So many comparisons are looked through at a time: asked of all, each block would cost as much as the whole study.
+# Comparisons searched at a time: if all were searched, each block would cost as much as the whole evaluation.
 TAG_BLOCK: Final = 4_000
 
-# What is done while somebody waits, and can be undone as one step.
+# Tagged while the user waits, as one step that can be undone.
 MAX_TAGGED_AT_ONCE: Final = 5_000
 
 MAX_TAGS: Final = 500
@@ -81,13 +86,13 @@ TAGGED, UNTAGGED = "tagged", "untagged"
 def tag_comparisons(evaluation: Evaluation, comparisons: Collection[int], name: str, *, user: User | None) -> TagChange:
     refuse_too_many_comparisons(comparisons)
     tag = get_or_create_tag(evaluation, name, user)
-    known = set(Tagging.objects.filter(tag=tag, comparison__in=comparisons).values_list("comparison", flat=True))
-    here = Comparison.objects.filter(evaluation=evaluation, pk__in=comparisons)
-    new = sorted(set(here.values_list("pk", flat=True)) - known)
-    for some in split_into_slices(new, TAGGED_PER_TRANSACTION):
+    tagged = set(Tagging.objects.filter(tag=tag, comparison__in=comparisons).values_list("comparison", flat=True))
+    existing = Comparison.objects.filter(evaluation=evaluation, pk__in=comparisons)
+    untagged = sorted(set(existing.values_list("pk", flat=True)) - tagged)
+    for batch in split_into_slices(untagged, TAGGED_PER_TRANSACTION):
         with pause_after_transaction(), transaction.atomic():
-            insert_taggings(tag, some, user)
-    return record_tagging(TAGGED, tag, new, user)
+            insert_taggings(tag, batch, user)
+    return record_tagging(TAGGED, tag, untagged, user)
 
 
 def untag_comparisons(
@@ -96,11 +101,11 @@ def untag_comparisons(
     refuse_too_many_comparisons(comparisons)
     tag = get_tag(evaluation, name)
     taggings = Tagging.objects.filter(tag=tag, comparison__in=comparisons)
-    had = sorted(taggings.values_list("comparison_id", flat=True))
-    for some in split_into_slices(had, TAGGED_PER_TRANSACTION):
+    tagged = sorted(taggings.values_list("comparison_id", flat=True))
+    for batch in split_into_slices(tagged, TAGGED_PER_TRANSACTION):
         with pause_after_transaction(), transaction.atomic():
-            taggings.filter(comparison__in=some).delete()
-    return record_tagging(UNTAGGED, tag, had, user)
+            taggings.filter(comparison__in=batch).delete()
+    return record_tagging(UNTAGGED, tag, tagged, user)
 
 
 def undo_tagging(evaluation: Evaluation, pk: int, *, user: User | None) -> TagChange:
@@ -130,30 +135,30 @@ def record_tagging(verb: str, tag: Tag, changed: Sequence[int], user: User | Non
     )
 
 
-def insert_taggings(one: Tag, comparisons: Sequence[int], user: User | None) -> None:
-    rows = [Tagging(tag=one, comparison_id=pk, user=user) for pk in comparisons]
+def insert_taggings(tag: Tag, comparisons: Sequence[int], user: User | None) -> None:
+    rows = [Tagging(tag=tag, comparison_id=pk, user=user) for pk in comparisons]
     Tagging.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def get_or_create_tag(evaluation: Evaluation, name: str, user: User | None) -> Tag:
     refuse_tag_name(name := name.strip())
-    known = Tag.objects.filter(evaluation=evaluation, name=name).first()
-    if known:
-        return known
+    existing = Tag.objects.filter(evaluation=evaluation, name=name).first()
+    if existing:
+        return existing
     if Tag.objects.filter(evaluation=evaluation).count() >= MAX_TAGS:
         raise InputRefused(f"There are {MAX_TAGS} tags here already: use one of them, or delete one.")
     with transaction.atomic():
-        made, is_new = Tag.objects.get_or_create(evaluation=evaluation, name=name)
+        tag, is_new = Tag.objects.get_or_create(evaluation=evaluation, name=name)
         if is_new:
-            record_event("made", made, user=user, evaluation=evaluation, after={"name": name})
-    return made
+            record_event("made", tag, user=user, evaluation=evaluation, after={"name": name})
+    return tag
 
 
 def get_tag(evaluation: Evaluation, name: str) -> Tag:
-    found = Tag.objects.filter(evaluation=evaluation, name=name.strip()).first()
-    if found is None:
+    tag = Tag.objects.filter(evaluation=evaluation, name=name.strip()).first()
+    if tag is None:
         raise InputRefused(f"There is no tag “{name.strip()}” here.")
-    return found
+    return tag
 
 
 def refuse_tag_name(name: str) -> None:
@@ -171,49 +176,43 @@ def refuse_too_many_comparisons(comparisons: Collection[int]) -> None:
 
 
 @transaction.atomic
-def change_tag_name(one: Tag, name: str, *, user: User | None) -> None:
+def change_tag_name(tag: Tag, name: str, *, user: User | None) -> None:
     refuse_tag_name(name := name.strip())
-    if Tag.objects.filter(evaluation=one.evaluation, name=name).exclude(pk=one.pk).exists():
+    if Tag.objects.filter(evaluation=tag.evaluation, name=name).exclude(pk=tag.pk).exists():
         raise InputRefused(f"There is a tag “{name}” already: choose another name.")
-    before, one.name = one.name, name
-    one.save(update_fields=["name"])
-    record_event("renamed", one, user=user, evaluation=one.evaluation, before={"name": before}, after={"name": name})
+    store_new_name(tag, name, user)
 
 
 @transaction.atomic
-def delete_unused_tag(one: Tag, *, user: User | None) -> None:
-    """Delete a tag that no comparison has."""
-    if one.taggings.exists():
-        raise InputRefused(f"Comparisons have the tag “{one.name}”: take it from them first.")
-    record_event("deleted", one, user=user, evaluation=one.evaluation, before={"name": one.name})
-    delete_jobs(TAG_JOB, one.changes.values_list("pk", flat=True))
-    one.changes.update(tag=None, tag_name=one.name)
-    one.delete()
+def delete_unused_tag(tag: Tag, *, user: User | None) -> None:
+    if tag.taggings.exists():
+        raise InputRefused(f"Comparisons have the tag “{tag.name}”: take it from them first.")
+    record_event("deleted", tag, user=user, evaluation=tag.evaluation, before={"name": tag.name})
+    delete_jobs(TAG_JOB, tag.changes.values_list("pk", flat=True))
+    tag.changes.update(tag=None, tag_name=tag.name)
+    tag.delete()
 
 
-# ---- all that a filter means ----------------------------------------------------------------
+# ---- every comparison that matches a filter --------------------------------------------------
 
 
 def start_tag_job(
     evaluation: Evaluation, wanted: Sequence[ComparisonFilter], name: str, *, removes: bool, user: User | None
 ) -> TagChange:
     """Start a job that tags all comparisons matching the filters now, or removes the tag from them."""
-    one = get_tag(evaluation, name) if removes else get_or_create_tag(evaluation, name, user)
+    tag = get_tag(evaluation, name) if removes else get_or_create_tag(evaluation, name, user)
     last = Comparison.all_rows.filter(evaluation=evaluation).aggregate(last=Max("pk"))["last"] or 0
-    filters = [each.as_json() for each in wanted]
+    filters = [comparison_filter.as_json() for comparison_filter in wanted]
     with transaction.atomic():
-        change = TagChange.objects.create(evaluation=evaluation, tag=one, user=user, filters=filters, removes=removes)
+        change = TagChange.objects.create(evaluation=evaluation, tag=tag, user=user, filters=filters, removes=removes)
         verb = "began untagging" if removes else "began tagging"
-        record_event(verb, one, user=user, evaluation=evaluation, after={"name": one.name, "filters": filters})
+        record_event(verb, tag, user=user, evaluation=evaluation, after={"name": tag.name, "filters": filters})
         enqueue_job(TAG_JOB, change.pk, evaluation=evaluation, total=last)
     return change
 
 
 def tag_for_a_while(claim: JobClaim) -> bool:
-    """Tag comparisons up to the job's total, the last one when it was asked for; whether all of them are done.
-
-    The job's position is the last comparison that was looked at.
-    """
+    """Tag comparisons up to the job's total; whether all are done. The job's position is the last one checked."""
     change = TagChange.objects.select_related("evaluation", "tag", "user").get(pk=claim.job.subject)
     tag = change.tag
     if tag is None:  # deleted meanwhile, and the job with it
@@ -232,38 +231,38 @@ def tag_next_block(claim: JobClaim, change: TagChange, tag: Tag) -> bool:
     last = find_tag_block_end(claim.job, change)
     try:
         ids = list(select_tag_block(claim.job, change, last)[:TAGGED_PER_TRANSACTION])
-    except InputRefused as refused:  # what it was filtered by is gone
+    except InputRefused as refused:  # something that the filter names was deleted
         finish_tag_job(claim, change, tag, str(refused))
         return False
     reached = ids[-1] if len(ids) == TAGGED_PER_TRANSACTION else last
     with pause_after_transaction(), transaction.atomic():
         claim.heartbeat(reached)
-        there = Tagging.objects.filter(tag=tag, comparison__in=ids)
-        known = set(there.values_list("comparison_id", flat=True))
-        number = len(known) if change.removes else len(ids) - len(known)
+        taggings = Tagging.objects.filter(tag=tag, comparison__in=ids)
+        tagged = set(taggings.values_list("comparison_id", flat=True))
+        number = len(tagged) if change.removes else len(ids) - len(tagged)
         TagChange.objects.filter(pk=change.pk).update(changed=change.changed + number)
         if change.removes:
-            there.delete()
+            taggings.delete()
         else:
-            insert_taggings(tag, [pk for pk in ids if pk not in known], change.user)
+            insert_taggings(tag, [pk for pk in ids if pk not in tagged], change.user)
     change.changed += number
     return True
 
 
 def find_tag_block_end(job: Job, change: TagChange) -> int:
     """The id of the last comparison of the next block."""
-    up_to = job.total or 0
-    left = Comparison.all_rows.filter(evaluation=change.evaluation, pk__gt=job.position, pk__lte=up_to)
-    last: int | None = left.order_by("pk").values_list("pk", flat=True)[TAG_BLOCK - 1 : TAG_BLOCK].first()
-    return up_to if last is None else last
+    end = job.total or 0
+    remaining = Comparison.all_rows.filter(evaluation=change.evaluation, pk__gt=job.position, pk__lte=end)
+    last: int | None = remaining.order_by("pk").values_list("pk", flat=True)[TAG_BLOCK - 1 : TAG_BLOCK].first()
+    return end if last is None else last
 
 
 def select_tag_block(job: Job, change: TagChange, last: int) -> "QuerySet[Comparison, int]":
     """The comparisons of the next block that match all filters, in order."""
     evaluation, among = change.evaluation, ComparisonRange(job.position, last)
     rows = Comparison.objects.filter(among.where("pk"), evaluation=evaluation)
-    for one in change.filters:
-        for condition in filter_conditions(evaluation, parse_filter(one)):
+    for stored_filter in change.filters:
+        for condition in filter_conditions(evaluation, parse_filter(stored_filter)):
             rows = rows.filter(condition(among))
     return rows.order_by("pk").values_list("pk", flat=True)
 

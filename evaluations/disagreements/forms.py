@@ -41,47 +41,47 @@ class DisagreementsForm(forms.Form):
         super().__init__(data)
         self.evaluation, self.user = evaluation, user
         self.sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
-        self.offer("aspect", Aspect.objects.filter(evaluation=evaluation).order_by("name"))
-        # Who has reviewed a part only is not told the names of all candidates.
+        self.set_rows("aspect", Aspect.objects.filter(evaluation=evaluation).order_by("name"))
+        # Reviewers of a part must not learn the names of all candidates.
         candidates = Candidate.objects.filter(evaluation=evaluation).order_by("name") if self.sees_all else None
-        self.offer("candidate", candidates)
-        self.offer("other", candidates)
+        self.set_rows("candidate", candidates)
+        self.set_rows("other", candidates)
         self.sees_judges = can_see_judges(user, evaluation)
         judges = Rater.objects.current().filter(evaluation=evaluation, kind=RaterKind.JUDGE, judge__isnull=False)
         judges = judges.select_related("judge__rubric_version__rubric").order_by("name")
-        self.offer("judge", judges if self.sees_judges else None)
+        self.set_rows("judge", judges if self.sees_judges else None)
         if not (self.sees_judges and evaluation.resolve_judge_disagreements):
             del self.fields["kind"]
 
-    def offer(self, name: str, rows: object) -> None:
-        """Fill a filter; one that may not be used is not shown."""
+    def set_rows(self, name: str, rows: object) -> None:
+        """Set the options of a filter; one without rows is removed."""
         if rows is None:
             del self.fields[name]
         else:
             self.fields[name].queryset = rows  # type: ignore[attr-defined]
 
     def clean(self) -> CleanedData:
-        given = super().clean() or {}
-        if given.get("judge") and given.get("kind") == DisagreementKind.PEOPLE:
+        cleaned = super().clean() or {}
+        if cleaned.get("judge") and cleaned.get("kind") == DisagreementKind.PEOPLE:
             self.add_error("judge", "A judge is no part of what people differ on: choose another kind.")
-        return given
+        return cleaned
 
     def wanted(self) -> DisagreementFilter:
-        """What was asked for; a filter that cannot be is none."""
-        given = self.cleaned_data if self.is_valid() else {}
-        chosen = given.get("judge")
-        usual = get_disagreement_judge(self.evaluation) if self.sees_judges else None
+        """The filter; an invalid form filters nothing."""
+        cleaned = self.cleaned_data if self.is_valid() else {}
+        chosen_judge = cleaned.get("judge")
+        default_judge = get_disagreement_judge(self.evaluation) if self.sees_judges else None
         return DisagreementFilter(
             evaluation=self.evaluation,
             among=None if self.sees_all else visible_comparisons(self.user, self.evaluation),
-            judge=chosen or usual,
-            only_judge=chosen is not None,
-            kind=DisagreementKind(given["kind"]) if given.get("kind") and chosen is None else None,
-            resolved=bool(given.get("state")),
-            aspect=given.get("aspect"),
-            reason=DifferenceReason(given["reason"]) if given.get("reason") else None,
-            candidates=tuple(given[name] for name in ("candidate", "other") if given.get(name)),
-            mentioning=self.user if given.get("mine") else None,
+            judge=chosen_judge or default_judge,
+            only_judge=chosen_judge is not None,
+            kind=DisagreementKind(cleaned["kind"]) if cleaned.get("kind") and chosen_judge is None else None,
+            resolved=bool(cleaned.get("state")),
+            aspect=cleaned.get("aspect"),
+            reason=DifferenceReason(cleaned["reason"]) if cleaned.get("reason") else None,
+            candidates=tuple(cleaned[name] for name in ("candidate", "other") if cleaned.get(name)),
+            mentioning=self.user if cleaned.get("mine") else None,
         )
 
 
@@ -90,7 +90,7 @@ class ResolveForm(forms.Form):
 
     aspect = forms.SlugField(widget=forms.HiddenInput, max_length=60)
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=0, max_value=2**31 - 1)
-    choice = forms.ChoiceField(choices=[(one.value, one.value) for one in Choice], required=False)
+    choice = forms.ChoiceField(choices=[(choice.value, choice.value) for choice in Choice], required=False)
     reason = forms.CharField(required=False, max_length=MAX_REASON_LENGTH)
 
     @classmethod

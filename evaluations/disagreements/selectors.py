@@ -1,6 +1,6 @@
 """Comparisons on which raters disagree, with their discussion."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -57,7 +57,7 @@ class DisagreementFilter:
 
 
 @dataclass(frozen=True)
-class FoundDisagreements:
+class DisagreementIds:
     """Comparison ids in order. ``continues_after``: the id after which to continue; None at the end."""
 
     ids: list[int]
@@ -95,29 +95,29 @@ def get_disagreement_judge(evaluation: Evaluation) -> Rater | None:
 
 def find_disagreements(
     wanted: DisagreementFilter, *, after: int = 0, size: int = 50, backwards: bool = False
-) -> FoundDisagreements:
+) -> DisagreementIds:
     """The next comparisons with a disagreement, by their numbers; ``backwards`` those before ``after``."""
     if wanted.only_judge:
-        return merge_found([find_by_judge(wanted, after, size, backwards)], size, backwards)
+        return merge_pages([find_by_judge(wanted, after, size, backwards)], size, backwards)
     if wanted.resolved:
         return find_by_labels(filter_resolved(wanted), after, size, backwards)
-    parts: list[FoundDisagreements] = []
+    parts: list[DisagreementIds] = []
     if wanted.kind != DisagreementKind.JUDGE:
         parts.append(find_by_labels(filter_reviewer_disagreements(wanted), after, size, backwards))
     if wanted.kind != DisagreementKind.PEOPLE and wanted.judge is not None:
         parts.append(find_by_judge(wanted, after, size, backwards))
-    return merge_found(parts, size, backwards)
+    return merge_pages(parts, size, backwards)
 
 
-def merge_found(parts: Sequence[FoundDisagreements], size: int, backwards: bool) -> FoundDisagreements:
+def merge_pages(parts: Sequence[DisagreementIds], size: int, backwards: bool) -> DisagreementIds:
     """Merge the parts, up to where every part was searched."""
     ends = [part.continues_after for part in parts if part.continues_after is not None]
     end = (max(ends) if backwards else min(ends)) if ends else None
     ids = sorted({pk for part in parts for pk in part.ids}, reverse=backwards)
     ids_in_range = [pk for pk in ids if end is None or (pk >= end if backwards else pk <= end)]
     if len(ids_in_range) > size:
-        return FoundDisagreements(ids_in_range[:size], ids_in_range[size - 1])
-    return FoundDisagreements(ids_in_range, end)
+        return DisagreementIds(ids_in_range[:size], ids_in_range[size - 1])
+    return DisagreementIds(ids_in_range, end)
 
 
 def filter_reviewer_disagreements(wanted: DisagreementFilter) -> QuerySet[Label]:
@@ -163,10 +163,10 @@ def has_reason(reason: DifferenceReason) -> Q:
     return Q(Exists(verdicts)) | Q(Exists(scores))
 
 
-def find_by_labels(rows: QuerySet[Label], after: int, size: int, backwards: bool) -> FoundDisagreements:
+def find_by_labels(rows: QuerySet[Label], after: int, size: int, backwards: bool) -> DisagreementIds:
     """The comparisons of these labels, reading one more to know whether there are others."""
     ids = list(list_comparisons_after(rows, after, backwards)[: size + 1])
-    return FoundDisagreements(ids[:size], ids[size - 1]) if len(ids) > size else FoundDisagreements(ids, None)
+    return DisagreementIds(ids[:size], ids[size - 1]) if len(ids) > size else DisagreementIds(ids, None)
 
 
 def list_comparisons_after(rows: QuerySet[Label], after: int, backwards: bool) -> "QuerySet[Label, int]":
@@ -176,7 +176,7 @@ def list_comparisons_after(rows: QuerySet[Label], after: int, backwards: bool) -
     return ordered.values_list("comparison_id", flat=True).distinct()
 
 
-def find_by_judge(wanted: DisagreementFilter, after: int, size: int, backwards: bool) -> FoundDisagreements:
+def find_by_judge(wanted: DisagreementFilter, after: int, size: int, backwards: bool) -> DisagreementIds:
     """Comparisons where the judge differs: SQL finds candidates, the judge's one verdict decides."""
     assert wanted.judge is not None
     labels = filter_labels(wanted).exclude(choice="")
@@ -192,11 +192,11 @@ def find_by_judge(wanted: DisagreementFilter, after: int, size: int, backwards: 
             batch = ids[start : start + size + 1]
             differing += filter_differing_from_judge(rows, wanted.judge, batch)
             if len(differing) > size:
-                return FoundDisagreements(differing, batch[-1])
+                return DisagreementIds(differing, batch[-1])
         if end is None:
-            return FoundDisagreements(differing, None)
+            return DisagreementIds(differing, None)
         after = end
-    return FoundDisagreements(differing, after)
+    return DisagreementIds(differing, after)
 
 
 def get_window_end(evaluation: Evaluation, after: int, backwards: bool) -> int | None:
@@ -252,14 +252,12 @@ class DisagreementRows:
 
 def reveal_disagreements(user: User, wanted: DisagreementFilter, *, after: int, size: int) -> DisagreementRows:
     """The next disagreements, whose choices this person now counts as having seen."""
-    found = find_disagreements(wanted, after=after, size=size)
+    page = find_disagreements(wanted, after=after, size=size)
     related = Comparison.objects.select_related("query", "response_a__candidate", "response_b__candidate")
-    comparisons = list(related.only(*LISTED_COLUMNS).filter(pk__in=found.ids).order_by("pk"))
+    comparisons = list(related.only(*LISTED_COLUMNS).filter(pk__in=page.ids).order_by("pk"))
     differences = get_disagreements(wanted, [comparison.pk for comparison in comparisons])
     revealed = reveal_comparisons(user, wanted.evaluation, comparisons)
-    return DisagreementRows(
-        [(comparison, differences[comparison.pk]) for comparison in revealed], found.continues_after
-    )
+    return DisagreementRows([(comparison, differences[comparison.pk]) for comparison in revealed], page.continues_after)
 
 
 def get_disagreements(wanted: DisagreementFilter, ids: Sequence[int]) -> Mapping[int, list[Disagreement]]:
@@ -291,36 +289,22 @@ def read_disagreements(wanted: DisagreementFilter, ids: Sequence[int]) -> list[D
         rows = rows.filter(IS_RESOLVED) if wanted.resolved else rows.exclude(IS_RESOLVED)
     votes = count_votes(ids)
     judge_choices = load_judge_choices(wanted.judge, ids) if wanted.judge else {}
-    resolutions = (
-        {(resolution.comparison_id, resolution.aspect_id): resolution for resolution in get_adjudications(ids)}
-        if wanted.resolved is not False
-        else {}
-    )
-    positions = get_rubric_order(wanted.evaluation)
+    resolutions = {}
+    if wanted.resolved is not False:
+        for resolution in Adjudication.objects.filter(comparison__in=ids).select_related("user", "aspect"):
+            resolutions[resolution.comparison_id, resolution.aspect_id] = resolution
+    in_rubric = RubricAspect.objects.filter(version=wanted.evaluation.review_rubric_id)
+    positions = dict(in_rubric.values_list("aspect_id", "position"))
     return [
         Disagreement(
             label.aspect,
-            sort_votes(votes.get((label.comparison_id, label.aspect_id), {})),
+            dict(Counter(votes.get((label.comparison_id, label.aspect_id), {})).most_common()),
             label,
             choice.choice if (choice := judge_choices.get(label.comparison_id, {}).get(label.aspect.key)) else None,
             resolutions.get((label.comparison_id, label.aspect_id)),
         )
         for label in sorted(rows, key=lambda row: (positions.get(row.aspect_id, len(positions)), row.aspect.key))
     ]
-
-
-def sort_votes(votes: Mapping[Choice, int]) -> Mapping[Choice, int]:
-    return dict(sorted(votes.items(), key=lambda item: -item[1]))
-
-
-def get_adjudications(ids: Sequence[int]) -> QuerySet[Adjudication]:
-    return Adjudication.objects.filter(comparison__in=ids).select_related("user", "aspect")
-
-
-def get_rubric_order(evaluation: Evaluation) -> Mapping[int, int]:
-    """The positions of the aspects in the current rubric version."""
-    positions = RubricAspect.objects.filter(version=evaluation.review_rubric_id).values_list("aspect_id", "position")
-    return dict(positions)
 
 
 def get_thread(comparison: Comparison) -> list[Comment]:

@@ -21,10 +21,6 @@ from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Mention, Review, Score, Verdict
 from evaluations.verdicts.label_counts import lock_comparisons, update_labels
 
-RESOLVED_VERB: Final = "adjudicated"
-
-WITHDREW_VERB: Final = "withdrew adjudication"
-
 MAX_REASON_LENGTH: Final = 5_000
 
 
@@ -47,16 +43,13 @@ def resolve_aspect(
     before = describe_resolution(current) if current else {"aspect": aspect.key}
     resolution = current or Adjudication(comparison=comparison, aspect=aspect)
     resolution.user, resolution.choice, resolution.reason = user, choice, reason
-    resolution.version = count_resolution(comparison)
+    # The count includes withdrawn resolutions, so that no version is used twice.
+    row = Comparison.objects.filter(pk=comparison.pk)
+    row.update(resolution_count=F("resolution_count") + 1)
+    resolution.version = row.values_list("resolution_count", flat=True).get()
     resolution.save()
-    record_event(
-        RESOLVED_VERB,
-        comparison,
-        user=user,
-        evaluation=comparison.evaluation,
-        before=before,
-        after=describe_resolution(resolution),
-    )
+    after = describe_resolution(resolution)
+    record_event("adjudicated", comparison, user=user, evaluation=comparison.evaluation, before=before, after=after)
     update_labels([comparison.pk])
     return resolution
 
@@ -70,23 +63,12 @@ def withdraw_resolution(adjudication: Adjudication, *, version: int, user: User)
     current = Adjudication.objects.filter(pk=adjudication.pk).select_related("user", "aspect").first()
     refuse_unseen_resolution(current, version, "your withdrawal")
     assert current is not None
+    before, after = describe_resolution(current), {"aspect": current.aspect.key}
     record_event(
-        WITHDREW_VERB,
-        comparison,
-        user=user,
-        evaluation=comparison.evaluation,
-        before=describe_resolution(current),
-        after={"aspect": current.aspect.key},
+        "withdrew adjudication", comparison, user=user, evaluation=comparison.evaluation, before=before, after=after
     )
     current.delete()
     update_labels([comparison.pk])
-
-
-def count_resolution(comparison: Comparison) -> int:
-    """Count one more resolution of the comparison. Returns how many there were, withdrawn ones included."""
-    row = Comparison.objects.filter(pk=comparison.pk)
-    row.update(resolution_count=F("resolution_count") + 1)
-    return row.values_list("resolution_count", flat=True).get()
 
 
 def refuse_archived_evaluation_of(comparison: Comparison) -> None:
@@ -122,8 +104,7 @@ def refuse_unseen_resolution(current: Adjudication | None, version: int, change:
     if current is not None and current.version != version:
         raise ResolvedElsewhere(
             f"{current.user.username} settled this as “{spell_choice(current.choice)}” meanwhile "
-            f"(“{current.reason}”), "
-            f"so {change} was not stored. Look at theirs, then decide again."
+            f"(“{current.reason}”), so {change} was not stored. Look at theirs, then decide again."
         )
 
 
@@ -215,6 +196,7 @@ def find_mentioned(text: str, readers: Collection[User]) -> tuple[list[User], li
 
 
 def iter_shortened_names(name: str) -> Iterable[str]:
+    """The name, then without its last punctuation mark, and so on."""
     yield name
     while name and name[-1] in ".-+@":
         name = name[:-1]
@@ -246,9 +228,8 @@ def explain_own_choice(review: Review, aspect: Aspect, *, reason: str, note: str
     for model in (Verdict, Score):
         model._default_manager.filter(review=review, aspect=aspect, stage=Stage.FINAL).update(**after)
     evaluation = review.comparison.evaluation
-    record_event(
-        "explained", review, user=user, evaluation=evaluation, before=before, after={"aspect": aspect.key, **after}
-    )
+    after = {"aspect": aspect.key, **after}
+    record_event("explained", review, user=user, evaluation=evaluation, before=before, after=after)
 
 
 def get_own_explanation(review: Review, aspect: Aspect) -> dict[str, str] | None:

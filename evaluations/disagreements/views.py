@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -20,6 +20,13 @@ from evaluations.disagreements.forms import (
     clean_or_refuse,
 )
 from evaluations.disagreements.history import get_comparison_history
+from evaluations.disagreements.lookup import (
+    get_aspect_or_404,
+    get_open_comparison_or_404,
+    get_own_comment_or_404,
+    get_own_review_or_404,
+    get_resolution_or_404,
+)
 from evaluations.disagreements.selectors import (
     MENTION_RELATIONS,
     Disagreement,
@@ -47,7 +54,7 @@ from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Aspect, RubricAspect
-from evaluations.models.verdicts import Adjudication, Comment, Review
+from evaluations.models.verdicts import Review
 from evaluations.rendered_texts import build_turns, iter_comparison_texts, render_texts
 from evaluations.reviews.selectors import get_saved_spans
 from evaluations.verdicts.labels import DecidedLabel
@@ -56,7 +63,6 @@ from evaluations.verdicts.vote_table import VoteCell, VoteRow, VoteTable
 from evaluations.visibility import (
     list_people_who_can_see,
     reveal_visible_vote_table,
-    visible_comparisons,
     visible_comparisons_everywhere,
 )
 from evaluations.web.pagination import PAGE_SIZE, Page, page_query, paginate, parse_after
@@ -70,12 +76,12 @@ def disagreement_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     form = DisagreementsForm(request.GET, evaluation=evaluation, user=user)
     wanted = form.wanted()
     after = parse_after(request)
-    found = reveal_disagreements(user, wanted, after=after, size=PAGE_SIZE)
+    disagreements = reveal_disagreements(user, wanted, after=after, size=PAGE_SIZE)
     page = Page(
-        [comparison for comparison, _ in found.rows],
+        [row for row, _ in disagreements.rows],
         is_first=not after,
         first_page=page_query(request, 0),
-        next_page=page_query(request, found.continues_after) if found.continues_after else None,
+        next_page=page_query(request, disagreements.continues_after) if disagreements.continues_after else None,
     )
     between_people, number_resolved = count_disagreements(wanted)
     context = {
@@ -84,7 +90,9 @@ def disagreement_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "form": form,
         "wanted": wanted,
         "page_of_rows": page,
-        "rows": [{"comparison": comparison, "differences": differences} for comparison, differences in found.rows],
+        "rows": [
+            {"comparison": comparison, "differences": differences} for comparison, differences in disagreements.rows
+        ],
         "filter": encode_filter(request.GET),
         "is_filtered": any(request.GET.get(name) for name in form.fields if name != "state"),
         "between_people": between_people,
@@ -101,13 +109,6 @@ def encode_filter(query: QueryDict) -> str:
         del parameters[name]
     return parameters.urlencode()
 
-
-def read_filter(request: AuthenticatedRequest, evaluation: Evaluation) -> DisagreementFilter:
-    """The filter that a disagreement was opened with."""
-    return DisagreementsForm(request.GET, evaluation=evaluation, user=request.user).wanted()
-
-
-COMPARISON_RELATIONS = ("query", "response_a__candidate", "response_b__candidate", "evaluation__review_rubric__rubric")
 
 CHOICE_TEXTS: Mapping[Choice, str] = {Choice.A: "A", Choice.TIE: "Tie", Choice.BOTH_BAD: "Both bad", Choice.B: "B"}
 
@@ -144,20 +145,9 @@ class RefusedInput:
     sent: Mapping[str, Any] | None = None
 
 
-def get_open_comparison_or_404(
-    request: AuthenticatedRequest, slug: str, pk: int, action: Action = Action.LOOK
-) -> Comparison:
-    """The comparison, if this user may see the choices on it; otherwise 404."""
-    user = request.user
-    evaluation = require_evaluation(user, slug, action)
-    visible = visible_comparisons(user, evaluation).select_related(*COMPARISON_RELATIONS)
-    comparison: Comparison = get_object_or_404(visible, pk=pk)
-    return comparison
-
-
 @require_safe
 def disagreement_detail(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    comparison, user = get_open_comparison_or_404(request, slug, pk), request.user
+    comparison, user = get_open_comparison_or_404(request.user, slug, pk), request.user
     mark_mentions_seen(user, comparison)
     return render_disagreement(request, comparison)
 
@@ -170,16 +160,14 @@ def render_disagreement(
     comment: CommentForm | None = None,
 ) -> HttpResponse:
     user, evaluation = request.user, comparison.evaluation
-    wanted = read_filter(request, evaluation)
+    wanted = DisagreementsForm(request.GET, evaluation=evaluation, user=user).wanted()
     before, after = get_neighbouring_disagreements(wanted, comparison)
     table = reveal_visible_vote_table(user, comparison)
     questions = list(
         build_questions(comparison, wanted, table, refused, is_allowed(user, Action.ADJUDICATE, evaluation))
     )
     comments = get_thread(comparison)
-    html = render_texts(
-        [*iter_comparison_texts(comparison), *table.rationales, *(question.text for question in comments)]
-    )
+    html = render_texts([*iter_comparison_texts(comparison), *table.rationales, *(row.text for row in comments)])
     context = {
         "page": "disagreements",
         "evaluation": evaluation,
@@ -247,17 +235,12 @@ def build_questions(
 
 def get_offered_choices(evaluation: Evaluation) -> Mapping[int, Sequence[tuple[Choice, str]]]:
     """The choices offered by aspect: by the current rubric version if it has the aspect, else the newest."""
-    rubric_aspects = RubricAspect.objects.filter(version__rubric__evaluation=evaluation).select_related("aspect")
-    by_aspect: dict[int, RubricAspect] = {}
-    for rubric_aspect in rubric_aspects.order_by("version_id"):
-        if (
-            by_aspect.get(rubric_aspect.aspect_id) is None
-            or by_aspect[rubric_aspect.aspect_id].version_id != evaluation.review_rubric_id
-        ):
-            by_aspect[rubric_aspect.aspect_id] = rubric_aspect
+    rows = RubricAspect.objects.filter(version__rubric__evaluation=evaluation).select_related("aspect")
+    current_last = sorted(rows, key=lambda row: (row.version_id == evaluation.review_rubric_id, row.version_id))
+    by_aspect = {row.aspect_id: row for row in current_last}
     return {
-        aspect: [(choice, label_offered_choice(choice, rubric_aspect)) for choice in rubric_aspect.choices]
-        for aspect, rubric_aspect in by_aspect.items()
+        aspect: [(choice, label_offered_choice(choice, row)) for choice in row.choices]
+        for aspect, row in by_aspect.items()
     }
 
 
@@ -268,7 +251,7 @@ def label_offered_choice(choice: Choice, aspect: RubricAspect) -> str:
 
 @require_POST
 def disagreement_resolve(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    comparison = get_open_comparison_or_404(request, slug, pk, Action.ADJUDICATE)
+    comparison = get_open_comparison_or_404(request.user, slug, pk, Action.ADJUDICATE)
     aspect = get_aspect_or_404(comparison, request.POST.get("aspect", ""))
     try:
         cleaned = clean_or_refuse(ResolveForm(request.POST))
@@ -288,29 +271,25 @@ def disagreement_resolve(request: AuthenticatedRequest, slug: str, pk: int) -> H
 
 @require_POST
 def adjudication_withdraw(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    evaluation = require_evaluation(request.user, slug, Action.ADJUDICATE)
-    adjudications = Adjudication.objects.select_related("comparison", "aspect", "user")
-    adjudication = get_object_or_404(adjudications, pk=pk, comparison__evaluation=evaluation)
-    comparison = get_open_comparison_or_404(request, slug, adjudication.comparison_id, Action.ADJUDICATE)
+    resolution = get_resolution_or_404(request.user, slug, pk)
+    comparison, aspect = resolution.comparison, resolution.aspect
     try:
         cleaned = clean_or_refuse(WithdrawForm(request.POST))
-        withdraw_resolution(adjudication, version=cleaned["version"], user=request.user)
+        withdraw_resolution(resolution, version=cleaned["version"], user=request.user)
     except InputRefused as refusal:
-        return render_disagreement(request, comparison, refused=RefusedInput(adjudication.aspect.key, str(refusal)))
-    messages.success(request, f"{adjudication.aspect.name} is open again.")
+        return render_disagreement(request, comparison, refused=RefusedInput(aspect.key, str(refusal)))
+    messages.success(request, f"{aspect.name} is open again.")
     return redirect_to_disagreement(request, comparison)
 
 
 @require_POST
 def disagreement_explain(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Explain the user's own choice."""
-    comparison, user = get_open_comparison_or_404(request, slug, pk, Action.REVIEW), request.user
+    comparison, user = get_open_comparison_or_404(request.user, slug, pk, Action.REVIEW), request.user
     aspect = get_aspect_or_404(comparison, request.POST.get("aspect", ""))
     try:
         cleaned = clean_or_refuse(ExplainForm(request.POST))
-        reviews = Review.objects.filter(rater__user=user, comparison=comparison).select_related("rater")
-        review = get_object_or_404(reviews, pk=cleaned["review"])
-        review.comparison = comparison
+        review = get_own_review_or_404(user, comparison, cleaned["review"])
         explain_own_choice(review, aspect, reason=cleaned["reason"], note=cleaned["note"], user=user)
     except InputRefused as refusal:
         return render_disagreement(request, comparison, refused=RefusedInput(aspect.key, str(refusal)))
@@ -319,7 +298,7 @@ def disagreement_explain(request: AuthenticatedRequest, slug: str, pk: int) -> H
 
 @require_POST
 def disagreement_comment(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    comparison, user = get_open_comparison_or_404(request, slug, pk, Action.DISCUSS), request.user
+    comparison, user = get_open_comparison_or_404(request.user, slug, pk, Action.DISCUSS), request.user
     form = CommentForm(request.POST, aspects=Aspect.objects.filter(evaluation=comparison.evaluation))
     try:
         cleaned = clean_or_refuse(form)
@@ -341,17 +320,9 @@ def disagreement_comment(request: AuthenticatedRequest, slug: str, pk: int) -> H
 
 @require_POST
 def comment_withdraw(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    user = request.user
-    evaluation = require_evaluation(user, slug, Action.DISCUSS)
-    comments = Comment.objects.filter(user=user, comparison__in=visible_comparisons(user, evaluation))
-    comment = get_object_or_404(comments.select_related("comparison__evaluation"), pk=pk)
-    withdraw_own_comment(comment, user=user)
+    comment = get_own_comment_or_404(request.user, slug, pk)
+    withdraw_own_comment(comment, user=request.user)
     return redirect_to_disagreement(request, comment.comparison, "discussion")
-
-
-def get_aspect_or_404(comparison: Comparison, key: str) -> Aspect:
-    aspect: Aspect = get_object_or_404(Aspect, evaluation=comparison.evaluation_id, key=key)
-    return aspect
 
 
 def redirect_to_disagreement(request: AuthenticatedRequest, comparison: Comparison, fragment: str = "") -> HttpResponse:

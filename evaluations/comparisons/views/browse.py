@@ -12,7 +12,13 @@ from django.views.decorators.http import require_http_methods
 from evaluations.access import Action, is_allowed, list_reviewers, require_evaluation
 from evaluations.comparisons.forms import CellForm, FilterForm, ManualComparisonForm
 from evaluations.comparisons.manual_comparisons import ManualComparison, add_comparison
-from evaluations.comparisons.requests import build_filter_form, list_filters, pop_refused_action
+from evaluations.comparisons.requests import (
+    build_filter_form,
+    get_comparison_or_404,
+    list_filters,
+    list_resolutions,
+    pop_refused_action,
+)
 from evaluations.comparisons.search.services import is_index_behind
 from evaluations.comparisons.selectors import (
     FoundComparisons,
@@ -32,7 +38,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.text_flags import find_suspect_texts
 from evaluations.models.users import User
-from evaluations.models.verdicts import Adjudication, Review
+from evaluations.models.verdicts import Review
 from evaluations.rendered_texts import iter_comparison_texts, render_texts
 from evaluations.reports.cells.selectors import ReportCell, reveal_comparisons_in_cell
 from evaluations.reviews.selectors import put_in_order_shown
@@ -41,21 +47,18 @@ from evaluations.visibility import can_see_judges, reveal_vote_table, visible_co
 from evaluations.web.pagination import PAGE_SIZE, Page, page_query, paginate, parse_after
 from evaluations.web.requests import AuthenticatedRequest
 
-DETAIL_RELATIONS = ("query", "response_a__candidate", "response_b__candidate", "evaluation__review_rubric__rubric")
-
 
 @require_http_methods(["GET", "HEAD"])
 def comparison_detail(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user = request.user
     evaluation = require_evaluation(user, slug)
-    row = get_object_or_404(Comparison.objects.select_related(*DETAIL_RELATIONS), evaluation=evaluation, pk=pk)
+    row = get_comparison_or_404(evaluation, pk)
     table = reveal_vote_table(user, row)
     sees_verdicts = table is not None
     stored = (row.response_a, row.response_b)
     responses = stored if sees_verdicts else put_in_order_shown(user, row, stored)
     sides = [(side, response, find_suspect_texts(response)) for side, response in zip("AB", responses, strict=True)]
-    decided = Adjudication.objects.filter(comparison=row).select_related("aspect", "user").order_by("aspect__name")
-    turned = Review.objects.filter(
+    swapped_reviews = Review.objects.filter(
         rater__user=user, comparison=row, shown=ShownOrder.SWAPPED, state__in=SAVED_REVIEW_STATES
     )
     context = {
@@ -66,8 +69,8 @@ def comparison_detail(request: AuthenticatedRequest, slug: str, pk: int) -> Http
         "html": render_texts([*iter_comparison_texts(row), *(table.rationales if table else ())]),
         "sides": sides,
         "table": table,
-        "adjudications": decided if sees_verdicts else (),
-        "was_turned": sees_verdicts and turned.exists(),
+        "adjudications": list_resolutions(row) if sees_verdicts else (),
+        "saw_swapped": sees_verdicts and swapped_reviews.exists(),
     }
     return render(request, "comparison/comparison.html", context)
 

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evaluations.access import Action, require_evaluation
-from evaluations.comparisons.requests import build_filter_form
+from evaluations.comparisons.requests import build_filter_form, get_saved_filter_or_404, get_tag_or_404
 from evaluations.comparisons.selectors import list_tags_with_counts
 from evaluations.comparisons.services import (
     change_tag_name,
@@ -20,8 +20,7 @@ from evaluations.comparisons.services import (
     undo_tagging,
 )
 from evaluations.domain.errors import InputRefused
-from evaluations.models.comparisons import SavedFilter, Tag, TagChange
-from evaluations.models.users import User
+from evaluations.models.comparisons import SavedFilter, TagChange
 from evaluations.web.refusals import show_refusal
 from evaluations.web.requests import AuthenticatedRequest
 
@@ -32,9 +31,7 @@ MAX_FILTERS_SHOWN = 500
 @require_safe
 def saved_filter_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
-    saved_filters = (
-        SavedFilter.objects.filter(evaluation=evaluation).select_related("user").order_by("name")[:MAX_FILTERS_SHOWN]
-    )
+    saved_filters = SavedFilter.objects.filter(evaluation=evaluation).select_related("user").order_by("name")
     context = {
         "page": "comparisons",
         "evaluation": evaluation,
@@ -57,46 +54,46 @@ def saved_filter_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     with show_refusal(request):
         if form.sliced():
             raise InputRefused("A saved filter within another cannot be saved: choose its filters themselves.")
-        made = create_saved_filter(evaluation, request.POST.get("name", ""), form.wanted(), user=user)
-        messages.success(request, f"The filter “{made.name}” is saved: you can limit the report and exports to it.")
+        saved = create_saved_filter(evaluation, request.POST.get("name", ""), form.wanted(), user=user)
+        messages.success(request, f"The filter “{saved.name}” is saved: you can limit the report and exports to it.")
     return redirect(reverse("comparisons", args=[slug], query=request.GET))
 
 
 @require_POST
 def saved_filter_rename(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    user, one = get_filter_of_request(request, slug, pk)
+    saved = get_saved_filter_or_404(request.user, slug, pk)
     with show_refusal(request):
-        rename_saved_filter(one, request.POST.get("name", ""), user=user)
-        messages.success(request, f"The slice is called “{one.name}” now.")
+        rename_saved_filter(saved, request.POST.get("name", ""), user=request.user)
+        messages.success(request, f"The slice is called “{saved.name}” now.")
     return redirect("saved_filters", slug)
 
 
 @require_POST
 def saved_filter_delete(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    user, one = get_filter_of_request(request, slug, pk)
+    saved = get_saved_filter_or_404(request.user, slug, pk)
     with show_refusal(request):
-        if request.POST.get("name", "").strip() != one.name:
-            raise InputRefused(f"Nothing was deleted: type the name of the saved filter, {one.name}, to delete it.")
-        delete_saved_filter(one, user=user)
-        messages.success(request, f"The saved filter “{one.name}” is deleted. The activity keeps what it was.")
+        if request.POST.get("name", "").strip() != saved.name:
+            raise InputRefused(f"Nothing was deleted: type the name of the saved filter, {saved.name}, to delete it.")
+        delete_saved_filter(saved, user=request.user)
+        messages.success(request, f"The saved filter “{saved.name}” is deleted. The activity keeps what it was.")
     return redirect("saved_filters", slug)
 
 
 @require_POST
 def tag_rename(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    user, one = get_tag_of_request(request, slug, pk)
+    tag = get_tag_or_404(request.user, slug, pk)
     with show_refusal(request):
-        change_tag_name(one, request.POST.get("name", ""), user=user)
-        messages.success(request, f"The tag is called “{one.name}” now.")
+        change_tag_name(tag, request.POST.get("name", ""), user=request.user)
+        messages.success(request, f"The tag is called “{tag.name}” now.")
     return redirect("saved_filters", slug)
 
 
 @require_POST
 def tag_delete(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    user, one = get_tag_of_request(request, slug, pk)
+    tag = get_tag_or_404(request.user, slug, pk)
     with show_refusal(request):
-        delete_unused_tag(one, user=user)
-        messages.success(request, f"The tag “{one.name}” is deleted.")
+        delete_unused_tag(tag, user=request.user)
+        messages.success(request, f"The tag “{tag.name}” is deleted.")
     return redirect("saved_filters", slug)
 
 
@@ -109,15 +106,3 @@ def tag_undo(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
         change = undo_tagging(evaluation, pk, user=user)
         messages.success(request, f"Undone: {change.changed:,} are as they were.")
     return redirect("saved_filters", slug)
-
-
-def get_filter_of_request(request: AuthenticatedRequest, slug: str, pk: int) -> tuple[User, SavedFilter]:
-    user = request.user
-    evaluation = require_evaluation(user, slug, Action.TAG)
-    return user, get_object_or_404(SavedFilter.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
-
-
-def get_tag_of_request(request: AuthenticatedRequest, slug: str, pk: int) -> tuple[User, Tag]:
-    user = request.user
-    evaluation = require_evaluation(user, slug, Action.TAG)
-    return user, get_object_or_404(Tag.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
