@@ -45,8 +45,8 @@ from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Label, PackedVotes, Review, Verdict
 from evaluations.overview.services import create_evaluation
-from evaluations.verdicts.label_counts import update_labels
 from evaluations.verdicts.packed_votes import pack_verdicts
+from evaluations.verdicts.votes import update_labels
 
 SLUG = "benchmark"
 BATCH = 2_000

@@ -19,7 +19,7 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.rubrics import Aspect, RubricAspect
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Mention, Review, Score, Verdict
-from evaluations.verdicts.label_counts import lock_comparisons, update_labels
+from evaluations.verdicts.votes import lock_comparisons, update_labels
 
 MAX_REASON_LENGTH: Final = 5_000
 

@@ -38,9 +38,9 @@ from evaluations.models.verdicts import Review, Verdict
 from evaluations.overview.services import create_evaluation
 from evaluations.reviews.queues.items import fill_default_queue
 from evaluations.reviews.services import get_review_rubric
-from evaluations.verdicts.label_counts import update_labels
 from evaluations.verdicts.label_updates import count_votes_left
 from evaluations.verdicts.packed_votes import pack_review_verdicts
+from evaluations.verdicts.votes import update_labels
 
 EXAMPLE_SLUG: Final = "example"
 EXAMPLE_NAME: Final = "Example: two assistants, 24 questions"

@@ -46,12 +46,12 @@ from evaluations.models.runs import Call
 from evaluations.models.transactions import TransactionPacer, is_time_up, rows_per_transaction
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Disclosure, Label, Review, Score, Verdict
-from evaluations.verdicts.label_counts import update_labels
 from evaluations.verdicts.label_updates import (
     find_score_imports,
     get_comparisons_per_batch,
     recount_labels_later,
 )
+from evaluations.verdicts.votes import update_labels
 
 MAX_NAMED_IMPORTS: Final = 5  # imports, in a sentence
 

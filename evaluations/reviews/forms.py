@@ -1,6 +1,6 @@
 """Forms of the review page."""
 
-from typing import Any
+from typing import Any, Literal
 
 from django import forms
 
@@ -58,8 +58,8 @@ class ChoicesForm(StepForm):
             self.fields[f"reason_{aspect.key}"] = reason
 
     def choices(self) -> Answers:
-        given = {key: self.scores(key) if self.is_pointwise else self.choice(key) for key in self.keys}
-        return {key: one for key, one in given.items() if one is not None}
+        answers = {key: self.scores(key) if self.is_pointwise else self.choice(key) for key in self.keys}
+        return {key: answer for key, answer in answers.items() if answer is not None}
 
     def choice(self, key: str) -> Answer | None:
         return Choice(chosen) if (chosen := self.cleaned_data.get(f"choice_{key}")) else None
@@ -68,20 +68,17 @@ class ChoicesForm(StepForm):
         left, right = (self.cleaned_data.get(f"{side}_{key}") for side in ("left", "right"))
         return None if left is None or right is None else ScorePair(left, right)
 
-    def notes(self) -> dict[str, str]:
-        return self.words("note")
-
-    def reasons(self) -> dict[str, str]:
-        return self.words("reason")
-
-    def words(self, kind: str) -> dict[str, str]:
-        given = {key: self.cleaned_data.get(f"{kind}_{key}") for key in self.keys}
-        return {key: text for key, text in given.items() if text}
+    def texts(self, kind: Literal["note", "reason"]) -> dict[str, str]:
+        """The notes or the reasons by aspect."""
+        texts = {key: self.cleaned_data.get(f"{kind}_{key}") for key in self.keys}
+        return {key: text for key, text in texts.items() if text}
 
     def entered(self) -> dict[str, str]:
         """The values in the fields of the page, valid or not."""
-        steps = StepForm.base_fields
-        return {name: self.data.get(name, "") for name in self.fields if name not in steps}
+        return {name: self.data.get(name, "") for name in self.fields if name not in StepForm.base_fields}
+
+    def filled(self) -> dict[str, str]:
+        return {name: value for name, value in self.entered().items() if value}
 
 
 class SkipForm(StepForm):

@@ -1,13 +1,12 @@
-"""The request context and the responses that all views of the review page share."""
+"""The responses that all views of the review page share."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, cast
 
 from django import forms
 from django.http import HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.gzip import gzip_page
@@ -16,12 +15,9 @@ from django_htmx.http import HttpResponseClientRedirect, push_url, reswap, retar
 from evaluations.access import Action, require_evaluation
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import ReviewState
-from evaluations.domain.rubrics import AspectSpec, RubricSpec
-from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judges import Rater, find_rater_of_user, get_or_create_rater
+from evaluations.models.judges import Rater, get_or_create_rater
 from evaluations.models.rubrics import RubricVersion
-from evaluations.models.users import User
 from evaluations.models.verdicts import Review
 from evaluations.rendered_texts import iter_comparison_texts, render_texts
 from evaluations.reviews.choice_panel import (
@@ -30,16 +26,15 @@ from evaluations.reviews.choice_panel import (
     compare_texts_with_stored,
     compare_with_stored,
 )
+from evaluations.reviews.context import ReviewContext, build_review_context, load_review_context
 from evaluations.reviews.drafts import read_draft, read_draft_of_earlier_version
 from evaluations.reviews.forms import REASON_CHOICES, ChoicesForm, StepForm
 from evaluations.reviews.queues.calibration import find_unseen_calibration, get_calibration_progress
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
 from evaluations.reviews.selectors import get_earlier_review, get_review_progress, get_unseen_guidelines_change
-from evaluations.reviews.services import get_review_rubric
-from evaluations.reviews.sheet import ReviewSheet, build_sheet
+from evaluations.reviews.sheet import ReviewSheet
 from evaluations.reviews.spans import get_own_spans
 from evaluations.reviews.texts import build_review_texts, diff_responses
-from evaluations.visibility import has_seen_verdicts
 from evaluations.web.forms import CleanedData
 from evaluations.web.requests import AuthenticatedRequest
 
@@ -48,47 +43,19 @@ PANEL_TEMPLATE = "review/_panel.html"  # the part of the page that a step change
 PERSON_HEADER = "X-Person"  # the user for whom the page was rendered
 
 
-@dataclass(frozen=True)
-class ReviewPage:
-    """A request for one comparison on the review page. ``initial_rater``: None if the user had no rater yet."""
-
-    request: AuthenticatedRequest
-    user: User
-    evaluation: Evaluation
-    rubric: RubricVersion
-    spec: RubricSpec
-    comparison: Comparison
-    initial_rater: Rater | None
-
-    @property
-    def address(self) -> str:
-        return reverse("review_comparison", args=[self.evaluation.slug, self.comparison.pk])
-
-    @property
-    def aspects(self) -> tuple[AspectSpec, ...]:
-        return self.spec.aspects
-
-    @property
-    def rater(self) -> Rater | None:
-        """The user's rater, which their first step creates."""
-        return self.initial_rater or find_rater_of_user(self.user, self.evaluation)
-
-    def seen_verdicts(self) -> bool:
-        return has_seen_verdicts(self.user, self.comparison)
-
-
 def with_review_page(
-    view: Callable[[ReviewPage], HttpResponse],
+    view: Callable[[ReviewContext], HttpResponse],
 ) -> Callable[[AuthenticatedRequest, str, int], HttpResponse]:
     """Pass the view its review context; explain if nothing can be reviewed."""
 
     @gzip_page  # texts make most of the page; Django pads what it compresses, and tokens differ with every answer
     @wraps(view)
     def guarded(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-        if is_page_of_other_person(request):
+        # The input of another user's page must not be stored here.
+        if request.headers.get(PERSON_HEADER, str(request.user.pk)) != str(request.user.pk):
             return HttpResponse("Somebody else is signed in now.", status=409, headers={PERSON_HEADER: "another"})
         try:
-            page = load_review_page(request, slug, pk)
+            page = load_review_context(request, slug, pk)
         except InputRefused as refusal:
             return refuse_closed_review(request, slug, refusal)
         return view(page)
@@ -108,28 +75,6 @@ def refuse_closed_review(request: AuthenticatedRequest, slug: str, refusal: Inpu
     return render(request, "review/nothing.html", context, status=422)
 
 
-def is_page_of_other_person(request: AuthenticatedRequest) -> bool:
-    """Whether the page was made for another user, whose input must not be stored here."""
-    return request.headers.get(PERSON_HEADER, str(request.user.pk)) != str(request.user.pk)
-
-
-def load_review_page(request: AuthenticatedRequest, slug: str, pk: int) -> ReviewPage:
-    user = request.user
-    evaluation = require_evaluation(user, slug, Action.REVIEW)
-    rubric = get_review_rubric(evaluation)
-    return build_review_page(request, evaluation, rubric, find_rater_of_user(user, evaluation), pk)
-
-
-def build_review_page(
-    request: AuthenticatedRequest, evaluation: Evaluation, rubric: RubricVersion, initial_rater: Rater | None, pk: int
-) -> ReviewPage:
-    """The context for a user whose permission is already checked."""
-    with_texts = Comparison.objects.select_related("query", "response_a", "response_b")
-    comparison = get_object_or_404(with_texts, evaluation=evaluation, pk=pk)
-    comparison.evaluation = evaluation
-    return ReviewPage(request, request.user, evaluation, rubric, rubric.spec(), comparison, initial_rater)
-
-
 def open_next_comparison(
     request: AuthenticatedRequest, evaluation: Evaluation, rubric: RubricVersion
 ) -> HttpResponse | None:
@@ -142,7 +87,7 @@ def open_next_comparison(
         return None
     if not is_fragment(request):
         return redirect("review_comparison", evaluation.slug, pk)
-    page = build_review_page(request, evaluation, rubric, rater, pk)
+    page = build_review_context(request, evaluation, rubric, rater, pk)
     response = push_url(render_comparison(page), page.address)
     return reswap(retarget(response, "#comparison"), cast(Any, "outerHTML show:window:top"))
 
@@ -157,34 +102,36 @@ def open_calibration_result(request: AuthenticatedRequest, evaluation: Evaluatio
 
 
 def render_comparison(
-    page: ReviewPage,
+    page: ReviewContext,
     template: str = "",
     *,
     sheet: ReviewSheet | None = None,
     unsaved: FieldValues | None = None,
     status: int = 200,
-    **more: Any,
+    **extra_context: Any,
 ) -> HttpResponse:
     """The comparison as a page, or the fragment that was requested.
 
     ``unsaved``: input that could not be stored, for the form fields.
     """
-    sheet = sheet or load_sheet(page)
+    sheet = sheet or page.load_sheet()
     template = template or ("review/_comparison.html" if is_fragment(page.request) else "review/review.html")
     html = render_texts(iter_page_texts(sheet, template))
     context = {**build_panel_context(page, sheet, unsaved), "html": html}
     if template != PANEL_TEMPLATE:
         context |= build_texts_context(page, sheet, html)
-    return add_review_headers(render(page.request, template, {**context, **more}, status=status), sheet.review)
+    return add_review_headers(render(page.request, template, {**context, **extra_context}, status=status), sheet.review)
 
 
-def build_panel_context(page: ReviewPage, sheet: ReviewSheet, unsaved: FieldValues | None) -> dict[str, object]:
+def build_panel_context(page: ReviewContext, sheet: ReviewSheet, unsaved: FieldValues | None) -> dict[str, object]:
     review, rater = sheet.review, page.rater
     earlier_draft = None if review else read_draft_of_earlier_version(rater, page.comparison, page.rubric)
     draft = None if sheet.stage == "done" else read_draft(review) or earlier_draft
     fields = unsaved if unsaved is not None else (draft.fields if draft else {})
     earlier = get_earlier_review(page.evaluation, rater, review)
-    undoable = review if is_undoable_review(review) else (earlier if sheet.stage == "choose" else None)
+    undoable = earlier if sheet.stage == "choose" else None
+    if review is not None and review.state in (ReviewState.FINAL, ReviewState.SKIPPED):
+        undoable = review
     return {
         "page": "review",
         "evaluation": page.evaluation,
@@ -203,7 +150,7 @@ def build_panel_context(page: ReviewPage, sheet: ReviewSheet, unsaved: FieldValu
     }
 
 
-def build_texts_context(page: ReviewPage, sheet: ReviewSheet, html: Mapping[str, SafeString]) -> dict[str, object]:
+def build_texts_context(page: ReviewContext, sheet: ReviewSheet, html: Mapping[str, SafeString]) -> dict[str, object]:
     """Template context of the texts and the rater's highlights."""
     return {
         "calibration": get_calibration_progress(page.evaluation, page.rater, page.comparison),
@@ -221,14 +168,6 @@ def iter_page_texts(sheet: ReviewSheet, template: str) -> Iterator[str]:
         yield sheet.comparison.evaluation.guidelines
     if sheet.judge:
         yield from (rationale.text for rationale in sheet.judge.rationales)
-
-
-def load_sheet(page: ReviewPage) -> ReviewSheet:
-    return build_sheet(page.user, page.comparison, page.rubric, page.rater, page.spec)
-
-
-def is_undoable_review(review: Review | None) -> bool:
-    return review is not None and review.state in (ReviewState.FINAL, ReviewState.SKIPPED)
 
 
 def add_review_headers(response: HttpResponse, review: Review | None) -> HttpResponse:
@@ -252,14 +191,7 @@ def has_next_page(request: AuthenticatedRequest) -> bool:
 RUBRIC_CHANGED = "The rubric was changed while this page was open: look at its questions again. Nothing was stored."
 
 
-def get_own_review_or_404(page: ReviewPage) -> Review:
-    reviews = Review.objects.select_related("rater").filter(rater__user=page.user, rubric_version=page.rubric)
-    review = get_object_or_404(reviews, comparison=page.comparison)
-    review.comparison, review.rubric_version = page.comparison, page.rubric
-    return review
-
-
-def clean_step(page: ReviewPage, form: StepForm) -> CleanedData:
+def clean_step(page: ReviewContext, form: StepForm) -> CleanedData:
     """The cleaned step, if its page showed the current rubric version."""
     form.is_valid()
     if form.cleaned_data.get("rubric") not in (None, page.rubric.pk):
@@ -276,7 +208,7 @@ def clean_or_refuse_step(form: forms.Form) -> CleanedData:
     raise InputRefused(f"Nothing was stored: {label}: {errors[0]}")
 
 
-def respond_after_save(page: ReviewPage, review: Review, *, opens_next: bool) -> HttpResponse:
+def respond_after_save(page: ReviewContext, review: Review, *, opens_next: bool) -> HttpResponse:
     """The next comparison, or this one with a new panel."""
     if opens_next and has_next_page(page.request):
         result = open_calibration_result(page.request, page.evaluation, review.rater)
@@ -289,13 +221,13 @@ def respond_after_save(page: ReviewPage, review: Review, *, opens_next: bool) ->
 
 
 def render_refusal(
-    page: ReviewPage, refusal: InputRefused, form: ChoicesForm | None = None, stage: str | None = None
+    page: ReviewContext, refusal: InputRefused, form: ChoicesForm | None = None, stage: str | None = None
 ) -> HttpResponse:
     """The page as stored now, with the reason and the input that was refused.
 
     The input fills the form fields if it can still be saved from them; otherwise it is compared with what is stored.
     """
-    sheet = load_sheet(page)
+    sheet = page.load_sheet()
     context: dict[str, Any] = {"refusal": str(refusal)}
     unsaved = form.entered() if form is not None else None
     if unsaved is not None and sheet.stage not in ("choose", stage):
@@ -316,7 +248,7 @@ def render_refusal(
     )
 
 
-def build_overwrite_step(page: ReviewPage, stage: str, fields: FieldValues) -> dict[str, object]:
+def build_overwrite_step(page: ReviewContext, stage: str, fields: FieldValues) -> dict[str, object]:
     """The step that replaces the stored answers by those entered: confirm, or undo first."""
     confirms = stage == "confirm"
     step = "review_confirm" if confirms else "review_undo"

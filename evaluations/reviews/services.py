@@ -39,7 +39,7 @@ from evaluations.reviews.queues.selectors import has_seen_known_label
 from evaluations.reviews.selectors import get_order_shown, is_judge_shown_first
 from evaluations.reviews.sheet import get_judge_answer, get_judge_shown_to, is_awaiting_judge
 from evaluations.rubrics.services import freeze_version
-from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.votes import update_labels
 from evaluations.visibility import was_revealed
 
 # One step takes at most this long: a page left open overnight is not a night of work.

@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Any
 
 from django.http import HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
@@ -17,21 +17,17 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import ReviewState
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import find_rater_of_user, get_or_create_rater
-from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Span
 from evaluations.rendered_texts import render_texts
+from evaluations.reviews.context import ReviewContext, build_review_context, get_own_span_or_404
 from evaluations.reviews.drafts import DraftChangedElsewhere, read_draft, save_draft
 from evaluations.reviews.forms import ChoicesForm, DraftForm, SkipForm, SpanCommentForm, SpanForm, StepForm
 from evaluations.reviews.page import (
-    ReviewPage,
-    build_review_page,
     clean_or_refuse_step,
     clean_step,
-    get_own_review_or_404,
     has_next_page,
     is_fragment,
     iter_page_texts,
-    load_sheet,
     open_next_comparison,
     render_comparison,
     render_refusal,
@@ -86,7 +82,7 @@ def review_next(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_safe
 @with_review_page
-def review_comparison(page: ReviewPage) -> HttpResponse:
+def review_comparison(page: ReviewContext) -> HttpResponse:
     return render_comparison(page)
 
 
@@ -131,21 +127,21 @@ def review_ahead(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     )
     if pk is None:
         return HttpResponse(status=204)
-    page = build_review_page(request, evaluation, rubric, rater, pk)
+    page = build_review_context(request, evaluation, rubric, rater, pk)
     return push_url(render_comparison(page, "review/_comparison.html"), page.address)
 
 
 @never_cache
 @require_safe
 @with_review_page
-def review_diff(page: ReviewPage) -> HttpResponse:
+def review_diff(page: ReviewContext) -> HttpResponse:
     """Render both responses with their differing words marked."""
-    return render(page.request, "review/_diff.html", {"diff": diff_responses(load_sheet(page))})
+    return render(page.request, "review/_diff.html", {"diff": diff_responses(page.load_sheet())})
 
 
 @require_POST
 @with_review_page
-def review_save(page: ReviewPage) -> HttpResponse:
+def review_save(page: ReviewContext) -> HttpResponse:
     """Save the first choices, then show the judge's, or the next comparison if there are none."""
     form = ChoicesForm(page.spec, page.request.POST)
     try:
@@ -154,7 +150,7 @@ def review_save(page: ReviewPage) -> HttpResponse:
             page.user,
             page.comparison,
             choices=form.choices(),
-            seen_verdicts=page.seen_verdicts(),
+            seen_verdicts=page.has_seen_verdicts(),
             version=step["version"],
             note=step["note"],
             active_ms=step["active_ms"],
@@ -166,7 +162,7 @@ def review_save(page: ReviewPage) -> HttpResponse:
 
 @require_POST
 @with_review_page
-def review_confirm(page: ReviewPage) -> HttpResponse:
+def review_confirm(page: ReviewContext) -> HttpResponse:
     """Save the final choices, made with the judge's in view."""
     form = ChoicesForm(page.spec, page.request.POST)
     try:
@@ -175,8 +171,8 @@ def review_confirm(page: ReviewPage) -> HttpResponse:
             page.user,
             page.comparison,
             choices=form.choices(),
-            notes=form.notes(),
-            reasons=form.reasons(),
+            notes=form.texts("note"),
+            reasons=form.texts("reason"),
             version=step["version"],
             note=step["note"],
             active_ms=step["active_ms"],
@@ -190,7 +186,7 @@ def review_confirm(page: ReviewPage) -> HttpResponse:
 
 @require_POST
 @with_review_page
-def review_skip(page: ReviewPage) -> HttpResponse:
+def review_skip(page: ReviewContext) -> HttpResponse:
     try:
         step = clean_step(page, SkipForm(page.request.POST))
         skipped = skip_comparison(
@@ -207,19 +203,19 @@ def review_skip(page: ReviewPage) -> HttpResponse:
 
 @require_POST
 @with_review_page
-def review_undo(page: ReviewPage) -> HttpResponse:
+def review_undo(page: ReviewContext) -> HttpResponse:
     """Undo the last step; its choices, or the fields that are sent, fill the form."""
     form = ChoicesForm(page.spec, page.request.POST)
     try:
         step = clean_step(page, StepForm(page.request.POST))
         undo_last_step(
             page.user,
-            get_own_review_or_404(page),
+            page.get_own_review_or_404(),
             version=step["version"],
             tab=step["tab"],
             active_ms=step["active_ms"],
-            seen_verdicts=page.seen_verdicts(),
-            instead={name: value for name, value in form.entered().items() if value} if form.is_valid() else None,
+            seen_verdicts=page.has_seen_verdicts(),
+            instead=form.filled() if form.is_valid() else None,
         )
     except InputRefused as refusal:
         return render_refusal(page, refusal)
@@ -228,15 +224,15 @@ def review_undo(page: ReviewPage) -> HttpResponse:
 
 @require_POST
 @with_review_page
-def review_again(page: ReviewPage) -> HttpResponse:
+def review_again(page: ReviewContext) -> HttpResponse:
     """Reopen the review after the judge answered, or keep the choices."""
     keeps = page.request.POST.get("then") == "leave"
     try:
         step = clean_step(page, StepForm(page.request.POST))
         if keeps:
-            review = keep_without_judge(page.user, get_own_review_or_404(page), version=step["version"])
+            review = keep_without_judge(page.user, page.get_own_review_or_404(), version=step["version"])
         else:
-            review = reopen_for_judge(page.user, get_own_review_or_404(page), version=step["version"], tab=step["tab"])
+            review = reopen_for_judge(page.user, page.get_own_review_or_404(), version=step["version"], tab=step["tab"])
     except InputRefused as refusal:
         return render_refusal(page, refusal)
     return respond_after_save(page, review, opens_next=keeps)
@@ -249,21 +245,21 @@ def review_draft(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespo
 
 
 @with_review_page
-def render_panel(page: ReviewPage) -> HttpResponse:
+def render_panel(page: ReviewContext) -> HttpResponse:
     """Render the panel, for a page that was prefetched before the last step was stored."""
     return render_comparison(page, "review/_panel.html")
 
 
 @with_review_page
-def save_entered_draft(page: ReviewPage) -> HttpResponse:
+def save_entered_draft(page: ReviewContext) -> HttpResponse:
     try:
         step = clean_step(page, DraftForm(page.request.POST))
-        fields = get_entered_fields(page)
-        review = get_or_create_review(page.user, page.comparison)
+        form = ChoicesForm(page.spec, page.request.POST)
+        clean_or_refuse_step(form)
         review = save_draft(
-            review,
+            get_or_create_review(page.user, page.comparison),
             version=step["version"],
-            fields=fields,
+            fields=form.filled(),
             number=step["number"],
             tab=step["tab"],
             active_ms=step["active_ms"],
@@ -273,13 +269,6 @@ def save_entered_draft(page: ReviewPage) -> HttpResponse:
     except InputRefused as refusal:
         return JsonResponse({"message": str(refusal)}, status=422)
     return JsonResponse(describe_draft(review))
-
-
-def get_entered_fields(page: ReviewPage) -> dict[str, str]:
-    """The non-empty fields of the choice panel."""
-    form = ChoicesForm(page.spec, page.request.POST)
-    clean_or_refuse_step(form)
-    return {name: value for name, value in form.entered().items() if value}
 
 
 def describe_draft(review: Review) -> dict[str, Any]:
@@ -293,13 +282,13 @@ def describe_draft(review: Review) -> dict[str, Any]:
 
 @require_POST
 @with_review_page
-def review_span(page: ReviewPage) -> HttpResponse:
+def review_span(page: ReviewContext) -> HttpResponse:
     """Highlight a passage of one response, in a new draft review if there is none."""
     form = SpanForm(page.request.POST)
     side = page.request.POST.get("side", "")
     try:
         fields = clean_or_refuse_step(form)
-        sheet = load_sheet(page)
+        sheet = page.load_sheet()
         create_span(
             get_or_create_review(page.user, page.comparison),
             sheet.left if fields.pop("side") == "a" else sheet.right,
@@ -312,7 +301,7 @@ def review_span(page: ReviewPage) -> HttpResponse:
 
 
 def with_own_span(
-    view: Callable[[ReviewPage, Span], HttpResponse],
+    view: Callable[[ReviewContext, Span], HttpResponse],
 ) -> Callable[[AuthenticatedRequest, str, int], HttpResponse]:
     """Pass the view the user's own span with its review context."""
 
@@ -324,15 +313,9 @@ def with_own_span(
     return guarded
 
 
-def get_own_span_or_404(user: User, slug: str, pk: int) -> Span:
-    evaluation = require_evaluation(user, slug, Action.REVIEW)
-    spans = Span.objects.select_related("review__rubric_version", "review__comparison__evaluation", "aspect")
-    return get_object_or_404(spans, pk=pk, review__rater__user=user, review__comparison__evaluation=evaluation)
-
-
 @require_POST
 @with_own_span
-def review_span_change(page: ReviewPage, span: Span) -> HttpResponse:
+def review_span_change(page: ReviewContext, span: Span) -> HttpResponse:
     """Change the comment or the aspect of a highlight."""
     side = get_span_side(span, page)
     try:
@@ -344,17 +327,17 @@ def review_span_change(page: ReviewPage, span: Span) -> HttpResponse:
 
 @require_POST
 @with_own_span
-def review_span_remove(page: ReviewPage, span: Span) -> HttpResponse:
+def review_span_remove(page: ReviewContext, span: Span) -> HttpResponse:
     side = get_span_side(span, page)
     delete_span(span, page.user)
     return render_spans(page, side)
 
 
-def get_span_side(span: Span, page: ReviewPage) -> str:
-    return "a" if span.response_id == load_sheet(page).left.pk else "b"
+def get_span_side(span: Span, page: ReviewContext) -> str:
+    return "a" if span.response_id == page.load_sheet().left.pk else "b"
 
 
-def render_spans(page: ReviewPage, key: str, refusal: str = "") -> HttpResponse:
+def render_spans(page: ReviewContext, key: str, refusal: str = "") -> HttpResponse:
     """Render the highlights of one response as a fragment, or redirect to them."""
     if is_fragment(page.request):
         return render_span_list(page, key, refusal)
@@ -363,9 +346,9 @@ def render_spans(page: ReviewPage, key: str, refusal: str = "") -> HttpResponse:
     return render_comparison(page, status=422, **build_span_refusal(page, key, refusal))
 
 
-def render_span_list(page: ReviewPage, key: str, refusal: str) -> HttpResponse:
-    spans = get_own_spans(page.comparison, find_rater_of_user(page.user, page.evaluation))
-    sheet = load_sheet(page)
+def render_span_list(page: ReviewContext, key: str, refusal: str) -> HttpResponse:
+    spans = get_own_spans(page.comparison, page.rater)
+    sheet = page.load_sheet()
     texts = build_review_texts(sheet, render_texts(iter_page_texts(sheet, "")), spans)
     context = {
         "evaluation": page.evaluation,
@@ -377,6 +360,6 @@ def render_span_list(page: ReviewPage, key: str, refusal: str) -> HttpResponse:
     return render(page.request, "review/_annotations.html", context, status=422 if refusal else 200)
 
 
-def build_span_refusal(page: ReviewPage, key: str, refusal: str) -> dict[str, Any]:
+def build_span_refusal(page: ReviewContext, key: str, refusal: str) -> dict[str, Any]:
     fields = page.request.POST.dict() if refusal else {}
     return {"span_refusal": refusal, "refused_side": key, "entered": fields}

@@ -18,7 +18,7 @@ from evaluations.models.jobs import Job
 from evaluations.models.rubrics import Aspect
 from evaluations.models.transactions import is_time_up, pause_after_transaction, rows_per_transaction
 from evaluations.models.verdicts import Score, Verdict
-from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.votes import update_labels
 
 
 def find_score_imports(scores: QuerySet[Score]) -> set[int]:

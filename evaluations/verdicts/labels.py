@@ -15,8 +15,7 @@ from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import Run
 from evaluations.models.verdicts import Adjudication
 from evaluations.verdicts.judge_choices import load_choices_of_judges
-from evaluations.verdicts.label_counts import compute_label_row
-from evaluations.verdicts.votes import count_votes
+from evaluations.verdicts.votes import compute_label_row, count_votes
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
-"""The human votes that count: one per reviewer, comparison and aspect."""
+"""The human votes that count, one per reviewer, comparison and aspect, and the label rows that they make."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from django.db import connection
 from django.db.models import Count, Q
 
-from evaluations.domain.choices import Choice, Stage
+from evaluations.domain.choices import Choice, LabelSource, Stage
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.vote_rules import (
     CURRENT_VOTES,
@@ -15,7 +16,8 @@ from evaluations.domain.vote_rules import (
     find_counted_reviews,
     find_vote_holder,
 )
-from evaluations.models.verdicts import Review, Score, Verdict
+from evaluations.models.comparisons import Comparison
+from evaluations.models.verdicts import Adjudication, Label, Review, Score, Verdict
 from evaluations.models.vote_holders import admitted, was_drawn
 from evaluations.verdicts.score_choices import load_imported_preferences, load_review_scores
 
@@ -160,3 +162,63 @@ def read_review_aspects(review_ids: Collection[int]) -> list[tuple[int, int]]:
     both = scored.annotate(responses=Count("response")).filter(responses=RESPONSES_PER_COMPARISON)
     pairs = (*chosen, *((review, aspect) for review, aspect, _ in both))
     return [(review, aspect) for review, aspect in pairs if review is not None]
+
+
+# ---- label rows, updated in the transaction that changes a vote ----------------------------------
+
+
+class LabelRow(NamedTuple):
+    choice: str
+    source: str
+    votes: int
+    unanimous: bool
+
+
+def update_labels(comparison_ids: Iterable[int]) -> None:
+    """Recount the votes on these comparisons, inside the transaction that changed one."""
+    ids = sorted(set(comparison_ids))
+    if not ids:
+        return
+    lock_comparisons(ids)
+    due = compute_label_rows(ids)
+    existing = {(row.comparison_id, row.aspect_id): row for row in Label.objects.filter(comparison__in=ids)}
+    gone = [row.pk for subject, row in existing.items() if subject not in due]
+    if gone:
+        Label.objects.filter(pk__in=gone).delete()
+    changed = [
+        Label(pk=row.pk, **due[subject]._asdict())
+        for subject, row in existing.items()
+        if subject in due and due[subject] != (row.choice, row.source, row.votes, row.unanimous)
+    ]
+    Label.objects.bulk_update(changed, LabelRow._fields)
+    new = [(subject, values) for subject, values in due.items() if subject not in existing]
+    Label.objects.bulk_create(
+        Label(comparison_id=comparison, aspect_id=aspect, **values._asdict()) for (comparison, aspect), values in new
+    )
+
+
+def lock_comparisons(comparison_ids: Collection[int]) -> None:
+    """Let nobody else count these until the transaction ends: the second of two simultaneous voters sees both votes."""
+    if connection.features.has_select_for_update:
+        rows = Comparison.all_rows.select_for_update(no_key=True).filter(pk__in=comparison_ids)
+        list(rows.order_by("pk").values_list("pk", flat=True))
+
+
+def compute_label_rows(comparison_ids: Iterable[int]) -> dict[VoteSubject, LabelRow]:
+    ids = list(comparison_ids)
+    votes = count_votes(ids)
+    resolutions = Adjudication.objects.filter(comparison__in=ids).values_list("comparison_id", "aspect_id", "choice")
+    due = {subject: compute_label_row(counts) for subject, counts in votes.items()}
+    for comparison, aspect, choice in resolutions:
+        counts = votes.get((comparison, aspect), {})
+        due[comparison, aspect] = LabelRow(choice, LabelSource.ADJUDICATED, sum(counts.values()), len(counts) < 2)
+    return due
+
+
+def compute_label_row(votes: Mapping[Choice, int]) -> LabelRow:
+    """The choice with more votes than any other; a split gives none."""
+    number, leading = sum(votes.values()), max(votes.values())
+    first, *others = [choice for choice, count in votes.items() if count == leading]
+    if others:
+        return LabelRow("", LabelSource.SPLIT, number, False)
+    return LabelRow(first, LabelSource.SINGLE if number == 1 else LabelSource.MAJORITY, number, len(votes) == 1)

@@ -23,7 +23,7 @@ from evaluations.models.runs import Call, Run
 from evaluations.models.users import User
 from evaluations.models.verdicts import Comment, Mention, Verdict
 from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
-from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.votes import update_labels
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.factories.full_evaluation import FullEvaluation, make_full_evaluation
 from tests.factories.verdicts import make_review, repack_votes_of

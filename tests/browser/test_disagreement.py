@@ -18,7 +18,7 @@ PHONE = {"width": 390, "height": 844}
 DIFFER = """
 import json
 from evaluations.domain.roles import Role
-from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.votes import update_labels
 from tests.factories.evaluations import make_human, make_member
 from tests.factories.verdicts import make_review
 study = Evaluation.objects.get(slug="differing")

@@ -20,7 +20,7 @@ from evaluations.models.judges import Rater
 from evaluations.models.runs import Call, Run
 from evaluations.models.selection import SMALL_REPORT_COMPARISONS
 from evaluations.reviews.selectors import get_order_shown
-from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.votes import update_labels
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member
 from tests.factories.verdicts import (
     ALL_A,

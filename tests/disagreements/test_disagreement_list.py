@@ -19,7 +19,7 @@ from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
 from evaluations.models.verdicts import Verdict
-from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.votes import update_labels
 from tests.factories.evaluations import make_comparison, make_human, make_member, make_user
 from tests.factories.verdicts import get_or_make_aspect, make_judge_rater, make_judge_verdicts, make_review
 

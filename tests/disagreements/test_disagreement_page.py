@@ -22,7 +22,7 @@ from evaluations.models.verdicts import Adjudication, Comment, Label, Mention, R
 from evaluations.reviews.selectors import get_order_shown
 from evaluations.reviews.services import save_final_choices, save_first_choices, undo_last_step
 from evaluations.reviews.spans import create_span, delete_span
-from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.votes import update_labels
 from tests.factories.evaluations import make_comparison, make_human, make_member
 from tests.factories.verdicts import (
     ALL_A,

@@ -14,7 +14,7 @@ from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.rubrics import Aspect
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Label
-from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.votes import update_labels
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member
 from tests.factories.verdicts import get_or_make_aspect, make_review
 

@@ -28,8 +28,8 @@ from evaluations.models.judges import Rater
 from evaluations.models.verdicts import Label, Verdict
 from evaluations.verdicts.judge_choices import load_judge_choices
 from evaluations.verdicts.judge_differences import filter_possible_differences
-from evaluations.verdicts.label_counts import update_labels
 from evaluations.verdicts.reviewer_choices import get_reviewer_choices
+from evaluations.verdicts.votes import update_labels
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.factories.verdicts import (
     get_or_make_aspect,

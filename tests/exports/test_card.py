@@ -11,7 +11,7 @@ from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.votes import update_labels
 from tests.factories.evaluations import make_comparison, make_human
 from tests.factories.verdicts import make_judge_verdicts, make_review
 

@@ -39,7 +39,7 @@ from evaluations.models.selection import build_part_lookup, get_default_split, s
 from evaluations.models.transactions import PROCESS_STOPPING
 from evaluations.models.verdicts import Adjudication, Comment
 from evaluations.stats.rule_descriptions import describe_rules
-from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.votes import update_labels
 from tests.factories.evaluations import make_comparison, make_human, make_member, make_user
 from tests.factories.verdicts import get_or_make_aspect, make_imported_votes, make_judge_verdicts, make_review
 from tests.helpers.job_work import job_about, kill_worker_at, work_once

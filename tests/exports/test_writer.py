@@ -46,8 +46,8 @@ from evaluations.models.queues import Queue
 from evaluations.models.runs import Run
 from evaluations.models.verdicts import Adjudication, Comment, Review, Span
 from evaluations.reviews.services import skip_comparison, undo_last_step
-from evaluations.verdicts.label_counts import update_labels
 from evaluations.verdicts.labels import decide_labels
+from evaluations.verdicts.votes import update_labels
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.factories.verdicts import (
     get_or_make_aspect,

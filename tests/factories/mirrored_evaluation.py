@@ -31,7 +31,7 @@ from evaluations.reviews.queues.calibration import create_calibration
 from evaluations.reviews.queues.items import fill_default_queue
 from evaluations.reviews.services import get_or_create_review, save_first_choices, skip_comparison
 from evaluations.reviews.spans import create_span
-from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.votes import update_labels
 from tests.factories.evaluations import make_evaluation, make_member
 from tests.factories.imports import comparison_row, import_rows
 from tests.factories.queues import make_queue

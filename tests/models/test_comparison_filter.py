@@ -11,7 +11,7 @@ from evaluations.models.comparisons import Comparison, Tag, Tagging
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.verdicts import Review
-from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.votes import update_labels
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human
 from tests.factories.verdicts import ALL_A, ALL_B, make_import, make_imported_votes, make_judge_verdicts, make_review
 

@@ -15,7 +15,7 @@ from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Adjudication, Verdict
 from evaluations.rubrics.services import create_next_version
-from evaluations.verdicts.label_counts import update_labels
+from evaluations.verdicts.votes import update_labels
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_user
 from tests.factories.verdicts import (
     get_or_make_aspect,

@@ -39,8 +39,8 @@ from evaluations.reviews.services import reopen_for_judge, save_final_choices, s
 from evaluations.rubrics.services import add_rubric
 from evaluations.tasks import sweep
 from evaluations.verdicts import label_updates
-from evaluations.verdicts.label_counts import compute_label_rows, update_labels
 from evaluations.verdicts.label_updates import are_votes_left, recount_labels_later
+from evaluations.verdicts.votes import compute_label_rows, update_labels
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, verdict_row
 from tests.factories.verdicts import (

@@ -14,8 +14,8 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.verdicts import Label, Score
 from evaluations.verdicts import label_updates
-from evaluations.verdicts.label_counts import update_labels
 from evaluations.verdicts.label_updates import are_votes_left, find_score_imports, recount_labels_later
+from evaluations.verdicts.votes import update_labels
 from tests.factories.imports import comparison_row, import_rows, score_row, verdict_row
 from tests.helpers.job_work import job_about, work_all, work_once
 

@@ -23,10 +23,9 @@ from evaluations.models.runs import Call
 from evaluations.models.verdicts import Label, Verdict
 from evaluations.reports.selectors import get_full_report
 from evaluations.rubrics.services import create_next_version
-from evaluations.verdicts.label_counts import update_labels
 from evaluations.verdicts.reviewer_choices import get_reviewer_choices
 from evaluations.verdicts.vote_table import build_vote_table
-from evaluations.verdicts.votes import count_votes
+from evaluations.verdicts.votes import count_votes, update_labels
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human
 from tests.factories.imports import import_rows
 from tests.factories.verdicts import (

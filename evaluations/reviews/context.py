@@ -1,0 +1,79 @@
+"""A request for one comparison that the user reviews."""
+
+from dataclasses import dataclass
+
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+
+from evaluations.access import Action, require_evaluation
+from evaluations.domain.rubrics import AspectSpec, RubricSpec
+from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater, find_rater_of_user
+from evaluations.models.rubrics import RubricVersion
+from evaluations.models.users import User
+from evaluations.models.verdicts import Review, Span
+from evaluations.reviews.services import get_review_rubric
+from evaluations.reviews.sheet import ReviewSheet, build_sheet
+from evaluations.visibility import has_seen_verdicts
+from evaluations.web.requests import AuthenticatedRequest
+
+
+@dataclass(frozen=True)
+class ReviewContext:
+    """``initial_rater``: None if the user had no rater yet."""
+
+    request: AuthenticatedRequest
+    user: User
+    evaluation: Evaluation
+    rubric: RubricVersion
+    spec: RubricSpec
+    comparison: Comparison
+    initial_rater: Rater | None
+
+    @property
+    def address(self) -> str:
+        return reverse("review_comparison", args=[self.evaluation.slug, self.comparison.pk])
+
+    @property
+    def aspects(self) -> tuple[AspectSpec, ...]:
+        return self.spec.aspects
+
+    @property
+    def rater(self) -> Rater | None:
+        """The user's rater, which their first step creates."""
+        return self.initial_rater or find_rater_of_user(self.user, self.evaluation)
+
+    def load_sheet(self) -> ReviewSheet:
+        return build_sheet(self.user, self.comparison, self.rubric, self.rater, self.spec)
+
+    def has_seen_verdicts(self) -> bool:
+        return has_seen_verdicts(self.user, self.comparison)
+
+    def get_own_review_or_404(self) -> Review:
+        reviews = Review.objects.select_related("rater").filter(rater__user=self.user, rubric_version=self.rubric)
+        review = get_object_or_404(reviews, comparison=self.comparison)
+        review.comparison, review.rubric_version = self.comparison, self.rubric
+        return review
+
+
+def load_review_context(request: AuthenticatedRequest, slug: str, pk: int) -> ReviewContext:
+    evaluation = require_evaluation(request.user, slug, Action.REVIEW)
+    rubric = get_review_rubric(evaluation)
+    return build_review_context(request, evaluation, rubric, find_rater_of_user(request.user, evaluation), pk)
+
+
+def build_review_context(
+    request: AuthenticatedRequest, evaluation: Evaluation, rubric: RubricVersion, initial_rater: Rater | None, pk: int
+) -> ReviewContext:
+    """The context for a user whose permission is already checked."""
+    with_texts = Comparison.objects.select_related("query", "response_a", "response_b")
+    comparison = get_object_or_404(with_texts, evaluation=evaluation, pk=pk)
+    comparison.evaluation = evaluation
+    return ReviewContext(request, request.user, evaluation, rubric, rubric.spec(), comparison, initial_rater)
+
+
+def get_own_span_or_404(user: User, slug: str, pk: int) -> Span:
+    evaluation = require_evaluation(user, slug, Action.REVIEW)
+    spans = Span.objects.select_related("review__rubric_version", "review__comparison__evaluation", "aspect")
+    return get_object_or_404(spans, pk=pk, review__rater__user=user, review__comparison__evaluation=evaluation)
