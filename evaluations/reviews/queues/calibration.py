@@ -1,28 +1,35 @@
 """Calibration queues of comparisons with known labels, with each reviewer's result."""
 
 import random
-from collections.abc import Collection, Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
+from evaluations.access import ALLOWED_ROLES, Action
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import QueueKind, SelectionMethod
 from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judges import Rater, get_or_create_rater
+from evaluations.models.judges import Rater, find_rater_of_user, get_or_create_rater
 from evaluations.models.queues import Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import RubricVersion
-from evaluations.models.users import User
+from evaluations.models.users import Membership, User
 from evaluations.models.verdicts import Adjudication, Review, Verdict
 from evaluations.reviews.queues.items import ensure_queue_is_filled
 from evaluations.reviews.queues.reservations import get_or_create_queue_progress
-from evaluations.reviews.queues.selectors import PASSED_STATES, CalibrationProgress
+from evaluations.reviews.queues.selectors import (
+    PASSED_STATES,
+    CalibrationProgress,
+    CalibrationResult,
+    get_calibration_result,
+    get_calibration_results,
+)
 from evaluations.reviews.queues.services import refuse_queue_name
 from evaluations.reviews.queues.sql import SELECT_OPEN_CALIBRATIONS
 
@@ -195,3 +202,32 @@ def record_calibration_result_seen(queue: Queue, user: User) -> None:
     with transaction.atomic():
         if unseen.update(result_seen_at=timezone.now()):
             record_event("saw calibration result", queue, user=user, evaluation=queue.evaluation)
+
+
+# ---- results
+
+
+@dataclass(frozen=True)
+class CalibrationRow:
+    """``result``: None for a member who has not begun."""
+
+    member: Membership
+    rater: Rater | None
+    result: CalibrationResult | None
+
+
+def get_reviewing_members(queue: Queue) -> "QuerySet[Membership]":
+    members = Membership.objects.filter(evaluation=queue.evaluation, role__in=ALLOWED_ROLES[Action.REVIEW])
+    return members.select_related("user")
+
+
+def get_own_calibration_result(queue: Queue, user: User) -> CalibrationResult:
+    return get_calibration_result(queue, find_rater_of_user(user, queue.evaluation) or Rater(pk=0))
+
+
+def get_calibration_rows(queue: Queue, members: Sequence[Membership]) -> list[CalibrationRow]:
+    users = [member.user_id for member in members]
+    raters = {rater.user_id: rater for rater in Rater.objects.filter(evaluation=queue.evaluation, user__in=users)}
+    results = get_calibration_results(queue, list(raters.values()))
+    begun = {rater.user_id: results[rater.pk] for rater in raters.values() if results[rater.pk].progress.done}
+    return [CalibrationRow(member, raters.get(member.user_id), begun.get(member.user_id)) for member in members]

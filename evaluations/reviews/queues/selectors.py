@@ -8,7 +8,9 @@ from typing import Final
 
 from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Greatest, Least
+from django.shortcuts import get_object_or_404
 
+from evaluations.access import Action, require_evaluation
 from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder
 from evaluations.domain.reviews import (
     RANDOM_SELECTION,
@@ -120,6 +122,14 @@ class CalibrationResult:
         return CalibrationAgreement(AspectSpec("", "All aspects", ""), compared, agreed) if compared else None
 
 
+def get_queue_or_404(user: User, slug: str, pk: int, action: Action) -> Queue:
+    evaluation = require_evaluation(user, slug, action)
+    queues = Queue.objects.select_related("user", "rubric_version__rubric")
+    queue = get_object_or_404(queues, evaluation=evaluation, pk=pk)
+    queue.evaluation = evaluation
+    return queue
+
+
 def get_open_calibrations(evaluation: Evaluation) -> "QuerySet[Queue]":
     """The open calibrations of the current rubric version."""
     queues: QuerySet[Queue] = Queue.objects.filter(
@@ -177,7 +187,9 @@ def build_calibration_result(
         if aspect.key in chosen.get(review.pk, {}) and aspect.key in known.get(review.comparison_id, {})
     ]
     agreements = tuple(
-        count_calibration_agreement(aspect, [pair[2:] for pair in pairs if pair[1] is aspect]) for aspect in aspects
+        CalibrationAgreement(aspect, len(matches), sum(matches))
+        for aspect in aspects
+        for matches in [[choice == label for _, about, choice, label in pairs if about is aspect]]
     )
     differences = tuple(
         CalibrationDifference(review.comparison, review, aspect, choice, label)
@@ -186,10 +198,6 @@ def build_calibration_result(
     )
     skipped = sum(review.state == ReviewState.SKIPPED for review in reviews)
     return CalibrationResult(progress, agreements, differences, skipped)
-
-
-def count_calibration_agreement(aspect: AspectSpec, pairs: Collection[tuple[Choice, Choice]]) -> CalibrationAgreement:
-    return CalibrationAgreement(aspect, len(pairs), sum(choice == label for choice, label in pairs))
 
 
 @dataclass(frozen=True)
@@ -297,7 +305,8 @@ def get_saved_reviews(version_id: int | None) -> "QuerySet[Review]":
 def get_queue_statuses(queues: Collection[Queue]) -> Mapping[int, QueueStatus]:
     """Queue id → progress, in four queries for any number of queues."""
     slots = QueueSlot.objects.filter(queue__in=queues).order_by("queue").values_list("queue")
-    counted = slots.annotate(size=Count("pk"), drawn=Count("pk", filter=is_random_slot()))
+    is_random = Q(selection_method__in=[method.value for method in RANDOM_SELECTION])
+    counted = slots.annotate(size=Count("pk"), drawn=Count("pk", filter=is_random))
     sizes = {number: (comparisons, drawn) for number, comparisons, drawn in counted}
     done = dict(slots.annotate(done=Sum(count_slot_reviews())))
     missing = Sum(F("queue__reviews_wanted") - count_slot_reviews())
@@ -319,10 +328,6 @@ def get_queue_statuses(queues: Collection[Queue]) -> Mapping[int, QueueStatus]:
         )
         for queue in queues
     }
-
-
-def is_random_slot() -> Q:
-    return Q(selection_method__in=[word.value for word in RANDOM_SELECTION])
 
 
 def count_slot_reviews() -> Least:
@@ -397,6 +402,17 @@ class SlotStatus:
     slot: QueueSlot
     done: tuple[str, ...]
     waiting: tuple[str, ...]
+
+
+# Lists show no messages of queries or responses, so these are not read.
+SLOT_COLUMNS: Final = (
+    *("queue", "position", "selection_method", "probability"),
+    *("item__comparison__query__text", "item__comparison__evaluation"),
+)
+
+
+def list_slots(queue: Queue) -> "QuerySet[QueueSlot]":
+    return queue.slots.select_related("queue", "item__comparison__query").only(*SLOT_COLUMNS)
 
 
 def get_slot_statuses(slots: Sequence[QueueSlot]) -> list[SlotStatus]:

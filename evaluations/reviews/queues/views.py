@@ -1,38 +1,38 @@
 """The pages of queues and calibrations."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evaluations.access import ALLOWED_ROLES, Action, is_allowed, list_reviewers, require_evaluation
+from evaluations.access import Action, is_allowed, list_reviewers, require_evaluation
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import RANDOM_SELECTION, QueueKind
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.queues import Queue
-from evaluations.models.users import Membership, User
 from evaluations.reviews.queues.calibration import (
     create_calibration,
     find_comparisons_with_known_labels,
+    get_calibration_rows,
+    get_own_calibration_result,
+    get_reviewing_members,
     record_calibration_result_seen,
 )
 from evaluations.reviews.queues.forms import CalibrationForm, QueueForm
 from evaluations.reviews.queues.sampler import MAX_QUEUE_SIZE, QueuePlan
 from evaluations.reviews.queues.selectors import (
-    CalibrationResult,
     describe_assigned,
     get_calibration_result,
-    get_calibration_results,
     get_default_queue_status,
+    get_queue_or_404,
     get_queue_statuses,
     get_queue_work,
     get_slot_statuses,
+    list_slots,
 )
 from evaluations.reviews.queues.services import (
     assign_queue_to_reviewers,
@@ -42,18 +42,9 @@ from evaluations.reviews.queues.services import (
     reopen_queue,
 )
 from evaluations.web.forms import ReviewersForm, submit_form
-from evaluations.web.pagination import Page, paginate
+from evaluations.web.pagination import paginate
 from evaluations.web.refusals import show_refusal
 from evaluations.web.requests import AuthenticatedRequest
-
-
-@dataclass(frozen=True)
-class CalibrationRow:
-    """One person of the owner's table. ``result`` is None for whom has not begun."""
-
-    member: Membership
-    rater: Rater | None
-    result: CalibrationResult | None
 
 
 @never_cache
@@ -80,39 +71,18 @@ def calibration_result(request: AuthenticatedRequest, slug: str, pk: int) -> Htt
         "person": person,
         "aspects": queue.rubric_version.spec().aspects,
         "page_of_rows": page,
-        "rows": build_calibration_rows(queue, page) if page else [],
+        "rows": get_calibration_rows(queue, page.rows) if page else [],
     }
     return render(request, "calibration/calibration.html", context)
 
 
-def get_own_calibration_result(queue: Queue, user: User) -> CalibrationResult:
-    rater = Rater.objects.filter(evaluation=queue.evaluation, user=user).first()
-    return get_calibration_result(queue, rater or Rater(pk=0))
-
-
 def get_requested_rater(request: AuthenticatedRequest, queue: Queue) -> Rater | None:
-    given = request.GET.get("person", "")
-    if not given:
+    pk = request.GET.get("person", "")
+    if not pk:
         return None
-    if not (given.isascii() and given.isdecimal() and len(given) < 19):
+    if not (pk.isascii() and pk.isdecimal() and len(pk) < 19):
         raise Http404
-    return get_object_or_404(Rater, evaluation=queue.evaluation, user__isnull=False, pk=int(given))
-
-
-def get_reviewing_members(queue: Queue) -> "QuerySet[Membership]":
-    members = Membership.objects.filter(evaluation=queue.evaluation, role__in=ALLOWED_ROLES[Action.REVIEW])
-    return members.select_related("user")
-
-
-def build_calibration_rows(queue: Queue, page: Page[Membership]) -> list[CalibrationRow]:
-    users = [member.user_id for member in page.rows]
-    raters = {rater.user_id: rater for rater in Rater.objects.filter(evaluation=queue.evaluation, user__in=users)}
-    results = get_calibration_results(queue, list(raters.values()))
-    return [
-        CalibrationRow(member, rater, results[rater.pk] if rater and results[rater.pk].progress.done else None)
-        for member in page.rows
-        for rater in [raters.get(member.user_id)]
-    ]
+    return get_object_or_404(Rater, evaluation=queue.evaluation, user__isnull=False, pk=int(pk))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -129,23 +99,11 @@ def calibration_create(request: AuthenticatedRequest, slug: str) -> HttpResponse
     return render(request, "calibration_new/calibration_new.html", context, status=status)
 
 
-# Lists show neither the messages of a query nor those of its responses: they are left unread.
-SLOT_COLUMNS = (
-    "queue",
-    "position",
-    "selection_method",
-    "probability",
-    "item__comparison__query__text",
-    "item__comparison__evaluation",
-)
-
-
 @require_safe
 def queue_detail(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user = request.user
     queue = get_queue_or_404(user, slug, pk, Action.SEE_ALL)
-    slots = queue.slots.select_related("queue", "item__comparison__query").only(*SLOT_COLUMNS)
-    page = paginate(request, slots)
+    page = paginate(request, list_slots(queue))
     is_open = queue.closed_at is None and not queue.is_outdated
     context = {
         "page": "queues",
@@ -194,23 +152,14 @@ def queue_reopen(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespo
     return redirect("queue", slug, pk)
 
 
-def get_queue_or_404(user: User, slug: str, pk: int, action: Action) -> Queue:
-    evaluation = require_evaluation(user, slug, action)
-    queue = get_object_or_404(
-        Queue.objects.select_related("user", "rubric_version__rubric"), evaluation=evaluation, pk=pk
-    )
-    queue.evaluation = evaluation
-    return queue
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 def queue_create(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The form with a preview; query parameters preview other settings."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    given = request.POST if request.method == "POST" else request.GET
+    data = request.POST if request.method == "POST" else request.GET
     form = QueueForm(
-        given or None, evaluation=evaluation, people=list_reviewers(evaluation), name=suggest_queue_name(evaluation)
+        data or None, evaluation=evaluation, people=list_reviewers(evaluation), name=suggest_queue_name(evaluation)
     )
     plan, name = form.plan(), form.data.get("name", "")
     if (
@@ -233,13 +182,13 @@ def build_preview_context(evaluation: Evaluation, plan: QueuePlan | None) -> dic
     if plan is None:
         return {"problem": "This cannot be previewed yet: look at the fields above."}
     try:
-        ahead = preview_queue(evaluation, plan)
+        preview = preview_queue(evaluation, plan)
     except InputRefused as refused:
         return {"problem": str(refused)}
-    total = ahead.at_random + ahead.by_strategy
+    total = preview.at_random + preview.by_strategy
     is_drawn = plan.strategy in RANDOM_SELECTION
     is_short = is_drawn and total < plan.most < MAX_QUEUE_SIZE
-    return {"preview": ahead, "total": total, "is_drawn": is_drawn, "is_short": is_short}
+    return {"preview": preview, "total": total, "is_drawn": is_drawn, "is_short": is_short}
 
 
 def suggest_queue_name(evaluation: Evaluation) -> str:
@@ -258,7 +207,7 @@ def queue_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "page": "queues",
         "evaluation": evaluation,
         "page_of_rows": page,
-        "rows": [statuses[one.pk] for one in page.rows],
+        "rows": [statuses[queue.pk] for queue in page.rows],
         "default_queue": get_default_queue_status(evaluation),
     }
     return render(request, "queues/queues.html", context)
