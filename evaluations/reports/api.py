@@ -3,9 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
-from django.utils.http import content_disposition_header
 from ninja import Query
 
 from evaluations.access import Action, is_allowed, require_evaluation
@@ -22,14 +21,13 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
 from evaluations.reports.cells.selectors import ReportCell, reveal_comparisons_in_cell
-from evaluations.reports.chart_files import build_chart_file, find_printable_chart, get_part_name, list_part_aspects
+from evaluations.reports.chart_files import JUDGE_PARTS, build_requested_chart, get_part_name, get_part_or_404
 from evaluations.reports.forms import ReportForm
 from evaluations.reports.selectors import ALL_PARTS, reveal_report
 from evaluations.visibility import can_see_judges, visible_comparisons
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["report"])
-JUDGE_PARTS: Final = (ReportPart.BIAS, ReportPart.JUDGES)
 FILTERS: Final = {
     "judge": "only these judges; may be given several times",
     "slice": "the name of a slice",
@@ -51,7 +49,7 @@ REPEATABLE: Final = ("judge", "reviewer")
 STRING_LIST: Final = {"type": "array", "items": {"type": "string"}}
 
 
-def build_parameters(*more: JsonDict) -> JsonDict:
+def build_parameters(*extra: JsonDict) -> JsonDict:
     parameters = [
         {
             "name": name,
@@ -62,7 +60,7 @@ def build_parameters(*more: JsonDict) -> JsonDict:
         }
         for name, words in FILTERS.items()
     ]
-    return {"parameters": [*parameters, *more]}
+    return {"parameters": [*parameters, *extra]}
 
 
 ONLY_PARAMETER: Final = {
@@ -88,10 +86,14 @@ FORMAT_PARAMETER: Final = {
     "name": "as",
     "in": "query",
     "required": False,
-    "schema": {"type": "string", "enum": [one.value for one in PlotFormat], "default": PlotFormat.CSV.value},
+    "schema": {
+        "type": "string",
+        "enum": [word.value for word in PlotFormat],
+        "default": PlotFormat.CSV.value,
+    },
 }
 CELL_FILTERS: Final = {"judge_choice": "what the judge said", "human_choice": "what most people said"}
-CHOICE_SCHEMA: Final = {"type": "string", "enum": [one.value for one in Choice]}
+CHOICE_SCHEMA: Final = {"type": "string", "enum": [choice.value for choice in Choice]}
 CELL_PARAMETERS: Final = [
     {"name": name, "in": "query", "required": True, "description": words, "schema": CHOICE_SCHEMA}
     for name, words in CELL_FILTERS.items()
@@ -133,21 +135,13 @@ def get_plot(request: AuthenticatedRequest, slug: str, name: str) -> HttpRespons
     """Download a chart of the report, with the same filters."""
     user = request.user
     evaluation = require_evaluation(user, slug)
-    part = get_part_or_404(get_part_name(name), can_see_judges(user, evaluation))
+    part = get_part_or_404(get_part_name(name), sees_judges=can_see_judges(user, evaluation))
     form = build_report_form(request, user, evaluation, ("as",))
-    wanted = request.GET.get("as", PlotFormat.CSV.value)
-    if wanted not in list(PlotFormat):
+    chart_format = request.GET.get("as", PlotFormat.CSV.value)
+    if chart_format not in list(PlotFormat):
         fault = FieldError("query.as", f"One of {', '.join(PlotFormat)}.")
         raise Problem("invalid", "There is no such format of plots.", faults=[fault])
-    aspect = form.cleaned_data["aspect"]
-    report = reveal_report(user, evaluation, form.rules(), (part,), aspect or None)
-    keys = list_part_aspects(report, part)
-    plot = find_printable_chart(report, name, aspect if aspect in keys else next(iter(keys), ""))
-    if plot is None:
-        raise Http404
-    file = build_chart_file(plot.with_source_note(describe_scope(user, evaluation, form)), PlotFormat(wanted))
-    disposition = content_disposition_header(True, file.name) or ""
-    return HttpResponse(file.content, content_type=file.content_type, headers={"Content-Disposition": disposition})
+    return build_requested_chart(user, form, part, name, form.cleaned_data["aspect"] or None, PlotFormat(chart_format))
 
 
 @operations.get_one(
@@ -169,8 +163,8 @@ def list_cell(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]
     )
     shown = ids[: paging.limit]
     rows = list(select_row_columns(comparisons.filter(pk__in=shown)))
-    more = encode_cursor(shown[-1]) if len(ids) > len(shown) else None
-    return ComparisonPageOut(items=serialize_comparisons(user, evaluation, rows), next=more, is_whole=True)
+    next_cursor = encode_cursor(shown[-1]) if len(ids) > len(shown) else None
+    return ComparisonPageOut(items=serialize_comparisons(user, evaluation, rows), next=next_cursor, is_whole=True)
 
 
 def get_judge_or_404(evaluation: Evaluation, form: ReportForm) -> Rater:
@@ -178,12 +172,12 @@ def get_judge_or_404(evaluation: Evaluation, form: ReportForm) -> Rater:
     if len(names) != 1:
         fault = FieldError("query.judge", "Name one judge.")
         raise Problem("invalid", "A cell is of one judge.", faults=[fault])
-    found: Rater = get_object_or_404(Rater, evaluation=evaluation, kind=RaterKind.JUDGE, name=names[0])
-    return found
+    judge: Rater = get_object_or_404(Rater, evaluation=evaluation, kind=RaterKind.JUDGE, name=names[0])
+    return judge
 
 
 def build_report_form(
-    request: AuthenticatedRequest, user: User, evaluation: Evaluation, besides: tuple[str, ...]
+    request: AuthenticatedRequest, user: User, evaluation: Evaluation, other_parameters: tuple[str, ...]
 ) -> ReportForm:
     form = ReportForm(
         request.GET,
@@ -191,37 +185,23 @@ def build_report_form(
         sees_all=is_allowed(user, Action.SEE_ALL, evaluation),
         sees_judges=can_see_judges(user, evaluation),
     )
-    validate_filters(request, form, besides)
+    validate_filters(request, form, other_parameters)
     return form
 
 
-def add_free_filters(rules: ReportRules, asked: QueryDict) -> ReportRules:
-    """By names of raters, and by keys and values that no field of the form knows."""
+def add_free_filters(rules: ReportRules, query: QueryDict) -> ReportRules:
+    """The rules with the filters by names of raters and by keys and values, which the form does not have."""
     where = []
-    for pair in asked.getlist("where"):
+    for pair in query.getlist("where"):
         key, equals, value = pair.partition("=")
         if not key or not equals:
             fault = FieldError("query.where", "Write it as key=value, for example category=math.")
             raise Problem("invalid", "“where” is a key and its value.", faults=[fault])
         where.append((key, value))
-    return replace(rules, raters=asked.get("raters") or rules.raters, where=(*rules.where, *where))
+    return replace(rules, raters=query.get("raters") or rules.raters, where=(*rules.where, *where))
 
 
 def parse_parts(request: AuthenticatedRequest, sees_judges: bool) -> tuple[ReportPart, ...]:
-    if asked_for := request.GET.get("only", ""):
-        return (get_part_or_404(asked_for, sees_judges),)
+    if name := request.GET.get("only", ""):
+        return (get_part_or_404(name, sees_judges=sees_judges),)
     return ALL_PARTS if sees_judges else tuple(part for part in ReportPart if part not in JUDGE_PARTS)
-
-
-def get_part_or_404(name: str, sees_judges: bool) -> ReportPart:
-    if name not in list(ReportPart) or (name in JUDGE_PARTS and not sees_judges):
-        raise Http404
-    return ReportPart(name)
-
-
-def describe_scope(user: User, evaluation: Evaluation, form: ReportForm) -> str:
-    """A picture travels without its page: which evaluation it is of, whose part, and by which filters and rules."""
-    parts = [evaluation.name, *(f"{one.label}: {one.value}" for one in form.in_force())]
-    if not is_allowed(user, Action.SEE_ALL, evaluation):
-        parts.append(f"only comparisons that {user.username} has reviewed")
-    return "; ".join(parts) + "."

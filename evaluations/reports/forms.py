@@ -1,8 +1,8 @@
 """The filters, rules and layout of a report, all of them in the query string."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from django import forms
 from django.utils.datastructures import MultiValueDict
@@ -17,7 +17,7 @@ from evaluations.models.rubrics import Aspect
 from evaluations.models.selection import list_categories
 from evaluations.web.forms import CleanedData
 
-# The first of each is what holds where nothing is said.
+# The first of each is the default.
 SEEN_CHOICES = [
     (SeenRule.NOTHING, "nothing of the judge, or imported"),
     (SeenRule.BLIND, "nothing of the judge"),
@@ -42,18 +42,16 @@ QueryValues = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class ActiveFilter:
-    """One value of a filter that narrows the report or changes its rules, and what is asked for without it."""
+    """A value of a filter or rule. ``without``: the query without it."""
 
     label: str
     value: str
     without: QueryValues
 
 
-def build_choice_field(label: str, choices: Choices, **more: Any) -> forms.ChoiceField:
+def build_choice_field(label: str, choices: Choices) -> forms.ChoiceField:
     wrong = f"“%(value)s” is not a value of “{label}”."
-    return forms.ChoiceField(
-        label=label, choices=choices, required=False, error_messages={"invalid_choice": wrong}, **more
-    )
+    return forms.ChoiceField(label=label, choices=choices, required=False, error_messages={"invalid_choice": wrong})
 
 
 def build_multiple_choice_field(label: str, kind: str) -> forms.MultipleChoiceField:
@@ -64,7 +62,7 @@ def build_multiple_choice_field(label: str, kind: str) -> forms.MultipleChoiceFi
     )
 
 
-def named(label: str, kind: str) -> forms.ChoiceField:
+def build_name_field(label: str, kind: str) -> forms.ChoiceField:
     wrong = f"There is no {kind} “%(value)s” here."
     return forms.ChoiceField(label=label, required=False, error_messages={"invalid_choice": wrong})
 
@@ -78,13 +76,13 @@ def build_day_field(label: str) -> forms.DateField:
 
 
 class ReportForm(forms.Form):
-    """Everything may be left out. A filter that this reader may not use is no field of the form."""
+    """All fields are optional. Filters that the user may not use are removed."""
 
     judge = build_multiple_choice_field("Judges", "judge")
-    slice = named("Saved filter", "slice")
-    category = named("Category", "category")
-    candidate_1 = named("Candidate", "candidate")
-    candidate_2 = named("against", "candidate")
+    slice = build_name_field("Saved filter", "slice")
+    category = build_name_field("Category", "category")
+    candidate_1 = build_name_field("Candidate", "candidate")
+    candidate_2 = build_name_field("against", "candidate")
 
     reviewer = build_multiple_choice_field("People", "reviewer")
     since = build_day_field("Votes from")
@@ -99,7 +97,7 @@ class ReportForm(forms.Form):
     ties = build_choice_field("Ties", TIE_CHOICES)
     measure = build_choice_field("Measure", MEASURE_CHOICES)
     sort = build_choice_field("Order", SORT_CHOICES)
-    aspect = named("Aspect", "aspect")
+    aspect = build_name_field("Aspect", "aspect")
 
     FREQUENT: Final = ("judge", "slice", "category", "candidate_1", "candidate_2")
     RARE: Final = ("reviewer", "since", "until", "seen", "split_rule", "failed", "coding", "part", "pairs")
@@ -109,23 +107,24 @@ class ReportForm(forms.Form):
         self, data: MultiValueDict[str, str], *, evaluation: Evaluation, sees_all: bool, sees_judges: bool
     ) -> None:
         super().__init__(data)
+        self.evaluation = evaluation
         raters = list(
             Rater.objects.current().filter(evaluation=evaluation).order_by("name").values_list("kind", "name")
         )
         aspects = Aspect.objects.filter(evaluation=evaluation).order_by("name").values_list("key", "name")
-        self.offer("judge", [(name, name) for kind, name in raters if kind == RaterKind.JUDGE], sees_judges)
-        self.offer("reviewer", [(name, name) for kind, name in raters if kind == RaterKind.HUMAN], sees_all)
+        self.set_choices("judge", [(name, name) for kind, name in raters if kind == RaterKind.JUDGE], sees_judges)
+        self.set_choices("reviewer", [(name, name) for kind, name in raters if kind == RaterKind.HUMAN], sees_all)
         saved_filters = SavedFilter.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
-        self.saved_filters = {one.name: one for one in saved_filters}
-        self.offer("slice", [("", "all comparisons"), *((name, name) for name in self.saved_filters)], sees_all)
-        self.offer("category", [("", "all"), *((name, name) for name in list_categories(evaluation))])
+        self.saved_filters = {saved.name: saved for saved in saved_filters}
+        self.set_choices("slice", [("", "all comparisons"), *((name, name) for name in self.saved_filters)], sees_all)
+        self.set_choices("category", [("", "all"), *((name, name) for name in list_categories(evaluation))])
         candidates = Candidate.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
         names = [(candidate.name, candidate.name) for candidate in candidates]
-        self.offer("candidate_1", [("", "all"), *names], sees_all)
-        self.offer("candidate_2", [("", "any other"), *names], sees_all)
-        self.offer("aspect", [("", "all"), *aspects])
+        self.set_choices("candidate_1", [("", "all"), *names], sees_all)
+        self.set_choices("candidate_2", [("", "any other"), *names], sees_all)
+        self.set_choices("aspect", [("", "all"), *aspects])
 
-    def offer(self, name: str, choices: Choices, is_allowed: bool = True) -> None:
+    def set_choices(self, name: str, choices: Choices, is_allowed: bool = True) -> None:
         if is_allowed:
             self.fields[name].choices = choices  # type: ignore[attr-defined]
         else:
@@ -150,7 +149,7 @@ class ReportForm(forms.Form):
             until=cleaned["until"],
             sliced=self.saved_filters[cleaned["slice"]].named if cleaned.get("slice") else None,
             where=(
-                *build_category_filter(cleaned),
+                *([("category", cleaned["category"])] if cleaned.get("category") else []),
                 *candidate_conditions(cleaned.get("candidate_1", ""), cleaned.get("candidate_2", "")),
             ),
             coding=SideCoding(cleaned["coding"] or SideCoding.CANDIDATE),
@@ -160,8 +159,8 @@ class ReportForm(forms.Form):
             all_pairs=cleaned["pairs"] == "all",
         )
 
-    def laid_out(self, name: str) -> str:
-        """How the page is to be laid out; where nothing is said, by the first choice."""
+    def get_layout(self, name: str) -> str:
+        """The value of a layout field; the first choice by default."""
         choices: Choices = self.fields[name].choices  # type: ignore[attr-defined]
         return str(self.cleaned_data[name] or choices[0][0])
 
@@ -169,44 +168,45 @@ class ReportForm(forms.Form):
         """The requested parameters, without defaults."""
         values = {name: self.cleaned_data.get(name) for name in self.fields}
         lists = {name: value if isinstance(value, list) else [str(value)] for name, value in values.items() if value}
-        return {name: value for name, value in lists.items() if value != [self.usual(name)]}
+        return {name: value for name, value in lists.items() if value != [self.get_default(name)]}
 
-    def usual(self, name: str) -> str:
+    def get_default(self, name: str) -> str:
         field = self.fields[name]
         is_single = isinstance(field, forms.ChoiceField) and not isinstance(field, forms.MultipleChoiceField)
         return str(next(iter(field.choices))[0]) if is_single else ""  # type: ignore[attr-defined]
 
-    def in_force(self) -> list[ActiveFilter]:
-        """Each value that differs from what holds anyway, as the page names it."""
+    def active_filters(self) -> list[ActiveFilter]:
+        """The values that differ from the defaults."""
         asked = self.asked()
         return [
-            ActiveFilter(str(self.fields[name].label), self.named(name, value), remove_query_value(asked, name, value))
+            ActiveFilter(
+                str(self.fields[name].label), self.get_text(name, value), remove_query_value(asked, name, value)
+            )
             for name in (*self.FREQUENT, *self.RARE)
             for value in asked.get(name, ())
         ]
 
-    def named(self, name: str, value: str) -> str:
+    def get_text(self, name: str, value: str) -> str:
         return str(dict(getattr(self.fields[name], "choices", ())).get(value, value))
 
     def frequent(self) -> list[forms.BoundField]:
-        return self.offered(self.FREQUENT)
+        return self.list_usable(self.FREQUENT)
 
     def rare(self) -> list[forms.BoundField]:
-        return self.offered(self.RARE)
+        return self.list_usable(self.RARE)
 
-    def offered(self, names: Iterable[str]) -> list[forms.BoundField]:
-        """The filters that have anything to choose from, or that were used wrongly."""
+    def list_usable(self, names: Iterable[str]) -> list[forms.BoundField]:
+        """The filters that have a choice or an error."""
         return [self[name] for name in names if name in self.fields and (self.has_choice(name) or name in self.errors)]
 
     def has_choice(self, name: str) -> bool:
         choices = getattr(self.fields[name], "choices", None)
-        least = 1 if name == "reviewer" else 2
-        return choices is None or len(choices) >= least
+        return choices is None or len(choices) >= (1 if name == "reviewer" else 2)
 
     def is_rare_set(self) -> bool:
-        """Whether a filter of those that are folded away is in use, or was used wrongly."""
+        """Whether a filter of the folded section has a value or an error."""
         return any(name in self.errors for name in self.RARE) or any(
-            self.data.get(name, "") not in ("", self.usual(name)) for name in self.RARE if name in self.fields
+            self.data.get(name, "") not in ("", self.get_default(name)) for name in self.RARE if name in self.fields
         )
 
     def complaints(self) -> list[str]:
@@ -214,10 +214,6 @@ class ReportForm(forms.Form):
         return [str(message) for messages in self.errors.values() for message in messages]
 
 
-def build_category_filter(cleaned: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    return (("category", cleaned["category"]),) if cleaned.get("category") else ()
-
-
 def remove_query_value(asked: QueryValues, name: str, value: str) -> QueryValues:
-    left = {**asked, name: [one for one in asked[name] if one != value]}
-    return {name: values for name, values in left.items() if values}
+    remaining = {**asked, name: [other for other in asked[name] if other != value]}
+    return {name: values for name, values in remaining.items() if values}

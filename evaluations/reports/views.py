@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
 from evaluations.access import Action, is_allowed, require_evaluation
@@ -18,13 +17,13 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.reports import PlotFormat, ReportPart, ReportRules, SideCoding
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.selection import SMALL_REPORT_COMPARISONS
-from evaluations.models.users import User
 from evaluations.models.verdicts import Score
 from evaluations.reports.chart_files import (
-    ChartFile,
-    build_chart_file,
-    find_printable_chart,
+    JUDGE_PARTS,
+    build_requested_chart,
+    choose_aspect,
     get_part_name,
+    get_part_or_404,
     list_part_aspects,
 )
 from evaluations.reports.forms import MEASURE_CHOICES, QueryValues, ReportForm
@@ -40,11 +39,6 @@ FORMAT_PARAMETER = "as"
 def get_chart_files_url(address: str, asked: Mapping[str, Sequence[str]]) -> str:
     """Where the files of a plot are, by what was asked of its page; the name of a format is to follow."""
     return f"{address}?{urlencode({**asked, FORMAT_PARAMETER: ['']}, doseq=True)}"
-
-
-def build_chart_response(file: ChartFile) -> HttpResponse:
-    disposition = content_disposition_header(True, file.name) or ""
-    return HttpResponse(file.content, content_type=file.content_type, headers={"Content-Disposition": disposition})
 
 
 @dataclass(frozen=True)
@@ -69,12 +63,6 @@ def build_part_context(
     }
 
 
-def choose_aspect(report: Report, part: ReportPart, asked: str) -> str:
-    """The one that was asked for, where this part has anything on it, else the first on which it has."""
-    keys = list_part_aspects(report, part)
-    return asked if asked in keys else next(iter(keys), "")
-
-
 PART_NAMES: Final = {
     ReportPart.AGREEMENT: "Agreement",
     ReportPart.WINS: "Win rates",
@@ -83,8 +71,6 @@ PART_NAMES: Final = {
     ReportPart.JUDGES: "Judges",
     ReportPart.SCORES: "Scores",
 }
-
-JUDGE_PARTS: Final = (ReportPart.BIAS, ReportPart.JUDGES)
 
 PART_LAYOUT_FIELDS: Final = ("sort", "measure")  # how one part is laid out says nothing to the others
 
@@ -103,7 +89,7 @@ def report(request: AuthenticatedRequest, slug: str, part: str = ReportPart.AGRE
     user = request.user
     evaluation = require_evaluation(user, slug)
     sees_all, sees_judges = is_allowed(user, Action.SEE_ALL, evaluation), can_see_judges(user, evaluation)
-    asked_part = get_part_or_404(part, sees_judges)
+    asked_part = get_part_or_404(part, sees_judges=sees_judges)
     form = ReportForm(request.GET, evaluation=evaluation, sees_all=sees_all, sees_judges=sees_judges)
     context = {
         "page": "report",
@@ -140,32 +126,26 @@ def has_any_score(evaluation: Evaluation) -> bool:
     return Score.objects.filter(rater__evaluation=evaluation).exists()
 
 
-def get_part_or_404(name: str, sees_judges: bool) -> ReportPart:
-    if name not in list(ReportPart) or (name in JUDGE_PARTS and not sees_judges):
-        raise Http404
-    return ReportPart(name)
-
-
 def build_report_context(
     result: Report, evaluation: Evaluation, form: ReportForm, part: ReportPart
 ) -> dict[str, object]:
     """The template context of a report."""
-    asked, ties, measure = form.asked(), form.laid_out("ties"), form.laid_out("measure")
+    asked, ties, measure = form.asked(), form.get_layout("ties"), form.get_layout("measure")
     aspect = form.cleaned_data["aspect"]
     return {
         "report": result,
         "asked": asked,
-        "is_filtered": bool(form.in_force()),
+        "is_filtered": bool(form.active_filters()),
         "tabs": list(list_tabs(evaluation, asked, part, sees_judges="judge" in form.fields)),
         "ties": ties,
         "measure": measure,
         "measure_name": dict(MEASURE_CHOICES)[measure],
         "kind": "percent" if measure == "agreement" else "decimal",
         "difference_kind": "points" if measure == "agreement" else "signed",
-        "sort": form.laid_out("sort"),
+        "sort": form.get_layout("sort"),
         "aspect": aspect,
         "sentences": [judge.sentence for judge in result.judges.values() if judge.sentence],
-        "overview": build_overview_table(result.aspects, ties, measure, form.laid_out("sort")),
+        "overview": build_overview_table(result.aspects, ties, measure, form.get_layout("sort")),
         "in_detail": bool(aspect) or count_person_rows(result) <= MAX_DETAIL_ROWS,
         "cells": get_cells_url(evaluation, form.rules(), asked),
     }
@@ -201,17 +181,8 @@ def get_cells_url(evaluation: Evaluation, rules: ReportRules, asked: QueryValues
     if rules.coding is not SideCoding.CANDIDATE:
         return ""
     passed = (
-        "slice",
-        "category",
-        "candidate_1",
-        "candidate_2",
-        "reviewer",
-        "since",
-        "until",
-        "seen",
-        "split_rule",
-        "failed",
-        "part",
+        *("slice", "category", "candidate_1", "candidate_2", "reviewer"),
+        *("since", "until", "seen", "split_rule", "failed", "part"),
     )
     query = urlencode({name: asked[name] for name in passed if name in asked}, doseq=True)
     return f"{reverse('comparisons', args=[evaluation.slug])}?{query}{'&' if query else ''}"
@@ -222,41 +193,22 @@ def report_plot(request: AuthenticatedRequest, slug: str, name: str) -> HttpResp
     user = request.user
     evaluation = require_evaluation(user, slug)
     sees_all, sees_judges = is_allowed(user, Action.SEE_ALL, evaluation), can_see_judges(user, evaluation)
-    part = get_part_or_404(get_part_name(name), sees_judges)
+    part = get_part_or_404(get_part_name(name), sees_judges=sees_judges)
     form = ReportForm(request.GET, evaluation=evaluation, sees_all=sees_all, sees_judges=sees_judges)
     if not form.is_valid():
         return render_refusal(form.complaints())
     try:
-        return build_chart_response(
-            build_requested_file(user, evaluation, form, part, name, parse_chart_format(request))
-        )
+        aspect, chart_format = form.cleaned_data["aspect"], parse_chart_format(request)
+        return build_requested_chart(user, form, part, name, aspect, chart_format)
     except InputRefused as refused:
         return render_refusal([str(refused)])
 
 
 def parse_chart_format(request: AuthenticatedRequest) -> PlotFormat:
-    asked = request.GET.get(FORMAT_PARAMETER, PlotFormat.CSV.value)
-    if asked not in list(PlotFormat):
+    chart_format = request.GET.get(FORMAT_PARAMETER, PlotFormat.CSV.value)
+    if chart_format not in list(PlotFormat):
         raise Http404
-    return PlotFormat(asked)
-
-
-def build_requested_file(
-    user: User, evaluation: Evaluation, form: ReportForm, part: ReportPart, name: str, form_of_file: PlotFormat
-) -> ChartFile:
-    report = reveal_report(user, evaluation, form.rules(), (part,), form.cleaned_data["aspect"])
-    plot = find_printable_chart(report, name, choose_aspect(report, part, form.cleaned_data["aspect"]))
-    if plot is None:
-        raise Http404
-    return build_chart_file(plot.with_source_note(describe_scope(user, evaluation, form)), form_of_file)
-
-
-def describe_scope(user: User, evaluation: Evaluation, form: ReportForm) -> str:
-    """A picture travels without its page: which evaluation it is of, whose part, and by which filters and rules."""
-    parts = [evaluation.name, *(f"{one.label}: {one.value}" for one in form.in_force())]
-    if not is_allowed(user, Action.SEE_ALL, evaluation):
-        parts.append(f"only comparisons that {user.username} has reviewed")
-    return "; ".join(parts) + "."
+    return PlotFormat(chart_format)
 
 
 def render_refusal(reasons: list[str]) -> HttpResponse:

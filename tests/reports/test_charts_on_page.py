@@ -10,8 +10,8 @@ from evaluations.charts.chart import Caption, Chart
 from evaluations.charts.estimates import PlottedEstimate
 from evaluations.charts.forest_charts import build_win_rate_chart
 from evaluations.charts.themes import PAGE_THEME
-from evaluations.reports.chart_files import ChartFile
-from evaluations.reports.views import build_chart_response, get_chart_files_url
+from evaluations.reports.chart_files import ChartFile, build_chart_response
+from evaluations.reports.views import get_chart_files_url
 from tests.helpers.chart_samples import make_every_chart
 
 
