@@ -107,7 +107,7 @@ def serialize_vote_row(row: VoteRow, aspects: Sequence[str]) -> VoteRowOut:
         row,
         is_baseline=bool(row.judge and row.judge.is_baseline),
         cells=cells,
-        askings=[serialize_row(JudgeAnswerOut, answer, call=answer.call_id) for answer in row.askings],
+        askings=[serialize_row(JudgeAnswerOut, answer, call=answer.call_id) for answer in row.answers],
     )
 
 

@@ -33,30 +33,30 @@ def load_judge_choices(rater: Rater, comparison_ids: Iterable[int]) -> ChoicesBy
 
 def load_choices_of_judges(raters: Sequence[Rater], comparison_ids: Iterable[int]) -> Mapping[int, ChoicesByComparison]:
     """Rater id → each judge's choices, in the same few queries for any number of judges."""
-    wanted = list(comparison_ids)
-    choosing = [rater for rater in raters if rater.judge is None or not rater.judge.is_pointwise]
+    ids = list(comparison_ids)
+    pairwise = [rater for rater in raters if rater.judge is None or not rater.judge.is_pointwise]
+    choices = load_pairwise_choices(pairwise, ids) if pairwise else {}
     scoring = scoring_raters(raters)
-    found = load_pairwise_choices(choosing, wanted) if choosing else {}
-    for rater, choices in (load_score_choices(scoring, wanted) if scoring else {}).items():
-        found[rater] = merge_choices(found[rater], choices) if rater in found else choices
-    return found
+    derived = derive_score_choices(scoring, comparison_response_ids(ids)) if scoring else {}
+    for rater, by_comparison in derived.items():
+        for pk, scores in by_comparison.items():
+            from_scores = {key: ConsolidatedChoice(side_scores.choice) for key, side_scores in scores.items()}
+            choices.setdefault(rater, {}).setdefault(pk, {}).update(from_scores)
+    return choices
 
 
 def scoring_raters(raters: Sequence[Rater]) -> list[Rater]:
-    """The raters that may have scores: judges of single responses, and imported ones if scores were imported."""
-    asked = [rater for rater in raters if rater.judge is not None and rater.judge.is_pointwise]
+    """The raters that may have scores: pointwise judges, and imported ones if scores were imported."""
+    pointwise = [rater for rater in raters if rater.judge is not None and rater.judge.is_pointwise]
     imported = [rater for rater in raters if rater.judge is not None and rater.judge.kind == JudgeKind.IMPORTED]
     if imported and not imported_score_rules(Q(aspect__evaluation=imported[0].evaluation_id)):
-        return asked
-    return [*asked, *imported]
+        return pointwise
+    return [*pointwise, *imported]
 
 
-def merge_choices(one: ChoicesByComparison, other: ChoicesByComparison) -> ChoicesByComparison:
-    """Merge the choices of an imported judge with those from its scores on other aspects."""
-    return {pk: {**one.get(pk, {}), **other.get(pk, {})} for pk in {*one, *other}}
-
-
-def load_pairwise_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, ChoicesByComparison]:
+def load_pairwise_choices(
+    raters: Sequence[Rater], comparison_ids: Sequence[int]
+) -> dict[int, dict[int, dict[str, ConsolidatedChoice]]]:
     answered: dict[tuple[int, int, str], dict[ShownOrder, list[ConsolidatedChoice]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -68,30 +68,21 @@ def load_pairwise_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]
             ConsolidatedChoice(Choice(choice), inconsistent)
         )
     asked = load_asked_orders(raters, comparison_ids)
-    found: dict[int, dict[int, dict[str, ConsolidatedChoice]]] = {rater.pk: defaultdict(dict) for rater in raters}
+    choices: dict[int, dict[int, dict[str, ConsolidatedChoice]]] = {rater.pk: defaultdict(dict) for rater in raters}
     for (rater_id, comparison_id, aspect), answers in answered.items():
-        folded = consolidate_orders(answers, asked[rater_id, comparison_id])
-        if folded is not None:
-            found[rater_id][comparison_id][aspect] = folded
-    return dict(found)
-
-
-def load_score_choices(raters: Sequence[Rater], comparison_ids: Sequence[int]) -> dict[int, ChoicesByComparison]:
-    return {
-        rater: {
-            pk: {key: ConsolidatedChoice(one.choice) for key, one in choices.items()} for pk, choices in derived.items()
-        }
-        for rater, derived in derive_score_choices(raters, comparison_response_ids(comparison_ids)).items()
-    }
+        choice = consolidate_orders(answers, asked[rater_id, comparison_id])
+        if choice is not None:
+            choices[rater_id][comparison_id][aspect] = choice
+    return choices
 
 
 def load_asked_orders(
     raters: Sequence[Rater], comparison_ids: Sequence[int]
 ) -> Mapping[tuple[int, int], set[ShownOrder]]:
-    """By rater and comparison the orders in which the judge was asked, answered or not.
+    """The orders in which the judge was asked, by rater and comparison.
 
-    An order whose every call was cancelled or not yet worked counts as asked too: the verdict is
-    then incomplete, and missing until it has been answered. Imported failures are calls as well.
+    Orders whose calls are all open or cancelled count too: the verdict is missing until they are answered. Imported
+    failures are calls as well.
     """
     asked: dict[tuple[int, int], set[ShownOrder]] = defaultdict(set)
     rater_of = {rater.judge_id: rater.pk for rater in raters}
@@ -101,7 +92,7 @@ def load_asked_orders(
     return asked
 
 
-ASPECTS_PER_GROUP: Final = 3  # aspects
+ASPECTS_PER_GROUP: Final = 3
 GROUP_CODE_MASK: Final = (1 << BITS_PER_CHOICE * ASPECTS_PER_GROUP) - 1
 GROUP_MARK_MASK: Final = (1 << ASPECTS_PER_GROUP) - 1
 SINGLE_CODE_MASK: Final = (1 << BITS_PER_CHOICE) - 1
@@ -129,7 +120,7 @@ class PackedVote(NamedTuple):
 
 
 class AspectGroup(NamedTuple):
-    """Neighbouring places of a block, and the aspects that stand there."""
+    """Neighbouring slots of a block with their aspects."""
 
     block: int
     shift: int
@@ -147,7 +138,7 @@ def group_aspects(places: Mapping[int, str]) -> tuple[AspectGroup, ...]:
             block,
             number * ASPECTS_PER_GROUP * BITS_PER_CHOICE,
             number * ASPECTS_PER_GROUP,
-            tuple(keys.get(one) for one in range(ASPECTS_PER_GROUP)),
+            tuple(keys.get(place) for place in range(ASPECTS_PER_GROUP)),
         )
         for (block, number), keys in sorted(by_group.items())
     )
@@ -156,7 +147,7 @@ def group_aspects(places: Mapping[int, str]) -> tuple[AspectGroup, ...]:
 def build_answer_sheet(
     votes: Sequence[PackedVote], places: Mapping[int, int], groups: tuple[AspectGroup, ...]
 ) -> AnswerSheet:
-    """The packed votes of one judge on one comparison, in their order, group by group. ``places``: of its samples."""
+    """The packed votes of one judge on one comparison by group, in their order. ``places``: by sample."""
     return tuple(
         [
             tuple(
@@ -210,7 +201,7 @@ def collect_judge_answers(
 def fold_group_choices(
     answered: GroupAnswers, asked: frozenset[str], group: AspectGroup
 ) -> dict[str, ExportedJudgeChoice]:
-    """By aspect the judge's one verdict and what it rests on. The same answers give the same objects: change none."""
+    """The judge's one verdict by aspect with its orders. Cached: callers must not change the result."""
     choices: dict[str, ExportedJudgeChoice] = {}
     for place, key in enumerate(group.keys):
         answers: dict[ShownOrder, list[tuple[int, ConsolidatedChoice]]] = defaultdict(list)
@@ -227,24 +218,24 @@ def fold_group_choices(
 def fold_orders(
     by_order: Mapping[ShownOrder, Sequence[tuple[int, ConsolidatedChoice]]], asked: frozenset[str]
 ) -> ExportedJudgeChoice:
-    answers = {shown: [one for _, one in samples] for shown, samples in by_order.items()}
-    folded = consolidate_orders(answers, {ShownOrder(shown) for shown in asked})
+    answers = {shown: [choice for _, choice in samples] for shown, samples in by_order.items()}
+    consolidated = consolidate_orders(answers, {ShownOrder(shown) for shown in asked})
     return {
-        "choice": folded.choice.value if folded else None,
-        "inconsistent": folded.inconsistent if folded else False,
+        "choice": consolidated.choice.value if consolidated else None,
+        "inconsistent": consolidated.inconsistent if consolidated else False,
         "orders": {
-            shown.value: fill_positions([(at, one.choice.value) for at, one in samples], None)
+            shown.value: fill_positions([(place, choice.choice.value) for place, choice in samples], None)
             for shown, samples in by_order.items()
         },
     }
 
 
 def fill_positions(pairs: Iterable[tuple[int, Value]], nothing: Value) -> list[Value]:
-    """The choices of samples by position. ``nothing`` stands for an empty sample before the last one."""
+    """The values of samples by position. ``nothing`` fills positions without a value."""
     filled: list[Value] = []
-    for place, one in pairs:
+    for place, value in pairs:
         filled += [nothing] * (place - len(filled))
-        filled.append(one)
+        filled.append(value)
     return filled
 
 

@@ -1,8 +1,7 @@
 """The votes on one comparison as a table of raters by aspects."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -45,9 +44,9 @@ class ScoredSides(SideScores):
 def load_judge_scores(comparison: Comparison) -> Mapping[Rater, Mapping[Aspect, ScoredSides]]:
     """Judge's rater → aspect → its scores, in the same few queries however many there are."""
     sides = (comparison.response_a_id, comparison.response_b_id)
-    found = Score.objects.filter(response__in=sides, rater__kind=RaterKind.JUDGE)
+    rows = Score.objects.filter(response__in=sides, rater__kind=RaterKind.JUDGE)
     by_rater: dict[Rater, dict[Aspect, list[Score]]] = defaultdict(lambda: defaultdict(list))
-    for score in found.select_related("rater__judge", "aspect").order_by("pk"):
+    for score in rows.select_related("rater__judge", "aspect").order_by("pk"):
         by_rater[score.rater][score.aspect].append(score)
     rules = score_rules_by_rater(by_rater)
     return {
@@ -71,22 +70,17 @@ class ScoredReview:
 
 def load_scored_reviews(comparison: Comparison) -> list[ScoredReview]:
     """Every review by scores, in the same few queries however many there are."""
-    by_review = group_values((one.review.number, one) for one in load_review_scores([comparison.pk]))
+    by_review = group_values((pair.review.number, pair) for pair in load_review_scores([comparison.pk]))
     reviews = Review.objects.select_related("rater").in_bulk(by_review)
-    aspects = Aspect.objects.in_bulk({one.aspect for scores in by_review.values() for one in scores})
-    found = []
-    for pk, scores in by_review.items():
-        first, final = (
-            {
-                aspects[one.aspect]: ScoredSides(one.score_a, one.score_b, one.rule)
-                for one in scores
-                if one.stage == stage
-            }
-            for stage in (Stage.FIRST, Stage.FINAL)
-        )
-        notes = {aspects[one.aspect]: one.note for one in scores if one.note}
-        found.append(ScoredReview(reviews[pk], first, final, notes))
-    return found
+    aspects = Aspect.objects.in_bulk({pair.aspect for pairs in by_review.values() for pair in pairs})
+    scored = []
+    for pk, pairs in by_review.items():
+        stages: dict[Stage, dict[Aspect, ScoredSides]] = {Stage.FIRST: {}, Stage.FINAL: {}}
+        for pair in pairs:
+            stages[pair.stage][aspects[pair.aspect]] = ScoredSides(pair.score_a, pair.score_b, pair.rule)
+        notes = {aspects[pair.aspect]: pair.note for pair in pairs if pair.note}
+        scored.append(ScoredReview(reviews[pk], stages[Stage.FIRST], stages[Stage.FINAL], notes))
+    return scored
 
 
 @dataclass(frozen=True)
@@ -100,19 +94,13 @@ class ImportedScores:
 def load_imported_scores(comparison: Comparison) -> list[ImportedScores]:
     """Load the imported scores of all raters except judges, with a fixed number of queries."""
     preferences = load_imported_preferences([comparison.pk], (RaterKind.HUMAN, RaterKind.GOLD))
-    raters = Rater.objects.in_bulk({one.rater for one in preferences})
-    aspects = Aspect.objects.in_bulk({one.aspect for one in preferences})
-    passes = group_values(((one.rater, one.sample), one) for one in preferences)
-    return [
-        ImportedScores(
-            raters[rater],
-            {
-                aspects[one.aspect]: ScoredSides(one.score_a, one.score_b, one.rule, None, None, one.rationale)
-                for one in sample
-            },
-        )
-        for (rater, _), sample in passes.items()
-    ]
+    raters = Rater.objects.in_bulk({pair.rater for pair in preferences})
+    aspects = Aspect.objects.in_bulk({pair.aspect for pair in preferences})
+    samples: dict[tuple[int, int], dict[Aspect, ScoredSides]] = defaultdict(dict)
+    for pair in preferences:
+        sides = ScoredSides(pair.score_a, pair.score_b, pair.rule, rationale=pair.rationale)
+        samples[pair.rater, pair.sample][aspects[pair.aspect]] = sides
+    return [ImportedScores(raters[rater], scores) for (rater, _), scores in samples.items()]
 
 
 def average_sides(scores: Sequence[Score], sides: tuple[int, int], rule: ScoreRule) -> ScoredSides:
@@ -178,7 +166,7 @@ class VoteRow:
     kind: RaterKind
     judge: Judge | None
     cells: tuple[VoteCell | None, ...]
-    askings: tuple[JudgeAnswer, ...] = ()
+    answers: tuple[JudgeAnswer, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -192,56 +180,59 @@ class VoteTable:
 
     @property
     def rationales(self) -> list[str]:
-        return [asking.rationale for row in self.rows for asking in row.askings if asking.rationale]
+        return [answer.rationale for row in self.rows for answer in row.answers if answer.rationale]
 
 
 def build_vote_table(comparison: Comparison, *, with_judges: bool) -> VoteTable:
     """The votes of all raters on a comparison, with the labels."""
-    found = Verdict.objects.filter(comparison=comparison).select_related("rater__judge", "aspect", "review", "call")
-    verdicts = [one for one in found.order_by("pk") if with_judges or one.rater.kind != RaterKind.JUDGE]
+    related = Verdict.objects.filter(comparison=comparison).select_related("rater__judge", "aspect", "review", "call")
+    verdicts = [row for row in related.order_by("pk") if with_judges or row.rater.kind != RaterKind.JUDGE]
     scores, scored = load_judge_scores(comparison) if with_judges else {}, load_scored_reviews(comparison)
-    in_files = load_imported_scores(comparison)
+    imported = load_imported_scores(comparison)
     calls = load_calls_on(comparison) if with_judges else []
-    about = {one.aspect for one in verdicts}.union(
-        *scores.values(), *(one.first for one in scored), *(one.scores for one in in_files)
+    voted_aspects = {verdict.aspect for verdict in verdicts}.union(
+        *scores.values(), *(review.first for review in scored), *(sample.scores for sample in imported)
     )
-    aspects = list_table_aspects(comparison, about)
-    holders = reviews_shown(verdicts, scored, in_files)
+    aspects = list_table_aspects(comparison, voted_aspects)
+    holders = find_shown_reviews(verdicts, scored, imported)
     rows = [
         *build_verdict_rows(verdicts, calls, aspects, holders),
-        *(build_judge_score_row(rater, by_aspect, calls, aspects, comparison) for rater, by_aspect in scores.items()),
-        *(build_review_score_row(one, aspects, holders) for one in scored if is_shown(one, holders)),
-        *(build_imported_score_row(one, aspects) for one in in_files),
+        *(
+            build_judge_row(rater.name, rater.judge, by_aspect, calls, aspects, comparison)
+            for rater, by_aspect in scores.items()
+        ),
+        *build_review_score_rows(scored, aspects, holders),
+        *(build_imported_score_row(sample, aspects) for sample in imported),
     ]
     silent = {call.judge for call in calls} - {row.judge for row in rows}
-    rows += [build_unanswered_row(judge, calls, aspects, comparison) for judge in silent]
+    rows += [build_judge_row(judge.name, judge, {}, calls, aspects, comparison) for judge in silent]
     rows.sort(key=lambda row: (RATER_KIND_ORDER.index(row.kind), row.name))
     label = decide_labels(comparison.evaluation, [comparison.pk], judges=with_judges).get(comparison.pk, {})
     return VoteTable(aspects, tuple(rows), tuple(label.get(aspect.key) for aspect in aspects))
 
 
-def reviews_shown(
-    verdicts: Iterable[Verdict], scored: Iterable[ScoredReview], in_files: Iterable[ImportedScores]
+def find_shown_reviews(
+    verdicts: Iterable[Verdict], scored: Iterable[ScoredReview], imported: Iterable[ImportedScores]
 ) -> VoteHolders:
     """By rater and aspect the review whose choice the page shows: the one that holds the vote.
 
     Where a person has no vote, of a file either, it is the one that is not confirmed yet, or practice.
     """
     facts: dict[tuple[int, int], dict[int, ReviewFacts]] = defaultdict(dict)
-    imported = {(one.rater.pk, aspect.pk) for one in in_files for aspect in one.scores}
+    has_imported_vote = {(sample.rater.pk, aspect.pk) for sample in imported for aspect in sample.scores}
     for verdict in verdicts:
         if verdict.review:
             facts[verdict.rater_id, verdict.aspect_id][verdict.review.pk] = get_review_facts(verdict.review)
         else:
-            imported.add((verdict.rater_id, verdict.aspect_id))
-    for one in scored:
-        for aspect in one.first:
-            facts[one.review.rater_id, aspect.pk][one.review.pk] = get_review_facts(one.review)
+            has_imported_vote.add((verdict.rater_id, verdict.aspect_id))
+    for row in scored:
+        for aspect in row.first:
+            facts[row.review.rater_id, aspect.pk][row.review.pk] = get_review_facts(row.review)
     holders = {
-        subject: find_vote_holder(reviews.values(), LABEL_VOTES if subject in imported else SHOWN_ON_PAGES)
+        subject: find_vote_holder(reviews.values(), LABEL_VOTES if subject in has_imported_vote else SHOWN_ON_PAGES)
         for subject, reviews in facts.items()
     }
-    return {subject: one.number for subject, one in holders.items() if one is not None}
+    return {subject: holder.number for subject, holder in holders.items() if holder is not None}
 
 
 def build_verdict_rows(
@@ -253,12 +244,9 @@ def build_verdict_rows(
         if verdict.review_id is None or holders.get((verdict.rater_id, verdict.aspect_id)) == verdict.review_id
     )
     return [
-        build_choice_row(rater, own, filter_calls_to(rater.judge, calls), aspects) for rater, own in by_rater.items()
+        build_choice_row(rater, own_verdicts, [call for call in calls if call.judge == rater.judge], aspects)
+        for rater, own_verdicts in by_rater.items()
     ]
-
-
-def filter_calls_to(judge: Judge | None, calls: Iterable[Call]) -> list[Call]:
-    return [call for call in calls if call.judge == judge]
 
 
 def load_calls_on(comparison: Comparison) -> list[Call]:
@@ -269,12 +257,11 @@ def load_calls_on(comparison: Comparison) -> list[Call]:
     return [*asked.filter(comparison=comparison), *asked.filter(response__in=sides)]
 
 
-def list_table_aspects(comparison: Comparison, spoken_of: AbstractSet[Aspect]) -> tuple[Aspect, ...]:
+def list_table_aspects(comparison: Comparison, voted_aspects: set[Aspect]) -> tuple[Aspect, ...]:
     """The aspects of the current rubric, in its order, then any others with choices."""
-    asked = RubricAspect.objects.filter(version=comparison.evaluation.review_rubric_id).order_by("position")
-    in_force = {one.aspect: None for one in asked.select_related("aspect")}
-    others = spoken_of - set(in_force)
-    return (*in_force, *sorted(others, key=lambda aspect: aspect.key))
+    rows = RubricAspect.objects.filter(version=comparison.evaluation.review_rubric_id).order_by("position")
+    in_rubric = [row.aspect for row in rows.select_related("aspect")]
+    return (*in_rubric, *sorted(voted_aspects.difference(in_rubric), key=lambda aspect: aspect.key))
 
 
 def build_choice_row(
@@ -288,58 +275,51 @@ def build_choice_row(
         kind=RaterKind(rater.kind),
         judge=rater.judge,
         cells=tuple(cell(by_aspect[aspect]) if aspect in by_aspect else None for aspect in aspects),
-        askings=(*list_judge_answers(calls), *list_imported_answers(verdicts)),
+        answers=(*list_judge_answers(calls), *list_imported_answers(verdicts)),
         notes=tuple({verdict.review.note: None for verdict in verdicts if verdict.review and verdict.review.note}),
     )
 
 
-def build_judge_score_row(
-    rater: Rater, scores: Mapping[Aspect, ScoredSides], calls: Sequence[Call], aspects: Iterable[Aspect], of: Comparison
+def build_judge_row(
+    name: str,
+    judge: Judge | None,
+    scores: Mapping[Aspect, ScoredSides],
+    calls: Sequence[Call],
+    aspects: Iterable[Aspect],
+    comparison: Comparison,
 ) -> VoteRow:
-    """A judge that scores: its choices are derived."""
+    """A judge that scores, whose choices are derived, or one that has given no verdict."""
     cells = tuple(build_score_cell(scores[aspect]) if aspect in scores else None for aspect in aspects)
-    return VoteRow(
-        rater.name, RaterKind.JUDGE, rater.judge, cells, list_judge_answers(filter_calls_to(rater.judge, calls), of)
-    )
+    own_calls = [call for call in calls if call.judge == judge]
+    return VoteRow(name, RaterKind.JUDGE, judge, cells, list_judge_answers(own_calls, comparison))
 
 
-def is_shown(one: ScoredReview, holders: VoteHolders) -> bool:
-    return any(holders.get((one.review.rater_id, aspect.pk)) == one.review.pk for aspect in one.first)
+def build_review_score_rows(
+    reviews: Iterable[ScoredReview], aspects: Iterable[Aspect], holders: VoteHolders
+) -> Iterator[VoteRow]:
+    """Rows of the reviews by scores that are shown: the final scores if any, and a first choice that differs."""
+    for row in reviews:
+        rater, notes = row.review.rater, (row.review.note,) if row.review.note else ()
+        shown = {aspect for aspect in row.first if holders.get((rater.pk, aspect.pk)) == row.review.pk}
+        cells = tuple(build_review_score_cell(row, aspect) if aspect in shown else None for aspect in aspects)
+        if shown:
+            yield VoteRow(rater.name, RaterKind.HUMAN, None, cells, notes=notes)
 
 
-def build_review_score_row(one: ScoredReview, aspects: Iterable[Aspect], holders: VoteHolders) -> VoteRow:
-    """A review by scores: the final ones where there are, and the first choice where it was another."""
-    shown = {aspect for aspect in one.first if holders.get((one.review.rater_id, aspect.pk)) == one.review.pk}
-    cells = tuple(build_review_score_cell(one, aspect) if aspect in shown else None for aspect in aspects)
-    notes = (one.review.note,) if one.review.note else ()
-    return VoteRow(one.review.rater.name, RaterKind.HUMAN, None, cells, notes=notes)
+def build_imported_score_row(sample: ImportedScores, aspects: Iterable[Aspect]) -> VoteRow:
+    scores, rater = sample.scores, sample.rater
+    cells = tuple(build_score_cell(scores[aspect]) if aspect in scores else None for aspect in aspects)
+    return VoteRow(rater.name, RaterKind(rater.kind), None, cells)
 
 
-def build_imported_score_row(one: ImportedScores, aspects: Iterable[Aspect]) -> VoteRow:
-    """One sample of scores that came with an import."""
-    cells = tuple(build_score_cell(one.scores[aspect]) if aspect in one.scores else None for aspect in aspects)
-    return VoteRow(one.rater.name, RaterKind(one.rater.kind), None, cells)
-
-
-def build_review_score_cell(one: ScoredReview, aspect: Aspect) -> VoteCell:
-    now, before = one.final.get(aspect, one.first[aspect]), one.first[aspect].choice
+def build_review_score_cell(row: ScoredReview, aspect: Aspect) -> VoteCell:
+    now, before = row.final.get(aspect, row.first[aspect]), row.first[aspect].choice
     cell = build_score_cell(now)
-    return replace(cell, first=before if before != now.choice else None, note=one.notes.get(aspect, ""))
+    return replace(cell, first=before if before != now.choice else None, note=row.notes.get(aspect, ""))
 
 
 def build_score_cell(scored: ScoredSides) -> VoteCell:
     return VoteCell((scored.choice,) if scored.choice else (), note=scored.rationale, scored=scored)
-
-
-def build_unanswered_row(judge: Judge, calls: Sequence[Call], aspects: Sequence[Aspect], of: Comparison) -> VoteRow:
-    """A judge that was asked and has given no verdict."""
-    return VoteRow(
-        judge.name,
-        RaterKind.JUDGE,
-        judge,
-        (None,) * len(aspects),
-        list_judge_answers(filter_calls_to(judge, calls), of),
-    )
 
 
 def build_reviewer_cell(verdicts: Sequence[Verdict]) -> VoteCell:
@@ -359,12 +339,12 @@ def build_judge_cell(verdicts: Sequence[Verdict], orders_asked: set[ShownOrder])
         (ShownOrder(verdict.shown), ConsolidatedChoice(Choice(verdict.choice), verdict.inconsistent))
         for verdict in verdicts
     )
-    folded = consolidate_orders(answers, orders_asked)
+    consolidated = consolidate_orders(answers, orders_asked)
     weights = [verdict.weighted for verdict in verdicts if verdict.weighted is not None]
     return VoteCell(
-        choices=(folded.choice,) if folded else (),
-        inconsistent=folded.inconsistent if folded else False,
-        orders=tuple((shown, one.choice) for shown in sorted(answers) for one in answers[shown]),
+        choices=(consolidated.choice,) if consolidated else (),
+        inconsistent=consolidated.inconsistent if consolidated else False,
+        orders=tuple((shown, answer.choice) for shown in sorted(answers) for answer in answers[shown]),
         weighted=sum(weights) / len(weights) if weights else None,
     )
 
@@ -391,9 +371,9 @@ def list_judge_answers(calls: Iterable[Call], of: Comparison | None = None) -> t
 
 def list_imported_answers(verdicts: Iterable[Verdict]) -> tuple[JudgeAnswer, ...]:
     """The rationales of imported judges; several aspects may share one."""
-    written: Mapping[JudgeAnswer, None] = {
-        JudgeAnswer(ShownOrder(verdict.shown), verdict.sample, rationale=verdict.rationale): None
+    answers = (
+        JudgeAnswer(ShownOrder(verdict.shown), verdict.sample, rationale=verdict.rationale)
         for verdict in verdicts
         if verdict.rater.kind == RaterKind.JUDGE and verdict.call_id is None and verdict.rationale
-    }
-    return tuple(written)
+    )
+    return tuple(dict.fromkeys(answers))

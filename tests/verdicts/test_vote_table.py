@@ -92,21 +92,21 @@ def test_failed_calls_are_told_with_their_error(comparison: Comparison) -> None:
     Call.objects.update(error="“I cannot help with that.”")
     row = only_row(comparison)
     call_id = Call.objects.get().pk
-    assert row.askings == (
+    assert row.answers == (
         JudgeAnswer(ShownOrder.AS_STORED, 0, "refused", error="“I cannot help with that.”", call_id=call_id),
     )
-    assert row.askings[0].failed
+    assert row.answers[0].failed
 
 
 def test_a_rule_that_gives_no_reasons_has_nothing_to_tell(comparison: Comparison) -> None:
     make_judge_verdicts(comparison, as_stored={"helpfulness": A})
-    assert only_row(comparison).askings == ()
+    assert only_row(comparison).answers == ()
 
 
 def test_the_rationale_of_an_imported_judge_is_told_once_for_all_its_aspects(comparison: Comparison) -> None:
     rater = make_judge_rater(comparison.evaluation, "imported")
     make_imported_votes(comparison, rater.name, {"helpfulness": "A", "depth": "B"}, kind="judge", rationale="because")
-    assert only_row(comparison).askings == (JudgeAnswer(ShownOrder.UNKNOWN, 0, rationale="because"),)
+    assert only_row(comparison).answers == (JudgeAnswer(ShownOrder.UNKNOWN, 0, rationale="because"),)
 
 
 def test_gold_comes_first_then_people_then_judges_and_judges_can_be_left_out(comparison: Comparison) -> None:
