@@ -33,9 +33,9 @@ logger = logging.getLogger(__name__)
 HALF_WRITTEN_SECONDS: Final = 60 * 60  # older partial files are abandoned
 
 
-def get_array_file(name: str, changed: datetime, more: str = "") -> Path:
-    """Named by when what it holds last changed and by the version of the program. ``more``: what else it depends on."""
-    return Path(settings.CACHE_DIR) / f"{name}-{changed:%Y%m%d%H%M%S%f}-{VERSION[:12]}{more}.npy"
+def get_array_file(name: str, changed: datetime, suffix: str = "") -> Path:
+    """The file is named by the last change of its source and the program's version. ``suffix``: other sources."""
+    return Path(settings.CACHE_DIR) / f"{name}-{changed:%Y%m%d%H%M%S%f}-{VERSION[:12]}{suffix}.npy"
 
 
 def load_arrays(path: Path, count: int) -> list[npt.NDArray[Any]]:
@@ -48,26 +48,26 @@ def load_arrays(path: Path, count: int) -> list[npt.NDArray[Any]]:
 
 def save_arrays(path: Path, *arrays: npt.NDArray[Any]) -> None:
     """Write the file elsewhere and move it into place, so that it is never partial; skip it if the disk is full."""
-    beside = path.with_name(f"{uuid4()}.part")
+    partial = path.with_name(f"{uuid4()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as file:
+        with partial.open("wb") as file:
             for array in arrays:
                 np.save(file, array)
-        beside.replace(path)
+        partial.replace(path)
         delete_stale_array_files(path)
     except OSError:
         logger.warning("%s could not be kept, and is read again each time", path.name, exc_info=True)
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
 
 
 def delete_stale_array_files(path: Path) -> None:
     """Takes away files of earlier states, and what killed processes left half written."""
     *name, changed = path.name.split("-")[:3]
-    for one in path.parent.glob(f"{'-'.join(name)}-*.npy"):
-        if one != path and one.name.split("-")[2] <= changed:
-            one.unlink(missing_ok=True)
+    for file in path.parent.glob(f"{'-'.join(name)}-*.npy"):
+        if file != path and file.name.split("-")[2] <= changed:
+            file.unlink(missing_ok=True)
     for part in path.parent.glob("*.part"):
         with suppress(FileNotFoundError):
             if time.time() - part.stat().st_mtime > HALF_WRITTEN_SECONDS:

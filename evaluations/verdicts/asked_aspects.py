@@ -46,7 +46,7 @@ def read_asked_aspects(
     versions = RubricVersion.objects.filter(Exists(reviews), rubric__evaluation=evaluation)
     used = set(versions.values_list("pk", flat=True))
     used |= {rater.judge.rubric_version_id for rater in raters if rater.judge and rater.judge.rubric_version_id}
-    used |= {asked.version_id for asked in list_imported_aspects(evaluation)}
+    used |= {row.version_id for row in list_imported_aspects(evaluation)}
     return AskedAspects(list(rows.order_by("version__rubric__name", "version__number")), frozenset(used))
 
 
@@ -96,8 +96,8 @@ def get_offered_choices(rows: Sequence[RubricAspect], scores_tie: bool) -> froze
 
     Of imported scores nobody knows whether they could be equal: a tie is offered where one occurs.
     """
-    asked = [row for row in rows if not has_imported_scores(row)]
-    offered = {A, B, *(PACKED_CHOICES.index(choice) for row in asked for choice in row.choices)}
+    exact = [row for row in rows if not has_imported_scores(row)]
+    offered = {A, B, *(PACKED_CHOICES.index(choice) for row in exact for choice in row.choices)}
     return frozenset({*offered, TIE} if scores_tie else offered)
 
 

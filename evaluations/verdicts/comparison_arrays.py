@@ -44,12 +44,12 @@ def get_comparison_table(evaluation: Evaluation) -> ComparisonTable:
     try:
         return load_comparison_table(path)
     except (OSError, EOFError, ValueError):  # another reader may take it away at any moment
-        known = read_comparison_table(evaluation)
+        table = read_comparison_table(evaluation)
         if (
             get_comparison_file(evaluation) == path
         ):  # or comparisons came in meanwhile, and some of them are among these
-            save_comparison_table(path, known)
-        return known
+            save_comparison_table(path, table)
+        return table
 
 
 def get_comparison_file(evaluation: Evaluation) -> Path | None:
@@ -66,8 +66,8 @@ def load_comparison_table(path: Path) -> ComparisonTable:
     return ComparisonTable(rows, tuple(names.tolist()))
 
 
-def save_comparison_table(path: Path, known: ComparisonTable) -> None:
-    save_arrays(path, known.rows, np.array(known.categories, dtype=np.str_))
+def save_comparison_table(path: Path, table: ComparisonTable) -> None:
+    save_arrays(path, table.rows, np.array(table.categories, dtype=np.str_))
 
 
 def read_comparison_table(evaluation: Evaluation) -> ComparisonTable:
@@ -106,36 +106,36 @@ def read_comparison_rows(comparisons: "QuerySet[Comparison]") -> npt.NDArray[np.
 
 def map_categories(evaluation: Evaluation, names: Sequence[str], query: IntArray) -> IntArray:
     """The place of the category of each query, MISSING where it has none of these."""
-    found = np.full(int(query.max(initial=0)) + 1, MISSING, dtype=np.int64)
+    categories = np.full(int(query.max(initial=0)) + 1, MISSING, dtype=np.int64)
     queries = Query.all_rows.filter(evaluation=evaluation, category__gt="").values_list("category", "pk")
     place = {name: number for number, name in enumerate(names)}
-    for name, of_it in read_column_by_word(queries).items():
-        found[of_it[of_it < len(found)]] = place.get(name, MISSING)
-    return found[query]
+    for name, query_ids in read_column_by_word(queries).items():
+        categories[query_ids[query_ids < len(categories)]] = place.get(name, MISSING)
+    return categories[query]
 
 
-def index_report_comparisons(known: ComparisonTable, comparisons: "QuerySet[Comparison] | None") -> ComparisonPositions:
+def index_report_comparisons(table: ComparisonTable, comparisons: "QuerySet[Comparison] | None") -> ComparisonPositions:
     """The comparisons that a report is about: those of the queryset, or all that are known."""
     if comparisons is None:
-        return ComparisonPositions(known.rows["comparison"])
+        return ComparisonPositions(table.rows["comparison"])
     (ids,) = read_columns(comparisons.values_list("pk"), 1)
-    return ComparisonPositions(np.intersect1d(ids, known.rows["comparison"], assume_unique=True))
+    return ComparisonPositions(np.intersect1d(ids, table.rows["comparison"], assume_unique=True))
 
 
-def select_comparison_rows(known: ComparisonTable, places: ComparisonPositions) -> npt.NDArray[np.void]:
-    everything = len(places.ids) == len(known.rows)
-    return known.rows if everything else known.rows[np.searchsorted(known.rows["comparison"], places.ids)]
+def select_comparison_rows(table: ComparisonTable, places: ComparisonPositions) -> npt.NDArray[np.void]:
+    is_whole = len(places.ids) == len(table.rows)
+    return table.rows if is_whole else table.rows[np.searchsorted(table.rows["comparison"], places.ids)]
 
 
-def build_items(evaluation: Evaluation, known: ComparisonTable, places: ComparisonPositions) -> Items:
+def build_items(evaluation: Evaluation, table: ComparisonTable, places: ComparisonPositions) -> Items:
     """One entry for each of these comparisons, in their order, all of one stratum."""
-    rows = select_comparison_rows(known, places)
+    rows = select_comparison_rows(table, places)
     cluster = np.ascontiguousarray(rows["cluster"])
     candidates = list(Candidate.objects.filter(evaluation=evaluation).order_by("name"))
     return Items(
-        cluster=cluster if rows is known.rows else number_values(cluster),
+        cluster=cluster if rows is table.rows else number_values(cluster),
         category=rows["category"],
-        categories=known.categories,
+        categories=table.categories,
         candidate_a=map_candidates(candidates, rows["candidate_a"]),
         candidate_b=map_candidates(candidates, rows["candidate_b"]),
         candidates=tuple(candidate.name for candidate in candidates),

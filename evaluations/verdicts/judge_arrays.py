@@ -1,6 +1,7 @@
 """Judges' packed votes as arrays, read with the same few queries however many there are."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from django.db.models import BigIntegerField, Case, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
+from django.db.models import BigIntegerField, Case, F, IntegerField, OuterRef, QuerySet, Subquery, Sum, Value, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -17,7 +18,7 @@ from evaluations.domain.files import ImportState
 from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import FAILURE_STATES, CallState
 from evaluations.domain.packed_votes import BITS_PER_CHOICE, SLOTS_PER_BLOCK, block_of_slot, shift_of_slot
-from evaluations.models.imports import Import
+from evaluations.models.imports import Import, finished_imports
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Call, Run
 from evaluations.models.verdicts import PackedVotes
@@ -45,8 +46,8 @@ class ComparisonPositions:
         if len(comparisons) == len(self.ids) and np.array_equal(comparisons, self.ids):
             return np.arange(len(self.ids)), None
         place = np.minimum(np.searchsorted(self.ids, comparisons), max(len(self.ids) - 1, 0))
-        known = self.ids[place] == comparisons if len(self.ids) else np.zeros(len(comparisons), dtype=bool)
-        return place, None if known.all() else known
+        is_known = self.ids[place] == comparisons if len(self.ids) else np.zeros(len(comparisons), dtype=bool)
+        return place, None if is_known.all() else is_known
 
 
 @dataclass(frozen=True)
@@ -83,15 +84,15 @@ class JudgeArrays:
     @cached_property
     def aspects(self) -> set[int]:
         """The places of the aspects on which it chose something."""
-        found = set()
+        places = set()
         for part in self.parts:
             bits = int(np.bitwise_or.reduce(part.first)) if len(part.first) else 0
-            found |= {
+            places |= {
                 part.block * SLOTS_PER_BLOCK + at
                 for at in range(SLOTS_PER_BLOCK)
                 if bits >> at * BITS_PER_CHOICE & CHOICE_MASK
             }
-        return found
+        return places
 
     @property
     def was_asked(self) -> bool:
@@ -101,7 +102,8 @@ class JudgeArrays:
         answers = [unpack_answers(part, place) for part in self.parts if part.block == block_of_slot(place)]
         bit = place % SLOTS_PER_BLOCK
         marked = [part.item[part.first >> bit & 1 == 1] for part in self.marked if part.block == block_of_slot(place)]
-        return JudgeVerdicts(tuple(one for one in answers if len(one.item)), np.concatenate(marked) if marked else None)
+        inconsistent = np.concatenate(marked) if marked else None
+        return JudgeVerdicts(tuple(answer for answer in answers if len(answer.item)), inconsistent)
 
     def unanswered(self, place: int) -> UnansweredCalls:
         """The calls without an answer on this aspect: imported verdicts stand aspect by aspect."""
@@ -146,12 +148,12 @@ def read_judge_arrays(raters: Sequence[Rater], places: ComparisonPositions) -> d
     has_marks = any(bool((code & 1).any()) for _, _, code in packed.values())
     marked = read_inconsistent_marks(packed_votes_of_raters(raters, places), places) if has_marks else {}
     unanswered = read_unanswered_calls(raters, places)
-    found = {}
+    arrays = {}
     for rater in raters:
         comparison, first, code = packed[rater.pk]
         of = select_positions(places, comparison, first, code >> 1)
-        found[rater.pk] = JudgeArrays(split_by_block_and_order(*of), marked.get(rater.pk, ()), **unanswered[rater.pk])
-    return found
+        arrays[rater.pk] = JudgeArrays(split_by_block_and_order(*of), marked.get(rater.pk, ()), **unanswered[rater.pk])
+    return arrays
 
 
 def load_packed_choices(raters: Sequence[Rater], places: ComparisonPositions) -> dict[int, IntArray]:
@@ -161,46 +163,33 @@ def load_packed_choices(raters: Sequence[Rater], places: ComparisonPositions) ->
     said is kept in a file until it says more.
     """
     files = get_choice_files(raters) if len(places.ids) > MAX_LOOKUPS else {}
-    found = {pk: cached for pk, file in files.items() if (cached := load_choice_file(file)) is not None}
-    unread = [rater for rater in raters if rater.pk not in found]
-    for pk, choices in read_packed_choices(unread, places):
-        found[pk] = choices
-        if pk in files and get_choice_files([Rater.objects.get(pk=pk)]).get(pk) == files[pk]:  # it may have said more
+    loaded: dict[int, IntArray] = {}
+    for pk, file in files.items():
+        with suppress(OSError, EOFError, ValueError):  # no file, or one that cannot be read
+            (loaded[pk],) = load_arrays(file, 1)
+    unread = [rater for rater in raters if rater.pk not in loaded]
+    batches = [unread] if len(places.ids) <= MAX_LOOKUPS else [[rater] for rater in unread]
+    for pk, choices in (row for batch in batches for row in read_packed_choices(batch, places)):
+        loaded[pk] = choices
+        # The rater may have voted since.
+        if pk in files and get_choice_files([Rater.objects.get(pk=pk)]).get(pk) == files[pk]:
             save_arrays(files[pk], choices)
-    return found
+    return loaded
 
 
 def get_choice_files(raters: Sequence[Rater]) -> dict[int, Path]:
     """By rater id; none of judges that said something just now and may go on. An import that is done shows its rows."""
     evaluations = {rater.evaluation_id for rater in raters}
     done = Import.objects.filter(evaluation__in=evaluations, state=ImportState.DONE.value).count()
-    more = f"-{done}"
+    suffix = f"-{done}"
     before = timezone.now() - QUIET_TIME
     changed_at = {rater.pk: rater.verdicts_changed_at for rater in raters}
     return {
-        pk: get_array_file(f"choices-{pk}", last, more) for pk, last in changed_at.items() if last and last < before
+        pk: get_array_file(f"choices-{pk}", last, suffix) for pk, last in changed_at.items() if last and last < before
     }
 
 
-def load_choice_file(file: Path) -> IntArray | None:
-    """None where there are none to be read."""
-    try:
-        (choices,) = load_arrays(file, 1)
-    except (OSError, EOFError, ValueError):
-        return None
-    return choices
-
-
 def read_packed_choices(raters: Sequence[Rater], places: ComparisonPositions) -> Iterator[tuple[int, IntArray]]:
-    """By rater id; where there are many comparisons one rater after the other."""
-    together = [raters] if len(places.ids) <= MAX_LOOKUPS else [[rater] for rater in raters]
-    for some in together:
-        yield from read_packed_choices_together(some, places)
-
-
-def read_packed_choices_together(
-    raters: Sequence[Rater], places: ComparisonPositions
-) -> Iterator[tuple[int, IntArray]]:
     is_marked = Case(When(inconsistent_aspects__gt=0, then=Value(1)), default=Value(0), output_field=IntegerField())
     # One number for whose it is, its block and order, and whether it is marked.
     code = ((F("rater_id") * MAX_BLOCKS + F("aspect_block")) * len(PACKED_ORDERS) + F("shown")) * 2 + is_marked
@@ -229,28 +218,28 @@ def read_inconsistent_marks(
 
 
 def split_by_block_and_order(item: IntArray, first: IntArray, codes: IntArray) -> tuple[PackedChoices, ...]:
-    """``told``: block and order together."""
-    found = []
-    for one in np.flatnonzero(np.bincount(codes)).tolist():
-        here = codes == one
-        block, shown = divmod(one, len(PACKED_ORDERS))
-        found.append(PackedChoices(shown, block, item[here], first[here]))
-    return tuple(found)
+    """``codes``: block and order together."""
+    parts = []
+    for code in np.flatnonzero(np.bincount(codes)).tolist():
+        here = codes == code
+        block, shown = divmod(code, len(PACKED_ORDERS))
+        parts.append(PackedChoices(shown, block, item[here], first[here]))
+    return tuple(parts)
 
 
 def select_positions(places: ComparisonPositions, comparison: IntArray, *others: IntArray) -> tuple[IntArray, ...]:
-    item, known = places.of(comparison)
-    if known is None:
+    item, is_known = places.of(comparison)
+    if is_known is None:
         return (item, *others)
-    return (item[known], *(column[known] for column in others))
+    return (item[is_known], *(column[is_known] for column in others))
 
 
 def packed_votes_of_raters(raters: Sequence[Rater], places: ComparisonPositions) -> "QuerySet[PackedVotes]":
     """Their packed votes but for those of imports that are not done; by the index alone where everything is wanted."""
-    found = PackedVotes.all_rows.filter(rater__in=raters)
+    votes = PackedVotes.all_rows.filter(rater__in=raters)
     if hidden := find_unfinished_imports({rater.evaluation_id for rater in raters}):
-        found = found.exclude(source_import__in=hidden)
-    return found.filter(comparison__in=places.ids.tolist()) if len(places.ids) <= MAX_LOOKUPS else found
+        votes = votes.exclude(source_import__in=hidden)
+    return votes.filter(comparison__in=places.ids.tolist()) if len(places.ids) <= MAX_LOOKUPS else votes
 
 
 def find_unfinished_imports(evaluations: set[int]) -> list[int]:
@@ -262,11 +251,11 @@ def read_unanswered_calls(raters: Sequence[Rater], places: ComparisonPositions) 
     """By rater id the calls without an answer, and how many others were repaired."""
     judges = [rater.judge_id for rater in raters]
     calls = Call.all_rows.filter(judge__in=judges, is_test=False)
-    found = [
+    pieces = [
         read_columns(select_unanswered_columns(some), 5)
-        for some in (exclude_unfinished_imports(calls.failed()), *find_unfinished_calls(judges))
+        for some in (calls.failed().filter(finished_imports()), *find_unfinished_calls(judges))
     ]
-    item, *columns, judge = select_positions(places, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    item, *columns, judge = select_positions(places, *(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
     # With no word of the subject in its conditions, else SQLite takes the index of all calls by subject.
     repaired = calls.filter(repaired=True, state=CallState.ANSWERED.value)
     _, repaired_judges = select_positions(
@@ -280,11 +269,6 @@ def read_unanswered_calls(raters: Sequence[Rater], places: ComparisonPositions) 
         }
         for rater in raters
     }
-
-
-def exclude_unfinished_imports(calls: "QuerySet[Call]") -> "QuerySet[Call]":
-    """But for those of imports that are not done."""
-    return calls.filter(Q(source_import__isnull=True) | Q(source_import__state=ImportState.DONE.value))
 
 
 def find_unfinished_calls(judges: Sequence[int | None]) -> "list[QuerySet[Call]]":

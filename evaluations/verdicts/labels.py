@@ -71,8 +71,8 @@ class LabelJudges:
         if not answered or 2 * len(answered) < len(self.panel):
             return None
         votes = Counter(answered.values())
-        choice, most = votes.most_common(1)[0]
-        agreed = choice if 2 * most > len(answered) else Choice.TIE
+        choice, count = votes.most_common(1)[0]
+        agreed = choice if 2 * count > len(answered) else Choice.TIE
         names = ", ".join(sorted(self.raters[pk].name for pk in answered))
         return DecidedLabel(agreed, LabelSource.PANEL, len(answered), votes, names)
 
@@ -130,10 +130,10 @@ def get_label_judges(evaluation: Evaluation, policy: LabelPolicy | None = None) 
     """The judges that may speak under the evaluation's policy, or under another one."""
     if (policy or evaluation.label_policy) != LabelPolicy.PEOPLE_THEN_JUDGES:
         return NO_LABEL_JUDGES
-    known = (
+    candidates = (
         Rater.objects.current().filter(evaluation=evaluation, kind=RaterKind.JUDGE).exclude(judge__kind=JudgeKind.RULE)
     )
-    raters = {rater.pk: rater for rater in known.select_related("judge__rubric_version__rubric").order_by("name")}
+    raters = {rater.pk: rater for rater in candidates.select_related("judge__rubric_version__rubric").order_by("name")}
     of_judge = {rater.judge_id: pk for pk, rater in raters.items()}
     panel = frozenset(of_judge[judge] for judge in get_newest_panel(evaluation) if judge in of_judge)
     return LabelJudges(raters, panel, of_judge.get(evaluation.shown_judge_id))
@@ -151,9 +151,9 @@ def read_label_judge_choices(
     bench: LabelJudges, comparison_ids: Collection[int]
 ) -> Mapping[tuple[int, str], Mapping[int, Choice]]:
     """Comparison id and aspect key → rater id → choice."""
-    found: dict[tuple[int, str], dict[int, Choice]] = defaultdict(dict)
+    by_subject: dict[tuple[int, str], dict[int, Choice]] = defaultdict(dict)
     for rater, choices in load_choices_of_judges(list(bench.raters.values()), comparison_ids).items():
         for pk, by_aspect in choices.items():
-            for aspect, folded in by_aspect.items():
-                found[pk, aspect][rater] = folded.choice
-    return found
+            for aspect, consolidated in by_aspect.items():
+                by_subject[pk, aspect][rater] = consolidated.choice
+    return by_subject

@@ -182,11 +182,12 @@ def pack_imported_verdicts(importing: Import, verdicts: Sequence[ImportedVerdict
 def collect_packed_bits(importing: Import, verdicts: Iterable[ImportedVerdict]) -> dict[PackedKey, PackedBits]:
     place, latest = get_aspect_positions(importing.evaluation_id), importing.created_at
     due: dict[PackedKey, PackedBits] = {}
-    for one in verdicts:
-        at = place[one.aspect]
-        decided_at_ms = count_milliseconds_since_epoch(min(one.at, latest))
-        key = (one.rater, one.comparison, one.sample, ORDER_CODES[one.shown], block_of_slot(at), decided_at_ms)
-        bits = pack_choice(at, one.choice), pack_mark(at) if one.inconsistent else 0
+    for verdict in verdicts:
+        at = place[verdict.aspect]
+        decided_at_ms = count_milliseconds_since_epoch(min(verdict.at, latest))
+        source = (verdict.rater, verdict.comparison, verdict.sample, ORDER_CODES[verdict.shown])
+        key = (*source, block_of_slot(at), decided_at_ms)
+        bits = pack_choice(at, verdict.choice), pack_mark(at) if verdict.inconsistent else 0
         due[key] = merge_packed_bits(due.get(key, (0, 0)), bits)
     return due
 
@@ -200,8 +201,8 @@ def find_packed_rows(importing: Import, due: Iterable[PackedKey]) -> dict[Packed
     }
 
 
-def merge_packed_bits(one: PackedBits, other: PackedBits) -> PackedBits:
-    return one[0] | other[0], one[1] | other[1]
+def merge_packed_bits(bits: PackedBits, others: PackedBits) -> PackedBits:
+    return bits[0] | others[0], bits[1] | others[1]
 
 
 # ---- what the rows are to say
@@ -210,18 +211,18 @@ def merge_packed_bits(one: PackedBits, other: PackedBits) -> PackedBits:
 def pack_verdicts(verdicts: Iterable[Verdict], evaluation_id: int) -> list[PackedVotes]:
     place = get_aspect_positions(evaluation_id)
     sources: dict[VoteSource, SourceChoices] = defaultdict(SourceChoices)
-    for one in verdicts:
-        decided_at_ms = count_milliseconds_since_epoch(get_verdict_time(one))
+    for row in verdicts:
+        decided_at_ms = count_milliseconds_since_epoch(get_verdict_time(row))
         source = VoteSource(
-            *(one.rater_id, one.comparison_id, one.shown, one.sample),
-            *(one.call_id, one.review_id, one.source_import_id, decided_at_ms if one.source_import_id else None),
+            *(row.rater_id, row.comparison_id, row.shown, row.sample),
+            *(row.call_id, row.review_id, row.source_import_id, decided_at_ms if row.source_import_id else None),
         )
         choices = sources[source]
         choices.decided_at_ms = decided_at_ms
-        about = choices.final if one.stage == Stage.FINAL else choices.first
-        about[place[one.aspect_id]] = one.choice
-        if one.inconsistent:
-            choices.inconsistent.add(place[one.aspect_id])
+        about = choices.final if row.stage == Stage.FINAL else choices.first
+        about[place[row.aspect_id]] = row.choice
+        if row.inconsistent:
+            choices.inconsistent.add(place[row.aspect_id])
     return [row for source, choices in sources.items() for row in choices.rows(source)]
 
 

@@ -64,8 +64,8 @@ class ReviewerChoice:
 
     @property
     def reason(self) -> str:
-        known = self.current.reason if self.current else ""
-        return DIFFERENCE_REASON_TEXTS[DifferenceReason(known)] if known else ""
+        reason = self.current.reason if self.current else ""
+        return DIFFERENCE_REASON_TEXTS[DifferenceReason(reason)] if reason else ""
 
     @property
     def has_explained(self) -> bool:
@@ -89,12 +89,12 @@ def get_reviewer_choices(comparison: Comparison) -> ReviewerChoicesByAspect:
         *read_imported_choices(comparison),
     ):
         by_key[key][stage] = choice
-    found: dict[Aspect, list[ReviewerChoice]] = defaultdict(list)
+    by_aspect: dict[Aspect, list[ReviewerChoice]] = defaultdict(list)
     for aspect, rater, source in sorted(by_key, key=order_by_name_and_age):
         stages = by_key[aspect, rater, source]
         review = source if isinstance(source, Review) else None
-        found[aspect].append(ReviewerChoice(rater, review, stages.get(Stage.FIRST), stages.get(Stage.FINAL)))
-    return {aspect: mark_replaced_choices(choices) for aspect, choices in found.items()}
+        by_aspect[aspect].append(ReviewerChoice(rater, review, stages.get(Stage.FIRST), stages.get(Stage.FINAL)))
+    return {aspect: mark_replaced_choices(choices) for aspect, choices in by_aspect.items()}
 
 
 def order_by_name_and_age(key: ReviewerChoiceKey) -> tuple[str, int]:
@@ -104,11 +104,16 @@ def order_by_name_and_age(key: ReviewerChoiceKey) -> tuple[str, int]:
 
 def mark_replaced_choices(choices: list[ReviewerChoice]) -> list[ReviewerChoice]:
     """Order choices from oldest to newest and mark those replaced by a newer vote of the same person."""
-    reviews = group_values((one.rater, get_review_facts(one.review)) for one in choices if one.review is not None)
+    reviews = group_values(
+        (choice.rater, get_review_facts(choice.review)) for choice in choices if choice.review is not None
+    )
     holders = {find_vote_holder(facts, LABEL_VOTES) for facts in reviews.values()}
     return [
-        replace(one, is_replaced=one.is_vote and one.review is not None and get_review_facts(one.review) not in holders)
-        for one in choices
+        replace(
+            choice,
+            is_replaced=choice.is_vote and choice.review is not None and get_review_facts(choice.review) not in holders,
+        )
+        for choice in choices
     ]
 
 
@@ -124,22 +129,22 @@ def read_made_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoiceKe
 def read_derived_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoiceKey, str, StageChoice]]:
     """What two scores of one review say together, by the margin of the rubric that asked for them."""
     pairs = load_review_scores([comparison.pk])
-    reviews = Review.objects.select_related("rater").in_bulk({one.review.number for one in pairs})
-    aspects = Aspect.objects.in_bulk({one.aspect for one in pairs})
-    for one in pairs:
-        review, scores = reviews[one.review.number], (one.score_a, one.score_b)
-        choice = StageChoice(one.choice, scores, one.reason, one.note, ShownOrder(review.shown))
-        yield (aspects[one.aspect], review.rater, review), one.stage, choice
+    reviews = Review.objects.select_related("rater").in_bulk({pair.review.number for pair in pairs})
+    aspects = Aspect.objects.in_bulk({pair.aspect for pair in pairs})
+    for pair in pairs:
+        review, scores = reviews[pair.review.number], (pair.score_a, pair.score_b)
+        choice = StageChoice(pair.choice, scores, pair.reason, pair.note, ShownOrder(review.shown))
+        yield (aspects[pair.aspect], review.rater, review), pair.stage, choice
 
 
 def read_imported_choices(comparison: Comparison) -> Iterator[tuple[ReviewerChoiceKey, str, StageChoice]]:
     """Read the choices from imported scores of people, which are final like imported votes."""
     preferences = load_imported_preferences([comparison.pk])
-    raters = Rater.objects.in_bulk({one.rater for one in preferences})
-    aspects = Aspect.objects.in_bulk({one.aspect for one in preferences})
-    for one in preferences:
-        choice = StageChoice(one.choice, (one.score_a, one.score_b), note=one.rationale)
-        yield (aspects[one.aspect], raters[one.rater], (one.sample, AS_SCORES)), Stage.FINAL, choice
+    raters = Rater.objects.in_bulk({pair.rater for pair in preferences})
+    aspects = Aspect.objects.in_bulk({pair.aspect for pair in preferences})
+    for pair in preferences:
+        choice = StageChoice(pair.choice, (pair.score_a, pair.score_b), note=pair.rationale)
+        yield (aspects[pair.aspect], raters[pair.rater], (pair.sample, AS_SCORES)), Stage.FINAL, choice
 
 
 def load_first_choices(reviews: Iterable[Review], aspects: Iterable[AspectSpec]) -> Mapping[int, Mapping[str, Choice]]:

@@ -145,9 +145,9 @@ def read_calls_without_score(
 ) -> tuple[dict[int, UnansweredCalls], dict[int, IntArray], dict[int, int]]:
     """Calls without a score, their states, and how many verdicts were repaired, each by rater id."""
     rater_of = {rater.judge_id: rater.pk for rater in judges}
-    wanted = Call.objects.filter(Q(repaired=True) | ~Q(state=CallState.ANSWERED.value), response__isnull=False)
+    unscored = Call.objects.filter(Q(repaired=True) | ~Q(state=CallState.ANSWERED.value), response__isnull=False)
     packed = encode_word("state", STATES, len(STATES))
-    calls = wanted.filter(judge__in=list(rater_of)).order_by().values_list("judge_id", "response_id", packed)
+    calls = unscored.filter(judge__in=list(rater_of)).order_by().values_list("judge_id", "response_id", packed)
     rows = np.fromiter(calls.iterator(chunk_size=10_000), dtype=CALL_ROW)
     place, known = sides.known(rows["response"])
     rows["response"] = place
@@ -193,10 +193,10 @@ def read_scored_vote_arrays(
     if not len(rows):
         return {}
     margins = get_tie_margins(set(rows["version"].tolist()))
-    found = {}
+    votes = {}
     for (about,), part in group_rows(rows, "aspect"):
-        found[about] = pair_reviewed_scores(part, place, ids, margins)
-    return found
+        votes[about] = pair_reviewed_scores(part, place, ids, margins)
+    return votes
 
 
 def read_reviewed_score_rows(
@@ -238,7 +238,7 @@ def pair_reviewed_scores(
     second = rows[rows["side"] == 1]
     _, at_first, at_second = np.intersect1d(first["review"], second["review"], return_indices=True)
     first, second = first[at_first], second[at_second]
-    margin = np.array([margins.get((int(one["version"]), int(one["aspect"])), 0.0) for one in first])
+    margin = np.array([margins.get((int(row["version"]), int(row["aspect"])), 0.0) for row in first])
     choice = choices_from_scores(first["value"], second["value"], margin)
     return build_reviewed_votes(first, np.searchsorted(ids, first["comparison"]), choice, place)
 
@@ -262,8 +262,8 @@ def join_vote_arrays(parts: list[VoteArrays]) -> VoteArrays:
     """The votes on an aspect that some people gave as choices and others as scores."""
     if len(parts) == 1:
         return parts[0]
-    votes = Votes(*(np.concatenate([getattr(one.votes, name) for one in parts]) for name in VOTE_COLUMNS))
-    return VoteArrays(votes, *(np.concatenate([getattr(one, name) for one in parts]) for name in VOTE_MARKS))
+    votes = Votes(*(np.concatenate([getattr(part.votes, name) for part in parts]) for name in VOTE_COLUMNS))
+    return VoteArrays(votes, *(np.concatenate([getattr(part, name) for part in parts]) for name in VOTE_MARKS))
 
 
 IMPORTED_SCORE_ROW: Final = np.dtype(
@@ -288,9 +288,9 @@ class ImportedScoreArrays:
 
     def has_tie(self, aspect: int) -> bool:
         """Whether scores on it make a tie anywhere: forced ranks make none."""
-        votes = [found[aspect].votes.choice for found in (self.people, self.gold) if aspect in found]
-        verdicts = [one for (_, about), one in self.verdicts.items() if about == aspect]
-        choices = [*votes, *(answers.choice for one in verdicts for answers in one.answers)]
+        votes = [by_aspect[aspect].votes.choice for by_aspect in (self.people, self.gold) if aspect in by_aspect]
+        verdicts = [derived for (_, about), derived in self.verdicts.items() if about == aspect]
+        choices = [*votes, *(answers.choice for derived in verdicts for answers in derived.answers)]
         return any(bool((choice == TIE).any()) for choice in choices)
 
 
@@ -326,9 +326,10 @@ def read_imported_score_rows(raters: Sequence[Rater], sides: ResponseSides) -> S
 
 
 def get_import_days(ids: IntArray) -> IntArray:
-    found, which = np.unique(ids, return_inverse=True)
-    came = Import.objects.in_bulk(found.tolist())
-    return np.array([count_days_since_epoch(came[one].created_at) for one in found.tolist()], dtype=np.int64)[which]
+    import_ids, which = np.unique(ids, return_inverse=True)
+    imports = Import.objects.in_bulk(import_ids.tolist())
+    days = [count_days_since_epoch(imports[pk].created_at) for pk in import_ids.tolist()]
+    return np.array(days, dtype=np.int64)[which]
 
 
 def select_rater_rows(rows: StructuredRows, raters: Sequence[Rater]) -> StructuredRows:
@@ -342,13 +343,13 @@ def derive_votes(
     rows: StructuredRows, raters: Sequence[Rater], sides: ResponseSides, rules: Mapping[int, ScoreRule]
 ) -> dict[int, VoteArrays]:
     place = {rater.pk: place for place, rater in enumerate(raters)}
-    found = {}
+    by_aspect = {}
     for (about,), part in group_rows(select_rater_rows(rows, raters), "aspect"):
         item, at_a, at_b = pair_scores(part, sides)
         choice = choose_by_rule(part["value"][at_a], part["value"][at_b], rules.get(about, DEFAULT_SCORE_RULE))
         votes = Votes(item, number_raters(part["rater"][at_a], place), np.full(len(item), UNKNOWN), choice)
-        found[about] = build_imported_votes(votes, part["day"][np.maximum(at_a, at_b)])
-    return found
+        by_aspect[about] = build_imported_votes(votes, part["day"][np.maximum(at_a, at_b)])
+    return by_aspect
 
 
 def build_imported_votes(votes: Votes, day: IntArray) -> VoteArrays:
@@ -397,10 +398,10 @@ def derive_verdicts(
     rows: StructuredRows, judges: Sequence[Rater], sides: ResponseSides, rules: Mapping[int, ScoreRule]
 ) -> dict[tuple[int, int], JudgeVerdicts]:
     """One of each comparison, by the mean over the samples of each response, as of judges that run here."""
-    found = {}
+    by_subject = {}
     for (rater, about), part in group_rows(select_rater_rows(rows, judges), "rater", "aspect"):
         mean = mean_by_unit(part["response"], part["value"], len(sides.responses))
         a, b = mean[sides.a], mean[sides.b]
         rule = rules.get(about, DEFAULT_SCORE_RULE)
-        found[rater, about] = verdicts_from_scores(*((b, a) if rule.lower_is_better else (a, b)), rule.margin)
-    return found
+        by_subject[rater, about] = verdicts_from_scores(*((b, a) if rule.lower_is_better else (a, b)), rule.margin)
+    return by_subject

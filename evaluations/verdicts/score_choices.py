@@ -52,13 +52,13 @@ def derive_score_choices(
     for rater_id, aspect, key, response, value in columns:
         collected[rater_id, aspect, key][response].append(value)
     rules = score_rules_by_rater(raters)
-    found: dict[int, dict[int, dict[str, CompleteSideScores]]] = {rater.pk: defaultdict(dict) for rater in raters}
+    choices: dict[int, dict[int, dict[str, CompleteSideScores]]] = {rater.pk: defaultdict(dict) for rater in raters}
     for (rater_id, aspect, key), values in collected.items():
         rule = rules.get((rater_id, aspect), ScoreRule())
         for pk, (a, b) in sides.items():
             if a in values and b in values:
-                found[rater_id][pk][key] = CompleteSideScores(fmean(values[a]), fmean(values[b]), rule)
-    return found
+                choices[rater_id][pk][key] = CompleteSideScores(fmean(values[a]), fmean(values[b]), rule)
+    return choices
 
 
 def score_rules_by_rater(raters: Collection[Rater]) -> dict[tuple[int, int], ScoreRule]:
@@ -72,12 +72,12 @@ def score_rules_by_rater(raters: Collection[Rater]) -> dict[tuple[int, int], Sco
 def tie_margins_by_rater(raters: Iterable[Rater]) -> dict[tuple[int, int], float]:
     """The margin of a tie by rater id and aspect id, as the rubric of each judge has it."""
     version = {rater.pk: rater.judge.rubric_version_id for rater in raters if rater.judge}
-    margins = get_tie_margins({one for one in version.values() if one is not None})
+    margins = get_tie_margins({pk for pk in version.values() if pk is not None})
     return {
-        (rater, aspect): margins[by, aspect]
-        for rater, asked in version.items()
-        for by, aspect in margins
-        if by == asked
+        (rater, aspect): margins[margin_version, aspect]
+        for rater, rubric_version in version.items()
+        for margin_version, aspect in margins
+        if margin_version == rubric_version
     }
 
 
@@ -124,14 +124,14 @@ def load_imported_preferences(
     comparison_ids: Collection[int], kinds: Collection[RaterKind] = (RaterKind.HUMAN,)
 ) -> list[ImportedPreference]:
     """One query where no response of these was scored in a file; three where some were."""
-    first = {one[:4]: one for one in read_imported_scores_of_side("a", comparison_ids, kinds)}
+    first = {score[:4]: score for score in read_imported_scores_of_side("a", comparison_ids, kinds)}
     if not first:
         return []
-    rules = imported_score_rules(Q(aspect__in={one.aspect for one in first.values()}))
+    rules = imported_score_rules(Q(aspect__in={score.aspect for score in first.values()}))
     return [
-        build_imported_preference(first[one[:4]], one, rules.get(one.aspect, ScoreRule()))
-        for one in read_imported_scores_of_side("b", comparison_ids, kinds)
-        if one[:4] in first
+        build_imported_preference(first[score[:4]], score, rules.get(score.aspect, ScoreRule()))
+        for score in read_imported_scores_of_side("b", comparison_ids, kinds)
+        if score[:4] in first
     ]
 
 
@@ -167,9 +167,11 @@ def load_review_scores(comparison_ids: Collection[int], among: Q | None = None) 
     """One query where nobody scored in a review of these comparisons, else two."""
     rows = Score.objects.filter(among or Q(), review__comparison__in=comparison_ids).order_by("pk")
     by_side: dict[tuple[int, int, str], dict[str, ReviewScore]] = defaultdict(dict)
-    for one in map(ReviewScore._make, rows.values_list(*REVIEW_SCORE_COLUMNS)):
-        by_side[one.review, one.aspect, one.stage]["a" if one.response == one.response_a else "b"] = one
-    margins = get_tie_margins({one.version for sides in by_side.values() for one in sides.values()}) if by_side else {}
+    for score in map(ReviewScore._make, rows.values_list(*REVIEW_SCORE_COLUMNS)):
+        by_side[score.review, score.aspect, score.stage]["a" if score.response == score.response_a else "b"] = score
+    margins = (
+        get_tie_margins({score.version for sides in by_side.values() for score in sides.values()}) if by_side else {}
+    )
     return [build_review_scores(sides, margins) for sides in by_side.values()]
 
 
@@ -200,17 +202,17 @@ REVIEW_SCORE_COLUMNS: Final = (
 
 
 def build_review_scores(sides: Mapping[str, ReviewScore], margins: Mapping[tuple[int, int], float]) -> ReviewScores:
-    one, *_ = scores = list(sides.values())
+    first, *_ = scores = list(sides.values())
     value = {side: score.value for side, score in sides.items()}
     return ReviewScores(
         value.get("a"),
         value.get("b"),
-        ScoreRule(margins.get((one.version, one.aspect), 0.0)),
-        one.comparison,
-        one.aspect,
-        one.rater,
-        ReviewFacts(one.review, one.state, one.selection_method, one.blind),
-        Stage(one.stage),
+        ScoreRule(margins.get((first.version, first.aspect), 0.0)),
+        first.comparison,
+        first.aspect,
+        first.rater,
+        ReviewFacts(first.review, first.state, first.selection_method, first.blind),
+        Stage(first.stage),
         next((score.note for score in scores if score.note), ""),
         next((score.reason for score in scores if score.reason), ""),
     )

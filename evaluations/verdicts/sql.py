@@ -29,11 +29,11 @@ def read_columns(rows: "QuerySet[Any, Any]", width: int) -> tuple[IntArray, ...]
     names = [f"c{place}" for place in range(width)]
     pieces = ", ".join(aggregate_column(name) for name in names)
     with connection.cursor() as cursor:
-        cursor.execute(f"WITH told ({', '.join(names)}) AS ({sql}) SELECT {pieces} FROM told", params)
-        found = tuple(parse_column(piece) for piece in cursor.fetchone())
-    if len({len(column) for column in found}) > 1:
-        raise ValueError(f"A column held nulls: {[len(column) for column in found]} values")
-    return found
+        cursor.execute(f"WITH source ({', '.join(names)}) AS ({sql}) SELECT {pieces} FROM source", params)
+        columns = tuple(parse_column(piece) for piece in cursor.fetchone())
+    if len({len(column) for column in columns}) > 1:
+        raise ValueError(f"A column held nulls: {[len(column) for column in columns]} values")
+    return columns
 
 
 def split_into_pieces(rows: "QuerySet[Any, Any]", column: str, ids: IntArray) -> "Iterator[QuerySet[Any, Any]]":
@@ -49,8 +49,8 @@ def split_into_pieces(rows: "QuerySet[Any, Any]", column: str, ids: IntArray) ->
 
 def read_columns_in_pieces(rows: "QuerySet[Any, Any]", width: int, column: str, ids: IntArray) -> tuple[IntArray, ...]:
     """As `read_columns`, piece by piece: a name and ids as `split_into_pieces` has them."""
-    found = [read_columns(piece, width) for piece in split_into_pieces(rows, column, ids)]
-    return found[0] if len(found) == 1 else tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+    pieces = [read_columns(piece, width) for piece in split_into_pieces(rows, column, ids)]
+    return pieces[0] if len(pieces) == 1 else tuple(np.concatenate(parts) for parts in zip(*pieces, strict=True))
 
 
 def read_column_by_word(rows: "QuerySet[Any, Any]") -> dict[str, IntArray]:
@@ -61,7 +61,7 @@ def read_column_by_word(rows: "QuerySet[Any, Any]") -> dict[str, IntArray]:
         return {}
     with connection.cursor() as cursor:
         cursor.execute(
-            f"WITH told (word, c) AS ({sql}) SELECT word, {aggregate_column('c')} FROM told GROUP BY word", params
+            f"WITH source (word, c) AS ({sql}) SELECT word, {aggregate_column('c')} FROM source GROUP BY word", params
         )
         return {word: parse_column(piece) for word, piece in cursor.fetchall()}
 

@@ -41,8 +41,8 @@ def list_counted_raters(evaluation: Evaluation, rules: ReportRules) -> list[Rate
 
     A kind in which it matches nobody stays whole: `expert_*` keeps the judges that experts are compared with.
     """
-    known = Rater.objects.current().filter(evaluation=evaluation).select_related("judge__rubric_version__rubric")
-    raters = list(known.order_by("name", "pk"))
+    current = Rater.objects.current().filter(evaluation=evaluation).select_related("judge__rubric_version__rubric")
+    raters = list(current.order_by("name", "pk"))
     matching = {rater.pk for rater in raters if fnmatchcase(rater.name, rules.raters)}
     if raters and not matching:
         raise InputRefused(f"No rater's name matches “{rules.raters}”.")
@@ -63,9 +63,9 @@ def list_judges_in_claim_family(evaluation: Evaluation) -> list[Rater]:
 
 def filter_raters_by_name(raters: Sequence[Rater], kind: RaterKind, names: Sequence[str]) -> list[Rater]:
     """Keep raters of one kind by name, if names are given; raters of other kinds are kept."""
-    known = {rater.name for rater in raters if rater.kind == kind}
+    existing = {rater.name for rater in raters if rater.kind == kind}
     for name in names:
-        if name not in known:
+        if name not in existing:
             what = "judge" if kind == RaterKind.JUDGE else "reviewer"
             raise InputRefused(f"There is no {what} “{name}” here.")
     return [rater for rater in raters if rater.kind != kind or not names or rater.name in names]
@@ -91,7 +91,7 @@ class VerdictArrays:
     def votes(self, aspect: Aspect) -> VoteArrays:
         """People's votes on an aspect, given as choices or as scores."""
         scores = (self.scored_votes.get(aspect.pk), self.preferred.people.get(aspect.pk))
-        return join_vote_arrays([self.people.on(aspect.slot), *(one for one in scores if one is not None)])
+        return join_vote_arrays([self.people.on(aspect.slot), *(arrays for arrays in scores if arrays is not None)])
 
     def gold_votes(self, aspect: Aspect) -> VoteArrays:
         scores = self.preferred.gold.get(aspect.pk)
@@ -108,13 +108,13 @@ class VerdictArrays:
     def is_derived(self, aspect: Aspect) -> bool:
         of_people = (self.scored_votes, self.preferred.people, self.preferred.gold)
         of_judges = (self.scored.verdicts, self.preferred.verdicts)
-        return any(aspect.pk in found for found in of_people) or any(
-            about == aspect.pk for found in of_judges for _, about in found
+        return any(aspect.pk in by_aspect for by_aspect in of_people) or any(
+            about == aspect.pk for by_aspect in of_judges for _, about in by_aspect
         )
 
     def is_chosen(self, aspect: Aspect) -> bool:
         places = (self.people.aspects, self.gold.aspects, *(arrays.aspects for arrays in self.judges.values()))
-        return any(aspect.slot in found for found in places)
+        return any(aspect.slot in slots for slots in places)
 
     def get_judged_aspects(self, rater: Rater, known: Iterable[Aspect]) -> set[int]:
         """The ids of the aspects on which a judge said something."""

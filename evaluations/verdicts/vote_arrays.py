@@ -209,7 +209,7 @@ class PackedVoteArrays:
         has_choice = (choice != MISSING) & (self.block == block_of_slot(place))
         columns_of = (self.item, self.rater, self.shown, choice, *(getattr(self, name) for name in VOTE_MARKS))
         item, rater, shown, choice, *marks_of = (
-            columns_of if has_choice.all() else [one[has_choice] for one in columns_of]
+            columns_of if has_choice.all() else [column[has_choice] for column in columns_of]
         )
         return VoteArrays(Votes(item, rater, shown, choice), *marks_of)
 
@@ -222,14 +222,14 @@ def read_packed_vote_arrays(raters: Sequence[Rater], places: ComparisonPositions
     columns = rows.values_list(
         "comparison_id", "pk", "rater_id", "first_choices", code, review, judge, "decided_at_ms", active
     )
-    found = read_columns_in_pieces(columns, 9, "comparison", places.ids)
-    item, pk, rater, first, codes, review_of, judge_of, moment, active_of = select_positions(places, *found)
+    arrays = read_columns_in_pieces(columns, 9, "comparison", places.ids)
+    item, pk, rater, first, codes, review_of, judge_of, moment, active_of = select_positions(places, *arrays)
     order = np.lexsort((pk, moment))
     rest, shown = np.divmod(codes[order], ORDER_WIDTH)
     block, mark = np.divmod(rest, MARKS_WIDTH)
     return PackedVoteArrays(
         item=item[order],
-        rater=number_raters(rater[order], {one.pk: place for place, one in enumerate(raters)}),
+        rater=number_raters(rater[order], {rater_row.pk: place for place, rater_row in enumerate(raters)}),
         shown=shown,
         **decode_vote_marks(mark),
         review=review_of[order],
@@ -250,7 +250,7 @@ def decode_vote_marks(mark: IntArray) -> dict[str, IntArray]:
 
 def number_raters(raters: IntArray, place: Mapping[int, int]) -> IntArray:
     ids, which = np.unique(raters, return_inverse=True)
-    return np.array([place[one] for one in ids.tolist()], dtype=np.int64)[which]
+    return np.array([place[pk] for pk in ids.tolist()], dtype=np.int64)[which]
 
 
 def read_confirmed_choices(
@@ -274,14 +274,14 @@ def read_confirmed_choices(
     revealed = revealed.exclude(review__selection_method=SelectionMethod.CALIBRATION.value)
     rows = revealed.values_list("comparison_id", "review__judge_id", "aspect_block", "first_choices", "final_choices")
     item, judge, block, first, final = select_positions(places, *read_columns(rows, 5))
-    found = {}
-    for one, which in product(np.unique(judge).tolist(), np.unique(block).tolist()):
-        here = (judge == one) & (block == which)
+    confirmed = {}
+    for judge_id, block_number in product(np.unique(judge).tolist(), np.unique(block).tolist()):
+        here = (judge == judge_id) & (block == block_number)
         for at in range(SLOTS_PER_BLOCK):
             before, after = unpack_choices(first[here], at), unpack_choices(final[here], at)
             has_both = (before != MISSING) & (after != MISSING)
             if has_both.any():
-                found[one, which * SLOTS_PER_BLOCK + at] = ConfirmedChoices(
+                confirmed[judge_id, block_number * SLOTS_PER_BLOCK + at] = ConfirmedChoices(
                     item[here][has_both], before[has_both], after[has_both]
                 )
-    return found
+    return confirmed

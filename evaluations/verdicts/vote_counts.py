@@ -69,30 +69,30 @@ def add_score_counts(totals: dict[int, VoteCounts], comparison_ids: Collection[i
     counts = {response: (waiting, failed) for response, waiting, failed in open_or_failed}
     in_files = find_raters_in_imported_scores(comparison_ids)
     for comparison_id, (a, b) in sides.items():
-        one, other = counts.get(a, (0, 0)), counts.get(b, (0, 0))
+        of_a, of_b = counts.get(a, (0, 0)), counts.get(b, (0, 0))
         now = totals[comparison_id]
         totals[comparison_id] = replace(
             now,
             people=now.people + len(in_files[comparison_id, RaterKind.HUMAN]),
             gold=now.gold + len(in_files[comparison_id, RaterKind.GOLD]),
             judges=now.judges + len(scored[a] & scored[b]),
-            waiting=now.waiting + one[0] + other[0],
-            failed=now.failed + one[1] + other[1],
+            waiting=now.waiting + of_a[0] + of_b[0],
+            failed=now.failed + of_a[1] + of_b[1],
         )
     return totals
 
 
 def find_judges_that_scored(responses: Collection[int]) -> Mapping[int, set[int]]:
-    found: dict[int, set[int]] = defaultdict(set)
+    judges: dict[int, set[int]] = defaultdict(set)
     scores = Score.objects.filter(response__in=responses, rater__kind=RaterKind.JUDGE).order_by()
     for response, rater in scores.values_list("response_id", "rater_id").distinct():
-        found[response].add(rater)
-    return found
+        judges[response].add(rater)
+    return judges
 
 
 def find_raters_in_imported_scores(comparison_ids: Collection[int]) -> Mapping[tuple[int, RaterKind], set[int]]:
     """By comparison and kind of rater, the people or gold raters whose imported scores imply a choice."""
-    found: dict[tuple[int, RaterKind], set[int]] = defaultdict(set)
-    for one in load_imported_preferences(comparison_ids, (RaterKind.HUMAN, RaterKind.GOLD)):
-        found[one.comparison, one.kind].add(one.rater)
-    return found
+    raters: dict[tuple[int, RaterKind], set[int]] = defaultdict(set)
+    for pair in load_imported_preferences(comparison_ids, (RaterKind.HUMAN, RaterKind.GOLD)):
+        raters[pair.comparison, pair.kind].add(pair.rater)
+    return raters

@@ -40,12 +40,12 @@ class Vote(NamedTuple):
 def count_votes(comparison_ids: Sequence[int]) -> VotesBySubject:
     """How often people finally made each choice, in three queries, or a few more where people gave scores."""
     votes: dict[VoteSubject, Counter[Choice]] = defaultdict(Counter)
-    found = (
+    candidates = (
         *read_chosen_votes(comparison_ids),
         *read_scored_votes(comparison_ids),
         *read_imported_votes(comparison_ids),
     )
-    for vote in keep_one_vote_each(found):
+    for vote in keep_one_vote_each(candidates):
         votes[vote.comparison, vote.aspect][vote.choice] += 1
     return votes
 
@@ -84,16 +84,16 @@ def read_chosen_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
 
 def read_scored_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
     """From the scores that a person finally gave the two responses, by the margin of the review's rubric."""
-    for one in load_review_scores(comparison_ids, Q(stage=Stage.FINAL) & admitted(LABEL_VOTES, "review__")):
-        if one.choice is not None:
-            yield Vote(one.comparison, one.aspect, one.rater, one.review, one.choice)
+    for pair in load_review_scores(comparison_ids, Q(stage=Stage.FINAL) & admitted(LABEL_VOTES, "review__")):
+        if pair.choice is not None:
+            yield Vote(pair.comparison, pair.aspect, pair.rater, pair.review, pair.choice)
 
 
 def read_imported_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
     """From the scores of people that came with imports, two of one sample each."""
     return (
-        Vote(one.comparison, one.aspect, one.rater, None, one.choice)
-        for one in load_imported_preferences(comparison_ids)
+        Vote(pair.comparison, pair.aspect, pair.rater, None, pair.choice)
+        for pair in load_imported_preferences(comparison_ids)
     )
 
 
@@ -143,12 +143,12 @@ def read_repeated_reviews(comparison_ids: Collection[int]) -> Mapping[int, tuple
     again = {subject: reviews for subject, reviews in by_person.items() if len(reviews) > 1}
     if not again:
         return {}
-    repeated = [one.number for reviews in again.values() for one in reviews]
+    repeated = [facts.number for reviews in again.values() for facts in reviews]
     drawn = set(saved.filter(was_drawn(), pk__in=repeated).values_list("pk", flat=True))
     return {
-        one.number: (comparison, rater, one._replace(is_drawn=one.number in drawn))
+        facts.number: (comparison, rater, facts._replace(is_drawn=facts.number in drawn))
         for (comparison, rater), reviews in again.items()
-        for one in reviews
+        for facts in reviews
     }
 
 
