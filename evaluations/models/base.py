@@ -22,15 +22,10 @@ def enum_choices(words: type[StrEnum]) -> list[tuple[str, str]]:
     return [(word.value, word.value.replace("_", " ")) for word in words]
 
 
-def enum_constraint(column: str, words: type[StrEnum], name: str) -> models.CheckConstraint:
-    """Constrain a column to the words of an enum."""
-    return models.CheckConstraint(condition=Q(**{f"{column}__in": [word.value for word in words]}), name=name)
-
-
-def enum_or_empty_constraint(column: str, words: type[StrEnum], name: str) -> models.CheckConstraint:
-    """Constrain a column to the words of an enum or the empty string."""
-    known = ["", *(word.value for word in words)]
-    return models.CheckConstraint(condition=Q(**{f"{column}__in": known}), name=name)
+def enum_constraint(column: str, words: type[StrEnum], name: str, *, or_empty: bool = False) -> models.CheckConstraint:
+    """Constrain a column to the words of an enum, or also to the empty string."""
+    allowed = [*([""] if or_empty else []), *(word.value for word in words)]
+    return models.CheckConstraint(condition=Q(**{f"{column}__in": allowed}), name=name)
 
 
 def exactly_one_of(*columns: str) -> Q:

@@ -330,11 +330,13 @@ def failure_condition(evaluation: Evaluation, state: str, among: ComparisonRange
     """That a call on the comparison, or on one of its responses, ended in this state, or in any without an answer."""
     states = FAILURE_STATES if state == ANY_FAILURE else (state,)
     # By run and by import, each of which has an index; by judge every call would be looked at.
-    asked = Call.all_rows.filter(run__evaluation=evaluation, state__in=states, is_test=False)
+    calls = Call.all_rows.filter(run__evaluation=evaluation, state__in=states, is_test=False)
     imported = Call.objects.filter(source_import__evaluation=evaluation, state__in=states)
-    found = Q(pk__in=asked.filter(among.where()).values("comparison"))
-    found |= Q(pk__in=imported.filter(among.where()).values("comparison"))
-    of_responses = asked.filter(response__isnull=False)
+    failed = Q(pk__in=calls.filter(among.where()).values("comparison"))
+    failed |= Q(pk__in=imported.filter(among.where()).values("comparison"))
+    of_responses = calls.filter(response__isnull=False)
     if not of_responses.exists():
-        return found
-    return found | Q(response_a__in=of_responses.values("response")) | Q(response_b__in=of_responses.values("response"))
+        return failed
+    return (
+        failed | Q(response_a__in=of_responses.values("response")) | Q(response_b__in=of_responses.values("response"))
+    )

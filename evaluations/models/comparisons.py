@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from django.db import models
 from django.db.models import F, Q
@@ -26,27 +26,33 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import FinishedManager, Import, finished_imports
 from evaluations.models.users import User
 
-if TYPE_CHECKING:
-    WholeNumber = models.BigIntegerField[int, int]
-else:
-    WholeNumber = models.BigIntegerField
 
+class DerivedColumn:
+    """A column derived from the row's others whenever it is written; migrations see a column of type ``plain``."""
 
-class DerivedNumber(WholeNumber):
-    """A number derived from the row's other columns whenever it is written; migrations see a plain column."""
+    plain: str
+    attname: str
 
-    def __init__(self, *args: Any, derive: Callable[..., int] = int, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, derive: Callable[..., Any] = int, **kwargs: Any) -> None:
         self.derive = derive
         super().__init__(*args, **kwargs)
 
     def deconstruct(self) -> tuple[str, str, Sequence[object], JsonDict]:
-        name, _, args, kwargs = super().deconstruct()
-        return name, "django.db.models.BigIntegerField", args, kwargs
+        name, _, args, kwargs = super().deconstruct()  # type: ignore[misc]
+        return name, self.plain, args, kwargs
 
-    def pre_save(self, model_instance: models.Model, add: bool) -> int:
-        number = self.derive(model_instance)
-        setattr(model_instance, self.attname, number)
-        return number
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        value = self.derive(model_instance)
+        setattr(model_instance, self.attname, value)
+        return value
+
+
+class DerivedNumber(DerivedColumn, models.BigIntegerField):  # type: ignore[type-arg]
+    plain = "django.db.models.BigIntegerField"
+
+
+class DerivedText(DerivedColumn, models.CharField):  # type: ignore[type-arg]
+    plain = "django.db.models.CharField"
 
 
 class Candidate(Row):
@@ -153,25 +159,6 @@ class ComparisonManager(FinishedManager["Comparison"]):
         return self.get_queryset().flagged()
 
 
-if TYPE_CHECKING:
-    ShortText = models.CharField[str, str]
-else:
-    ShortText = models.CharField
-
-
-class CategoryOf(ShortText):
-    """The category of the query, which never changes; migrations see a plain column."""
-
-    def deconstruct(self) -> tuple[str, str, Sequence[object], dict[str, object]]:
-        name, _, args, kwargs = super().deconstruct()
-        return name, "django.db.models.CharField", args, kwargs
-
-    def pre_save(self, model_instance: models.Model, add: bool) -> str:
-        comparison = cast("Comparison", model_instance)
-        comparison.category = comparison.query.category
-        return comparison.category
-
-
 class Comparison(Row):
     """Two responses to one query; A is the candidate whose name sorts first.
 
@@ -192,7 +179,7 @@ class Comparison(Row):
     random_order = models.BigIntegerField()
     candidate_a = DerivedNumber(default=0, derive=lambda comparison: comparison.response_a.candidate_id)
     candidate_b = DerivedNumber(default=0, derive=lambda comparison: comparison.response_b.candidate_id)
-    category = CategoryOf(max_length=120, blank=True, default="")
+    category = DerivedText(max_length=120, blank=True, default="", derive=lambda comparison: comparison.query.category)
     metadata = models.JSONField(default=dict)
     # Withdrawn resolutions included: the version of each comes from it, so that none has that of an earlier one.
     resolution_count = models.PositiveIntegerField(default=0, db_default=0)

@@ -19,9 +19,9 @@ def unknown_migrations() -> list[str]:
     if not recorder.has_table():
         return []
     label = apps.get_app_config("evaluations").label
-    known = {name for app, name in MigrationLoader(None, ignore_no_migrations=True).disk_migrations if app == label}
+    existing = {name for app, name in MigrationLoader(None, ignore_no_migrations=True).disk_migrations if app == label}
     applied = recorder.migration_qs.filter(app=label).values_list("name", flat=True)
-    return sorted(set(applied) - known)
+    return sorted(set(applied) - existing)
 
 
 def refusal_of_other_version() -> str | None:

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from evaluations.domain.reviews import AssignmentState, QueueKind, SelectionMethod, StratifyBy
-from evaluations.models.base import Row, enum_choices, enum_constraint, enum_or_empty_constraint
+from evaluations.models.base import Row, enum_choices, enum_constraint
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
@@ -85,7 +85,7 @@ class Queue(Row):
             models.UniqueConstraint(fields=["evaluation", "name"], name="queue_name"),
             enum_constraint("kind", QueueKind, "queue_kind"),
             enum_constraint("strategy", SelectionMethod, "queue_strategy"),
-            enum_or_empty_constraint("strata", StratifyBy, "queue_strata"),
+            enum_constraint("strata", StratifyBy, "queue_strata", or_empty=True),
             models.CheckConstraint(condition=Q(random_percent__lte=100), name="queue_random_percent"),
             models.CheckConstraint(condition=Q(reviews_wanted__gte=1), name="queue_reviews_wanted"),
         ]

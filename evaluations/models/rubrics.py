@@ -15,6 +15,13 @@ FROZEN_SPECS: "dict[tuple[int, datetime], RubricSpec]" = {}
 
 MAX_FROZEN_SPECS: Final = 500
 
+# Columns that hold fields of `RubricSpec` and `AspectSpec` unchanged.
+VERSION_COLUMNS: Final = ("instructions", "answer_format", "rationale_key", "choices_key", "layout")
+ASPECT_COLUMNS: Final = (
+    *("definition", "offers_tie", "offers_both_bad", "scale_min", "scale_max", "scale_step", "tie_margin"),
+    *("reply_key", "lower_is_better"),
+)
+
 
 class Rubric(Row):
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="rubrics")
@@ -68,15 +75,11 @@ class RubricVersion(Row):
         by_output = sorted(aspects, key=lambda aspect: aspect.output_position)
         return RubricSpec(
             kind=RubricKind(self.rubric.kind),
-            instructions=self.instructions,
             aspects=tuple(aspect.spec() for aspect in aspects),
             output_order=tuple(aspect.aspect.key for aspect in by_output),
             placeholders=cast("dict[str, str]", self.placeholders),
-            answer_format=self.answer_format,
             few_shot=tuple(self.few_shot),
-            rationale_key=self.rationale_key,
-            choices_key=self.choices_key,
-            layout=self.layout,
+            **{name: getattr(self, name) for name in VERSION_COLUMNS},
         )
 
 
@@ -137,17 +140,9 @@ class RubricAspect(Row):
         return AspectSpec(
             key=self.aspect.key,
             name=self.aspect.name,
-            definition=self.definition,
-            offers_tie=self.offers_tie,
-            offers_both_bad=self.offers_both_bad,
             labels=cast("dict[str, str]", self.choice_labels),
-            scale_min=self.scale_min,
-            scale_max=self.scale_max,
-            scale_step=self.scale_step,
             scale_labels=dict(self.scale_labels),
-            tie_margin=self.tie_margin,
-            reply_key=self.reply_key,
-            lower_is_better=self.lower_is_better,
+            **{name: getattr(self, name) for name in ASPECT_COLUMNS},
         )
 
     @property
@@ -157,6 +152,6 @@ class RubricAspect(Row):
 
 def list_aspect_keys(evaluation: Evaluation) -> dict[int, str]:
     """The aspects of the rubric that people review by, in page order, then the others by key."""
-    asked = RubricAspect.objects.filter(version=evaluation.review_rubric_id).order_by("position")
+    in_rubric = RubricAspect.objects.filter(version=evaluation.review_rubric_id).order_by("position")
     others = sorted(evaluation.aspects.values_list("key", "pk"))
-    return {**dict(asked.values_list("aspect_id", "aspect__key")), **{pk: key for key, pk in others}}
+    return {**dict(in_rubric.values_list("aspect_id", "aspect__key")), **{pk: key for key, pk in others}}

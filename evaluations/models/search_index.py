@@ -22,15 +22,15 @@ LAST_POSITION: Final = 16_383
 def search_ids(search: SearchQuery, after: int | None, last: int | None, among: Sequence[int] | None = None) -> RawSQL:
     """The comparisons in whose texts the search finds what it wants: after one id, up to another, among these."""
     column = "comparison_id" if is_postgresql() else "rowid"
-    asked, values = match_clause(search), list[object]([match_expression(search)])
+    condition, values = match_clause(search), list[object]([match_expression(search)])
     for sign, bound in ((">", after), ("<=", last)):
         if bound is not None:
-            asked += f" AND {column} {sign} %s"
+            condition += f" AND {column} {sign} %s"
             values.append(bound)
     if among:
-        asked += f" AND {column} IN ({', '.join(['%s'] * len(among))})"
+        condition += f" AND {column} IN ({', '.join(['%s'] * len(among))})"
         values += among
-    return RawSQL(f"SELECT {column} FROM {SEARCH_TABLE} WHERE {asked}", values)
+    return RawSQL(f"SELECT {column} FROM {SEARCH_TABLE} WHERE {condition}", values)
 
 
 def search_first_ids(search: SearchQuery, most: int) -> list[int] | None:
@@ -77,13 +77,13 @@ def index_words(documents: Mapping[int, Sequence[str]]) -> None:
         if is_postgresql():
             cursor.execute(
                 f"INSERT INTO {SEARCH_TABLE} (comparison_id, document) SELECT id, words::tsvector "
-                "FROM unnest(%s::bigint[], %s::text[]) AS told (id, words) "
+                "FROM unnest(%s::bigint[], %s::text[]) AS source (id, words) "
                 "ON CONFLICT (comparison_id) DO UPDATE SET document = EXCLUDED.document",
                 [list(documents), [to_tsvector_text(words) for words in documents.values()]],
             )
             return
-        known = set(find_indexed_ids(list(documents)))
-        rows = [(pk, " ".join(words)) for pk, words in documents.items() if pk not in known]
+        indexed = set(find_indexed_ids(list(documents)))
+        rows = [(pk, " ".join(words)) for pk, words in documents.items() if pk not in indexed]
         cursor.executemany(f"INSERT INTO {SEARCH_TABLE} (rowid, words) VALUES (%s, %s)", rows)
 
 

@@ -19,15 +19,15 @@ class SuspectText:
 
 def set_flags(rows: Sequence[Query | Response]) -> None:
     """Set the flags of rows that are not stored yet."""
-    for row, found in zip(
+    for row, flags in zip(
         rows, encode_flags([[text for _, text in list_named_texts(row)] for row in rows]), strict=True
     ):
-        row.flags = found
+        row.flags = flags
 
 
 def encode_flags(groups: Sequence[Sequence[str]]) -> list[str]:
     """The value of the column ``flags`` for each group of texts."""
-    return [",".join(found) for found in find_group_flags(groups)]
+    return [",".join(flags) for flags in find_group_flags(groups)]
 
 
 def list_named_texts(row: Query | Response) -> Iterator[tuple[str, str]]:
@@ -44,5 +44,5 @@ def find_suspect_texts(row: Query | Response) -> list[SuspectText]:
     """The texts of a flagged row that hold suspect words."""
     if not row.flags:
         return []
-    found = (SuspectText(where, find_suspect_excerpts(text)) for where, text in list_named_texts(row))
-    return [one for one in found if one.excerpts]
+    texts = (SuspectText(where, find_suspect_excerpts(text)) for where, text in list_named_texts(row))
+    return [suspect for suspect in texts if suspect.excerpts]

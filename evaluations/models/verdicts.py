@@ -9,7 +9,6 @@ from evaluations.models.base import (
     Row,
     enum_choices,
     enum_constraint,
-    enum_or_empty_constraint,
     exactly_one_of,
     not_null_index,
 )
@@ -71,7 +70,7 @@ class Review(Row):
             enum_constraint("state", ReviewState, "review_state"),
             enum_constraint("shown", ShownOrder, "review_shown"),
             enum_constraint("selection_method", SelectionMethod, "review_selection_method"),
-            enum_or_empty_constraint("reveal", Reveal, "review_reveal"),
+            enum_constraint("reveal", Reveal, "review_reveal", or_empty=True),
             models.CheckConstraint(
                 condition=Q(probability__isnull=True) | Q(probability__gt=0, probability__lte=1),
                 name="review_probability",
@@ -118,7 +117,7 @@ class Verdict(Row):
             enum_constraint("choice", Choice, "verdict_choice"),
             enum_constraint("shown", ShownOrder, "verdict_shown"),
             enum_constraint("stage", Stage, "verdict_stage"),
-            enum_or_empty_constraint("reason", DifferenceReason, "verdict_reason"),
+            enum_constraint("reason", DifferenceReason, "verdict_reason", or_empty=True),
             models.CheckConstraint(condition=exactly_one_of("call", "review", "source_import"), name="verdict_source"),
             models.UniqueConstraint(fields=["call", "aspect"], condition=Q(call__isnull=False), name="verdict_of_call"),
             models.UniqueConstraint(
@@ -169,7 +168,7 @@ class Score(Row):
         ]
         constraints = [
             enum_constraint("stage", Stage, "score_stage"),
-            enum_or_empty_constraint("reason", DifferenceReason, "score_reason"),
+            enum_constraint("reason", DifferenceReason, "score_reason", or_empty=True),
             models.CheckConstraint(condition=exactly_one_of("call", "review", "source_import"), name="score_source"),
             models.UniqueConstraint(fields=["call", "aspect"], condition=Q(call__isnull=False), name="score_of_call"),
             models.UniqueConstraint(
@@ -338,7 +337,7 @@ class Label(Row):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["comparison", "aspect"], name="label_once"),
-            enum_or_empty_constraint("choice", Choice, "label_choice"),
+            enum_constraint("choice", Choice, "label_choice", or_empty=True),
             enum_constraint("source", LabelSource, "label_source"),
             models.CheckConstraint(
                 condition=Q(choice="", source=LabelSource.SPLIT.value)

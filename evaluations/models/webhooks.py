@@ -83,7 +83,7 @@ class Delivery(Row):
 
     @property
     def last_attempt(self) -> "DeliveryAttempt | None":
-        return max(self.attempts.all(), key=lambda one: one.number, default=None)
+        return max(self.attempts.all(), key=lambda attempt: attempt.number, default=None)
 
 
 class DeliveryAttempt(Row):

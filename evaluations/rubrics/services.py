@@ -17,7 +17,14 @@ from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.judge_prompts.placeholders import is_template
 from evaluations.judge_prompts.rubric_checks import refuse_slow_pattern, refuse_unusable_rubric
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
+from evaluations.models.rubrics import (
+    ASPECT_COLUMNS,
+    VERSION_COLUMNS,
+    Aspect,
+    Rubric,
+    RubricAspect,
+    RubricVersion,
+)
 from evaluations.models.users import User
 from evaluations.rubrics.selectors import get_builtin_rubric, use_known_aspect_names
 
@@ -121,35 +128,23 @@ def add_rubric_version(rubric: Rubric, spec: RubricSpec, *, number: int) -> Rubr
     version = RubricVersion.objects.create(
         rubric=rubric,
         number=number,
-        instructions=spec.instructions,
         placeholders=dict(spec.placeholders),
-        answer_format=spec.answer_format,
         few_shot=[dict(example) for example in spec.few_shot],
-        rationale_key=spec.rationale_key,
-        choices_key=spec.choices_key,
-        layout=spec.layout,
         sha256=hash_rubric(spec),
+        **{name: getattr(spec, name) for name in VERSION_COLUMNS},
     )
-    for position, asked in enumerate(spec.aspects):
+    for position, aspect_spec in enumerate(spec.aspects):
         aspect, _ = Aspect.objects.get_or_create(
-            evaluation=rubric.evaluation, key=asked.key, defaults={"name": asked.name}
+            evaluation=rubric.evaluation, key=aspect_spec.key, defaults={"name": aspect_spec.name}
         )
         RubricAspect.objects.create(
             version=version,
             aspect=aspect,
             position=position,
-            output_position=spec.output_order.index(asked.key),
-            definition=asked.definition,
-            offers_tie=asked.offers_tie,
-            offers_both_bad=asked.offers_both_bad,
-            choice_labels=dict(asked.labels),
-            scale_min=asked.scale_min,
-            scale_max=asked.scale_max,
-            scale_step=asked.scale_step,
-            scale_labels=list(asked.scale_labels.items()),
-            tie_margin=asked.tie_margin,
-            reply_key=asked.reply_key,
-            lower_is_better=asked.lower_is_better,
+            output_position=spec.output_order.index(aspect_spec.key),
+            choice_labels=dict(aspect_spec.labels),
+            scale_labels=list(aspect_spec.scale_labels.items()),
+            **{name: getattr(aspect_spec, name) for name in ASPECT_COLUMNS},
         )
     return version
 
