@@ -22,11 +22,11 @@ class ComparisonIdsField(forms.CharField):
         super().__init__(widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}), **options)
 
     def clean(self, value: object) -> list[int]:
-        given: list[str] = [part for part in re.split(r"[\s,;]+", super().clean(value)) if part]
-        wrong = [part for part in given if not (part.isascii() and part.isdecimal() and len(part) < 19)]
+        parts: list[str] = [part for part in re.split(r"[\s,;]+", super().clean(value)) if part]
+        wrong = [part for part in parts if not (part.isascii() and part.isdecimal() and len(part) < 19)]
         if wrong:
             raise forms.ValidationError(f"“{wrong[0][:40]}” is not the number of a comparison.")
-        return [int(part) for part in given]
+        return [int(part) for part in parts]
 
 
 class CalibrationForm(forms.Form):
@@ -158,18 +158,18 @@ class QueueForm(forms.Form):
     def plan(self) -> QueuePlan | None:
         """The plan of the queue; None while one of the fields that the preview needs is invalid."""
         if not self.is_bound:
-            given = {name: self.get_initial_for_field(field, name) for name, field in self.fields.items()}
+            values = {name: self.get_initial_for_field(field, name) for name, field in self.fields.items()}
         elif self.errors.keys() & {"strategy", "strata", "size", "random_percent", "reviews_wanted", "who"}:
             return None
         else:
-            given = self.cleaned_data
+            values = self.cleaned_data
         return QueuePlan(
-            SelectionMethod(given["strategy"]),
-            StratifyBy(given["strata"]) if given.get("strata") else None,
-            given.get("size"),
-            given.get("random_percent"),
-            given["reviews_wanted"],
-            QueueAudience(given["who"]),
-            list(given.get("people") or ()),
-            given.get("seed") or 0,
+            SelectionMethod(values["strategy"]),
+            StratifyBy(values["strata"]) if values.get("strata") else None,
+            values.get("size"),
+            values.get("random_percent"),
+            values["reviews_wanted"],
+            QueueAudience(values["who"]),
+            list(values.get("people") or ()),
+            values.get("seed") or 0,
         )

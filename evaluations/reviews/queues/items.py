@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.files import ImportState
+from evaluations.domain.grouping import split_into_slices
 from evaluations.domain.jobs import FILL_QUEUE
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.models.bulk import refresh_statistics
@@ -87,10 +88,15 @@ def lock_default_queue(default_queue: DefaultQueue) -> DefaultQueue:
     return DefaultQueue.objects.select_for_update().get(pk=default_queue.pk)
 
 
-def lock_default_queue_and_progress(default_queue: DefaultQueue) -> DefaultQueue:
+def lock_queue_of_version(version_id: int, wanted: int = 1) -> DefaultQueue:
+    """The default queue of a rubric version, created if it is missing, and locked."""
+    return lock_default_queue(get_or_create_default_queue(version_id, wanted))
+
+
+def lock_queue_and_progress(version_id: int, wanted: int) -> DefaultQueue:
     """The queue, locked: nobody can take a slot of it, in any queue, until the transaction ends."""
-    locked = lock_default_queue(default_queue)
-    QueueProgress.objects.filter(rubric_version=default_queue.rubric_version_id).update(reached=F("reached"))
+    locked = lock_queue_of_version(version_id, wanted)
+    QueueProgress.objects.filter(rubric_version=version_id).update(reached=F("reached"))
     return locked
 
 
@@ -126,10 +132,9 @@ def assign_past_reviews(default_queue: DefaultQueue, evaluation: Evaluation) -> 
     with connection.cursor() as cursor:
         cursor.execute(SELECT_UNASSIGNED_REVIEWS, [default_queue.rubric_version_id])
         unassigned = [pk for (pk,) in cursor.fetchall()]
-    for start in range(0, len(unassigned), ITEMS_PER_TRANSACTION // 4):
+    for batch in split_into_slices(unassigned, ITEMS_PER_TRANSACTION // 4):
         with pause_after_transaction(), transaction.atomic():
             lock_default_queue(default_queue)
-            batch = unassigned[start : start + ITEMS_PER_TRANSACTION // 4]
             assign_reviews(default_queue.rubric_version_id, batch)
             # Items drawn at random by these reviews count for estimates from now on, including other reviews of them.
             record_event(

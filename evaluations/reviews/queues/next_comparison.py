@@ -1,13 +1,14 @@
 """The choice of a reviewer's next comparison."""
 
 from collections.abc import Collection, Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from evaluations.domain.grouping import split_into_slices
 from evaluations.domain.reviews import AssignmentState, QueueKind, Reveal, ReviewState, SelectionMethod
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
@@ -143,7 +144,7 @@ def reserve_next_comparison(
 def try_sources_in_turn(request: NextRequest) -> Iterator[int | None]:
     """One comparison or None from each source, in order of priority."""
     yield resume_started(request)
-    queues = get_open_queues(request)
+    queues = list(Queue.objects.raw(SELECT_OPEN_QUEUES, [request.version_id]))  # oldest first, none assigned by name
     for calibration in (queue for queue in queues if queue.kind == QueueKind.CALIBRATION):
         yield resume_calibration(request, calibration)
         yield reserve_from_queue(request, calibration)
@@ -153,7 +154,7 @@ def try_sources_in_turn(request: NextRequest) -> Iterator[int | None]:
     yield reserve_from_default_queue(request)
     if release_expired_reservations(EXPIRED_PER_SWEEP, request.version_id):
         yield reserve_from_default_queue(request)
-    yield reserve_expired(request)
+    yield reserve_first_open(request, find_assignments_in_state(request, AssignmentState.EXPIRED).order_by("pk"))
     yield find_answered_since(request)
     yield reserve_skipped(request)
 
@@ -198,23 +199,9 @@ def renew_reservation(request: NextRequest, assignment: Assignment) -> int:
 
 def extend_reservation(request: NextRequest, assignment: Assignment) -> None:
     """Extend the reservation if half of it is over, so that page loads rarely write."""
-    until = get_reservation_end(request.evaluation)
-    if is_half_over(assignment.reserved_until, until, timedelta(minutes=request.evaluation.reservation_minutes)):
+    until, half = get_reservation_end(request.evaluation), timedelta(minutes=request.evaluation.reservation_minutes) / 2
+    if assignment.reserved_until is not None and until - assignment.reserved_until > half:
         Assignment.objects.filter(pk=assignment.pk, state=AssignmentState.RESERVED).update(reserved_until=until)
-
-
-def is_half_over(reserved_until: datetime | None, until: datetime, duration: timedelta) -> bool:
-    return reserved_until is not None and until - reserved_until > duration / 2
-
-
-def get_open_queues(request: NextRequest) -> list[Queue]:
-    """Open queues, oldest first, without those that are assigned to reviewers."""
-    return list(Queue.objects.raw(SELECT_OPEN_QUEUES, [request.version_id]))
-
-
-def reserve_expired(request: NextRequest) -> int | None:
-    """A comparison whose reservation expired and whose slot is still open."""
-    return reserve_first_open(request, find_assignments_in_state(request, AssignmentState.EXPIRED).order_by("pk"))
 
 
 def reserve_skipped(request: NextRequest) -> int | None:
@@ -266,8 +253,7 @@ def find_answered_since(request: NextRequest) -> int | None:
     if judge is None or not ids:
         return None
     aspects = set(RubricAspect.objects.filter(version=request.version_id).values_list("aspect__key", flat=True))
-    for start in range(0, len(ids), AWAITING_PER_QUERY):
-        batch = ids[start : start + AWAITING_PER_QUERY]
+    for batch in split_into_slices(ids, AWAITING_PER_QUERY):
         choices = load_judge_choices(judge, batch)
         answered = next((pk for pk in batch if aspects.intersection(choices.get(pk, ()))), None)
         if answered is not None:

@@ -13,7 +13,7 @@ from evaluations.domain.reviews import SAVED_REVIEW_STATES, TAKING_STATES, Assig
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.queues import Assignment, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.verdicts import Review
-from evaluations.reviews.queues.items import get_or_create_default_queue, get_or_create_item, lock_default_queue
+from evaluations.reviews.queues.items import get_or_create_item, lock_queue_of_version
 from evaluations.reviews.queues.sql import (
     SELECT_PROGRESS,
     get_calibration_slot,
@@ -45,9 +45,7 @@ def complete_assignment(review: Review) -> AssignmentOrigin:
     progress = get_or_create_progress(review.rater_id, review.rubric_version_id, except_for=review)
     calibration_slot = get_calibration_slot(item)
     if calibration_slot is not None:
-        lock_default_queue(
-            get_or_create_default_queue(item.rubric_version_id, 1)
-        )  # before the progress, because a slot may be released
+        lock_queue_of_version(item.rubric_version_id)  # before the progress, because a slot may be released
     lock_progress(progress)
     own_assignments = Assignment.objects.filter(item=item, rater=review.rater_id)
     assignment = own_assignments.select_related("slot__queue").first()
@@ -70,7 +68,10 @@ def complete_assignment(review: Review) -> AssignmentOrigin:
             change_taken(item.pk, count_taken_by(assignment))
     if assignment is None or assignment.state != AssignmentState.DONE:
         QueueProgress.objects.filter(pk=progress.pk).update(done=F("done") + 1)
-    return get_assignment_origin(assignment)
+    if assignment is None:
+        return AssignmentOrigin()
+    queue = assignment.slot.queue if assignment.slot else None
+    return AssignmentOrigin(SelectionMethod(assignment.selection_method), queue, assignment.probability)
 
 
 def turn_into_calibration(item: QueueItem, rater_id: int, slot: QueueSlot) -> Assignment:
@@ -127,13 +128,6 @@ def release_expired_reservations(limit: int, version_id: int | None = None) -> i
 # ---- slots
 
 
-def get_assignment_origin(assignment: Assignment | None) -> AssignmentOrigin:
-    if assignment is None:
-        return AssignmentOrigin()
-    queue = assignment.slot.queue if assignment.slot else None
-    return AssignmentOrigin(SelectionMethod(assignment.selection_method), queue, assignment.probability)
-
-
 def count_taken_by(assignment: Assignment) -> int:
     """The number of slots that the assignment takes: none for calibration, which everyone reviews."""
     return 0 if assignment.selection_method == SelectionMethod.CALIBRATION else 1
@@ -174,7 +168,7 @@ def release_item(
     only_expired: bool = False,
 ) -> bool:
     """Release the rater's slot in one of these states, and move back the progress beyond it."""
-    lock_default_queue(get_or_create_default_queue(item.rubric_version_id, 1))
+    lock_queue_of_version(item.rubric_version_id)
     assignments = Assignment.objects.filter(item=item, rater=rater_id, state__in=states)
     if only_expired:
         assignments = assignments.filter(reserved_until__lt=timezone.now())
@@ -197,9 +191,8 @@ def get_or_create_progress(rater_id: int, version_id: int, *, except_for: Review
     if existing:
         return existing[0]
     own_progress = QueueProgress.objects.filter(rater=rater_id, rubric_version=version_id, queue__isnull=True)
-    default_queue = get_or_create_default_queue(version_id, 1)
     with transaction.atomic():
-        lock_default_queue(default_queue)
+        lock_queue_of_version(version_id)
         reviews = Review.objects.filter(rater=rater_id, rubric_version=version_id, state__in=SAVED_REVIEW_STATES)
         done = (reviews.exclude(pk=except_for.pk) if except_for else reviews).count()
         return own_progress.get_or_create(
@@ -213,5 +206,5 @@ def get_or_create_queue_progress(rater_id: int, queue: Queue) -> QueueProgress:
     if existing is not None:
         return existing
     with transaction.atomic():
-        lock_default_queue(get_or_create_default_queue(queue.rubric_version_id, 1))
+        lock_queue_of_version(queue.rubric_version_id)
         return own_progress.get_or_create(rater_id=rater_id, rubric_version_id=queue.rubric_version_id, queue=queue)[0]

@@ -11,8 +11,9 @@ from typing import Any, Final
 from django.db import connection
 from django.db.models import Q
 
-from evaluations.domain.choices import LabelSource
+from evaluations.domain.choices import ConsolidatedChoice, LabelSource
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.grouping import split_into_slices
 from evaluations.domain.judges import JudgeKind
 from evaluations.domain.reviews import SELECTION_STRATEGIES, QueueAudience, SelectionMethod, StratifyBy
 from evaluations.domain.rubrics import RubricKind
@@ -113,11 +114,13 @@ def find_imported_flips(frame: SamplingFrame) -> set[int]:
 def find_judge_disagreements(frame: SamplingFrame) -> Iterator[int]:
     """Comparisons on which two judges differ on an aspect, each over both orders."""
     comparisons = {pk for (pk,) in select_judge_rows(SELECT_DIFFERING, frame)}
-    return confirm_with_verdicts(sort_by_queue_order(comparisons, frame), frame, None)
+    return confirm_with_verdicts(
+        sort_by_queue_order(comparisons, frame), frame, lambda choices: len({choice.choice for choice in choices}) > 1
+    )
 
 
 def confirm_with_verdicts(
-    comparisons: Sequence[int], frame: SamplingFrame, fits: "Callable[[list[Any]], bool] | None"
+    comparisons: Sequence[int], frame: SamplingFrame, fits: Callable[[list[ConsolidatedChoice]], bool]
 ) -> Iterator[int]:
     """The comparisons, confirmed one by one if counting rows selects too many.
 
@@ -127,18 +130,14 @@ def confirm_with_verdicts(
     if not needs_confirmation(frame):
         yield from comparisons
         return
-    for start in range(0, len(comparisons), CONFIRMED_AT_ONCE):
-        batch = comparisons[start : start + CONFIRMED_AT_ONCE]
+    for batch in split_into_slices(comparisons, CONFIRMED_AT_ONCE):
         choices = load_choices_of_judges(frame.judges, batch)
         for pk in batch:
             by_aspect = defaultdict(list)
             for rater in frame.judges:
                 for key, choice in choices[rater.pk].get(pk, {}).items():
                     by_aspect[key].append(choice)
-            if fits is None:
-                if any(len({choice.choice for choice in by_judge}) > 1 for by_judge in by_aspect.values()):
-                    yield pk
-            elif any(fits(by_judge) for by_judge in by_aspect.values()):
+            if any(fits(by_judge) for by_judge in by_aspect.values()):
                 yield pk
 
 

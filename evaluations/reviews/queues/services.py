@@ -22,9 +22,8 @@ from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, pause_after_
 from evaluations.models.users import Membership, User
 from evaluations.reviews.queues.items import (
     ensure_queue_is_filled,
-    get_or_create_default_queue,
-    lock_default_queue,
-    lock_default_queue_and_progress,
+    lock_queue_and_progress,
+    lock_queue_of_version,
     move_progress_back,
 )
 from evaluations.reviews.queues.reservations import release_item
@@ -95,16 +94,14 @@ def create_queue(evaluation: Evaluation, name: str, plan: QueuePlan, *, user: Us
     # Slow reads come before the locks.
     frame = build_sampling_frame(evaluation, plan.reviews_each)
     with transaction.atomic():
-        default_queue = lock_default_queue_and_progress(
-            get_or_create_default_queue(version.pk, evaluation.reviews_wanted)
-        )
+        default_queue = lock_queue_and_progress(version.pk, evaluation.reviews_wanted)
         chosen, reached = draw_queue_sample(frame, plan)
         if not chosen:
             raise InputRefused("No comparison fits this queue: nothing was made.")
-        queue = insert_queue(evaluation, name, plan, default_queue, user)
-        mark_items_drawn(reached)
-        insert_slots(queue, interleave_random_share(add_probabilities(chosen, default_queue), plan.seed))
-        open_items(queue, default_queue)
+        for batch in split_into_slices(reached, ROWS_PER_STATEMENT):
+            QueueItem.objects.filter(pk__in=batch).update(drawn=True)
+        sample = interleave_random_share(add_probabilities(chosen, default_queue), plan.seed)
+        queue = insert_queue(evaluation, name, plan, sample, default_queue, user)
         after = {"name": name, "strategy": plan.strategy, "comparisons": len(chosen), "seed": plan.seed}
         if is_assigned:
             assign_in_turn(queue, [get_or_create_rater(person, evaluation) for person in plan.people])
@@ -116,9 +113,7 @@ def create_queue(evaluation: Evaluation, name: str, plan: QueuePlan, *, user: Us
 @transaction.atomic
 def close_queue(queue: Queue, user: User | None) -> None:
     """Close the queue: reviews that are begun stay with their reviewers, the rest is open to all."""
-    default_queue = lock_default_queue(
-        get_or_create_default_queue(queue.rubric_version_id, queue.evaluation.reviews_wanted)
-    )
+    default_queue = lock_queue_of_version(queue.rubric_version_id, queue.evaluation.reviews_wanted)
     if not Queue.objects.filter(pk=queue.pk, closed_at__isnull=True).update(closed_at=timezone.now()):
         raise InputRefused(f"The queue “{queue.name}” is closed already.")
     queue.refresh_from_db()
@@ -148,7 +143,7 @@ def assign_comparisons(
         raise InputRefused("Choose at least one person and one comparison.")
     ensure_queue_is_filled(evaluation)
     with transaction.atomic():
-        lock_default_queue_and_progress(get_or_create_default_queue(version.pk, evaluation.reviews_wanted))
+        lock_queue_and_progress(version.pk, evaluation.reviews_wanted)
         items = QueueItem.objects.filter(rubric_version=version, comparison__in=list(comparisons))
         pks = list(items.order_by("position").values_list("pk", flat=True))
         raters = [get_or_create_rater(person, evaluation) for person in people]
@@ -177,10 +172,14 @@ def assign_comparisons(
 
 
 def insert_queue(
-    evaluation: Evaluation, name: str, plan: QueuePlan, default_queue: DefaultQueue, user: User | None
+    evaluation: Evaluation,
+    name: str,
+    plan: QueuePlan,
+    sample: Sequence[SampledItem],
+    default_queue: DefaultQueue,
+    user: User | None,
 ) -> Queue:
-    """Insert the queue's row, without slots."""
-    return Queue.objects.create(
+    queue = Queue.objects.create(
         evaluation=evaluation,
         rubric_version_id=default_queue.rubric_version_id,
         user=user,
@@ -193,14 +192,6 @@ def insert_queue(
         seed=plan.seed,
         assigned_only=plan.audience != QueueAudience.EVERYONE,
     )
-
-
-def mark_items_drawn(items: Sequence[int]) -> None:
-    for batch in split_into_slices(items, ROWS_PER_STATEMENT):
-        QueueItem.objects.filter(pk__in=batch).update(drawn=True)
-
-
-def insert_slots(queue: Queue, items: Sequence[SampledItem]) -> None:
     QueueSlot.objects.bulk_create(
         (
             QueueSlot(
@@ -210,10 +201,12 @@ def insert_slots(queue: Queue, items: Sequence[SampledItem]) -> None:
                 selection_method=item.selection_method,
                 probability=item.probability,
             )
-            for position, item in enumerate(items, start=1)
+            for position, item in enumerate(sample, start=1)
         ),
         batch_size=ROWS_PER_STATEMENT,
     )
+    open_items(queue, default_queue)
+    return queue
 
 
 def open_items(queue: Queue, default_queue: DefaultQueue) -> None:
@@ -312,7 +305,7 @@ def find_departed_raters() -> "QuerySet[Rater]":
 
 def release_batch_of_rater(rater: Rater, version_id: int, by: User | None) -> int:
     with pause_after_transaction(), transaction.atomic():
-        lock_default_queue_and_progress(get_or_create_default_queue(version_id, rater.evaluation.reviews_wanted))
+        lock_queue_and_progress(version_id, rater.evaluation.reviews_wanted)
         assignments = list(
             get_open_assignments(rater)
             .filter(item__rubric_version=version_id)
@@ -336,9 +329,7 @@ def get_open_assignments(rater: Rater) -> "QuerySet[Assignment]":
 def reopen_queue(queue: Queue, user: User | None) -> None:
     """Reopen the queue, with its expired assignments."""
     refuse_outdated_queue(queue)
-    default_queue = lock_default_queue(
-        get_or_create_default_queue(queue.rubric_version_id, queue.evaluation.reviews_wanted)
-    )
+    default_queue = lock_queue_of_version(queue.rubric_version_id, queue.evaluation.reviews_wanted)
     if not Queue.objects.filter(pk=queue.pk, closed_at__isnull=False).update(closed_at=None):
         raise InputRefused(f"The queue “{queue.name}” is open already.")
     queue.refresh_from_db()
@@ -360,7 +351,7 @@ def assign_queue_to_reviewers(queue: Queue, people: Sequence[User], user: User |
     if queue.closed_at is not None:
         raise InputRefused(f"The queue “{queue.name}” is closed: reopen it first.")
     refuse_outdated_queue(queue)
-    lock_default_queue(get_or_create_default_queue(queue.rubric_version_id, queue.evaluation.reviews_wanted))
+    lock_queue_of_version(queue.rubric_version_id, queue.evaluation.reviews_wanted)
     raters = [get_or_create_rater(person, queue.evaluation) for person in people]
     open_slots = queue.slots.filter(item__taken__lt=F("item__wanted")).select_related("item").order_by("position")
     slots = list(open_slots)
@@ -396,9 +387,7 @@ def create_queue_of_comparisons(
     ensure_queue_is_filled(evaluation)
     plan = QueuePlan(SelectionMethod.BY_HAND, random_percent=0, reviews_wanted=reviews_wanted)
     with transaction.atomic():
-        default_queue = lock_default_queue_and_progress(
-            get_or_create_default_queue(version.pk, evaluation.reviews_wanted)
-        )
+        default_queue = lock_queue_and_progress(version.pk, evaluation.reviews_wanted)
         items = QueueItem.objects.filter(rubric_version=version, comparison__in=list(comparisons))
         chosen = [
             SampledItem(pk, SelectionMethod.BY_HAND, None)
@@ -406,9 +395,7 @@ def create_queue_of_comparisons(
         ]
         if not chosen:
             raise InputRefused("Choose at least one comparison in the list.")
-        queue = insert_queue(evaluation, name, plan, default_queue, user)
-        insert_slots(queue, chosen)
-        open_items(queue, default_queue)
+        queue = insert_queue(evaluation, name, plan, chosen, default_queue, user)
         after = {"name": name, "strategy": SelectionMethod.BY_HAND, "comparisons": len(chosen)}
         record_event("created queue", queue, user=user, evaluation=evaluation, after=after)
     return queue
