@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.db.models import Count, Max
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Schema
@@ -31,6 +30,7 @@ from evaluations.rubrics.schemas import (
     RubricVersionIn,
     RubricVersionOut,
 )
+from evaluations.rubrics.selectors import get_continuable_rubric_or_404, list_rubrics_with_counts, list_versions
 from evaluations.rubrics.services import create_builtin_rubric, create_next_version, create_rubric
 from evaluations.web.requests import AuthenticatedRequest
 
@@ -44,11 +44,8 @@ class RubricVersionQuery(Schema):
 @operations.get_one("/evaluations/{slug:slug}/rubrics", Scope.READ, RubricPage)
 def list_rubrics(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> RubricPage:
     evaluation = require_evaluation(request.user, slug)
-    counted: Any = Rubric.objects.filter(evaluation=evaluation).annotate(
-        newest=Max("versions__number"), judges=Count("versions__judges", distinct=True)
-    )
-    rows, more = paginate_by_cursor(paging, counted)
-    return RubricPage(items=[serialize_row(RubricOut, row) for row in rows], next=more)
+    rows, next_cursor = paginate_by_cursor(paging, list_rubrics_with_counts(evaluation))
+    return RubricPage(items=[serialize_row(RubricOut, row) for row in rows], next=next_cursor)
 
 
 @operations.get_one("/evaluations/{slug:slug}/rubrics/{int:pk}", Scope.READ, RubricDetailOut)
@@ -63,79 +60,61 @@ def write_rubric(request: AuthenticatedRequest, slug: str, body: RubricIn) -> Ru
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     spec = parse_spec(body.spec)
-    made = create_rubric(evaluation, name=body.name, spec=spec, origin=RubricOrigin.OWN, user=user)
-    return serialize_rubric(made.rubric, None)
+    version = create_rubric(evaluation, name=body.name, spec=spec, origin=RubricOrigin.OWN, user=user)
+    return serialize_rubric(version.rubric, None)
 
 
 @operations.make("/evaluations/{slug:slug}/rubrics/builtin", Scope.WRITE, RubricDetailOut)
 def begin_builtin_rubric(request: AuthenticatedRequest, slug: str, body: BuiltinRubricIn) -> RubricDetailOut:
     """Add a built-in rubric: six-aspect, qa-pairwise, summary-rating or reference-metric."""
-    user = request.user
-    evaluation = require_evaluation(user, slug, Action.MANAGE)
-    made = create_builtin_rubric(
-        evaluation,
-        builtin=body.builtin,
-        name=body.name,
-        metric=body.metric,
-        reason_key=body.reason_key,
-        user=user,
-    )
-    return serialize_rubric(made.rubric, None)
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
+    version = create_builtin_rubric(evaluation, **dict(body), user=request.user)
+    return serialize_rubric(version.rubric, None)
 
 
 @operations.make("/evaluations/{slug:slug}/rubrics/{int:pk}/versions", Scope.WRITE, RubricDetailOut)
 def write_version(request: AuthenticatedRequest, slug: str, pk: int, body: RubricVersionIn) -> RubricDetailOut:
     """Add a version. Verdicts by earlier versions keep theirs."""
-    user = request.user
-    evaluation = require_evaluation(user, slug, Action.MANAGE)
-    rubric = get_object_or_404(Rubric.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
-    if rubric.origin == RubricOrigin.IMPORTED:  # it only names what a file held
-        raise Http404
+    rubric = get_continuable_rubric_or_404(request.user, slug, pk)
     for_reviews = body.for_reviews and rubric.kind == RubricKind.PAIRWISE
-    made = create_next_version(rubric, parse_spec(body.spec), user=user, for_reviews=for_reviews)
-    return serialize_rubric(rubric, made.number)
+    version = create_next_version(rubric, parse_spec(body.spec), user=request.user, for_reviews=for_reviews)
+    return serialize_rubric(rubric, version.number)
 
 
 @operations.do("/evaluations/{slug:slug}/rubrics/drafts", Scope.WRITE, PromptDraftList)
 def read_prompts(request: AuthenticatedRequest, slug: str, body: PastedPromptIn) -> PromptDraftList:
     """Parse pasted prompts into rubrics. Nothing is stored."""
     require_evaluation(request.user, slug, Action.MANAGE)
-    found = [
-        PromptDraftOut(
-            name=draft.prompt.name,
-            placeholders=list(draft.placeholders),
-            unknown=draft.unknown,
-            spec=serialize_spec(draft.spec),
-        )
+    items = [
+        serialize_row(PromptDraftOut, draft, name=draft.prompt.name, spec=serialize_spec(draft.spec))
         for draft in find_prompt_drafts(body.text)
     ]
-    return PromptDraftList(items=found)
+    return PromptDraftList(items=items)
 
 
 @operations.do("/evaluations/{slug:slug}/rubrics/look", Scope.WRITE, PromptPreviewOut)
 def look_at_rubric(request: AuthenticatedRequest, slug: str, body: RubricSpecIn) -> PromptPreviewOut:
     """Preview the prompt that a judge would receive. Nothing is stored."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
-    seen = preview_rubric(evaluation, parse_spec(body))
+    look = preview_rubric(evaluation, parse_spec(body))
     return PromptPreviewOut(
-        messages=serialize_messages(seen.preview.messages) if seen.preview else [],
-        reply_schema=seen.preview.schema if seen.preview else "",
-        problem=seen.problem,
+        messages=serialize_messages(look.preview.messages) if look.preview else [],
+        reply_schema=look.preview.schema if look.preview else "",
+        problem=look.problem,
     )
 
 
 def serialize_rubric(rubric: Rubric, number: int | None) -> RubricDetailOut:
-    counted: Any = rubric.versions.annotate(judges_made=Count("judges")).order_by("-number")
-    versions = list(counted)
-    shown = next((one for one in versions if number in (None, one.number)), None)
+    versions: list[Any] = list(list_versions(rubric))
+    shown = next((version for version in versions if number in (None, version.number)), None)
     if shown is None:
         raise Http404
     return serialize_row(
         RubricDetailOut,
         rubric,
         versions=[
-            serialize_row(RubricVersionOut, one, is_frozen=one.frozen_at is not None, judges=one.judges_made)
-            for one in versions
+            serialize_row(RubricVersionOut, row, is_frozen=row.frozen_at is not None, judges=row.judges_made)
+            for row in versions
         ],
         version=shown.number,
         spec=serialize_spec(shown.spec()),
@@ -143,14 +122,14 @@ def serialize_rubric(rubric: Rubric, number: int | None) -> RubricDetailOut:
 
 
 def serialize_spec(spec: RubricSpec) -> RubricSpecOut:
-    return serialize_row(RubricSpecOut, spec, aspects=[serialize_row(AspectOut, one) for one in spec.aspects])
+    return serialize_row(RubricSpecOut, spec, aspects=[serialize_row(AspectOut, aspect) for aspect in spec.aspects])
 
 
 def parse_spec(body: RubricSpecIn) -> RubricSpec:
     values = {name: value for name, value in body if name not in ("aspects", "output_order", "few_shot")}
     return RubricSpec(
         **values,
-        aspects=tuple(AspectSpec(**dict(one)) for one in body.aspects),
-        output_order=tuple(body.output_order or (one.key for one in body.aspects)),
+        aspects=tuple(AspectSpec(**dict(aspect)) for aspect in body.aspects),
+        output_order=tuple(body.output_order or (aspect.key for aspect in body.aspects)),
         few_shot=tuple(body.few_shot),
     )

@@ -175,17 +175,14 @@ class RubricEditor:
         return self.version.is_valid() & self.aspects.is_valid() & self.examples.is_valid()
 
     def spec(self) -> RubricSpec:
-        given = self.version.cleaned_data
+        cleaned = self.version.cleaned_data
         return RubricSpec(
             kind=self.kind,
-            instructions=given["instructions"],
             aspects=tuple(form.spec() for form in self.aspects.forms),
             output_order=self.aspects.output_order(),
-            placeholders=given["placeholders"],
             answer_format=self.version.answer_format(),
-            few_shot=self.examples.examples(),
-            rationale_key=given["rationale_key"],
-            choices_key=given["choices_key"],
+            few_shot=tuple(form.example() for form in self.examples.forms),
+            **{name: cleaned[name] for name in ("instructions", "placeholders", "rationale_key", "choices_key")},
         )
 
 
@@ -270,7 +267,7 @@ class PlaceholderForm(forms.Form):
 
     def __init__(self, data: QueryDict | None, placeholders: Sequence[str], guessed: Mapping[str, str]) -> None:
         super().__init__(data)
-        self.placeholders = {f"placeholder_{place}": one for place, one in enumerate(placeholders)}
+        self.placeholders = {f"placeholder_{place}": placeholder for place, placeholder in enumerate(placeholders)}
         for name, placeholder in self.placeholders.items():
             self.fields[name] = forms.ChoiceField(
                 label=placeholder,

@@ -18,8 +18,8 @@ FormRows = list[dict[str, object]]
 
 def rearrange_rows(rows: FormRows, step: str, *, new: Mapping[str, object], most: int) -> FormRows:
     """The rows after ``add``, ``remove 3``, ``up 3`` or ``down 3``; other steps change nothing."""
-    word, _, given = step.partition(" ")
-    place = int(given) if given.isdecimal() else -1
+    word, _, number = step.partition(" ")
+    place = int(number) if number.isdecimal() else -1
     if word == "add" and len(rows) < most:
         return [*rows, dict(new)]
     if word == "remove" and 0 <= place < len(rows):
@@ -62,16 +62,15 @@ class AspectForm(forms.Form):
     )
 
     def clean(self) -> CleanedData:
-        given = super().clean() or {}
-        if not given.get("key") and given.get("name"):
-            given["key"] = slugify(given["name"])[:60].replace("-", "_")
-            if not given["key"]:
+        cleaned = super().clean() or {}
+        if not cleaned.get("key") and cleaned.get("name"):
+            cleaned["key"] = slugify(cleaned["name"])[:60].replace("-", "_")
+            if not cleaned["key"]:
                 self.add_error("key", "No key can be made from this name: write one in plain letters.")
-        return given
+        return cleaned
 
     def spec(self) -> AspectSpec:
-        asked = {name: value for name, value in self.cleaned_data.items() if name != "reply_place"}
-        return AspectSpec(**asked)
+        return AspectSpec(**{name: value for name, value in self.cleaned_data.items() if name != "reply_place"})
 
 
 class PairAspectForm(AspectForm):
@@ -232,9 +231,6 @@ class ScoreExampleForm(ExampleForm):
 class ExampleFormSet(forms.BaseFormSet):  # type: ignore[type-arg]  # Django's own has no parameters when it runs
     forms: list[ExampleForm]
 
-    def examples(self) -> tuple[dict[str, object], ...]:
-        return tuple(form.example() for form in self.forms)
-
 
 EXAMPLE_FORMS: Final[Mapping[RubricKind, type[ExampleForm]]] = {
     RubricKind.PAIRWISE: PairExampleForm,
@@ -259,9 +255,9 @@ def initial_example_verdicts(example: JsonMapping, spec: RubricSpec) -> dict[str
     form = EXAMPLE_FORMS[spec.kind]
     if form.many not in example:
         return {"": format_example_number(example.get(form.one, ""))}
-    given = example[form.many]
-    keys = dict.fromkeys((*(aspect.key for aspect in spec.aspects if aspect.key in given), *given))
-    return {key: format_example_number(given[key]) for key in keys}
+    verdicts = example[form.many]
+    keys = dict.fromkeys((*(aspect.key for aspect in spec.aspects if aspect.key in verdicts), *verdicts))
+    return {key: format_example_number(verdicts[key]) for key in keys}
 
 
 def format_example_number(value: object) -> object:

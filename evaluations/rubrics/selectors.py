@@ -1,8 +1,13 @@
-"""Questions about built-in rubrics and known aspects."""
+"""Rubrics with their versions, built-in rubrics and the names of aspects."""
 
 from dataclasses import replace
 from typing import Final
 
+from django.db.models import Count, Max, QuerySet
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+
+from evaluations.access import Action, require_evaluation
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.rubrics import CURRENT_LAYOUT, RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge_prompts.builtin_rubrics import (
@@ -16,7 +21,33 @@ from evaluations.judge_prompts.builtin_rubrics import (
 from evaluations.judge_prompts.placeholders import find_unplaced_fields, is_template
 from evaluations.models.comparisons import Query
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.rubrics import Aspect, RubricVersion
+from evaluations.models.rubrics import Aspect, Rubric, RubricVersion
+from evaluations.models.users import User
+
+
+def list_rubrics_with_counts(evaluation: Evaluation) -> "QuerySet[Rubric]":
+    """The rubrics with their newest number and how many judges use them."""
+    newest, judges = Max("versions__number"), Count("versions__judges", distinct=True)
+    return Rubric.objects.filter(evaluation=evaluation).annotate(newest=newest, judges=judges)
+
+
+def list_versions(rubric: Rubric) -> "QuerySet[RubricVersion]":
+    """The versions, newest first, with how many judges use each."""
+    versions: QuerySet[RubricVersion] = rubric.versions.annotate(judges_made=Count("judges"))
+    return versions.order_by("-number")
+
+
+def can_have_next_version(rubric: Rubric) -> bool:
+    """Whether it may be edited: an imported rubric only names what a file held."""
+    return rubric.origin != RubricOrigin.IMPORTED
+
+
+def get_continuable_rubric_or_404(user: User, slug: str, pk: int) -> Rubric:
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    rubric = get_object_or_404(Rubric.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
+    if not can_have_next_version(rubric):
+        raise Http404
+    return rubric
 
 
 def list_builtin_rubrics(kind: RubricKind) -> list[str]:
@@ -49,8 +80,8 @@ def get_current_builtin(version: RubricVersion) -> RubricSpec | None:
 
 def use_known_aspect_names(evaluation: Evaluation, spec: RubricSpec) -> RubricSpec:
     """The rubric with the evaluation's names of its aspects."""
-    known = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "name"))
-    aspects = tuple(replace(aspect, name=known.get(aspect.key, aspect.name)) for aspect in spec.aspects)
+    names = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "name"))
+    aspects = tuple(replace(aspect, name=names.get(aspect.key, aspect.name)) for aspect in spec.aspects)
     return replace(spec, aspects=aspects)
 
 

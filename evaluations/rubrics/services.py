@@ -112,9 +112,9 @@ def create_next_version(
 
 def refuse_renamed_aspects(evaluation: Evaluation, spec: RubricSpec) -> None:
     """Refuse new names for known aspects: an aspect is one row for all rubrics and raters."""
-    known = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "name"))
+    names = dict(Aspect.objects.filter(evaluation=evaluation).values_list("key", "name"))
     for aspect in spec.aspects:
-        name = known.get(aspect.key, aspect.name)
+        name = names.get(aspect.key, aspect.name)
         if name != aspect.name:
             raise InputRefused(
                 f"“{aspect.key}” is called “{name}” in this evaluation: keep that name, or give “{aspect.name}” a "

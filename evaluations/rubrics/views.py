@@ -1,12 +1,11 @@
 """The pages of rubrics."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Count, Max, QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -18,7 +17,6 @@ from evaluations.domain.rubrics import CURRENT_LAYOUT, AspectSpec, RubricKind, R
 from evaluations.evaluation_settings.selectors import get_rubric_change_impact
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Rubric, RubricVersion
-from evaluations.models.users import User
 from evaluations.rubrics.drafts import (
     PromptDraft,
     RubricPreview,
@@ -40,7 +38,14 @@ from evaluations.rubrics.forms import (
     rearrange_editor,
 )
 from evaluations.rubrics.formsets import describe_examples
-from evaluations.rubrics.selectors import get_current_builtin, missing_placeholder_warnings
+from evaluations.rubrics.selectors import (
+    can_have_next_version,
+    get_continuable_rubric_or_404,
+    get_current_builtin,
+    list_rubrics_with_counts,
+    list_versions,
+    missing_placeholder_warnings,
+)
 from evaluations.rubrics.services import create_builtin_rubric, create_next_version, create_rubric
 from evaluations.web.forms import submit_form
 from evaluations.web.pagination import paginate
@@ -113,15 +118,15 @@ def save_editor(
 @require_safe
 def rubric(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug)
-    found = get_object_or_404(Rubric, evaluation=evaluation, pk=pk)
-    versions = list(list_versions(found))
+    shown_rubric = get_object_or_404(Rubric, evaluation=evaluation, pk=pk)
+    versions = list(list_versions(shown_rubric))
     version = choose_version(versions, request.GET.get("version", ""))
     spec = version.spec()
     answer, _, pattern = spec.answer_format.partition(":")
     context = {
         "page": "rubrics",
         "evaluation": evaluation,
-        "rubric": found,
+        "rubric": shown_rubric,
         "versions": versions,
         "version": version,
         "spec": spec,
@@ -129,16 +134,11 @@ def rubric(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
         "pattern": pattern,
         "examples": describe_examples(spec),
         "judges": list(version.judges.current().order_by("name")),
-        "can_be_continued": can_have_next_version(found),
+        "can_be_continued": can_have_next_version(shown_rubric),
         "warnings": missing_placeholder_warnings(evaluation, spec),
         "has_newer_text": version == versions[0] and get_current_builtin(version) is not None,
     }
     return render(request, "rubric/rubric.html", context)
-
-
-def list_versions(rubric: Rubric) -> QuerySet[RubricVersion]:
-    counted: QuerySet[RubricVersion] = rubric.versions.annotate(judges_made=Count("judges"))
-    return counted.order_by("-number")
 
 
 def choose_version(versions: list[RubricVersion], number: str) -> RubricVersion:
@@ -147,18 +147,6 @@ def choose_version(versions: list[RubricVersion], number: str) -> RubricVersion:
         if not number or str(version.number) == number:
             return version
     raise Http404
-
-
-def can_have_next_version(rubric: Rubric) -> bool:
-    return rubric.origin != RubricOrigin.IMPORTED
-
-
-def get_continuable_rubric_or_404(user: User, slug: str, pk: int) -> Rubric:
-    evaluation = require_evaluation(user, slug, Action.MANAGE)
-    found = get_object_or_404(Rubric.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
-    if not can_have_next_version(found):
-        raise Http404
-    return found
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -276,11 +264,12 @@ def rubric_paste(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     if cleans:
         data["text"] = clean_document(data.get("text", ""))
     form = PasteForm(data)
-    drafts = find_drafts(form)
+    drafts = submit_form(form, find_prompt_drafts, form.cleaned_data["text"]) if form.is_valid() else None
     if not drafts:
         return render_paste(request, evaluation, form, status=422)
     boilerplate = document_boilerplate(form.cleaned_data["text"])
-    draft = choose_draft(drafts, data.get("prompt", ""))
+    by_number = {str(number): draft for number, draft in enumerate(drafts)}
+    draft = drafts[0] if len(drafts) == 1 else by_number.get(data.get("prompt", ""))
     if draft is None:
         return render_paste(request, evaluation, form, drafts=drafts, boilerplate=boilerplate)
     mapping = make_placeholder_form(draft, data, is_sent="mapped" in data and not cleans)
@@ -302,43 +291,25 @@ def make_placeholder_form(draft: PromptDraft, data: QueryDict, *, is_sent: bool)
     """The form of the draft's placeholders; before it is submitted it keeps earlier choices."""
     if is_sent:
         return PlaceholderForm(data, draft.placeholders, draft.spec.placeholders)
-    names = {one: data.get(f"placeholder_{place}", "") for place, one in enumerate(draft.placeholders)}
-    chosen = {one: field for one, field in names.items() if field}
+    names = {placeholder: data.get(f"placeholder_{place}", "") for place, placeholder in enumerate(draft.placeholders)}
+    chosen = {placeholder: field for placeholder, field in names.items() if field}
     return PlaceholderForm(None, draft.placeholders, {**draft.spec.placeholders, **chosen})
 
 
-def find_drafts(form: PasteForm) -> Sequence[PromptDraft]:
-    """The prompts of the pasted text; none if it is refused, with the error on the form."""
-    if not form.is_valid():
-        return ()
-    return submit_form(form, find_prompt_drafts, form.cleaned_data["text"]) or ()
-
-
-def choose_draft(drafts: Sequence[PromptDraft], place: str) -> PromptDraft | None:
-    """The prompt at this position, or the only one."""
-    if len(drafts) == 1:
-        return drafts[0]
-    places = {str(number): draft for number, draft in enumerate(drafts)}
-    return places.get(place)
-
-
 def render_paste(
-    request: AuthenticatedRequest, evaluation: Evaluation, form: PasteForm, status: int = 200, **found: object
+    request: AuthenticatedRequest, evaluation: Evaluation, form: PasteForm, status: int = 200, **extra_context: object
 ) -> HttpResponse:
-    context = {"page": "rubrics", "evaluation": evaluation, "form": form, **found}
+    context = {"page": "rubrics", "evaluation": evaluation, "form": form, **extra_context}
     return render(request, "rubric_paste/rubric_paste.html", context, status=status)
 
 
 @require_safe
 def rubrics(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug)
-    counted = Rubric.objects.filter(evaluation=evaluation).annotate(
-        newest=Max("versions__number"), judges=Count("versions__judges", distinct=True)
-    )
     context = {
         "page": "rubrics",
         "evaluation": evaluation,
-        "page_of_rows": paginate(request, counted),
+        "page_of_rows": paginate(request, list_rubrics_with_counts(evaluation)),
         "asked": Evaluation.objects.select_related("review_rubric").get(pk=evaluation.pk).review_rubric,
     }
     return render(request, "rubrics/rubrics.html", context)
