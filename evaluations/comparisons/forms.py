@@ -74,18 +74,15 @@ VOTE_CHOICES = [
 
 DISAGREEMENT_CHOICES = [("", "any"), (DisagreementState.OPEN, "open"), (DisagreementState.SETTLED, "settled")]
 
-MAX_OFFERED: Final = 500
+MAX_OPTIONS: Final = 500
 
 UNKNOWN_VALUE: Final = "There is no “%(value)s” here, or no longer: choose another."
 
-OfferedChoices = Sequence[tuple[object, object]]
+Options = Sequence[tuple[object, object]]
 
 
 class FilterForm(forms.Form):
-    """Everything may be left out. A filter that this person may not use is no field of the form.
-
-    Its fields are named as `domain.filters` names them in an address.
-    """
+    """All fields are optional and named as in `domain.filters`. Filters that the user may not use are removed."""
 
     q = forms.CharField(
         label="Words in its texts",
@@ -103,12 +100,12 @@ class FilterForm(forms.Form):
     choice = forms.ChoiceField(required=False, choices=VOTE_CHOICES, label="Chosen on it")
     rater = forms.ChoiceField(required=False, label="By")
     reviews = forms.ChoiceField(
-        required=False, choices=[("", "any"), *((one.value, words) for one, words in REVIEWS_SAVED_TEXTS.items())]
+        required=False, choices=[("", "any"), *((saved.value, words) for saved, words in REVIEWS_SAVED_TEXTS.items())]
     )
     disagreement = forms.ChoiceField(required=False, choices=DISAGREEMENT_CHOICES)
     judge_failed = forms.ChoiceField(choices=FAILURE_CHOICES, required=False, label="Judge failed")
     origin = forms.ChoiceField(
-        required=False, choices=[("", "any"), *((one.value, words) for one, words in ORIGIN_TEXTS.items())]
+        required=False, choices=[("", "any"), *((origin.value, words) for origin, words in ORIGIN_TEXTS.items())]
     )
 
     FREQUENT: Final = ("q", "category", "candidate", "against")
@@ -131,44 +128,46 @@ class FilterForm(forms.Form):
         self.fields["import"] = forms.ChoiceField(required=False, label="Import")
         self.fields["slice"] = forms.ChoiceField(required=False, label="Saved filter")
         usable = {*list_usable_parameters(sees_all=sees_all, sees_judges=sees_judges), *(["slice"] if sees_all else [])}
-        if in_cell:  # whose choice on which aspect is asked is said by the cell
+        if in_cell:  # the cell determines whose choice on which aspect
             usable -= {"aspect", "choice", "rater"}
         for name in self.fields.keys() - usable:
             del self.fields[name]
         self.saved_filters: dict[str, SavedFilter] = {}
         self.tags: list[str] = []
-        self.offer_names("category", "all", list_categories(evaluation))
+        self.set_names("category", "all", list_categories(evaluation))
         if sees_all:
-            self.offer_rows()
+            self.set_rows()
         for field in self.fields.values():
             if isinstance(field, forms.ChoiceField):
                 field.error_messages["invalid_choice"] = UNKNOWN_VALUE
 
-    def offer_rows(self) -> None:
+    def set_rows(self) -> None:
         here = {"evaluation": self.evaluation}
-        candidates = list_names_in_order(Candidate, **here)
-        self.offer_names("candidate", "all", candidates)
-        self.offer_names("against", "any other", candidates if len(candidates) > 1 else [])
-        self.tags = list_names_in_order(Tag, **here)
-        self.offer_names("tag", None, self.tags)
-        self.saved_filters = {one.name: one for one in SavedFilter.objects.filter(**here).order_by("name")}
-        self.offer_names("slice", "all comparisons", self.saved_filters)
+        candidates, self.tags = (
+            list(model.objects.filter(**here).order_by("name").values_list("name", flat=True))
+            for model in (Candidate, Tag)
+        )
+        self.set_names("candidate", "all", candidates)
+        self.set_names("against", "any other", candidates if len(candidates) > 1 else [])
+        self.set_names("tag", None, self.tags)
+        self.saved_filters = {saved.name: saved for saved in SavedFilter.objects.filter(**here).order_by("name")}
+        self.set_names("slice", "all comparisons", self.saved_filters)
         imports = Import.objects.filter(**here, state="done").order_by("-pk").values_list("pk", "file_name")
-        self.offer("import", "any", [(str(pk), f"{pk}: {name}") for pk, name in imports[:MAX_OFFERED]])
+        self.set_options("import", "any", [(str(pk), f"{pk}: {name}") for pk, name in imports[:MAX_OPTIONS]])
         aspects = Aspect.objects.filter(**here).order_by("slot").values_list("key", "name")
-        self.offer("aspect", "–", list(aspects)[:MAX_OFFERED], is_always_shown=True)
+        self.set_options("aspect", "–", list(aspects)[:MAX_OPTIONS], is_always_shown=True)
         raters = (
-            Rater.objects.current().filter(**here).order_by("kind", "name").values_list("kind", "name")[:MAX_OFFERED]
+            Rater.objects.current().filter(**here).order_by("kind", "name").values_list("kind", "name")[:MAX_OPTIONS]
         )
         kinds = {RaterKind.HUMAN: "person", RaterKind.JUDGE: "judge", RaterKind.GOLD: "gold"}
-        those = [(f"{kind}:{name}", f"{kinds[RaterKind(kind)]} {name}") for kind, name in raters]
-        self.offer("rater", "the label", those, is_always_shown=True)
+        options = [(f"{kind}:{name}", f"{kinds[RaterKind(kind)]} {name}") for kind, name in raters]
+        self.set_options("rater", "the label", options, is_always_shown=True)
 
-    def offer_names(self, name: str, empty: str | None, names: Iterable[str]) -> None:
-        self.offer(name, empty, [(one, one) for one in names])
+    def set_names(self, name: str, empty: str | None, names: Iterable[str]) -> None:
+        self.set_options(name, empty, [(option, option) for option in names])
 
-    def offer(self, name: str, empty: str | None, rows: OfferedChoices, *, is_always_shown: bool = False) -> None:
-        """Fill a filter. Without choices it is shown only for an address that names what is gone, which is reported."""
+    def set_options(self, name: str, empty: str | None, rows: Options, *, is_always_shown: bool = False) -> None:
+        """Set the options of a filter. Without options it is removed, unless the address has a value to refuse."""
         if name not in self.fields:
             return
         if rows or is_always_shown or self.data.get(name):
@@ -178,18 +177,18 @@ class FilterForm(forms.Form):
             del self.fields[name]
 
     def clean(self) -> CleanedData:
-        given = super().clean() or {}
+        cleaned = super().clean() or {}
         self.filter = ComparisonFilter()
         try:
-            if given.get("q"):
-                parse_search_text(given["q"])
-            self.filter = parse_filter({name: value for name, value in given.items() if name != "slice"})
+            if cleaned.get("q"):
+                parse_search_text(cleaned["q"])
+            self.filter = parse_filter({name: value for name, value in cleaned.items() if name != "slice"})
         except InputRefused as refused:
             add_refusal(self, refused)
-        return given
+        return cleaned
 
     def wanted(self) -> ComparisonFilter:
-        """What was asked for; a filter that cannot be is none."""
+        """The filter; an invalid form filters nothing."""
         return self.filter if self.is_valid() else ComparisonFilter()
 
     def sliced(self) -> NamedFilter | None:
@@ -203,12 +202,8 @@ class FilterForm(forms.Form):
         return [self[name] for name in self.RARE if name in self.fields]
 
     def is_rare_set(self) -> bool:
-        """Whether a filter of those that are folded away is in use, or was used wrongly."""
+        """Whether a filter of the folded section has a value or an error."""
         return any(name in self.errors or self.data.get(name) for name in self.RARE if name in self.fields)
-
-
-def list_names_in_order(model: Any, **where: Any) -> list[str]:
-    return list(model.objects.filter(**where).order_by("name").values_list("name", flat=True))
 
 
 class CellForm(forms.Form):
@@ -257,10 +252,10 @@ class BulkScope(StrEnum):
 class BulkActionForm(forms.Form):
     act = forms.ChoiceField(choices=[(act.value, act.value) for act in BulkAction])
     which = forms.ChoiceField(choices=[(which.value, which.value) for which in BulkScope], required=False)
-    tag = forms.CharField(required=False)  # how long it may be is said by the services
+    tag = forms.CharField(required=False)  # the services limit its length
     queue = forms.CharField(required=False)
     confirmed = forms.BooleanField(required=False)
 
     def wanted(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        return {**given, "act": BulkAction(given["act"]), "which": BulkScope(given["which"] or BulkScope.CHOSEN)}
+        step = self.cleaned_data
+        return {**step, "act": BulkAction(step["act"]), "which": BulkScope(step["which"] or BulkScope.CHOSEN)}

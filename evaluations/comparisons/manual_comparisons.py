@@ -95,11 +95,11 @@ def get_or_create_query(evaluation: Evaluation, written: ManualComparison) -> Qu
     messages = [Message(role="user", content=written.query)]
     context, reference = written.context or None, written.reference or None
     sha256 = content_sha256([messages, context, reference])
-    known = Query.objects.filter(evaluation=evaluation, sha256=sha256).order_by("pk").first()
-    if known is not None:
-        if written.category not in ("", known.category):
-            raise InputRefused(f"This query is here already, in the category “{known.category or '–'}”: use that one.")
-        return known
+    query = Query.objects.filter(evaluation=evaluation, sha256=sha256).order_by("pk").first()
+    if query is not None:
+        if written.category not in ("", query.category):
+            raise InputRefused(f"This query is here already, in the category “{query.category or '–'}”: use that one.")
+        return query
     key = f"by-hand-{sha256[:16]}"
     query = Query(
         evaluation=evaluation,

@@ -26,7 +26,7 @@ FIRST_BLOCK: Final = 4_000
 
 MAX_BLOCK: Final = 128_000
 
-SEARCH_SECONDS: Final = 0.25  # seconds
+SEARCH_SECONDS: Final = 0.25
 
 COUNT_SECONDS: Final = 5.0
 
@@ -51,23 +51,22 @@ def find_comparisons(
     backwards: bool = False,
     seconds: float = SEARCH_SECONDS,
 ) -> FoundComparisons:
-    """The next comparisons that every filter means, by id; ``backwards`` those before ``after``, nearest first.
+    """The next comparisons that match every filter, by id; ``backwards`` those before ``after``, nearest first.
 
-    Where one part of a filter means few comparisons, the rest is asked of these. Else piece by piece, each longer
-    than the last: what says something of comparisons is looked up within a piece alone, so that two filters that
-    each find much and together nothing cost no more than both, one after the other. Where so many seconds are over
-    it says how far it came.
+    If one part of a filter matches few comparisons, only these are checked. Otherwise the search goes block by block,
+    each longer than the last, so that two filters with many matches and none in common cost no more than both one
+    after the other. When the time is over, the result says how far the search came.
     """
-    quick = [condition for one in wanted for condition in indexed_conditions(evaluation, one)]
-    slow = [condition for one in wanted for condition in unindexed_conditions(evaluation, one)]
+    quick = [condition for part in wanted for condition in indexed_conditions(evaluation, part)]
+    slow = [condition for part in wanted for condition in unindexed_conditions(evaluation, part)]
     rows = list_finished_comparisons(evaluation)
     if not (quick or slow):
-        ids = list(order_ids(rows, after or None, None, backwards)[: size + 1])
+        ids = list(order_ids(rows, after or None, backwards)[: size + 1])
         return FoundComparisons(ids[:size], ids[size - 1] if len(ids) > size else None)
-    few = next((those for one in wanted if (those := find_few_matches(evaluation, one)) is not None), None)
+    few = next((ids for part in wanted if (ids := find_few_matches(evaluation, part)) is not None), None)
     if few is not None:
         return find_among_few(rows, few, (*quick, *slow), after or None, size, backwards)
-    until, found, place, length = time.monotonic() + seconds, list[int](), after or None, FIRST_BLOCK
+    until, ids, place, length = time.monotonic() + seconds, list[int](), after or None, FIRST_BLOCK
     while True:
         began = time.monotonic()
         end = find_block_end(evaluation, place, length, backwards)
@@ -77,14 +76,14 @@ def find_comparisons(
             else ComparisonRange(place, end)
         )
         piece = filter_block(rows, among, quick, slow)
-        found += order_ids(piece, None, None, backwards)[: size + 1 - len(found)]
-        if len(found) > size:
-            return FoundComparisons(found[:size], found[size - 1])
+        ids += order_ids(piece, None, backwards)[: size + 1 - len(ids)]
+        if len(ids) > size:
+            return FoundComparisons(ids[:size], ids[size - 1])
         if end is None:
-            return FoundComparisons(found, None)
+            return FoundComparisons(ids, None)
         place, ended = end, time.monotonic()
         if ended > until:
-            return FoundComparisons(found, place, is_whole=False)
+            return FoundComparisons(ids, place, is_whole=False)
         length = next_block_length(length, ended - began, until - ended)
 
 
@@ -106,7 +105,7 @@ def find_among_few(
         return FoundComparisons([], None)
     among = ComparisonRange(ids=few)
     matching = rows.filter(among.where("pk"), *(condition(among) for condition in conditions))
-    ids = list(order_ids(matching, place, None, backwards)[: size + 1])
+    ids = list(order_ids(matching, place, backwards)[: size + 1])
     return FoundComparisons(ids[:size], ids[size - 1] if len(ids) > size else None)
 
 
@@ -119,30 +118,28 @@ def filter_block(
     """The comparisons of a block that match every condition; slow conditions only see what the quick ones leave."""
     piece = rows.filter(among.where("pk"), *(condition(among) for condition in quick))
     if quick and slow:
-        left = tuple(piece.order_by("pk").values_list("pk", flat=True)[: FEW_LEFT + 1])
-        if not left:
+        remaining = tuple(piece.order_by("pk").values_list("pk", flat=True)[: FEW_LEFT + 1])
+        if not remaining:
             return rows.none()
-        if len(left) <= FEW_LEFT:
-            those = ComparisonRange(ids=left)
-            return rows.filter(those.where("pk"), *(condition(those) for condition in slow))
+        if len(remaining) <= FEW_LEFT:
+            few = ComparisonRange(ids=remaining)
+            return rows.filter(few.where("pk"), *(condition(few) for condition in slow))
     return piece.filter(*(condition(among) for condition in slow))
 
 
 def find_comparison_ids(evaluation: Evaluation, wanted: Sequence[ComparisonFilter], most: int) -> list[int]:
     """The ids of all matching comparisons, cut off one beyond ``most``."""
-    found, place = list[int](), 0
-    while len(found) <= most:
-        more = find_comparisons(evaluation, wanted, after=place, size=most + 1 - len(found), seconds=COUNT_SECONDS)
-        found += more.ids
-        if more.continues_after is None:
+    ids, place = list[int](), 0
+    while len(ids) <= most:
+        page = find_comparisons(evaluation, wanted, after=place, size=most + 1 - len(ids), seconds=COUNT_SECONDS)
+        ids += page.ids
+        if page.continues_after is None:
             break
-        place = more.continues_after
-    return found
+        place = page.continues_after
+    return ids
 
 
-def order_ids(
-    rows: "QuerySet[Comparison]", after: int | None, last: int | None, backwards: bool
-) -> "QuerySet[Comparison, int]":
+def order_ids(rows: "QuerySet[Comparison]", after: int | None, backwards: bool) -> "QuerySet[Comparison, int]":
     if after is not None:
         rows = rows.filter(**{"pk__lt" if backwards else "pk__gt": after})
     return rows.order_by("-pk" if backwards else "pk").values_list("pk", flat=True)
@@ -150,24 +147,24 @@ def order_ids(
 
 def find_block_end(evaluation: Evaluation, place: int | None, length: int, backwards: bool) -> int | None:
     """The id of the last comparison of a block, or None if the rest is shorter."""
-    every = order_ids(Comparison.all_rows.filter(evaluation=evaluation), place, None, backwards)
-    return every[length - 1 : length].first()
+    ids = order_ids(Comparison.all_rows.filter(evaluation=evaluation), place, backwards)
+    return ids[length - 1 : length].first()
 
 
-SMALL_SEARCH_SECONDS: Final = 1.0  # seconds
+SMALL_SEARCH_SECONDS: Final = 1.0
 
 
 def find_excluding_filters(evaluation: Evaluation, wanted: Sequence[ComparisonFilter]) -> list[str]:
-    """In words, each part of the filter without which something would be found."""
-    parts = [part for one in wanted for part in one.parts()]
+    """In words, each part of the filter without which something would match."""
+    parts = [part for comparison_filter in wanted for part in comparison_filter.parts()]
     if len(parts) < 2:
         return []
-    found = []
+    excluding = []
     for part in parts:
-        others = [one for one in parts if one is not part]
+        others = [other for other in parts if other is not part]
         if find_comparisons(evaluation, others, size=1, seconds=0.02).ids:
-            found.append(part.in_words())
-    return found
+            excluding.append(part.in_words())
+    return excluding
 
 
 def reveal_found_comparisons(
@@ -179,32 +176,27 @@ def reveal_found_comparisons(
     size: int = 50,
     backwards: bool = False,
 ) -> FoundComparisons:
-    """The next comparisons that every filter means.
+    """The next comparisons that match every filter.
 
-    Where a filter is by the choices of others, this person now counts as having seen what others chose on them.
+    If a filter is by the choices of others, the user now counts as having seen what others chose on them.
     """
-    found = find_comparisons(evaluation, wanted, after=after, size=size, backwards=backwards)
-    if any(one.reveals_choices for one in wanted):
-        told_apart = list_if_few_distinguishable(evaluation, wanted) or select_sides(found.ids)
-        record_disclosure(user, evaluation, told_apart)  # a saved filter may be by judges that are shown to nobody
-    return found
+    page = find_comparisons(evaluation, wanted, after=after, size=size, backwards=backwards)
+    if any(part.reveals_choices for part in wanted):
+        seen = list_if_few_distinguishable(evaluation, wanted) or select_sides(page.ids)
+        record_disclosure(user, evaluation, seen)  # a saved filter may be by judges that are shown to nobody
+    return page
 
 
 def list_if_few_distinguishable(evaluation: Evaluation, wanted: Sequence[ComparisonFilter]) -> list[Comparison]:
-    """Of few comparisons, those that a filter by the choices of others leaves out are told apart, too.
+    """All matches of the filter without the choices of others, if they are few: what it leaves out is revealed, too.
 
-    All that the filter means without those choices; none where these are many. Where they cannot all be found in
-    time, the few that were.
+    None if they are many. If the time is too short to find all, those that were found.
     """
-    found = find_comparisons(
-        evaluation,
-        [one.without_choices() for one in wanted],
-        size=SMALL_REPORT_COMPARISONS,
-        seconds=SMALL_SEARCH_SECONDS,
-    )
-    if found.is_whole and found.continues_after is not None:
+    without_choices = [part.without_choices() for part in wanted]
+    page = find_comparisons(evaluation, without_choices, size=SMALL_REPORT_COMPARISONS, seconds=SMALL_SEARCH_SECONDS)
+    if page.is_whole and page.continues_after is not None:
         return []
-    return select_sides(found.ids)
+    return select_sides(page.ids)
 
 
 def select_sides(ids: Sequence[int]) -> list[Comparison]:
@@ -217,14 +209,14 @@ MAX_NAMED_FILTERS = 8
 
 def get_saved_filter(evaluation: Evaluation, name: str) -> SavedFilter:
     """The saved filter with this name. Raises InputRefused with the known names."""
-    found = SavedFilter.objects.filter(evaluation=evaluation, name=name).first()
-    if found is None:
-        known = list(SavedFilter.objects.filter(evaluation=evaluation).order_by("name").values_list("name", flat=True))
-        there = ", ".join(f"“{one}”" for one in known[:MAX_NAMED_FILTERS])
-        more = " and others" if len(known) > MAX_NAMED_FILTERS else ""
-        hint = f"there are {there}{more}" if known else "none is saved yet; save one on the page of comparisons"
+    saved = SavedFilter.objects.filter(evaluation=evaluation, name=name).first()
+    if saved is None:
+        names = list(SavedFilter.objects.filter(evaluation=evaluation).order_by("name").values_list("name", flat=True))
+        first = ", ".join(f"“{other}”" for other in names[:MAX_NAMED_FILTERS])
+        others = " and others" if len(names) > MAX_NAMED_FILTERS else ""
+        hint = f"there are {first}{others}" if names else "none is saved yet; save one on the page of comparisons"
         raise InputRefused(f"There is no saved filter “{name}” here: {hint}.")
-    return found
+    return saved
 
 
 def list_tags_with_counts(evaluation: Evaluation) -> "QuerySet[Tag]":

@@ -60,7 +60,9 @@ def pair_responses(
 ) -> list[tuple[Paired, Paired]]:
     """The pairs of one query's responses, the same for the same seed. ``ranking``: names, for pairs of neighbours."""
     ordered = sorted(responses, key=lambda response: (response.candidate.name, response.sha256))
-    pairs = [(one, other) for one, other in combinations(ordered, 2) if one.candidate.name != other.candidate.name]
+    pairs = [
+        (first, second) for first, second in combinations(ordered, 2) if first.candidate.name != second.candidate.name
+    ]
     if pairing.way == PairingWay.BASELINE:
         return [pair for pair in pairs if pairing.baseline in (pair[0].candidate.name, pair[1].candidate.name)]
     if pairing.way == PairingWay.RANDOM:
@@ -72,9 +74,9 @@ def pair_responses(
     return pairs
 
 
-def draw_pair_lot(seed: str, one: Paired, other: Paired) -> bytes:
+def draw_pair_lot(seed: str, first: Paired, second: Paired) -> bytes:
     """A hash that orders pairs at random. It does not change when other pairs come."""
-    parts = (seed, one.candidate.name, one.sha256, other.candidate.name, other.sha256)
+    parts = (seed, first.candidate.name, first.sha256, second.candidate.name, second.sha256)
     return hashlib.sha256("\0".join(parts).encode()).digest()
 
 
@@ -85,8 +87,8 @@ def find_neighbours(names: Collection[str], ranking: Sequence[str]) -> set[froze
     """
     rated = [name for name in ranking if name in names]
     others = sorted(set(names) - set(rated))
-    found = {frozenset(pair) for pair in pairwise(rated or others)}
-    return found | {frozenset((name, rated[len(rated) // 2])) for name in others if rated}
+    pairs = {frozenset(pair) for pair in pairwise(rated or others)}
+    return pairs | {frozenset((name, rated[len(rated) // 2])) for name in others if rated}
 
 
 def pairing_seed(evaluation: Evaluation, key: str) -> str:
@@ -125,7 +127,7 @@ def count_pairs(
             for way in ways:
                 pairs = pair_responses(sides[query], way, pairing_seed(evaluation, key), ranking)
                 counted[str(way)] += sum(
-                    (one.pk, other.pk) not in made and (other.pk, one.pk) not in made for one, other in pairs
+                    (first.pk, second.pk) not in made and (second.pk, first.pk) not in made for first, second in pairs
                 )
         queries, last = queries + len(block), block[-1][0]
         if time.monotonic() > ends:
@@ -180,10 +182,10 @@ class Ranking:
 def rank_by_results(evaluation: Evaluation) -> Ranking:
     """Rank candidates by Bradley–Terry scores of first choices, or else by scores. Raises InputRefused."""
     names = dict(Candidate.objects.filter(evaluation=evaluation).values_list("pk", "name"))
-    met, those = load_matches(evaluation, len(names))
+    met, scope = load_matches(evaluation, len(names))
     if met:
         rated, by = rate_by_choices(met)
-        by += those
+        by += scope
     else:
         rated, by = rate_by_scores(evaluation), "mean scores"
     if len(rated) < 2:
@@ -229,9 +231,9 @@ def rate_by_choices(met: Wins) -> tuple[dict[int, float], str]:
     place = {pk: number for number, pk in enumerate(ids)}
     first, second = (np.array([place[pair[side]] for pair in met]) for side in (0, 1))
     matches, wins = (np.array([totals[part] for totals in met.values()], dtype=float) for part in (0, 1))
-    found = bradley_terry_scores(WinTable(first, second, len(ids), matches, wins))
-    if np.isfinite(found).all():
-        return dict(zip(ids, found.tolist(), strict=True)), "Bradley–Terry scores of the first choices so far"
+    scores = bradley_terry_scores(WinTable(first, second, len(ids), matches, wins))
+    if np.isfinite(scores).all():
+        return dict(zip(ids, scores.tolist(), strict=True)), "Bradley–Terry scores of the first choices so far"
     return compute_win_rates(met), "win rates in the first choices so far"
 
 
@@ -251,9 +253,9 @@ def rate_by_scores(evaluation: Evaluation) -> dict[int, float]:
             "aspect", flat=True
         )
     )
-    given = Score.objects.filter(response__query__evaluation=evaluation, rater__judge__archived_at__isnull=True)
+    scores = Score.objects.filter(response__query__evaluation=evaluation, rater__judge__archived_at__isnull=True)
     by_aspect: dict[int, dict[int, float]] = defaultdict(dict)
-    means = given.values_list("aspect", "response__candidate").annotate(mean=Avg("value")).order_by()
+    means = scores.values_list("aspect", "response__candidate").annotate(mean=Avg("value")).order_by()
     for aspect, candidate, mean in means:
         by_aspect[aspect][candidate] = -mean if aspect in lower else mean
     deviations: dict[int, list[float]] = defaultdict(list)

@@ -33,7 +33,7 @@ TEXT_COLUMNS: Final = (
 
 def add_to_search_index(comparisons: Sequence[Comparison]) -> None:
     """Index a few comparisons in the transaction that writes them."""
-    index_words(build_documents(Comparison.all_rows.filter(pk__in=[one.pk for one in comparisons])))
+    index_words(build_documents(Comparison.all_rows.filter(pk__in=[comparison.pk for comparison in comparisons])))
 
 
 def remove_from_search_index(comparison_ids: Sequence[int]) -> None:

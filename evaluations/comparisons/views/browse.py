@@ -154,14 +154,14 @@ def comparison_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     return render(request, "comparisons/comparisons.html", context, status=422 if form.errors else 200)
 
 
-def filter_by_form(found: QuerySet[Comparison], evaluation: Evaluation, form: FilterForm) -> QuerySet[Comparison]:
+def filter_by_form(comparisons: QuerySet[Comparison], evaluation: Evaluation, form: FilterForm) -> QuerySet[Comparison]:
     for wanted in list_filters(form):
         try:
-            found = apply_comparison_filter(found, evaluation, wanted)
+            comparisons = apply_comparison_filter(comparisons, evaluation, wanted)
         except InputRefused as refused:  # of a saved filter: what it names may be gone
             form.add_error(None, str(refused))
-            return found.none()
-    return found
+            return comparisons.none()
+    return comparisons
 
 
 def build_page(
@@ -171,27 +171,27 @@ def build_page(
     after, before = parse_after(request), parse_after(request, "before")
     try:
         user = request.user
-        found = reveal_found_comparisons(
+        search = reveal_found_comparisons(
             user, evaluation, wanted, after=before or after, size=PAGE_SIZE, backwards=bool(before)
         )
     except InputRefused as refused:
         form.add_error(None, str(refused))
-        found = FoundComparisons([], None)
-    rows = list(select_list_columns(Comparison.all_rows.filter(pk__in=found.ids)).order_by("pk"))
-    on, back = found.continues_after, rows[0].pk if rows else after + 1
+        search = FoundComparisons([], None)
+    rows = list(select_list_columns(Comparison.all_rows.filter(pk__in=search.ids)).order_by("pk"))
+    on, back = search.continues_after, rows[0].pk if rows else after + 1
     if before:
-        on, back = rows[-1].pk if rows else before - 1, found.continues_after or 0
+        on, back = rows[-1].pk if rows else before - 1, search.continues_after or 0
     return Page(
         rows,
         is_first=not after and not back if before else not after,
         first_page=page_query(request, 0),
         next_page=page_query(request, on) if on else None,
         previous_page=page_query(request, back, "before") if back and (after or before) else None,
-    ), found.is_whole
+    ), search.is_whole
 
 
-def select_list_columns(found: QuerySet[Comparison]) -> QuerySet[Comparison]:
-    return found.select_related("query", "response_a__candidate", "response_b__candidate").only(*LIST_COLUMNS)
+def select_list_columns(comparisons: QuerySet[Comparison]) -> QuerySet[Comparison]:
+    return comparisons.select_related("query", "response_a__candidate", "response_b__candidate").only(*LIST_COLUMNS)
 
 
 def get_search_of_form(form: FilterForm) -> SearchQuery | None:
@@ -203,7 +203,7 @@ def get_search_of_form(form: FilterForm) -> SearchQuery | None:
 
 
 def filter_by_cell(
-    request: AuthenticatedRequest, evaluation: Evaluation, found: QuerySet[Comparison], cell: CellForm
+    request: AuthenticatedRequest, evaluation: Evaluation, comparisons: QuerySet[Comparison], cell: CellForm
 ) -> QuerySet[Comparison]:
     """The comparisons in one cell of a judge's confusion matrix, as many as a page needs."""
     user = request.user
@@ -213,20 +213,20 @@ def filter_by_cell(
         raise Http404
     judges = Rater.objects.current().filter(evaluation=evaluation, kind=RaterKind.JUDGE)
     cell.judge_rater = get_object_or_404(judges, pk=cell.cleaned_data["judge"])
-    asked = cell.cleaned_data
+    cleaned = cell.cleaned_data
     try:
         ids = reveal_comparisons_in_cell(
             user,
             evaluation,
-            found,
-            ReportCell(asked["aspect"], cell.judge_rater.pk, asked["judge_choice"], asked["human_choice"]),
+            comparisons,
+            ReportCell(cleaned["aspect"], cell.judge_rater.pk, cleaned["judge_choice"], cleaned["human_choice"]),
             cell.rules(),
             after=parse_after(request),
             size=PAGE_SIZE,
         )
     except InputRefused as refused:
         raise Http404 from refused
-    return found.filter(pk__in=ids)
+    return comparisons.filter(pk__in=ids)
 
 
 def build_list_rows(
@@ -273,8 +273,8 @@ def build_excerpts(
             ("context", context or ""),
             ("reference answer", reference or ""),
         )
-        found = ((name, make_search_excerpt(text, search)) for name, text in texts)
-        hit = next((one for one in found if one[1]), None)
+        matches = ((name, make_search_excerpt(text, search)) for name, text in texts)
+        hit = next((match for match in matches if match[1]), None)
         if hit:
             excerpts[pk] = hit
     return excerpts

@@ -113,7 +113,8 @@ def render_confirmation(request: AuthenticatedRequest, step: BulkStep) -> HttpRe
         "step": step,
         "words": ACTION_LABELS[step.wanted["act"]].format(**step.wanted),
         "number": min(len(step.ids), comparisons_services.MAX_TAGGED_AT_ONCE),
-        "filter": " and ".join(one.in_words() for one in step.filters) or "every comparison",
+        "filter": " and ".join(comparison_filter.in_words() for comparison_filter in step.filters)
+        or "every comparison",
         "kept": [(name, value) for name in ("act", "which", "tag", "queue") if (value := request.POST.get(name))],
         "people": request.POST.getlist("people"),
     }
@@ -150,9 +151,9 @@ def add_undo_message(request: AuthenticatedRequest, evaluation: Evaluation, chan
 def assign_selected(request: AuthenticatedRequest, step: BulkStep) -> None:
     people = selected_reviewers(step)
     comparisons = list(Comparison.objects.filter(evaluation=step.evaluation, pk__in=step.ids))
-    given = assign_comparisons(step.evaluation, comparisons, people, step.user)
+    count = assign_comparisons(step.evaluation, comparisons, people, step.user)
     messages.add_message(
-        request, messages.SUCCESS if given.number else messages.WARNING, describe_assignment(given, people)
+        request, messages.SUCCESS if count.number else messages.WARNING, describe_assignment(count, people)
     )
 
 
@@ -161,10 +162,10 @@ def selected_reviewers(step: BulkStep) -> list[User]:
 
 
 def queue_selected(request: AuthenticatedRequest, step: BulkStep) -> None:
-    made = create_queue_of_comparisons(step.evaluation, step.ids, name=step.wanted["queue"], user=step.user)
-    address = reverse("queue", args=[step.evaluation.slug, made.pk])
+    queue = create_queue_of_comparisons(step.evaluation, step.ids, name=step.wanted["queue"], user=step.user)
+    address = reverse("queue", args=[step.evaluation.slug, queue.pk])
     words = 'The queue <a href="{}">{}</a> has {} of them: reviewers get these before the default queue.'
-    messages.success(request, format_html(words, address, made.name, made.slots.count()))
+    messages.success(request, format_html(words, address, queue.name, queue.slots.count()))
 
 
 ACTIONS: Final = {
@@ -175,11 +176,11 @@ ACTIONS: Final = {
 }
 
 
-def describe_assignment(given: AssignmentCount, people: Sequence[User]) -> str:
-    if given.number:
-        left_out = f" What they have reviewed already ({given.reviewed}) is left out." if given.reviewed else ""
-        return describe_assigned(given.number, people) + left_out
+def describe_assignment(count: AssignmentCount, people: Sequence[User]) -> str:
+    if count.number:
+        left_out = f" What they have reviewed already ({count.reviewed}) is left out." if count.reviewed else ""
+        return describe_assigned(count.number, people) + left_out
     names = ", ".join(map(str, people))
-    done = "reviewed these already" if given.reviewed else "been given these already"
-    both = " or been given them" if given.reviewed and given.waiting else ""
+    done = "reviewed these already" if count.reviewed else "been given these already"
+    both = " or been given them" if count.reviewed and count.waiting else ""
     return f"Nothing was given: {names} {'has' if len(people) == 1 else 'have'} {done}{both}."
