@@ -25,7 +25,7 @@ EVENTS_IN_FLIGHT: Final = 100  # more than are written to one evaluation while a
 def get_cached_report(evaluation: Evaluation, asked: object, make: Callable[[], Made]) -> Made:
     """The result of ``make``, computed once for each state of the evaluation. ``asked``: everything else it depends on.
 
-    What changes while it is made may be in it or not: then it is for this one who asked, and for nobody else.
+    A result during whose computation the state changed is returned, but not cached.
     """
     state = read_evaluation_state(evaluation)
     if state is None:
@@ -33,12 +33,12 @@ def get_cached_report(evaluation: Evaluation, asked: object, make: Callable[[], 
     # The caller's evaluation object may be older than its last change.
     columns = [getattr(evaluation, column.attname) for column in evaluation._meta.concrete_fields]
     key = hashlib.sha256(repr((columns, asked, state, VERSION)).encode()).hexdigest()
-    found: Made | None = read_cached_report(key)
-    if found is None:
-        found = make()
+    report: Made | None = read_cached_report(key)
+    if report is None:
+        report = make()
         if read_evaluation_state(evaluation) == state:
-            save_cached_report(key, found)
-    return found
+            save_cached_report(key, report)
+    return report
 
 
 def save_cached_report(key: str, report: object) -> None:
@@ -77,9 +77,6 @@ def read_evaluation_state(evaluation: Evaluation) -> tuple[object, ...] | None:
 
 
 def list_last_events(evaluation: Evaluation) -> tuple[object, ...]:
-    """The last number alone would be too little: one that was given earlier may be committed later, and after a
-
-    restored backup numbers are given again, though not at the same moment.
-    """
+    """The newest events. The last id is not enough: earlier ids may be committed later, or repeat after a restore."""
     events = Event.objects.filter(evaluation=evaluation).order_by("-pk")
     return tuple(events.values_list("pk", "created_at")[:EVENTS_IN_FLIGHT])

@@ -134,8 +134,8 @@ def build_judge_materials(
     rules: ReportRules,
 ) -> tuple[JudgeMaterial, ...]:
     """Build the material of each judge that was asked about the aspect."""
-    asked = (rater for rater in raters if aspect.pk in judged.get(rater.pk, ()))
-    return tuple(build_judge_material(rater, aspect, gathered, items, rules) for rater in asked)
+    judges = (rater for rater in raters if aspect.pk in judged.get(rater.pk, ()))
+    return tuple(build_judge_material(rater, aspect, gathered, items, rules) for rater in judges)
 
 
 def build_judge_material(
@@ -176,17 +176,17 @@ WEIGHT_DTYPE: Final = np.dtype(
 
 def read_verdict_weights(raters: Sequence[Rater], places: ComparisonPositions) -> dict[tuple[int, int], JudgeWeights]:
     """By rater id and aspect id, of judges that were asked for the probabilities of their labels."""
-    asked = [rater for rater in raters if rater.judge is not None and rater.judge.logprobs]
-    verdicts = Verdict.all_rows.filter(rater__in=asked, weighted__isnull=False).exclude(test_call_condition())
-    if hidden := find_unfinished_imports({rater.evaluation_id for rater in asked}):
+    judges = [rater for rater in raters if rater.judge is not None and rater.judge.logprobs]
+    verdicts = Verdict.all_rows.filter(rater__in=judges, weighted__isnull=False).exclude(test_call_condition())
+    if hidden := find_unfinished_imports({rater.evaluation_id for rater in judges}):
         verdicts = verdicts.exclude(source_import__in=hidden)
     columns = verdicts.order_by().values_list(
         "rater_id", "comparison_id", "aspect_id", encode_word("shown", PACKED_ORDERS), "weighted"
     )
     rows = np.fromiter(columns.iterator(chunk_size=10_000), dtype=WEIGHT_DTYPE)
-    place, known = places.of(rows["comparison"])
+    place, is_known = places.of(rows["comparison"])
     rows["comparison"] = place
-    rows = rows if known is None else rows[known]
+    rows = rows if is_known is None else rows[is_known]
     return {
         (rater, about): JudgeWeights(part["comparison"], part["shown"], part["weighted"])
         for (rater, about), part in group_rows(rows, "rater", "aspect")

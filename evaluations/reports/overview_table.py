@@ -103,8 +103,8 @@ def find_scale_start(rows: list[OverviewRow]) -> float:
     shown = [
         number for row in rows for number in list_drawn_numbers(row) if number is not None and number.value is not None
     ]
-    least = min((min(number.ci95 or (number.value,)) for number in shown if number.value is not None), default=0.0)
-    return next((low for low in SCALE_STARTS if least >= low), SCALE_STARTS[-1])
+    lowest = min((min(number.ci95 or (number.value,)) for number in shown if number.value is not None), default=0.0)
+    return next((low for low in SCALE_STARTS if lowest >= low), SCALE_STARTS[-1])
 
 
 def list_drawn_numbers(row: OverviewRow) -> tuple[Estimate | None, ...]:

@@ -96,36 +96,36 @@ def read_aspect_scores(
     means = read_mean_scores(sides, [rater.pk for rater in judges])
     scored_aspects = people_scores.keys() | {about for _, about in means}
     cluster, candidate, candidates = read_response_facts(aspects[0].evaluation_id, sides)
-    found = {}
+    by_aspect = {}
     for aspect in aspects:
         if aspect.pk in scored_aspects:
             by_people = count_people_scores(people_scores.get(aspect.pk, NO_SCORES), rules)
-            found[aspect.key] = AspectScores(
+            by_aspect[aspect.key] = AspectScores(
                 name=aspect.name,
                 people=by_people.people,
                 saw_judge_first=by_people.late,
                 counts=by_people.counts,
                 names=tuple(rater.name for rater in people),
-                judges={one.name: means[one.pk, aspect.pk] for one in judges if (one.pk, aspect.pk) in means},
+                judges={judge.name: means[judge.pk, aspect.pk] for judge in judges if (judge.pk, aspect.pk) in means},
                 cluster=cluster,
                 candidate=candidate,
                 candidates=candidates,
             )
-    return found
+    return by_aspect
 
 
 def read_response_facts(evaluation: int, sides: ResponseSides) -> tuple[IntArray, IntArray, tuple[str, ...]]:
     """The cluster of each response, numbered from 0, the place of its candidate, and the candidates' names."""
-    known = Response.all_rows.filter(query__evaluation=evaluation)
-    response, cluster, candidate = read_columns(known.values_list("pk", "query__cluster_number", "candidate"), 3)
+    responses = Response.all_rows.filter(query__evaluation=evaluation)
+    response, cluster, candidate = read_columns(responses.values_list("pk", "query__cluster_number", "candidate"), 3)
     place, here = sides.known(response)
-    of = np.zeros((2, len(sides.responses)), dtype=np.int64)
-    of[:, place[here]] = cluster[here], candidate[here]
-    names = dict(Candidate.objects.filter(pk__in=np.unique(of[1]).tolist()).values_list("pk", "name"))
+    facts = np.zeros((2, len(sides.responses)), dtype=np.int64)
+    facts[:, place[here]] = cluster[here], candidate[here]
+    names = dict(Candidate.objects.filter(pk__in=np.unique(facts[1]).tolist()).values_list("pk", "name"))
     in_order = sorted(names, key=lambda pk: names[pk])
     number = np.zeros(max(in_order, default=0) + 1, dtype=np.int64)
     number[in_order] = np.arange(len(in_order))
-    return np.unique(of[0], return_inverse=True)[1], number[of[1]], tuple(names[pk] for pk in in_order)
+    return np.unique(facts[0], return_inverse=True)[1], number[facts[1]], tuple(names[pk] for pk in in_order)
 
 
 def count_people_scores(scores: PeopleScores, rules: ReportRules) -> CountedScores:
@@ -154,12 +154,12 @@ def read_people_scores(
     place = {rater.pk: place for place, rater in enumerate(people)}
     in_reviews = filter_by_days(read_reviewed_score_rows(comparisons, place, ids), rules)
     in_files = filter_by_days(read_imported_score_rows(people, sides), rules)
-    found = defaultdict(list)
+    by_aspect = defaultdict(list)
     for (about,), rows in group_rows(in_reviews, "aspect"):
-        found[about].append(build_reviewed_scores(rows, place, ids, sides))
+        by_aspect[about].append(build_reviewed_scores(rows, place, ids, sides))
     for (about,), rows in group_rows(in_files, "aspect"):
-        found[about].append(build_imported_scores(rows, place, ids))
-    return {about: concat_people_scores(parts) for about, parts in found.items()}
+        by_aspect[about].append(build_imported_scores(rows, place, ids))
+    return {about: concat_people_scores(parts) for about, parts in by_aspect.items()}
 
 
 def filter_by_days(rows: StructuredRows, rules: ReportRules) -> StructuredRows:
@@ -187,8 +187,8 @@ def build_imported_scores(rows: StructuredRows, place: Mapping[int, int], ids: I
 
 
 def concat_people_scores(parts: Sequence[PeopleScores]) -> PeopleScores:
-    response, value = (np.concatenate([getattr(one, name) for one in parts]) for name in ("response", "value"))
-    return PeopleScores(join_vote_arrays([one.rows for one in parts]), response, value)
+    response, value = (np.concatenate([getattr(part, name) for part in parts]) for name in ("response", "value"))
+    return PeopleScores(join_vote_arrays([part.rows for part in parts]), response, value)
 
 
 NO_SCORES: Final = PeopleScores(

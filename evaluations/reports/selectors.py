@@ -69,9 +69,9 @@ def get_full_report(
     evaluation: Evaluation, rules: ReportRules, *, parts: tuple[ReportPart, ...] = ALL_PARTS, aspect: str | None = None
 ) -> Report:
     """The report on all comparisons, cached for each state of the evaluation."""
-    asked = (rules, parts, aspect)
+    cache_key = (rules, parts, aspect)
     return get_cached_report(
-        evaluation, asked, lambda: build_report(evaluation, None, rules, parts=parts, aspect=aspect)
+        evaluation, cache_key, lambda: build_report(evaluation, None, rules, parts=parts, aspect=aspect)
     )
 
 
@@ -113,18 +113,18 @@ def build_report(
         everything if comparisons is None else comparisons, evaluation, rules, or_responses=comparisons is None
     )
     raters = [rater for rater in list_counted_raters(evaluation, rules) if with_judges or rater.kind != RaterKind.JUDGE]
-    known = get_comparison_table(evaluation)
+    table = get_comparison_table(evaluation)
     narrowed = None if comparisons is None and not (rules.where or rules.sliced or rules.part) else wanted
-    places = index_report_comparisons(known, narrowed)
+    places = index_report_comparisons(table, narrowed)
     gathered = read_verdict_arrays(places, wanted, raters, rules)
     asked = read_asked_aspects(evaluation, narrowed, raters)
     aspects = list_aspects_in_order(evaluation, asked)
     judged = find_judged_aspects(gathered, raters, asked, aspects)
     panels = find_panels(evaluation, raters)
     with_verdicts = gathered.aspects(aspects).union(*judged.values())
-    items = add_strata(build_items(evaluation, known, places), evaluation)
+    items = add_strata(build_items(evaluation, table, places), evaluation)
     families = {rater.name: rater.judge.family for rater in raters if rater.judge}
-    reported = [one for one in aspects if one.pk in with_verdicts]
+    reported = [row for row in aspects if row.pk in with_verdicts]
     materials = iterate_aspect_materials(reported, gathered, items, raters, asked, judged, panels, rules)
     family = list_judges_in_claim_family(evaluation)
     if with_judges and ReportPart.AGREEMENT in parts:
@@ -141,7 +141,7 @@ def build_report(
         parts,
         group_weights_by_aspect(raters, places, aspects) if ReportPart.JUDGES in parts else {},
         read_aspect_scores(aspects, raters, wanted, places.ids, alone, rules) if ReportPart.SCORES in parts else {},
-        no_verdicts=tuple(one.name for one in aspects if one not in reported),
+        no_verdicts=tuple(row.name for row in aspects if row not in reported),
         aspect=aspect,
         look_at=partial(get_or_record_look, evaluation) if comparisons is None and rules == TEST_PART_RULES else None,
     )
@@ -169,12 +169,12 @@ def add_hidden_judges(
         (
             key,
             replace(
-                one,
+                material,
                 hidden=build_judge_materials(by_key[key], gathered, items, hidden, judged, rules),
-                hidden_panels={name: of for name, of in panels.items() if name not in one.panels},
+                hidden_panels={name: judges for name, judges in panels.items() if name not in material.panels},
             ),
         )
-        for key, one in materials
+        for key, material in materials
     )
 
 
@@ -182,10 +182,10 @@ def group_weights_by_aspect(
     raters: Sequence[Rater], places: ComparisonPositions, aspects: Sequence[Aspect]
 ) -> dict[str, dict[str, JudgeWeights]]:
     names, keys = {rater.pk: rater.name for rater in raters}, {aspect.pk: aspect.key for aspect in aspects}
-    found: dict[str, dict[str, JudgeWeights]] = defaultdict(dict)
+    grouped: dict[str, dict[str, JudgeWeights]] = defaultdict(dict)
     for (rater, aspect), weights in read_verdict_weights(raters, places).items():
-        found[keys[aspect]][names[rater]] = weights
-    return found
+        grouped[keys[aspect]][names[rater]] = weights
+    return grouped
 
 
 def find_panels(evaluation: Evaluation, raters: Sequence[Rater]) -> dict[str, tuple[str, ...]]:
@@ -196,4 +196,4 @@ def find_panels(evaluation: Evaluation, raters: Sequence[Rater]) -> dict[str, tu
         batches[batch].add(judge)
     panels = {frozenset(judges) for judges in batches.values() if len(judges) > 1 and names.keys() >= judges}
     members = sorted(tuple(sorted(names[judge] for judge in judges)) for judges in panels)
-    return {f"panel: {', '.join(one)}": one for one in members}
+    return {f"panel: {', '.join(panel)}": panel for panel in members}

@@ -87,12 +87,12 @@ def find_comparisons_in_cell(
     if judge is None:
         return []
     own = consolidate_verdicts(*gathered.get_judge_verdicts(judge, about), items, rules.failed).choice
-    return [int(found) for found in gathered.comparisons[(own == row) & (human == column)]]
+    return [int(pk) for pk in gathered.comparisons[(own == row) & (human == column)]]
 
 
 def encode_choice(choice: str) -> int:
     try:
         return PACKED_CHOICES.index(Choice(choice))
     except ValueError:
-        known = ", ".join(PACKED_CHOICES)
-        raise InputRefused(f"“{choice}” is not a choice. Choose one of {known}.") from None
+        choices = ", ".join(PACKED_CHOICES)
+        raise InputRefused(f"“{choice}” is not a choice. Choose one of {choices}.") from None
