@@ -63,7 +63,7 @@ def find_comparisons(
     if not (quick or slow):
         ids = list(order_ids(rows, after or None, backwards)[: size + 1])
         return FoundComparisons(ids[:size], ids[size - 1] if len(ids) > size else None)
-    few = next((ids for part in wanted if (ids := find_few_matches(evaluation, part)) is not None), None)
+    few = next((match for part in wanted if (match := find_few_matches(evaluation, part)) is not None), None)
     if few is not None:
         return find_among_few(rows, few, (*quick, *slow), after or None, size, backwards)
     until, ids, place, length = time.monotonic() + seconds, list[int](), after or None, FIRST_BLOCK

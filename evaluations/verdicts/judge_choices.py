@@ -70,9 +70,9 @@ def load_pairwise_choices(
     asked = load_asked_orders(raters, comparison_ids)
     choices: dict[int, dict[int, dict[str, ConsolidatedChoice]]] = {rater.pk: defaultdict(dict) for rater in raters}
     for (rater_id, comparison_id, aspect), answers in answered.items():
-        choice = consolidate_orders(answers, asked[rater_id, comparison_id])
-        if choice is not None:
-            choices[rater_id][comparison_id][aspect] = choice
+        consolidated = consolidate_orders(answers, asked[rater_id, comparison_id])
+        if consolidated is not None:
+            choices[rater_id][comparison_id][aspect] = consolidated
     return choices
 
 
