@@ -44,9 +44,9 @@ def choose_at_random(question: RuleQuestion) -> Choice:
 
     Each order draws separately, so that two orders agree as often as chance lets them.
     """
-    drawn_from = [choice for choice in (Choice.A, Choice.TIE, Choice.B) if choice in question.aspect.choices]
+    choices = [choice for choice in (Choice.A, Choice.TIE, Choice.B) if choice in question.aspect.choices]
     text = f"{question.seed}:{question.comparison_id}:{question.shown}:{question.aspect.key}"
-    return drawn_from[int.from_bytes(hashlib.sha256(text.encode()).digest()) % len(drawn_from)]
+    return choices[int.from_bytes(hashlib.sha256(text.encode()).digest()) % len(choices)]
 
 
 BASELINE_RULES: Final[Mapping[str, Callable[[RuleQuestion], Choice]]] = {

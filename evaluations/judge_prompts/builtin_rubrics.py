@@ -32,9 +32,7 @@ SIX_ASPECT: Final = RubricSpec(
     ),
     aspects=(
         AspectSpec(
-            "helpfulness",
-            "Helpfulness",
-            "How well the response addresses the query and gives a relevant solution.",
+            "helpfulness", "Helpfulness", "How well the response addresses the query and gives a relevant solution."
         ),
         AspectSpec("factuality", "Factuality", "Whether it contains factual errors or inaccurate statements."),
         AspectSpec("clarity", "Clarity", "How well it is structured, with ideas put in a concise and coherent way."),
@@ -223,10 +221,11 @@ def find_matching_builtin(spec: RubricSpec) -> RubricSpec | None:
     """The built-in rubric with the same aspects and format; None if there is none."""
     keys = {aspect.key for aspect in spec.aspects}
     form = (spec.kind, spec.answer_format, spec.choices_key)
-    for one in (SIX_ASPECT, QA_PAIRWISE, SUMMARY_RATING):
-        if (one.kind, one.answer_format, one.choices_key) == form and {aspect.key for aspect in one.aspects} == keys:
-            return one
-    metric = build_reference_metric()
+    for rubric in (SIX_ASPECT, QA_PAIRWISE, SUMMARY_RATING):
+        has_form = (rubric.kind, rubric.answer_format, rubric.choices_key) == form
+        if has_form and {aspect.key for aspect in rubric.aspects} == keys:
+            return rubric
+    metric = BUILTIN_RUBRICS[REFERENCE_METRIC_NAME]
     if (metric.kind, metric.answer_format, metric.choices_key) != form or len(spec.aspects) != 1:
         return None
     (aspect,) = spec.aspects

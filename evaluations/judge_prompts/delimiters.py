@@ -35,14 +35,16 @@ DELIMITER_TITLES: Final = {
 }
 
 
-def letter_class(wanted: str) -> str:
+def letter_class(letter: str) -> str:
     """A character class of all look-alikes of this letter."""
     styled = (chr(code) for first, last in (*ACCENTED, *STYLED) for code in range(first, last))
-    alike = [
-        one for one in styled if "".join(filter(str.isalnum, unicodedata.normalize("NFKD", one))).casefold() == wanted
-    ]
-    emblems = [chr(first + ord(wanted) - ord("a")) for first in EMBLEM_STARTS]
-    return f"[{wanted}{wanted.upper()}{LOOKALIKES[wanted]}{''.join((*alike, *emblems))}]"
+    forms = [form for form in styled if plain_letter(form) == letter]
+    emblems = [chr(first + ord(letter) - ord("a")) for first in EMBLEM_STARTS]
+    return f"[{letter}{letter.upper()}{LOOKALIKES[letter]}{''.join((*forms, *emblems))}]"
+
+
+def plain_letter(character: str) -> str:
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", character))).casefold()
 
 
 def word_pattern(letters: str) -> str:
@@ -60,10 +62,10 @@ DIRECTLY_FOLLOWED: Final = rf"{NON_LETTER}*+{BEGIN_OR_END_WORD}"
 SOON_FOLLOWED: Final = rf"{NON_LETTER}{{0,8}}+{BEGIN_OR_END_WORD}"
 
 
-# Whatever looks like one of our delimiters: two brackets or a double one, then "begin" or "end"; with white space
-# between the brackets, or other marks in their place, only where the rest reads like a delimiter, too. All begin with
-# one class, by which the search is fast, and what they are broken into looks like none of them. No repetition gives
-# back what it took, and all are bounded or end at the next bracket: the time grows with the length alone.
+# Look-alikes of our delimiters: two brackets or a double one, then "begin" or "end"; with white space between the
+# brackets, or other marks in their place, only if the remainder reads like a delimiter, too. All begin with one class,
+# which makes the search fast, and what they are broken into looks like none of them. No repetition gives back what it
+# took, and all are bounded or end at the next bracket: the time is linear in the length.
 @cache
 def forged_delimiter_pattern(layout: int) -> re.Pattern[str]:
     """The pattern of look-alike delimiters in this layout."""

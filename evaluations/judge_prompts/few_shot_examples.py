@@ -39,26 +39,24 @@ def title_text(title: str, text: str) -> str:
     return f"{title[0].upper()}{title[1:]}:\n{text}"
 
 
-def render_examples(spec: RubricSpec, framed: FrameText = title_text, titles: Mapping[str, str] | None = None) -> str:
+def render_examples(spec: RubricSpec, frame: FrameText = title_text, titles: Mapping[str, str] | None = None) -> str:
     """All examples; they do not depend on the order in which the judged pair is shown."""
     titles = titles or {key: title.lower() for key, title in example_titles(spec).items()}
     examples = enumerate(spec.few_shot, start=1)
-    return "\n\n".join(render_example(spec, example, number, framed, titles) for number, example in examples)
+    return "\n\n".join(render_example(spec, example, number, frame, titles) for number, example in examples)
 
 
 def render_example(
-    spec: RubricSpec, example: JsonMapping, number: int, framed: FrameText, titles: Mapping[str, str]
+    spec: RubricSpec, example: JsonMapping, number: int, frame: FrameText, titles: Mapping[str, str]
 ) -> str:
-    texts = [framed(f"example {number}, {titles[key]}", example[key]) for key in titles if key in example]
+    texts = [frame(f"example {number}, {titles[key]}", example[key]) for key in titles if key in example]
     return "\n".join([*texts, f"Example {number}, answer:", render_example_answer(spec, example)])
 
 
 def render_example_answer(spec: RubricSpec, example: Mapping[str, object]) -> str:
     """The answer in the format that the judge must use."""
-    reasoning = example.get("reasoning", "")
-    verdicts = {
-        reply_key(aspect): example_verdict_text(spec, aspect, example) for aspect in aspects_in_reply_order(spec)
-    }
+    reasoning, aspects = example.get("reasoning", ""), aspects_in_reply_order(spec)
+    verdicts = {reply_key(aspect): example_verdict_text(spec, aspect, example) for aspect in aspects}
     if wants_text(spec):
         return f"{reasoning}\n{next(iter(verdicts.values()))}".strip()
     nested = {spec.choices_key: verdicts} if spec.choices_key else verdicts
@@ -85,8 +83,6 @@ def example_label(aspect: AspectSpec, verdict: str) -> str:
 
 def example_verdict(spec: RubricSpec, aspect: AspectSpec, example: JsonMapping) -> object:
     """The example's verdict on this aspect; None if it has none."""
-    one, many = ("score", "scores") if is_pointwise(spec) else ("choice", "choices")
-    by_key = example.get(many) or {}
-    if aspect.key in by_key:
-        return by_key[aspect.key]
-    return by_key.get(reply_key(aspect), example.get(one))
+    field = "score" if is_pointwise(spec) else "choice"
+    by_key = example.get(f"{field}s") or {}
+    return by_key.get(aspect.key, by_key.get(reply_key(aspect), example.get(field)))

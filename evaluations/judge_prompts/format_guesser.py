@@ -121,35 +121,27 @@ def guess_pairwise_format(text: str, after: str) -> GuessedFormat:
 
     A prompt whose own format is not understood is answered in it first, and in ours in a second step.
     """
-    shown = find_shown_objects(text)
-    for one in reversed(shown):
-        if form := format_of_shown_object(one, text):
+    shown_objects = find_shown_objects(text)
+    for shown in reversed(shown_objects):
+        if form := format_of_shown_object(shown, text):
             return form
     labels = parse_option_labels(find_enum_values(after)) or parse_option_labels(QUOTED_LABEL.findall(text))
     verdict, reason = find_named_fields(text)
     if verdict:
-        return single_aspect_format(
-            offer_labels(replace(OVERALL_ASPECT, reply_key=verdict), labels), rationale_key=reason
-        )
-    if form := guess_text_format(text):
-        return form
-    is_own = (
-        bool(shown)
-        or SHOWN_KEY.search(text) is not None
-        or ("json" not in text.casefold() and FORMAT_REQUEST.search(text) is not None)
-    )
-    form = single_aspect_format(offer_labels(OVERALL_ASPECT, labels), choices_key="choices")
-    return replace(form, answer_format=TWO_STEP_FORMAT) if is_own else form
+        aspect = offer_labels(replace(OVERALL_ASPECT, reply_key=verdict), labels)
+        return single_aspect_format(aspect, rationale_key=reason)
+    # Labels in tags, double brackets or after a word count in that form, others alone on the last line.
+    for guess in (guess_tagged_format, guess_bracketed_format, guess_named_format, guess_label_format):
+        if form := guess(text):
+            return form
+    has_own_format = shown_objects or SHOWN_KEY.search(text) or requests_text_format(text)
+    answer_format = TWO_STEP_FORMAT if has_own_format else JSON_FORMAT
+    aspect = offer_labels(OVERALL_ASPECT, labels)
+    return single_aspect_format(aspect, choices_key="choices", answer_format=answer_format)
 
 
-def guess_text_format(text: str) -> GuessedFormat | None:
-    """Labels in tags, double brackets or after a word count in that form, others alone on the last line."""
-    return (
-        guess_tagged_format(text)
-        or guess_bracketed_format(text)
-        or guess_named_format(text)
-        or guess_label_format(text)
-    )
+def requests_text_format(text: str) -> bool:
+    return "json" not in text.casefold() and FORMAT_REQUEST.search(text) is not None
 
 
 def guess_tagged_format(text: str) -> GuessedFormat | None:
@@ -168,36 +160,34 @@ def guess_bracketed_format(text: str) -> GuessedFormat | None:
     graded = re.findall(r"\[\[[AB][<>=]{1,2}[AB]\]\]", text)
     if len(graded) > 1:
         sides = {Choice.A: "A>", Choice.TIE: "A=", Choice.B: "B>"}
-        labels = {side: label for side, label in sides.items() if any(one.startswith(f"[[{label}") for one in graded)}
+        labels = {side: label for side, label in sides.items() if f"[[{label}" in "".join(graded)}
         if {Choice.A, Choice.B} <= labels.keys():
             return with_text_pattern(labels, rf"\[\[({{}})>?[AB]\]\]{LABEL_ENDING}")
     brackets = parse_option_labels(dict.fromkeys(re.findall(r"\[\[\w+\]\]", text)))
     if brackets:
         return with_text_pattern(brackets, f"({{}}){LABEL_ENDING}")
     if "[RESULT]" in text:
-        return with_text_pattern(
-            find_named_labels(text) or {Choice.A: "A", Choice.B: "B"},
-            rf"\[RESULT\]{BEFORE_LABEL}*({{}})\)?{LABEL_ENDING}",
-        )
+        labels = find_named_labels(text) or {Choice.A: "A", Choice.B: "B"}
+        return with_text_pattern(labels, rf"\[RESULT\]{BEFORE_LABEL}*({{}})\)?{LABEL_ENDING}")
     return None
 
 
 def guess_named_format(text: str) -> GuessedFormat | None:
     """Verdict: A."""
-    labels: dict[str, dict[str, None]] = {}
+    options_by_words: dict[str, dict[str, None]] = {}
     for words, options in NAMED_VERDICT.findall(text):
         for option in parse_options(options.strip(" *.\"'")):
-            labels.setdefault(fold_label(words), {})[option] = None
-    for words, options in reversed(labels.items()):
-        if found := parse_option_labels(options):
-            return with_text_pattern(found, rf"(?i:{words}{BEFORE_LABEL}{{1,9}}({{}})){LABEL_ENDING}")
+            options_by_words.setdefault(fold_label(words), {})[option] = None
+    for words, options in reversed(options_by_words.items()):
+        if labels := parse_option_labels(options):
+            return with_text_pattern(labels, rf"(?i:{words}{BEFORE_LABEL}{{1,9}}({{}})){LABEL_ENDING}")
     return None
 
 
 def guess_label_format(text: str) -> GuessedFormat | None:
     """Output (a), or another label that the prompt asks for, alone on the last line."""
     labels = parse_option_labels(dict.fromkeys(re.findall(r"Output \([ab]\)", text)))
-    if not labels and "json" not in text.casefold() and FORMAT_REQUEST.search(text):
+    if not labels and requests_text_format(text):
         labels = find_named_labels(text)
     return single_aspect_format(offer_labels(OVERALL_ASPECT, labels), answer_format=TEXT_FORMAT) if labels else None
 
@@ -211,37 +201,35 @@ def find_named_labels(text: str) -> dict[Choice, str]:
 
 def with_text_pattern(labels: Mapping[Choice, str], pattern: str) -> GuessedFormat:
     """A verdict in plain text found by this pattern; its braces stand for the labels."""
-    options = "|".join(re.escape(label) for label in labels.values())
-    return single_aspect_format(
-        offer_labels(OVERALL_ASPECT, labels), answer_format=f"{TEXT_FORMAT}:{pattern.replace('{}', options, 1)}"
-    )
+    pattern = pattern.replace("{}", "|".join(re.escape(label) for label in labels.values()), 1)
+    return single_aspect_format(offer_labels(OVERALL_ASPECT, labels), answer_format=f"{TEXT_FORMAT}:{pattern}")
 
 
 def format_of_shown_object(shown: Mapping[str, object], text: str) -> GuessedFormat | None:
     """An object with an object of choices in it, or with one choice and its reasons."""
-    nested = {key: value for key, value in shown.items() if isinstance(value, dict)}
-    key, choices = next(iter(nested.items())) if len(nested) == 1 else ("", shown)
+    key, choices = split_nested_object(shown)
     labels = {name: parse_option_labels(parse_options(value)) for name, value in choices.items()}
-    aspects = [offer_labels(make_named_aspect(name, text), one) for name, one in labels.items() if one]
+    aspects = [offer_labels(make_named_aspect(name, text), offered) for name, offered in labels.items() if offered]
     if not aspects and not key:
         verdicts = [name for name in choices if set(fold_label(name).split("_")) & VERDICT_KEYS]
         aspects = [offer_labels(make_named_aspect(name, text), find_named_labels(text)) for name in verdicts]
     if not aspects or (not key and len(aspects) > 1):
         return None
     if not key:
-        aspects = [
-            replace(
-                aspects[0],
-                key=OVERALL_ASPECT.key,
-                name=OVERALL_ASPECT.name,
-                reply_key=aspects[0].reply_key or aspects[0].key,
-            )
-        ]
+        (aspect,) = aspects
+        own_key = aspect.reply_key or aspect.key
+        aspects = [replace(aspect, key=OVERALL_ASPECT.key, name=OVERALL_ASPECT.name, reply_key=own_key)]
     named = {aspect.reply_key or aspect.key for aspect in aspects}
     reasons = [name for name, value in shown.items() if isinstance(value, str) and name not in named]
     order = tuple(aspect.key for aspect in aspects)
     page = tuple(sorted(aspects, key=lambda aspect: definition_position(aspect, text)))
     return GuessedFormat(page, order, rationale_key=pick_rationale_key(reasons, *reasons[:1]), choices_key=key)
+
+
+def split_nested_object(shown: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
+    """The only object in a shown object with its key; without one, the shown object itself and ""."""
+    nested = [(key, value) for key, value in shown.items() if isinstance(value, dict)]
+    return nested[0] if len(nested) == 1 else ("", shown)
 
 
 def parse_options(shown: object) -> list[str]:
@@ -312,19 +300,15 @@ def guess_score_pattern(text: str) -> str:
 
 def scores_of_shown_object(shown: Mapping[str, object], text: str) -> GuessedFormat | None:
     """Every member that is not the rationale is a score; those of a nested object if there is one."""
-    nested = {key: value for key, value in shown.items() if isinstance(value, dict)}
-    key, scores = next(iter(nested.items())) if len(nested) == 1 else ("", shown)
+    key, scores = split_nested_object(shown)
     names = [name for name in scores if fold_label(name) not in RATIONALE_KEYS]
     # If one member is a number, as in {"pass": true, "score": 0.5}, others are no scores.
-    aspects = [
-        make_named_aspect(name, text) for name in [one for one in names if is_numeric_placeholder(scores[one])] or names
-    ]
+    numeric = [name for name in names if is_numeric_placeholder(scores[name])]
+    aspects = tuple(make_named_aspect(name, text) for name in numeric or names)
     if not aspects:
         return None
-    reasons = [name for name in shown if fold_label(name) in RATIONALE_KEYS]
-    return GuessedFormat(
-        tuple(aspects), tuple(one.key for one in aspects), rationale_key=pick_rationale_key(reasons), choices_key=key
-    )
+    order, rationale_key = tuple(aspect.key for aspect in aspects), pick_rationale_key(shown)
+    return GuessedFormat(aspects, order, rationale_key=rationale_key, choices_key=key)
 
 
 def is_numeric_placeholder(shown: object) -> bool:
@@ -337,14 +321,8 @@ def is_numeric_placeholder(shown: object) -> bool:
 def add_scale(form: GuessedFormat, text: str, after: str) -> GuessedFormat:
     """The scale by an enum after the prompt, explained values, or ends in words."""
     meanings = {band: meaning.strip() for band, meaning in SCALE_BAND.findall(text)}
-    ends = SCALE_ENDS.search(text)
-    ranges = SCALE_RANGE.search(text)
-    candidates = [
-        find_enum_values(after),
-        list(meanings),
-        *(list(one.groups()) if one else [] for one in (ends, ranges)),
-        DEFAULT_SCALE,
-    ]
+    ends = [list(match.groups()) for pattern in (SCALE_ENDS, SCALE_RANGE) if (match := pattern.search(text))]
+    candidates = [find_enum_values(after), list(meanings), *ends, DEFAULT_SCALE]
     written = next(words for words in candidates if len(set(parse_number_words(words))) > 1)
     low, high = min(parse_number_words(written)), max(parse_number_words(written))
     meanings = {
@@ -388,7 +366,8 @@ def find_closing_brace(text: str, start: int) -> int:
 def load_shown_object(written: str) -> dict[str, object] | None:
     quoted = BARE_KEY.sub(r'\1"\2":', written)
     in_json = re.sub(r"'([^'\"\n]*)'", r'"\1"', quoted)
-    for attempt in (written, *(UNQUOTED_VALUE.sub(r': "\1"', one) for one in (written, quoted, in_json)), in_json):
+    with_quotes = (UNQUOTED_VALUE.sub(r': "\1"', variant) for variant in (written, quoted, in_json))
+    for attempt in (written, *with_quotes, in_json):
         try:
             shown = json.loads(attempt)
         except (ValueError, RecursionError):

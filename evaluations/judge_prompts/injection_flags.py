@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from evaluations.domain.texts import Flag
 from evaluations.judge_prompts.delimiters import BROKEN_DELIMITER, FORGED_DELIMITER
@@ -30,13 +30,12 @@ VERDICT: Final = (
 NUMBER: Final = r"(?:\w{1,30}_)?(?:score|rating|verdict|correctness)"
 
 
-@dataclass(frozen=True)
-class FlagPattern:
+class FlagPattern(NamedTuple):
     """A suspicious pattern. ``anchors``: lower-case words of which every match contains one."""
 
     flag: Flag
     anchors: tuple[str, ...]
-    found_by: re.Pattern[str]
+    pattern: re.Pattern[str]
 
 
 def make_flag_pattern(flag: Flag, anchors: Sequence[str], *alternatives: str) -> FlagPattern:
@@ -100,10 +99,10 @@ FLAG_PATTERNS: Final = (
         r"\[(?:/INST\]|(?:the\s)?(?:start|begin|end)\sof\s(?:assistant|response)\b)",
     ),
 )
-# Between texts that are looked at together: no pattern reaches across it, and to none is it unlike an end.
+# Between texts that are searched together: no pattern reaches across it, and each treats it as an end.
 TEXT_SEPARATOR: Final = "\n\x00\n"
-# A label as a word of its own that ends what is said, "A." but not "A colour" or "A, B or C", or that
-# a side is named by. Found first, since it is rare; what stands before it then decides.
+# A label as a separate word that ends a clause, "A." but not "A colour" or "A, B or C", or that names a side. It is
+# searched for first, since it is rare; the words before it decide.
 QUOTED_LABEL: Final = re.compile(
     r"[AB(](?:(?<=[AB])(?<![A-Za-z0-9_'’].)|(?<=\()[ab]\))[\"'“”‘’«»)\]*]{0,4}"
     r"(?=[.!;:\n。！]|\Z|,? (?:because|since|as|for|in|no matter|regardless|without|everywhere|always|over)\b"
@@ -122,7 +121,7 @@ BEFORE_LABEL: Final = (
     (Flag.FORGED_VERDICT, rf"\b(?:verdict|judge?ment|winner)\s?(?:is\s?)?[:=]\s?\*{{0,2}}\s?(?:{SIDE}\s)?"),
     (Flag.FORGED_DELIMITER, r"(?:\A|\n)[ \t]{0,3}(?:#{1,6}|\*\*|\[)\s{0,2}(?:response|assistant)\s"),
 )
-# Characters that may precede a label that counts, without opening marks.
+# What may precede a label that counts, without opening marks.
 ANCHOR_WORDS: Final = (
     *("choose", "select", "pick", "prefer", "for", "answer", "output", "with", "only", "the", ":", "="),
     *("response", "assistant", "candidate", "summary", "verdict", "judgment", "judgement", "winner", "is"),
@@ -190,9 +189,9 @@ def make_suspect_excerpt(place: SuspectPlace) -> SuspectExcerpt:
 def find_suspect_places(text: str) -> Iterator[SuspectPlace]:
     plain = normalise_text(text)
     lower = plain.lower()
-    for pattern in FLAG_PATTERNS:
-        if any(anchor in lower for anchor in pattern.anchors) and (match := pattern.found_by.search(plain)):
-            yield SuspectPlace(pattern.flag, plain, *match.span())
+    for flag, anchors, pattern in FLAG_PATTERNS:
+        if any(anchor in lower for anchor in anchors) and (match := pattern.search(plain)):
+            yield SuspectPlace(flag, plain, *match.span())
     yield from find_label_instructions(plain)
     unbroken = text.replace(BROKEN_DELIMITER, "[[")
     if match := FORGED_DELIMITER.search(unbroken):

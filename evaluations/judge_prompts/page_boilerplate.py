@@ -66,7 +66,7 @@ NOTICE: Final = re.compile(
         )
     )
 )
-# Words of menus that may be words of a prompt, too: they count next to a sure line, or three of them at an end.
+# Words of menus that may also be words of a prompt: they count next to a certain line, or three of them at an end.
 MENU_WORD: Final = re.compile(
     "|".join(
         (
@@ -104,25 +104,23 @@ def find_boilerplate(text: str) -> list[Boilerplate]:
     removed |= find_number_lines(contents, removed)
     boilerplate = []
     for place, (line, content) in enumerate(zip(lines, contents, strict=True)):
-        anchored = None if place in removed else HEADING_ANCHOR.fullmatch(content)
-        kept = anchored[1] if anchored else content
-        if place in removed:
-            boilerplate.append(Boilerplate(place + 1, line))
-        elif kept != line:
+        anchored = HEADING_ANCHOR.fullmatch(content)
+        kept = None if place in removed else anchored[1] if anchored else content
+        if kept != line:
             boilerplate.append(Boilerplate(place + 1, line, kept))
     return boilerplate
 
 
 def remove_boilerplate(text: str) -> str:
     """The text without its boilerplate, and without blank lines at its ends."""
-    boilerplate = {one.number: one for one in find_boilerplate(text)}
-    if not boilerplate:
+    replaced = {boilerplate.number: boilerplate.kept for boilerplate in find_boilerplate(text)}
+    if not replaced:
         return text
     lines = text.replace("\r\n", "\n").split("\n")
-    left = [boilerplate[number].kept if number in boilerplate else line for number, line in enumerate(lines, start=1)]
-    kept = [line for line in left if line is not None]
-    written = [place for place, line in enumerate(kept) if line.strip()]
-    return "\n".join(kept[written[0] : written[-1] + 1]) if written else ""
+    kept = [replaced.get(number, line) for number, line in enumerate(lines, start=1)]
+    kept_lines = [line for line in kept if line is not None]
+    written = [place for place, line in enumerate(kept_lines) if line.strip()]
+    return "\n".join(kept_lines[written[0] : written[-1] + 1]) if written else ""
 
 
 def plain_words(line: str) -> str:
@@ -154,23 +152,23 @@ def find_listed_lines(contents: Sequence[str]) -> set[int]:
     return listed
 
 
-def find_menu_lines(contents: Sequence[str], sure: set[int], listed: set[int]) -> set[int]:
+def find_menu_lines(contents: Sequence[str], certain: set[int], listed: set[int]) -> set[int]:
     """Menu words in a row with a certain line, or in a long row at an end of the text."""
     menu: set[int] = set()
     written = [place for place, line in enumerate(contents) if line.strip()]
-    for row in find_menu_rows(contents, sure, listed):
-        weak = [place for place in row if place not in sure]
+    for row in find_menu_rows(contents, certain, listed):
+        weak = [place for place in row if place not in certain]
         at_end = row[0] == written[0] or row[-1] == written[-1]
         if len(weak) < len(row) or (at_end and len(weak) >= MIN_WEAK_LINES):
             menu |= set(weak)
     return menu
 
 
-def find_menu_rows(contents: Sequence[str], sure: set[int], listed: set[int]) -> Iterator[list[int]]:
+def find_menu_rows(contents: Sequence[str], certain: set[int], listed: set[int]) -> Iterator[list[int]]:
     """The rows of lines, blank ones aside, that are each certain or a menu word."""
     row: list[int] = []
     for place, line in enumerate(contents):
-        if place in sure or (place not in listed and is_menu_word(line)):
+        if place in certain or (place not in listed and is_menu_word(line)):
             row.append(place)
         elif row and line.strip():
             yield row
@@ -237,11 +235,11 @@ def find_leading_numbers(contents: Sequence[str], places: Sequence[int]) -> set[
             break
         count += len(words)
         taken.append(place)
-    rest = [contents[place] for place in places[len(taken) :]]
-    while rest and not rest[-1].strip():
-        rest.pop()
-    written = sum(bool(line.strip()) for line in rest)
-    if count < MIN_NUMBERED_LINES or not written - 1 <= count <= len(rest) + 2:
+    following = [contents[place] for place in places[len(taken) :]]
+    while following and not following[-1].strip():
+        following.pop()
+    written = sum(bool(line.strip()) for line in following)
+    if count < MIN_NUMBERED_LINES or not written - 1 <= count <= len(following) + 2:
         return set()
     return {place for place in taken if contents[place].strip()}
 

@@ -42,20 +42,20 @@ def find_pasted_prompts(document: str) -> list[PastedPrompt]:
         raise InputRefused("There is nothing in the text: paste the prompt that a judge is to be sent.")
     if len(document) > MAX_DOCUMENT_LENGTH:
         raise InputRefused(f"The text is too long to be a prompt: at most {MAX_DOCUMENT_LENGTH} characters.")
-    found = find_python_prompts(document)
-    if not found:
+    matches = find_python_prompts(document)
+    if not matches:
         return [PastedPrompt(UNNAMED_PROMPT, decode_format_text(strip_number_table(document)))]
-    ends = [*(one.start() for one in found[1:]), len(document)]
+    ends = [*(match.start() for match in matches[1:]), len(document)]
     prompts = [
-        PastedPrompt(prompt_name(one[1]), decode_python_text(one[3]), document[one.end() : end])
-        for one, end in zip(found, ends, strict=True)
+        PastedPrompt(prompt_name(match[1]), decode_python_text(match[3]), document[match.end() : end])
+        for match, end in zip(matches, ends, strict=True)
     ]
     return make_names_unique(prompts)
 
 
 def find_python_prompts(document: str) -> list[re.Match[str]]:
     """The texts with placeholders that Python code assigns, with name and text as groups 1 and 3."""
-    return [one for one in PYTHON_TEXT.finditer(document) if find_placeholders(one[3])]
+    return [match for match in PYTHON_TEXT.finditer(document) if find_placeholders(match[3])]
 
 
 def prompt_name(variable: str) -> str:
@@ -89,8 +89,7 @@ def has_double_braced_name(text: str) -> bool:
 
 
 def decode_format_text(text: str) -> str:
-    """The text as Python's str.format sends it, where it is written for that: with placeholders in single braces
-    and every other brace doubled."""
+    """The text as Python's str.format sends it, if its placeholders are in single braces and other braces doubled."""
     if "{{" not in text or has_double_braced_name(text):
         return text
     try:
@@ -113,9 +112,9 @@ def strip_number_table(text: str) -> str:
 
 
 def guess_rubric(prompt: PastedPrompt, placeholders: Mapping[str, str] | None = None) -> RubricSpec:
-    """What the prompt seems to ask for. Where it wants JSON and never says so, the form is added at its end.
+    """The rubric that the prompt seems to be. If it wants JSON and never says so, the form is added at its end.
 
-    ``placeholders``: what a person says that they mean, instead of what is guessed.
+    ``placeholders``: their meanings as a person corrected them; guessed by default.
     """
     placeholders = guess_fields(prompt.text) if placeholders is None else placeholders
     fields = set(placeholders.values())
@@ -132,12 +131,12 @@ def guess_rubric(prompt: PastedPrompt, placeholders: Mapping[str, str] | None = 
 
 
 def guess_fields(text: str) -> dict[str, str]:
-    """Placeholder → field, for those whose name says what they stand for."""
-    known = {placeholder: field for placeholder in find_placeholders(text) if (field := guess_field(placeholder))}
-    # Where single braces are placeholders, doubled ones may be literal ones: which, only the author knows.
-    if not all(map(has_double_braces, known)):
-        known = {placeholder: field for placeholder, field in known.items() if not has_double_braces(placeholder)}
-    return add_other_response(known)
+    """Placeholder → field, for those whose name tells their meaning."""
+    guessed = {placeholder: field for placeholder in find_placeholders(text) if (field := guess_field(placeholder))}
+    # If single braces are placeholders, doubled ones may be literal: only the author knows.
+    if not all(map(has_double_braces, guessed)):
+        guessed = {placeholder: field for placeholder, field in guessed.items() if not has_double_braces(placeholder)}
+    return add_other_response(guessed)
 
 
 def add_other_response(guessed: dict[str, str]) -> dict[str, str]:

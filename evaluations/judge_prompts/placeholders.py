@@ -7,8 +7,8 @@ from typing import Final
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.rubrics import RubricSpec
 
-LITERAL_FIELD: Final = "literal"  # looks like a placeholder and stays as it stands
-# What both kinds of prompt may ask for, and what only one kind has.
+LITERAL_FIELD: Final = "literal"  # looks like a placeholder and stays unchanged
+# The fields of both kinds of prompt, and those of one kind.
 SHARED_FIELDS: Final = ("query", "context", "reference", "examples", "verdict_key", "rationale_key", LITERAL_FIELD)
 PAIRWISE_FIELDS: Final[tuple[str, ...]] = ("response_a", "response_b")
 POINTWISE_FIELDS: Final[tuple[str, ...]] = ("response",)
@@ -53,7 +53,7 @@ DOUBLE_BRACES: Final = (
 # {prompt}, {VERDICT_KEY}, {$instruction}, ${input} and {data.input}. A brace of literal JSON is followed by a quote, a
 # space or a line end, and is left alone.
 SINGLE_BRACES: Final = rf"\$?\{{\$?{PLACEHOLDER_NAME}\}}"
-# These may also be words of the prompt: they are placeholders where the name is a known one, or another of the style.
+# These may also be words of the prompt: they are placeholders if their name, or another of the style, is a known one.
 MARK_STYLES: Final = {
     "spaced": rf"\{{[ \t]{{0,9}}{LOOSE_PLACEHOLDER_NAME}[ \t]{{0,9}}\}}",
     "angles": rf"<<\s{{0,9}}{PLACEHOLDER_NAME}\s{{0,9}}>>",
@@ -65,7 +65,7 @@ PLACEHOLDER: Final = re.compile(
     "|".join(
         (
             f"(?P<doubled>{DOUBLE_BRACES})|(?P<single>{SINGLE_BRACES})",
-            *(f"(?P<{name}>{one})" for name, one in MARK_STYLES.items()),
+            *(f"(?P<{name}>{pattern})" for name, pattern in MARK_STYLES.items()),
         )
     )
 )
@@ -87,7 +87,7 @@ TEMPLATE_SYNTAX: Final = re.compile(
 )
 
 
-# Places that no tool fills: they count where the name is a known one.
+# Placeholders that no tool fills: they count if their name is a known one.
 UNKNOWN_PLACEHOLDER_STYLE: Final = re.compile(
     r"(?<!\w)__[A-Za-z]\w{1,60}?__(?!\w)|(?<![\w%])%[A-Za-z]\w{1,60}%(?!\w)|｛\s?\w{1,60}\s?｝"
     r"|\[(?:insert|paste) (?:the )?[\w ]{1,60}\]",
@@ -98,17 +98,14 @@ NAME_ORNAMENTS: Final = re.compile(r"^\W*_*(?:(?:insert|paste) (?:the )?)?|(?: h
 
 def find_placeholders(template: str) -> list[str]:
     """Every placeholder of the text once, its marks included, in the order of first use."""
-    matches = list(PLACEHOLDER.finditer(template))
-    fields = {
-        one.lastgroup: {guess_field(other[0]) for other in matches if other.lastgroup == one.lastgroup}
-        for one in matches
-    }
-    styles = {style for style, known in fields.items() if known - {None}} | {"doubled", "single"}
-    styles -= set() if fields.get("square", set()) & set(TEXT_FIELDS) else {"square"}
-    matches = [
-        one for one in matches if one.lastgroup in styles and (one.lastgroup not in LONE_STYLES or guess_field(one[0]))
+    matches = [(match.lastgroup, match[0], guess_field(match[0])) for match in PLACEHOLDER.finditer(template)]
+    styles = {"doubled", "single", *(style for style, _, field in matches if field)}
+    if not any(style == "square" and field in TEXT_FIELDS for style, _, field in matches):
+        styles -= {"square"}
+    placeholders = [
+        placeholder for style, placeholder, field in matches if style in styles and (style not in LONE_STYLES or field)
     ]
-    return list(dict.fromkeys(one[0] for one in matches))
+    return list(dict.fromkeys(placeholders))
 
 
 def has_double_braces(placeholder: str) -> bool:
@@ -117,10 +114,10 @@ def has_double_braces(placeholder: str) -> bool:
 
 def find_template_syntax(template: str, mapping: Mapping[str, str]) -> list[str]:
     """The distinct template expressions in a text, except for the placeholders of the mapping."""
-    syntax = dict.fromkeys(one[0] for one in TEMPLATE_SYNTAX.finditer(template))
-    odd = (one[0] for one in UNKNOWN_PLACEHOLDER_STYLE.finditer(template))
-    syntax |= dict.fromkeys(one for one in odd if guess_field_by_name(NAME_ORNAMENTS.sub("", one)))
-    return [one for one in syntax if one not in mapping and not PLACEHOLDER.fullmatch(one)]
+    syntax = [match[0] for match in TEMPLATE_SYNTAX.finditer(template)]
+    unknown = (match[0] for match in UNKNOWN_PLACEHOLDER_STYLE.finditer(template))
+    syntax += [text for text in unknown if guess_field_by_name(NAME_ORNAMENTS.sub("", text))]
+    return [text for text in dict.fromkeys(syntax) if text not in mapping and not PLACEHOLDER.fullmatch(text)]
 
 
 def is_template(mapping: Mapping[str, str]) -> bool:
@@ -166,7 +163,7 @@ def find_unmapped_placeholders(template: str, mapping: Mapping[str, str]) -> lis
 def fill_template(template: str, mapping: Mapping[str, str], values: Mapping[str, str]) -> str:
     """The template with every mapped placeholder replaced by its field's value, in one pass.
 
-    What is put in is not looked at again: a response that holds ``{prompt}`` keeps it.
+    Values are not searched for placeholders: a response that holds ``{prompt}`` keeps it.
     """
     filled = {placeholder: values[field] for placeholder, field in mapping.items() if field != LITERAL_FIELD}
     if not filled:
@@ -180,14 +177,12 @@ MAX_NAMES_LISTED: Final = 8
 
 def refuse_unresolved_placeholders(spec: RubricSpec) -> None:
     """Refuse placeholders without a field, in plain instructions too: none is ever sent to a judge."""
-    unfillable = find_template_syntax(spec.instructions, spec.placeholders)
-    if unfillable:
+    if unfillable := find_template_syntax(spec.instructions, spec.placeholders):
         raise InputRefused(
             f"The prompt has {list_names(unfillable)}, which only a template engine can fill: write plain placeholders "
             "such as {input} instead, or map it to literal to keep it as it is."
         )
-    unknown = find_unmapped_placeholders(spec.instructions, spec.placeholders)
-    if unknown:
+    if unknown := find_unmapped_placeholders(spec.instructions, spec.placeholders):
         raise InputRefused(
             f"The prompt asks for {list_names(unknown)}: map each placeholder to one of {', '.join(FIELDS)}. "
             "“literal” keeps it as it is."

@@ -20,9 +20,8 @@ class PromptPreview:
     """One request: its messages, and the schema or shape that is requested with them.
 
     Of two steps, ``later`` is the second one's addition to the conversation; its verdict is requested as JSON by a
-    schema
-    until its server turns out to take less. ``aspects``: the names of aspects with separate requests in order; this is
-    the first of these requests.
+    schema until its server turns out to take less. ``aspects``: the names of aspects with separate requests in order;
+    this is the first of these requests.
     """
 
     messages: Sequence[Message]
@@ -41,7 +40,7 @@ def preview_prompt(
     *,
     two_steps: bool,
 ) -> PromptPreview:
-    """The requests for a rubric that needs no judge yet."""
+    """The requests of a rubric, with or without a judge."""
     first = build_messages(spec, texts, shown, fence_key, two_steps=two_steps)
     if not two_steps:
         return PromptPreview(first, format_schema(build_reply_schema(spec), shape), shape)

@@ -56,14 +56,12 @@ def build_messages(
     if is_template(spec.placeholders):
         return [user_message(fill_template(spec.instructions, spec.placeholders, template_values(spec, texts, judged)))]
     token = make_fence_token(fence_key, list_all_texts(texts))
-    return [
-        {"role": "system", "content": system or build_system_text(spec, fence_key, two_steps=two_steps)},
-        user_message(
-            build_first_layout(spec, texts, judged, token)
-            if spec.layout == FIRST_LAYOUT
-            else build_material(spec, texts, judged, token, two_steps=two_steps)
-        ),
-    ]
+    system = system or build_system_text(spec, fence_key, two_steps=two_steps)
+    if spec.layout == FIRST_LAYOUT:
+        material = build_first_layout(spec, texts, judged, token)
+    else:
+        material = build_material(spec, texts, judged, token, two_steps=two_steps)
+    return [{"role": "system", "content": system}, user_message(material)]
 
 
 def build_later_messages(
@@ -74,16 +72,14 @@ def build_later_messages(
     ``before``: the model's replies so far, oldest first; ``unread``: why the last one was unreadable, if this repairs
     it.
     """
-    alone = asks_verdict_alone(step, before)
     conversation = [*first]
-    for place, reply in enumerate(before):
-        if place:
+    for index, reply in enumerate(before):
+        if index:
             conversation.append(user_message(build_score_request(spec)))
         conversation.append({"role": "assistant", "content": reply})
-    request = (
-        build_score_request(spec) if step == AttemptStep.SCORE else build_repair_request(spec, unread, alone=alone)
-    )
-    return [*conversation, user_message(request)]
+    if step == AttemptStep.SCORE:
+        return [*conversation, user_message(build_score_request(spec))]
+    return [*conversation, user_message(build_repair_request(spec, unread, alone=asks_verdict_alone(step, before)))]
 
 
 def user_message(content: str) -> Message:
@@ -96,10 +92,9 @@ def build_score_request(spec: RubricSpec) -> str:
 
 def build_repair_request(spec: RubricSpec, unread: str, *, alone: bool) -> str:
     """The error, and the whole format again, for pasted prompts as well."""
-    in_text = wants_text(spec) and not alone
-    form = (
-        f"Answer in plain text, and {last_line_instruction(spec)}" if in_text else json_format_text(spec, alone=alone)
-    )
+    form = json_format_text(spec, alone=alone)
+    if wants_text(spec) and not alone:
+        form = f"Answer in plain text, and {last_line_instruction(spec)}"
     return f"Your answer could not be read. {unread}\n\nGive your whole answer once more.\n\n{form}"
 
 
@@ -118,16 +113,9 @@ def template_values(spec: RubricSpec, texts: PairTexts | ResponseTexts, judged: 
 
 def build_system_text(spec: RubricSpec, fence_key: str, *, two_steps: bool = False) -> str:
     """The part of the prompt that is the same in every call of a judge, so that servers can cache it."""
-    aspects = "\n".join(describe_aspect(aspect) for aspect in spec.aspects)
-    form = format_instruction(spec, two_steps=two_steps)
-    parts = [
-        spec.instructions.strip(),
-        f"Aspects:\n{aspects}",
-        build_examples_section(spec, fence_key),
-        MATERIAL_RULE,
-        form,
-    ]
-    return "\n\n".join(part for part in parts if part)
+    aspects = "\n".join(["Aspects:", *map(describe_aspect, spec.aspects)])
+    examples, form = build_examples_section(spec, fence_key), format_instruction(spec, two_steps=two_steps)
+    return "\n\n".join(filter(None, (spec.instructions.strip(), aspects, examples, MATERIAL_RULE, form)))
 
 
 def describe_aspect(aspect: AspectSpec) -> str:
@@ -153,7 +141,10 @@ def build_first_layout(
     spec: RubricSpec, texts: PairTexts | ResponseTexts, judged: Mapping[str, str], token: str
 ) -> str:
     """The judged texts, each fenced: shared turns, context and reference, then the responses."""
-    blocks = [render_turn(number, message, token) for number, message in enumerate(texts.messages, start=1)]
+    blocks = [
+        fence_text(f"turn {number}, {message['role']}", message["content"], token)
+        for number, message in enumerate(texts.messages, start=1)
+    ]
     if texts.context is not None:
         blocks.append(fence_text(CONTEXT_TITLE, texts.context, token))
     if texts.reference is not None:
@@ -164,15 +155,11 @@ def build_first_layout(
     return "\n\n".join(blocks)
 
 
-def render_turn(number: int, message: Message, token: str) -> str:
-    return fence_text(f"turn {number}, {message['role']}", message["content"], token)
-
-
 def build_material(
     spec: RubricSpec, texts: PairTexts | ResponseTexts, judged: Mapping[str, str], token: str, *, two_steps: bool
 ) -> str:
     """The judged texts, each fenced, then what each block is for, then the answer's format."""
-    parts = [(title, one["content"]) for title, one in zip(title_turns(texts.messages), texts.messages, strict=True)]
+    parts = list(zip(title_turns(texts.messages), (message["content"] for message in texts.messages), strict=True))
     if texts.context is not None:
         parts.append((CONTEXT_TITLE, texts.context))
     if texts.reference is not None:
@@ -190,14 +177,9 @@ def title_turns(messages: Sequence[Message]) -> list[str]:
 
 def example_field_titles(spec: RubricSpec) -> dict[str, str]:
     """The texts of an example under the titles of the judged texts."""
-    judged = {
-        f"output{field.removeprefix('response')}": judged_text_title(spec, field) for field in judged_field_names(spec)
-    }
+    fields = POINTWISE_FIELDS if is_pointwise(spec) else PAIRWISE_FIELDS
+    judged = {f"output{field.removeprefix('response')}": judged_text_title(spec, field) for field in fields}
     return {"input": QUERY_TITLE, "context": CONTEXT_TITLE, "expected_output": REFERENCE_TITLE, **judged}
-
-
-def judged_field_names(spec: RubricSpec) -> tuple[str, ...]:
-    return POINTWISE_FIELDS if is_pointwise(spec) else PAIRWISE_FIELDS
 
 
 def ends_with_user_turn(messages: Sequence[Message]) -> bool:
@@ -206,8 +188,8 @@ def ends_with_user_turn(messages: Sequence[Message]) -> bool:
 
 def explain_blocks(texts: PairTexts | ResponseTexts) -> list[str]:
     """What is answered and what the other blocks are for, as far as they exist."""
-    one = isinstance(texts, ResponseTexts)
-    sentences = [explain_answered_query(texts.messages, one=one)]
+    is_single = isinstance(texts, ResponseTexts)
+    sentences = [explain_answered_query(texts.messages, is_single=is_single)]
     responses = [texts.response] if isinstance(texts, ResponseTexts) else [texts.response_a, texts.response_b]
     if any(len(response) > 1 for response in responses):
         sentences.append(
@@ -216,25 +198,24 @@ def explain_blocks(texts: PairTexts | ResponseTexts) -> list[str]:
         )
     if texts.context is not None:
         sentences.append(
-            f"The context is the source material for the query. {'The' if one else 'A'} response may rely on it. Check "
-            "what the response claims against it."
+            f"The context is the source material for the query. {'The' if is_single else 'A'} response may rely on it. "
+            "Check what the response claims against it."
         )
     if texts.reference is not None:
         sentences.append(
             "The reference answer is an example of a good answer, to compare with. A good response need not match its "
             "wording, structure or length."
         )
-    return [part for part in sentences if part]
+    return list(filter(None, sentences))
 
 
-def explain_answered_query(messages: Sequence[Message], *, one: bool) -> str:
-    last, subject = len(messages), "The response" if one else "Both responses"
+def explain_answered_query(messages: Sequence[Message], *, is_single: bool) -> str:
+    last, subject, ending = len(messages), *(("The response", "s") if is_single else ("Both responses", ""))
     if not messages:
         return ""
     if not ends_with_user_turn(messages):
-        continues = "continues" if one else "continue"
-        return f"{subject} {continues} the conversation after turn {last}. Judge only what comes after it."
-    answers = f"{subject} answer{'s' if one else ''} the user's query"
+        return f"{subject} continue{ending} the conversation after turn {last}. Judge only what comes after it."
+    answers = f"{subject} answer{ending} the user's query"
     if last == 1:
         return f"{answers}."
     before = "Turn 1 comes before it and gives" if last == 2 else f"Turns 1 to {last - 1} come before it and give"
@@ -245,7 +226,7 @@ def explain_answered_query(messages: Sequence[Message], *, one: bool) -> str:
 
 
 def build_verdict_request(spec: RubricSpec, texts: PairTexts | ResponseTexts, *, two_steps: bool) -> str:
-    """The form of the answer once more, where it is the last thing that the judge reads."""
+    """The form of the answer once more, as the last thing that the judge reads."""
     subject = "the response" if isinstance(texts, ResponseTexts) else "the two responses"
     if wants_text(spec) and verdict_pattern(spec) and not (two_steps or wants_two_steps(spec)):
         return f"Judge {subject} now. Give your verdict in exactly the form that the instructions ask for."

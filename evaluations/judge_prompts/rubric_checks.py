@@ -117,8 +117,8 @@ def refuse_invalid_format(spec: RubricSpec) -> None:
 def refuse_invalid_keys(spec: RubricSpec) -> None:
     """Refuse reply keys with two meanings."""
     verdicts = [reply_key(aspect) for aspect in spec.aspects]
-    beside = [spec.choices_key] if spec.choices_key else verdicts
-    for keys in (verdicts, [spec.rationale_key, *beside]):
+    top_level = [spec.rationale_key, *([spec.choices_key] if spec.choices_key else verdicts)]
+    for keys in (verdicts, top_level):
         refuse_duplicate_keys(keys)
     for key in (spec.rationale_key, spec.choices_key, *verdicts):
         if len(key) > MAX_KEY_LENGTH:
@@ -126,10 +126,10 @@ def refuse_invalid_keys(spec: RubricSpec) -> None:
 
 
 def refuse_duplicate_keys(keys: Sequence[str]) -> None:
-    known = [fold_label(key) for key in keys]
-    if "" in known:
+    folded = [fold_label(key) for key in keys]
+    if "" in folded:
         raise InputRefused("Every part of the reply needs a key: name the one for the reasons and for each verdict.")
-    repeated = next((key for key in keys if known.count(fold_label(key)) > 1), None)
+    repeated = next((key for key in keys if folded.count(fold_label(key)) > 1), None)
     if repeated is not None:
         raise InputRefused(f"“{repeated}” would be the key of two parts of the reply: give each a key of its own.")
 
@@ -156,8 +156,7 @@ def refuse_slow_pattern(spec: RubricSpec) -> None:
 
 
 def refuse_incomplete_template(spec: RubricSpec) -> None:
-    needed = POINTWISE_FIELDS if is_pointwise(spec) else PAIRWISE_FIELDS
-    foreign = PAIRWISE_FIELDS if is_pointwise(spec) else POINTWISE_FIELDS
+    needed, foreign = (POINTWISE_FIELDS, PAIRWISE_FIELDS) if is_pointwise(spec) else (PAIRWISE_FIELDS, POINTWISE_FIELDS)
     filled = {field: placeholder for placeholder, field in spec.placeholders.items()}
     missing = [field for field in needed if field not in filled]
     if missing:
@@ -174,10 +173,10 @@ def refuse_incomplete_template(spec: RubricSpec) -> None:
 
 
 def refuse_invalid_example(spec: RubricSpec, example: Mapping[str, object], number: int) -> None:
-    known = (*example_titles(spec), *VERDICT_FIELDS)
-    odd = next((key for key in example if key not in known), None)
-    if odd is not None:
-        raise InputRefused(f"Example {number} has “{odd}”: a {spec.kind} example holds {', '.join(known)}.")
+    fields = (*example_titles(spec), *VERDICT_FIELDS)
+    unknown = next((key for key in example if key not in fields), None)
+    if unknown is not None:
+        raise InputRefused(f"Example {number} has “{unknown}”: a {spec.kind} example holds {', '.join(fields)}.")
     for key in (*example_titles(spec), "reasoning"):
         if not isinstance(example.get(key, ""), str):
             raise InputRefused(f"Example {number}: “{key}” must be a text.")
@@ -190,15 +189,14 @@ def refuse_invalid_example_verdict(
 ) -> None:
     """Refuse an example without a valid verdict on an aspect: examples teach the format."""
     verdict = example_verdict(spec, aspect, example)
-    if not is_pointwise(spec) and verdict in aspect.choices:
-        return
-    if is_pointwise(spec) and is_scale_value(aspect, verdict):
+    is_valid = is_scale_value(aspect, verdict) if is_pointwise(spec) else verdict in aspect.choices
+    if is_valid:
         return
     try:
         parse_verdict_value(spec, aspect, verdict)
     except UnreadableReply:
-        wanted = ", ".join(reply_labels(aspect)) or format_range(aspect)
-        raise InputRefused(f"Example {number} needs a verdict on “{aspect.key}”: {wanted}.") from None
+        values = ", ".join(reply_labels(aspect)) or format_range(aspect)
+        raise InputRefused(f"Example {number} needs a verdict on “{aspect.key}”: {values}.") from None
 
 
 def is_scale_value(aspect: AspectSpec, value: object) -> bool:

@@ -66,14 +66,13 @@ def list_judges(request: AuthenticatedRequest, slug: str, paging: Query[JudgePag
     evaluation = require_evaluation(request.user, slug)
     all_judges = Judge.objects.filter(evaluation=evaluation)
     judges = all_judges.archived() if paging.archived else all_judges.current()
-    rows, more = paginate_by_cursor(paging, judges.select_related(*JUDGE_RELATIONS))
-    return JudgePage(items=[serialize_judge(row) for row in rows], next=more)
+    rows, next_cursor = paginate_by_cursor(paging, judges.select_related(*JUDGE_RELATIONS))
+    return JudgePage(items=[serialize_judge(row) for row in rows], next=next_cursor)
 
 
 @operations.make("/evaluations/{slug:slug}/judges", Scope.WRITE, JudgeDetailOut)
 def make_judge(request: AuthenticatedRequest, slug: str, body: JudgeIn) -> JudgeDetailOut:
-    user = request.user
-    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     endpoint = Endpoint.objects.filter(pk=body.endpoint).first() if body.endpoint else None
     if body.endpoint and endpoint is None:
         raise InputRefused(f"There is no endpoint {body.endpoint}.", field="endpoint")
@@ -82,7 +81,7 @@ def make_judge(request: AuthenticatedRequest, slug: str, body: JudgeIn) -> Judge
         raise InputRefused(f"There is no rubric version {body.version} here.", field="version")
     sent = {name: value for name, value in body if name not in ("endpoint", "rule", "version")}
     settings = complete_settings(JudgeSettings(**sent, endpoint=endpoint, version=version), body.rule)
-    return serialize_judge_detail(create_judge(evaluation, settings, user=user))
+    return serialize_judge_detail(create_judge(evaluation, settings, user=request.user))
 
 
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}", Scope.READ, JudgeDetailOut)
@@ -110,12 +109,11 @@ def get_prompt(request: AuthenticatedRequest, slug: str, pk: int, query: Query[P
 
     Reviewers, who must not learn which response is A, get them for sample texts: `subject` is then null.
     """
-    user = request.user
     judge = get_judge_or_404(request, slug, pk)
-    if query.subject is None and not is_allowed(user, Action.SEE_ALL, judge.evaluation):
+    if query.subject is None and not is_allowed(request.user, Action.SEE_ALL, judge.evaluation):
         subject, preview = None, preview_judge_sample_prompt(judge, query.shown)
     else:
-        require_evaluation(user, slug, Action.SEE_ALL)
+        require_evaluation(request.user, slug, Action.SEE_ALL)
         subject = get_api_subject_or_404(judge, query.subject)
         preview = preview_judge_prompt(judge, subject, query.shown)
     if preview is None:

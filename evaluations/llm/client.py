@@ -135,7 +135,7 @@ def extra_body_fields(server: Server | None, request: Request) -> JsonDict:
 
 
 def server_base_url(server: Server) -> str:
-    """The address for requests, completed with the provider's path where it was left out."""
+    """The address for requests, completed with the provider's path if that was left out."""
     try:
         return find_adapter(server).base_url(check_base_url(server.base_url))
     except InputRefused as error:

@@ -1,4 +1,4 @@
-"""The error that a server sent instead of an answer, wherever in the body it is.
+"""The error that a server sent instead of an answer, at any place in the body.
 
 Servers and gateways nest errors in many forms: as JSON, as text that contains JSON, or as a printed Python object.
 The innermost sentence is the real one.

@@ -122,7 +122,7 @@ def find_model_list(address: str, get: GetPage) -> ModelList | None:
 
 
 def candidate_base_urls(address: str) -> Iterator[str]:
-    """Base URLs to try, /v1 first where it was left out: some servers answer both ways to some requests."""
+    """Base URLs to try, /v1 first if it was left out: some servers answer both ways to some requests."""
     if not re.search(r"/v\d+(beta)?(/|$)", urlsplit(address).path):
         yield f"{address}/v1"
     yield address

@@ -349,7 +349,7 @@ class TokenRates:
         for prompt in (*self.seen, *self.seen_cut):
             if abs(prompt.tokens_in - tokens_in) <= CEILING_TOLERANCE:
                 profiles.append(prompt.profile)
-        if len(profiles) < MIN_SIZES_AT_CEILING or any(one.most < tokens_in for one in profiles):
+        if len(profiles) < MIN_SIZES_AT_CEILING or any(other.most < tokens_in for other in profiles):
             return False
         return count_distinct_sizes(profiles, CLEARLY_LONGER * tokens_in) >= MIN_SIZES_AT_CEILING
 

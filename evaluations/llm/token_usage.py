@@ -97,7 +97,7 @@ def first_token_count(usage: Mapping[str, object], names: tuple[str, ...]) -> in
 
 
 def parse_token_count(value: object) -> int | None:
-    """A count of tokens, also where it is written as 900.0 or as "900"."""
+    """A count of tokens, also if written as 900.0 or as "900"."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str) and COUNT_AS_TEXT.fullmatch(value.strip()):

@@ -93,7 +93,7 @@ def parse_sole_object(text: str) -> JsonMembers | None:
         value, end = DECODER.raw_decode(text)
         if isinstance(value, str) and end == len(text):
             text, (value, end) = value, DECODER.raw_decode(value)
-    except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError of its own
+    except (ValueError, RecursionError):  # a ValueError also for a number of thousands of digits
         return None
     return value if end == len(text) and isinstance(value, JsonMembers) else None
 

@@ -116,8 +116,8 @@ def reply_labels(aspect: AspectSpec) -> list[str]:
 def answer_format(spec: RubricSpec) -> str | None:
     """The rubric's answer format: json, two_step or text; None if it is unknown."""
     kind, _, pattern = spec.answer_format.partition(":")
-    known = (TEXT_FORMAT,) if pattern else (JSON_FORMAT, TWO_STEP_FORMAT, TEXT_FORMAT)
-    return kind if kind in known else None
+    formats = (TEXT_FORMAT,) if pattern else (JSON_FORMAT, TWO_STEP_FORMAT, TEXT_FORMAT)
+    return kind if kind in formats else None
 
 
 def wants_text(spec: RubricSpec) -> bool:

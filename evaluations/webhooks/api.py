@@ -40,8 +40,8 @@ ATTEMPTS_PREFETCH = Prefetch("attempts", DeliveryAttempt.objects.order_by("numbe
 @operations.get_one("/evaluations/{slug:slug}/webhooks", Scope.READ, WebhookPage)
 def list_webhooks(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> WebhookPage:
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
-    rows, more = paginate_by_cursor(paging, evaluation.webhooks.select_related("user"))
-    return WebhookPage(items=[build_webhook_out(row) for row in rows], next=more)
+    rows, next_cursor = paginate_by_cursor(paging, evaluation.webhooks.select_related("user"))
+    return WebhookPage(items=[build_webhook_out(row) for row in rows], next=next_cursor)
 
 
 @operations.make("/evaluations/{slug:slug}/webhooks", Scope.ADMIN, WebhookSecretOut, keeps=False)
@@ -103,8 +103,8 @@ def renew_webhook_secret(
 def list_deliveries(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[PageQuery]) -> DeliveryPage:
     """List messages, newest first, with all attempts."""
     deliveries = get_webhook_or_404(request, slug, pk).deliveries.prefetch_related(ATTEMPTS_PREFETCH)
-    rows, more = paginate_by_cursor(paging, deliveries, newest_first=True)
-    return DeliveryPage(items=[build_delivery_out(row) for row in rows], next=more)
+    rows, next_cursor = paginate_by_cursor(paging, deliveries, newest_first=True)
+    return DeliveryPage(items=[build_delivery_out(row) for row in rows], next=next_cursor)
 
 
 @operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/deliveries/{int:delivery}/again", Scope.ADMIN, DeliveryOut)

@@ -10,10 +10,10 @@ from evaluations.api.problems import FieldError, Problem
 from evaluations.api.schemas import EmptyIn
 from evaluations.domain.roles import Scope
 from evaluations.judges.calls.schemas import CallDetailOut, CallPage
-from evaluations.judges.calls.selectors import CALL_FILTERS
 from evaluations.judges.calls.serializers import serialize_call, serialize_call_detail
 from evaluations.judges.calls.services import confirm_suspect_call
 from evaluations.judges.guards import get_call_or_404, get_run_or_404
+from evaluations.judges.runs.selectors import CALL_FILTERS
 from evaluations.models.runs import Attempt, Call
 from evaluations.visibility import reveal_call
 from evaluations.web.requests import AuthenticatedRequest
@@ -33,8 +33,8 @@ def list_calls(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[
         fault = FieldError("query.state", f"One of {', '.join(CALL_FILTERS)}.")
         raise Problem("invalid", "There is no such state of calls.", faults=[fault])
     calls = Call.all_rows.filter(CALL_FILTERS.get(paging.state, Q()), run=row)
-    rows, more = paginate_by_cursor(paging, calls.select_related("comparison__query", "response__query"))
-    return CallPage(items=[serialize_call(one) for one in rows], next=more)
+    rows, next_cursor = paginate_by_cursor(paging, calls.select_related("comparison__query", "response__query"))
+    return CallPage(items=[serialize_call(row) for row in rows], next=next_cursor)
 
 
 @operations.get_one("/evaluations/{slug:slug}/calls/{int:pk}", Scope.READ, CallDetailOut)

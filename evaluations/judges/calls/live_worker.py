@@ -1,7 +1,7 @@
 """The worker of live runs, with many requests in flight.
 
-All sessions of a process share one event loop in its own thread, and so share what is known of an endpoint
-without a lock.
+All sessions of a process share one event loop in a separate thread, and so share the capacity of an endpoint without a
+lock.
 """
 
 import asyncio

@@ -99,7 +99,7 @@ class CallRequester:
         return find_adapter(session_server(self.session)).dialect
 
     def context_size(self, call: ClaimedCall) -> int | None:
-        """Tokens of context for the request, for servers that need to be told."""
+        """Tokens of context for the request, for servers that need the number."""
         if self.truncation_watch is None or self.dialect != Dialect.OLLAMA:
             return None
         return self.truncation_watch.context_size(call.messages, self.session.judge.max_tokens)

@@ -13,11 +13,10 @@ from django.views.decorators.http import require_POST, require_safe
 from evaluations.access import Action
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import ACTIVE_RUN_STATES, FAILURE_STATES
-from evaluations.judges.calls.selectors import CALL_FILTERS
 from evaluations.judges.calls.services import confirm_suspect_call
 from evaluations.judges.guards import get_call_or_404, get_run_or_404
 from evaluations.judges.runs.selection import RETRYABLE_STATES
-from evaluations.judges.runs.selectors import call_bills, count_calls_by_state
+from evaluations.judges.runs.selectors import CALL_FILTERS, call_bills, count_calls_by_state
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.verdicts import Score, Verdict
 from evaluations.visibility import reveal_call

@@ -47,28 +47,26 @@ operations = OperationRouter(tags=["endpoints"])
 @operations.get_one("/endpoints", Scope.ADMIN, EndpointPage)
 def list_endpoints(request: AuthenticatedRequest, paging: Query[PageQuery]) -> EndpointPage:
     require_site_administrator(request.user)
-    rows, more = paginate_by_cursor(paging, Endpoint.objects.annotate(judge_count=Count("judges")))
+    rows, next_cursor = paginate_by_cursor(paging, Endpoint.objects.annotate(judge_count=Count("judges")))
     servers = [
         FoundServerOut(id=server.pk, base_url=server.base_url, kind=server.kind, models=list(server.model_names))
         for server in found_local_servers()
     ]
-    return EndpointPage(items=[serialize_endpoint(row) for row in rows], next=more, found=servers)
+    return EndpointPage(items=[serialize_endpoint(row) for row in rows], next=next_cursor, found=servers)
 
 
 @operations.make("/endpoints", Scope.ADMIN, EndpointDetailOut)
 def add_endpoint(request: AuthenticatedRequest, body: EndpointIn) -> EndpointDetailOut:
     """Add an endpoint. Name the worker's environment variable that holds its API key; never send the key."""
-    user = request.user
-    require_site_administrator(user)
-    return serialize_endpoint_detail(create_endpoint(EndpointSettings(**dict(body)), user=user))
+    require_site_administrator(request.user)
+    return serialize_endpoint_detail(create_endpoint(EndpointSettings(**dict(body)), user=request.user))
 
 
 @operations.make("/endpoints/found/{int:pk}", Scope.ADMIN, EndpointDetailOut)
 def add_found_endpoint(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> EndpointDetailOut:
     """Make an endpoint of a local server that a worker found."""
-    user = request.user
-    require_site_administrator(user)
-    return serialize_endpoint_detail(add_found_server(get_object_or_404(LocalServer, pk=pk), user=user))
+    require_site_administrator(request.user)
+    return serialize_endpoint_detail(add_found_server(get_object_or_404(LocalServer, pk=pk), user=request.user))
 
 
 @operations.get_one("/endpoints/{int:pk}", Scope.ADMIN, EndpointDetailOut)

@@ -92,8 +92,7 @@ def request_cost(
     surcharge = written * price.tokens_in * ((line.written_percent if line else CACHE_WRITE_PERCENT) - FULL_PERCENT)
     prompt = FULL_PERCENT * ((tokens_in - cached) * price.tokens_in + cached * price.tokens_cached) + surcharge
     whole = prompt * in_percent + FULL_PERCENT * tokens_out * price.tokens_out * out_percent
-    percent = price.batch_percent if batched else FULL_PERCENT
-    return divide_rounding_up(whole * percent, TOKENS_PER_PRICE * FULL_PERCENT**3)
+    return round_up_to_nano_usd(whole, price, batched=batched)
 
 
 def max_reply_tokens(judge: Judge, price: Price | None) -> int | None:
@@ -122,12 +121,10 @@ def max_request_cost(
         return None
     tokens_in, line = max_prompt_tokens(messages, schema), list_price_source(price)
     in_percent, out_percent = line.percents(tokens_in) if line else (FULL_PERCENT, FULL_PERCENT)
-    dearest = max(
-        price.tokens_in * (line.written_percent if line else FULL_PERCENT), price.tokens_cached * FULL_PERCENT
-    )
+    written_percent = line.written_percent if line else FULL_PERCENT
+    dearest = max(price.tokens_in * written_percent, price.tokens_cached * FULL_PERCENT)
     whole = tokens_in * dearest * in_percent + FULL_PERCENT * most_tokens_out * price.tokens_out * out_percent
-    percent = price.batch_percent if batched else FULL_PERCENT
-    return divide_rounding_up(whole * percent, TOKENS_PER_PRICE * FULL_PERCENT**3)
+    return round_up_to_nano_usd(whole, price, batched=batched)
 
 
 def max_prompt_tokens(messages: Messages, schema: Mapping[str, object] | None) -> int:
@@ -135,5 +132,7 @@ def max_prompt_tokens(messages: Messages, schema: Mapping[str, object] | None) -
     return texts + (len(json.dumps(schema, ensure_ascii=False).encode()) if schema else 0)
 
 
-def divide_rounding_up(number: int, divisor: int) -> int:
-    return -(-number // divisor)
+def round_up_to_nano_usd(whole: int, price: Price, *, batched: bool) -> int:
+    """The cost in nano-USD; ``whole`` is its product with two percentages and the unit of the price."""
+    percent = price.batch_percent if batched else FULL_PERCENT
+    return -(-whole * percent // (TOKENS_PER_PRICE * FULL_PERCENT**3))

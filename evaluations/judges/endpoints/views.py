@@ -39,8 +39,7 @@ def endpoint(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     sent = request.POST if request.method == "POST" else None
     form = ChangedEndpointForm(sent, endpoint=row, is_used=is_endpoint_used(row))
     if form.is_valid():
-        user = request.user
-        changed = submit_form(form, change_endpoint, row, EndpointSettings(**form.cleaned_data), user=user)
+        changed = submit_form(form, change_endpoint, row, EndpointSettings(**form.cleaned_data), user=request.user)
         if changed:
             messages.success(request, "Changed. Requests from now on keep to it.")
         if changed is not None:
@@ -109,14 +108,13 @@ def endpoint_checks(request: AuthenticatedRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def endpoint_new(request: AuthenticatedRequest) -> HttpResponse:
-    user = request.user
-    require_site_administrator(user)
+    require_site_administrator(request.user)
     form = EndpointForm(request.POST if request.method == "POST" else None)
-    if form.is_valid() and (
-        endpoint := submit_form(form, create_endpoint, EndpointSettings(**form.cleaned_data), user=user)
-    ):
-        messages.success(request, f"Endpoint “{endpoint.name}” added. Test it before judges use it.")
-        return redirect("endpoint", endpoint.pk)
+    if form.is_valid():
+        settings = EndpointSettings(**form.cleaned_data)
+        if endpoint := submit_form(form, create_endpoint, settings, user=request.user):
+            messages.success(request, f"Endpoint “{endpoint.name}” added. Test it before judges use it.")
+            return redirect("endpoint", endpoint.pk)
     status = 422 if form.is_bound else 200
     return render(request, "endpoint_new/endpoint_new.html", {"page": "endpoints", "form": form}, status=status)
 
@@ -143,11 +141,10 @@ def endpoints(request: AuthenticatedRequest) -> HttpResponse:
 @require_POST
 def endpoints_run_cancel(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     """Cancel any run of the site: a run that occupies the workers concerns more than its evaluation."""
-    user = request.user
-    require_site_administrator(user)
+    require_site_administrator(request.user)
     run = get_object_or_404(list_open_runs_of_site(), pk=pk)
     try:
-        cancel_run(run, user=user)
+        cancel_run(run, user=request.user)
     except InputRefused as refused:
         messages.error(request, str(refused))
     else:
@@ -158,8 +155,7 @@ def endpoints_run_cancel(request: AuthenticatedRequest, pk: int) -> HttpResponse
 @require_POST
 def endpoint_found(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     """Add an endpoint for a local server that a worker found."""
-    user = request.user
-    require_site_administrator(user)
-    endpoint = add_found_server(get_object_or_404(LocalServer, pk=pk), user=user)
+    require_site_administrator(request.user)
+    endpoint = add_found_server(get_object_or_404(LocalServer, pk=pk), user=request.user)
     messages.success(request, f"Endpoint “{endpoint.name}” added. Test it before judges use it.")
     return redirect("endpoint", endpoint.pk)

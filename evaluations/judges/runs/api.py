@@ -52,25 +52,23 @@ def list_runs(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]
     """List runs, newest first."""
     evaluation = require_evaluation(request.user, slug)
     runs = Run.objects.filter(evaluation=evaluation).select_related("judge", "user")
-    rows, more = paginate_by_cursor(paging, runs, newest_first=True)
-    return RunPage(items=[serialize_run(row) for row in rows], next=more)
+    rows, next_cursor = paginate_by_cursor(paging, runs, newest_first=True)
+    return RunPage(items=[serialize_run(row) for row in rows], next=next_cursor)
 
 
 @operations.do("/evaluations/{slug:slug}/runs/estimate", Scope.READ, RunEstimateList)
 def estimate_runs(request: AuthenticatedRequest, slug: str, body: RunIn) -> RunEstimateList:
     """Estimate the calls, tokens, cost and time of runs. Nothing is started."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
-    options = run_options(body)
-    judges = get_run_judges(evaluation, body.judges)
+    options, judges = run_options(body), get_run_judges(evaluation, body.judges)
     return RunEstimateList(items=[serialize_estimate(judge, estimate_run(judge, **options)) for judge in judges])
 
 
 @operations.make("/evaluations/{slug:slug}/runs", Scope.WRITE, RunList)
 def start_runs(request: AuthenticatedRequest, slug: str, body: RunIn) -> RunList:
     """Run judges on comparisons in the background. Runs that are started together are a panel."""
-    user = request.user
-    evaluation = require_evaluation(user, slug, Action.MANAGE)
-    runs = start_panel(get_run_judges(evaluation, body.judges), user=user, **run_options(body))
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
+    runs = start_panel(get_run_judges(evaluation, body.judges), user=request.user, **run_options(body))
     return RunList(items=[serialize_run(run) for run in runs])
 
 
@@ -127,8 +125,8 @@ def cancel_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn 
 def list_open_runs(request: AuthenticatedRequest, paging: Query[PageQuery]) -> OpenRunPage:
     """The runs of all evaluations that are not over, for site administrators."""
     require_site_administrator(request.user)
-    rows, more = paginate_by_cursor(paging, list_open_runs_of_site())
-    return OpenRunPage(items=[serialize_open_run(row) for row in rows], next=more)
+    rows, next_cursor = paginate_by_cursor(paging, list_open_runs_of_site())
+    return OpenRunPage(items=[serialize_open_run(row) for row in rows], next=next_cursor)
 
 
 @operations.do("/runs/{int:pk}/cancel", Scope.ADMIN, OpenRunOut)

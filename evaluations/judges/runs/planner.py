@@ -80,10 +80,10 @@ def plan_selected_calls(run: Run, selection: Selection) -> bool:
     """Create calls that never existed, and take over those that wait or failed in other runs; False after the last."""
     ids = next_subjects(run, selection)
     subjects = list(call_subjects(ids, run.orders, run.samples, run.seed))
-    known = lock_existing_calls(run, f"{selection.column}_id", ids)
-    new = [subject for subject in subjects if subject not in known]
+    by_subject = lock_existing_calls(run, f"{selection.column}_id", ids)
+    new = [subject for subject in subjects if subject not in by_subject]
     create_calls(run, selection, new)
-    existing = [known[subject] for subject in subjects if subject in known]
+    existing = [by_subject[subject] for subject in subjects if subject in by_subject]
     if not selection.is_one:
         count_test_calls([call for call in existing if call.is_test])
     taken = [call for call in existing if is_transferable(run, call)]
@@ -132,10 +132,10 @@ def count_test_calls(calls: Sequence[Call]) -> None:
 def next_subjects(run: Run, selection: Selection) -> list[int]:
     """The next comparisons or responses; the position is stored on the run."""
     done = run.filters.get("done", 0)
-    most = max(1, SHORT_TRANSACTION_ROWS // (len(draw_orders(0, run.orders, 0)) * run.samples))
+    limit = max(1, SHORT_TRANSACTION_ROWS // (len(draw_orders(0, run.orders, 0)) * run.samples))
     if selection.limit is not None:
-        most = min(most, selection.limit - done)
-    rows = selection_rows_after(selection, run.filters.get("after"), most)
+        limit = min(limit, selection.limit - done)
+    rows = selection_rows_after(selection, run.filters.get("after"), limit)
     if rows:
         run.filters |= {"after": list(rows[-1]), "done": done + len(rows)}
     return [row[-1] for row in rows]
@@ -150,23 +150,24 @@ def transfer_calls(run: Run, calls: Sequence[Call]) -> None:
     """Move these calls to this run, with what was bought of their conversations unless it was unusable.
 
     A call in flight keeps its lease: its answer is on the way, and this run pays for it if its budget covers that;
-    otherwise the call stays where it is. Of two steps the first is kept whatever became of the second, unless the
-    call is suspect.
+    otherwise the call stays where it is. Of two steps the first is kept even if the second failed, unless the call is
+    suspect.
     """
-    flying = transfer_reservations((call for call in calls if call.state == CallState.RUNNING), run)
-    fresh = [call.pk for call in calls if call.state in ANSWERED_FAILURE_STATES]
+    in_flight = transfer_reservations((call for call in calls if call.state == CallState.RUNNING), run)
+    failed = [call.pk for call in calls if call.state in ANSWERED_FAILURE_STATES]
     waiting = [call.pk for call in calls if call.state not in (CallState.RUNNING, *ANSWERED_FAILURE_STATES)]
-    anew = {"run": run, "state": CallState.PENDING, "error": "", "lease": None, "lease_until": None, "not_before": None}
-    Call.all_rows.filter(pk__in=[call.pk for call in flying]).update(run=run)
-    Call.all_rows.filter(pk__in=waiting).update(**anew, batch=None)
-    if not fresh:
+    pending = {"run": run, "state": CallState.PENDING, "error": "", "batch": None}
+    pending |= {"lease": None, "lease_until": None, "not_before": None}
+    Call.all_rows.filter(pk__in=[call.pk for call in in_flight]).update(run=run)
+    Call.all_rows.filter(pk__in=waiting).update(**pending)
+    if not failed:
         return
-    asked_anew = Call.all_rows.filter(pk__in=fresh)
-    asked_anew.update(**anew, batch=None, repaired=False, copied_from=None)
+    repeated = Call.all_rows.filter(pk__in=failed)
+    repeated.update(**pending, repaired=False, copied_from=None)
     # The evaluation itself may have been dictated: a suspect conversation starts again.
     suspect = [call.pk for call in calls if call.state == CallState.SUSPECT]
-    asked_anew.filter(pk__in=suspect).update(step=AttemptStep.ASK)
-    asked_anew.exclude(step=AttemptStep.ASK).update(step=first_unpaid_step(run.judge))
+    repeated.filter(pk__in=suspect).update(step=AttemptStep.ASK)
+    repeated.exclude(step=AttemptStep.ASK).update(step=first_unpaid_step(run.judge))
 
 
 def first_unpaid_step(judge: Judge) -> AttemptStep:
@@ -195,7 +196,7 @@ def plan_for_a_while(claim: JobClaim) -> bool:
 
 
 def give_up_planning(job: Job, reason: str) -> None:
-    """The run says so itself, and may be resumed."""
+    """Stop the run with this reason; it may be resumed."""
     stop_run(Run.objects.get(pk=job.subject), reason)
 
 

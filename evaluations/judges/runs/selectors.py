@@ -1,7 +1,7 @@
-"""The progress of a run: calls by state, rate, time left, cost."""
+"""Calls of runs by state, and the progress of a run: rate, time left, cost."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -39,6 +39,12 @@ def count_calls_by_state(owner: Run | Judge) -> dict[str, int]:
     return {state.value: counts.get(state.value, 0) for state in CallState}
 
 
+CALL_FILTERS: Final[Mapping[str, Q]] = {
+    **{state.value: Q(state=state) for state in CallState},
+    "unusable": Q(state__in=FAILURE_STATES),
+    "repaired": Q(repaired=True),
+    "copied": Q(copied_from__isnull=False),
+}
 RATE_WINDOW: Final = timedelta(seconds=60)
 MAX_RECENT_ATTEMPTS: Final = 20_000  # requests: more than one minute's
 LARGE_RUN_CALLS: Final = 5_000  # calls

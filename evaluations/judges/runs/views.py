@@ -183,15 +183,14 @@ class JudgeEstimate:
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The form with an estimate; ``?judge=…`` and the other fields fill it in."""
-    user = request.user
-    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     if request.method != "POST":
         form = RunForm(initial=request.GET.dict(), evaluation=evaluation)
         return render_run_form(request, evaluation, form, request.GET)
     form = RunForm(request.POST, evaluation=evaluation)
     if form.is_valid():
         judges = list(form.cleaned_data["judge"])
-        if runs := submit_form(form, start_panel, judges, user=user, **form.options()):
+        if runs := submit_form(form, start_panel, judges, user=request.user, **form.options()):
             return redirect_to_started_runs(request, runs)
     return render_run_form(request, evaluation, form, request.POST, status=422)
 

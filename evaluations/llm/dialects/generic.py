@@ -64,7 +64,7 @@ MINIMAX_CODES: Final = {
     **dict.fromkeys((2056,), (429, "requests_per_day")),
     **dict.fromkeys((1042, 2013), (400, "invalid_params")),
 }
-TRANSIENT_STATUS: Final = 503  # any other code of MiniMax is a fault of its own
+TRANSIENT_STATUS: Final = 503  # for any other code of MiniMax, which reports a fault on its side
 SUCCESS_CODES: Final = (0, 200, "0", "200", "", None)
 
 
@@ -127,11 +127,13 @@ def build_generic_adapter(adapters: Sequence[Adapter]) -> Adapter:
     """The adapter that understands the costs and faults of all these."""
 
     def any_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
-        costs = (find_cost(usage, headers) for find_cost in (*(one.cost for one in adapters), perplexity_cost))
+        functions = (*(adapter.cost for adapter in adapters), perplexity_cost)
+        costs = (find_cost(usage, headers) for find_cost in functions)
         return next((cost for cost in costs if cost is not None), None)
 
     def any_fault(body: Mapping[str, object]) -> Mapping[str, object] | None:
-        faults = (find_fault(body) for find_fault in (*(one.fault for one in adapters), unmarked_error))
+        functions = (*(adapter.fault for adapter in adapters), unmarked_error)
+        faults = (find_fault(body) for find_fault in functions)
         return next((fault for fault in faults if fault is not None), None)
 
     def read(body: JsonMapping, headers: Headers, request: Request) -> Answer | None:

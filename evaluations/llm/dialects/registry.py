@@ -1,6 +1,7 @@
 """The dialects by name, by an endpoint's address, by what a server reports of itself.
 
-A new provider is one adapter, listed in ``PROVIDER_ADAPTERS``."""
+A new provider is one adapter, listed in ``PROVIDER_ADAPTERS``.
+"""
 
 from functools import cache, reduce
 from typing import Final
