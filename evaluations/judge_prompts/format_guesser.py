@@ -151,7 +151,7 @@ def guess_tagged_format(text: str) -> GuessedFormat | None:
             continue
         labels = parse_option_labels(parse_options(inside)) or find_named_labels(text)
         if labels:
-            return with_text_pattern(labels, rf"(?i:<{tag}>\s*({{}})\s*</{tag}>)")
+            return make_text_format(labels, rf"(?i:<{tag}>\s*({{}})\s*</{tag}>)")
     return None
 
 
@@ -162,13 +162,13 @@ def guess_bracketed_format(text: str) -> GuessedFormat | None:
         sides = {Choice.A: "A>", Choice.TIE: "A=", Choice.B: "B>"}
         labels = {side: label for side, label in sides.items() if f"[[{label}" in "".join(graded)}
         if {Choice.A, Choice.B} <= labels.keys():
-            return with_text_pattern(labels, rf"\[\[({{}})>?[AB]\]\]{LABEL_ENDING}")
+            return make_text_format(labels, rf"\[\[({{}})>?[AB]\]\]{LABEL_ENDING}")
     brackets = parse_option_labels(dict.fromkeys(re.findall(r"\[\[\w+\]\]", text)))
     if brackets:
-        return with_text_pattern(brackets, f"({{}}){LABEL_ENDING}")
+        return make_text_format(brackets, f"({{}}){LABEL_ENDING}")
     if "[RESULT]" in text:
         labels = find_named_labels(text) or {Choice.A: "A", Choice.B: "B"}
-        return with_text_pattern(labels, rf"\[RESULT\]{BEFORE_LABEL}*({{}})\)?{LABEL_ENDING}")
+        return make_text_format(labels, rf"\[RESULT\]{BEFORE_LABEL}*({{}})\)?{LABEL_ENDING}")
     return None
 
 
@@ -180,7 +180,7 @@ def guess_named_format(text: str) -> GuessedFormat | None:
             options_by_words.setdefault(fold_label(words), {})[option] = None
     for words, options in reversed(options_by_words.items()):
         if labels := parse_option_labels(options):
-            return with_text_pattern(labels, rf"(?i:{words}{BEFORE_LABEL}{{1,9}}({{}})){LABEL_ENDING}")
+            return make_text_format(labels, rf"(?i:{words}{BEFORE_LABEL}{{1,9}}({{}})){LABEL_ENDING}")
     return None
 
 
@@ -199,7 +199,7 @@ def find_named_labels(text: str) -> dict[Choice, str]:
     return parse_option_labels(dict.fromkeys(QUOTED_TEXT.findall(text)))
 
 
-def with_text_pattern(labels: Mapping[Choice, str], pattern: str) -> GuessedFormat:
+def make_text_format(labels: Mapping[Choice, str], pattern: str) -> GuessedFormat:
     """A verdict in plain text found by this pattern; its braces stand for the labels."""
     pattern = pattern.replace("{}", "|".join(re.escape(label) for label in labels.values()), 1)
     return single_aspect_format(offer_labels(OVERALL_ASPECT, labels), answer_format=f"{TEXT_FORMAT}:{pattern}")

@@ -36,7 +36,7 @@ from evaluations.judges.schemas import (
 )
 from evaluations.judges.selectors import (
     describe_request_adaptations,
-    judgeable_versions,
+    list_judgeable_versions,
     preview_judge_prompt,
     preview_judge_sample_prompt,
 )
@@ -76,7 +76,7 @@ def make_judge(request: AuthenticatedRequest, slug: str, body: JudgeIn) -> Judge
     endpoint = Endpoint.objects.filter(pk=body.endpoint).first() if body.endpoint else None
     if body.endpoint and endpoint is None:
         raise InputRefused(f"There is no endpoint {body.endpoint}.", field="endpoint")
-    version = judgeable_versions(evaluation).filter(pk=body.version).first()
+    version = list_judgeable_versions(evaluation).filter(pk=body.version).first()
     if version is None:
         raise InputRefused(f"There is no rubric version {body.version} here.", field="version")
     sent = {name: value for name, value in body if name not in ("endpoint", "rule", "version")}

@@ -9,7 +9,7 @@ from django.forms.models import ModelChoiceIterator
 from evaluations.domain.judges import RULE_JUDGE_TEXTS, OutputMode
 from evaluations.domain.rubrics import RubricKind
 from evaluations.domain.secrets import is_probable_key
-from evaluations.judges.selectors import judgeable_versions
+from evaluations.judges.selectors import list_judgeable_versions
 from evaluations.judges.services import REASONING_EFFORTS, JudgeSettings, complete_settings
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint
@@ -134,7 +134,7 @@ class JudgeForm(SecretFreeForm):
         super().__init__(data, initial=initial)
         versions = self.fields["version"]
         assert isinstance(versions, VersionChoiceField)
-        versions.queryset = judgeable_versions(evaluation)
+        versions.queryset = list_judgeable_versions(evaluation)
         versions.initial = evaluation.review_rubric
 
     def settings(self) -> JudgeSettings:

@@ -91,7 +91,7 @@ OMISSION_DESCRIPTIONS: Final = {
 }
 
 
-def judgeable_versions(evaluation: Evaluation) -> "QuerySet[RubricVersion]":
+def list_judgeable_versions(evaluation: Evaluation) -> "QuerySet[RubricVersion]":
     """All versions; imported ones serve rules only, which read no instructions."""
     versions = RubricVersion.objects.filter(rubric__evaluation=evaluation)
     return versions.select_related("rubric").order_by("rubric__name", "-number")

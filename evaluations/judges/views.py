@@ -28,15 +28,15 @@ from evaluations.judges.runs.single_call import (
     JudgeTestCall,
     JudgeTestSubject,
     find_call_about,
+    find_neighbouring_subject_ids,
     find_test_call,
     find_test_subject,
-    neighbouring_subject_ids,
     single_call_selection,
 )
 from evaluations.judges.selectors import (
     describe_request_adaptations,
     judge_warnings,
-    judgeable_versions,
+    list_judgeable_versions,
     preview_judge_prompt,
     preview_judge_sample_prompt,
 )
@@ -68,7 +68,7 @@ def render_judge(request: AuthenticatedRequest, row: Judge, test_call: JudgeTest
         "page": "judges",
         "evaluation": row.evaluation,
         "judge": row,
-        "runs": latest_runs_of_judge(row),
+        "runs": list_latest_runs(row),
         "tried": test_call,
         "request_adaptations": describe_request_adaptations(row),
     }
@@ -92,7 +92,7 @@ def subject_context(
     request: AuthenticatedRequest, row: Judge, subject: JudgeTestSubject, shown: ShownOrder
 ) -> dict[str, object]:
     """The exact messages, links to the neighbouring subjects, and the stored answer."""
-    before, after = neighbouring_subject_ids(row, subject)
+    before, after = find_neighbouring_subject_ids(row, subject)
     call = find_call_about(row, subject, shown)
     may_try = is_allowed(request.user, Action.MANAGE, row.evaluation)
     return {
@@ -108,7 +108,7 @@ def subject_context(
     }
 
 
-def latest_runs_of_judge(row: Judge) -> "QuerySet[Run]":
+def list_latest_runs(row: Judge) -> "QuerySet[Run]":
     runs: QuerySet[Run] = row.runs.order_by("-pk")
     return runs[:RUNS_SHOWN]
 
@@ -223,7 +223,9 @@ def form_warnings(form: JudgeForm, evaluation: Evaluation) -> list[str]:
     """Warnings about data that a judge with the form's rubric version would not see."""
     chosen = form["version"].value()
     pk = chosen.pk if isinstance(chosen, RubricVersion) else str(chosen or "")
-    version = judgeable_versions(evaluation).filter(pk=pk).first() if isinstance(pk, int) or is_row_id(pk) else None
+    if not isinstance(pk, int) and not is_row_id(pk):
+        return []
+    version = list_judgeable_versions(evaluation).filter(pk=pk).first()
     return missing_placeholder_warnings(evaluation, version.spec()) if version else []
 
 
@@ -262,7 +264,7 @@ def judge_tried(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
     context = {"evaluation": row.evaluation, "judge": row, "tried": test_call}
     if test_call.is_moving:
         return render(request, "judge/_test_result.html", context)
-    context["runs"] = latest_runs_of_judge(row)
+    context["runs"] = list_latest_runs(row)
     return render(request, "judge/_final_test_result.html", context, status=STOP_POLLING)
 
 

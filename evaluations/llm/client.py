@@ -181,9 +181,9 @@ def parse_answer(
     adapter = find_adapter(server)
     error: object = adapter.fault(body)
     if error:
-        error_body = replace(embedded_error_body(error, json.dumps({"error": error}), key), body=stored_text)
-    elif error := embedded_error(body):
-        error_body = embedded_error_body(error, text, key)
+        error_body = replace(build_embedded_error_body(error, json.dumps({"error": error}), key), body=stored_text)
+    elif error := find_embedded_error(body):
+        error_body = build_embedded_error_body(error, text, key)
     if error:
         if flawed := salvage_flawed_answer(error_body, parse_answer_usage(body, server, headers)):
             return flawed
@@ -201,7 +201,7 @@ def parse_answer(
     )
 
 
-def embedded_error(body: JsonMapping) -> object:
+def find_embedded_error(body: JsonMapping) -> object:
     """The error in a body of status 200: in its first choice, or at the top if it has no reply."""
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
@@ -215,7 +215,7 @@ def parse_answer_usage(body: JsonMapping, server: Server, headers: Headers) -> U
     return parse_usage(usage, find_adapter(server).cost(usage, headers)) if isinstance(usage, dict) else None
 
 
-def embedded_error_body(error: object, text: str, key: str) -> ErrorBody:
+def build_embedded_error_body(error: object, text: str, key: str) -> ErrorBody:
     """The error with the status that it names; one that names none may be transient."""
     code = error.get("code") if isinstance(error, Mapping) else None
     status = int(code) if isinstance(code, (int, str)) and str(code) in HTTP_ERRORS else None

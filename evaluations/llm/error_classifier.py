@@ -122,13 +122,13 @@ def exceeds_rate_limit(error: ErrorBody, words: ErrorWords) -> bool:
 
 def classify_rate_limit(error: ErrorBody, headers: Headers, words: ErrorWords) -> LLMError:
     """Too many requests: for a moment, or for the day."""
-    wait = requested_wait(error, headers)
+    wait = parse_requested_wait(error, headers)
     if error.holds(words.quota) or (wait or 0) > SHORT_WAIT_SECONDS:
         return error.exhausted_quota(min(QUOTA_PAUSE_SECONDS if wait is None else wait, MAX_PAUSE_SECONDS))
     return error.retry(after=None if wait is None else min(wait, MAX_WAIT_SECONDS), busy=True)
 
 
-def requested_wait(error: ErrorBody, headers: Headers) -> float | None:
+def parse_requested_wait(error: ErrorBody, headers: Headers) -> float | None:
     """Seconds until the server wants the next request, by its headers, else by its message."""
     if (after := parse_retry_headers(headers)) is not None:
         return after
@@ -207,7 +207,7 @@ def classify_bad_request(
         return error.filtered_prompt()
     if error.states((*words.template, *words.system)):
         return StopRun(chat_template_error(why), **error.kept)
-    if setting := error.refused_setting(sent_settings(request)):
+    if setting := error.refused_setting(list_sent_settings(request)):
         is_limit = setting == "max_tokens"
         sentence = why if why.endswith((".", "!", "?")) else f"{why}."
         return SettingRefused(
@@ -250,7 +250,7 @@ def alternative_limit_name(body: JsonMapping) -> str:
     return next((name for name in LIMIT_NAMES if sent and name not in sent), "")
 
 
-def sent_settings(request: Request) -> list[str]:
+def list_sent_settings(request: Request) -> list[str]:
     sent = [name for name in OPTIONAL_SETTINGS if name != "top_logprobs" and request.sends(name)]
     if "logprobs" in sent and "top_logprobs" not in request.request_shape.left_out:
         sent.insert(0, "top_logprobs")

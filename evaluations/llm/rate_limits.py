@@ -137,7 +137,7 @@ class AdaptiveRate:
         self.silent_until = now + (self.back_off_seconds if after is None else after)
         taken = sent.number - self.refused
         if self.last_full is None or self.limit is None:
-            self.limit = self.taken_before(sent)
+            self.limit = self.estimate_accepted_rate(sent)
             self.set_rate(self.limit / 2, now)
         elif taken <= self.last_full[1]:
             self.set_rate(self.limit / 2, now)  # no requests accepted, no rate learned: the silence grows instead
@@ -148,7 +148,7 @@ class AdaptiveRate:
         self.last_full = (self.silent_until, taken)
         self.steady_since = self.changed_at = self.silent_until
 
-    def taken_before(self, sent: RequestInFlight) -> float:
+    def estimate_accepted_rate(self, sent: RequestInFlight) -> float:
         """The requests accepted within the last second: the first guess at the limit."""
         recent = [number for at, number in self.recent if at >= sent.at - MEASURE_SECONDS and number < sent.number]
         return max(len(recent) / MEASURE_SECONDS, DEFAULT_START)

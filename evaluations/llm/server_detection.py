@@ -97,7 +97,7 @@ def detect_server(
         return detect_ollama(local_server_root(address), tags, get, post)
     listed = find_model_list(address, get)
     if listed is not None and listed.entries is not None:
-        return detect_local_details(listed, get) if hosted is None else detected_without_details(listed, hosted)
+        return detect_local_details(listed, get) if hosted is None else make_detected_server(listed, hosted)
     dialect = hosted or (dialect_from_headers(listed.headers) if listed else None)
     wants_key = listed is not None and listed.wants_key
     if dialect is None and not wants_key:
@@ -162,14 +162,14 @@ def detect_local_details(listed: ModelList, get: GetPage) -> DetectedServer:
         return detect_llama_cpp(listed, root, get)
     if dialect == Dialect.VLLM:
         version = fetch_version(f"{root}/version", get) or fetch_version(f"{root}/server_info", get)
-        return detected_without_details(listed, Dialect.VLLM, version)
+        return make_detected_server(listed, Dialect.VLLM, version)
     if dialect == Dialect.LITELLM:
-        return detected_without_details(listed, Dialect.LITELLM, listed.headers.get("x-litellm-version", ""))
+        return make_detected_server(listed, Dialect.LITELLM, listed.headers.get("x-litellm-version", ""))
     if (studio := detect_lm_studio(listed, root, get)) is not None:
         return studio
     if fetch_json(f"{root}/health/liveliness", get) == "I'm alive!":
-        return detected_without_details(listed, Dialect.LITELLM)
-    return detected_without_details(listed, Dialect.GENERIC)
+        return make_detected_server(listed, Dialect.LITELLM)
+    return make_detected_server(listed, Dialect.GENERIC)
 
 
 def dialect_of_model_list(listed: ModelList) -> Dialect | None:
@@ -185,7 +185,7 @@ def dialect_from_headers(headers: Mapping[str, str]) -> Dialect | None:
     return Dialect.LLAMA_CPP if "llama.cpp" in headers.get("server", "").lower() else None
 
 
-def detected_without_details(listed: ModelList, dialect: Dialect, version: str = "") -> DetectedServer:
+def make_detected_server(listed: ModelList, dialect: Dialect, version: str = "") -> DetectedServer:
     return DetectedServer(dialect, listed.base_url, listed.names, context_tokens=listed.contexts, version=version)
 
 

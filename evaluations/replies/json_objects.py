@@ -166,10 +166,10 @@ class FlawedJsonReader:
                 raise BrokenJson
             value, at = self.value(self.skip(at + 1), depth)
             pairs.append((key, value))
-            at = self.behind_comma(at, "}")
+            at = self.skip_comma(at, "}")
         return JsonMembers.of(pairs), at
 
-    def behind_comma(self, at: int, closing: str) -> int:
+    def skip_comma(self, at: int, closing: str) -> int:
         """The start of the next member; the comma before it may be missing, and one at the end superfluous."""
         after = self.skip(at)
         if self.text[after : after + 1] in COMMAS:
@@ -215,7 +215,7 @@ class FlawedJsonReader:
         while self.text[at : at + 1] != "]":
             value, at = self.value(at, depth, in_list=True)
             items.append(value)
-            at = self.behind_comma(at, "]")
+            at = self.skip_comma(at, "]")
         return items, at + 1
 
     def string(self, start: int, after: re.Pattern[str]) -> tuple[str, int]:

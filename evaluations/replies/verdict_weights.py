@@ -58,7 +58,7 @@ def weigh_verdicts(
     weights, kept_tokens = {}, {}
     for aspect in spec.aspects:
         span = locate_verdict(spec, aspect, text)
-        offered = offered_labels(spec, aspect, text[slice(*span)]) if span else {}
+        offered = map_offered_labels(spec, aspect, text[slice(*span)]) if span else {}
         if span is None or offered.get(text[slice(*span)].casefold()) != verdict_worth(aspect, shown, parsed):
             continue
         byte_span = span_in_bytes(text, span)
@@ -127,7 +127,7 @@ def trim_span(text: str, span: Span, marks: str) -> Span | None:
     return (begin, end) if begin < end else None
 
 
-def offered_labels(spec: RubricSpec, aspect: AspectSpec, written: str) -> dict[str, float]:
+def map_offered_labels(spec: RubricSpec, aspect: AspectSpec, written: str) -> dict[str, float]:
     """Every possible label, case-folded → its worth."""
     if not is_pointwise(spec):
         labels = [(aspect.label(choice).casefold(), CHOICE_WORTH[choice]) for choice in aspect.choices]

@@ -14,7 +14,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import RunState
 from evaluations.domain.reports import ReportRules
 from evaluations.domain.roles import Role
-from evaluations.judges.runs.selectors import runnable_judges
+from evaluations.judges.runs.selectors import list_runnable_judges
 from evaluations.judges.runs.services import resume_run, start_run
 from evaluations.judges.services import archive_judge, restore_judge
 from evaluations.models.evaluations import Evaluation, Event
@@ -97,7 +97,7 @@ def test_the_judge_that_reviewers_are_shown_stays(evaluation: Evaluation, judge:
 
 def test_an_archived_judge_is_not_run_and_not_offered(evaluation: Evaluation, judge: Judge) -> None:
     archive_judge(judge, user=None)
-    assert [one.name for one in runnable_judges(evaluation)] == ["other"]
+    assert [one.name for one in list_runnable_judges(evaluation)] == ["other"]
     for row in (judge, Judge.objects.get(pk=judge.pk)):
         with pytest.raises(InputRefused, match="is archived: restore it"):
             start_run(row, user=None)

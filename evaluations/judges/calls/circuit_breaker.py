@@ -48,7 +48,7 @@ def find_reason_to_pause(session: WorkSession, outcomes: Sequence[CallOutcome]) 
     limit = settings.PAUSE_AFTER_FAILURES
     if not limit or not any((outcome.attempt or {}).get("outcome") in FAILURE_OUTCOMES for outcome in outcomes):
         return ""
-    attempts = attempts_since_resumed(session.run).order_by("-pk")[: ATTEMPTS_PER_FAILURE * limit]
+    attempts = find_attempts_since_resumed(session.run).order_by("-pk")[: ATTEMPTS_PER_FAILURE * limit]
     failures = find_recent_failures(session, attempts, has_answered=was_run_answered(session.run))
     for kind, count in Counter(failure.kind for failure in failures).most_common(1):
         if count >= limit:
@@ -57,14 +57,14 @@ def find_reason_to_pause(session: WorkSession, outcomes: Sequence[CallOutcome]) 
     return ""
 
 
-def attempts_since_resumed(run: Run) -> "QuerySet[Attempt]":
+def find_attempts_since_resumed(run: Run) -> "QuerySet[Attempt]":
     attempts = Attempt.objects.filter(run=run)
     resumed_at = Run.objects.values_list("resumed_at", flat=True).get(pk=run.pk)
     return attempts.filter(created_at__gt=resumed_at) if resumed_at else attempts
 
 
 def was_run_answered(run: Run) -> bool:
-    return attempts_since_resumed(run).filter(outcome=AttemptOutcome.ANSWERED).exists()
+    return find_attempts_since_resumed(run).filter(outcome=AttemptOutcome.ANSWERED).exists()
 
 
 def find_recent_failures(

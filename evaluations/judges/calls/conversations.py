@@ -195,7 +195,7 @@ JudgedSubject = Comparison | Response
 SUBJECT_RELATIONS: Final = ("comparison__query", "comparison__response_a", "comparison__response_b", "response__query")
 
 
-def latest_answered_calls(judge: Judge, limit: int) -> "QuerySet[Call]":
+def find_latest_answered_calls(judge: Judge, limit: int) -> "QuerySet[Call]":
     bought = Call.all_rows.filter(judge=judge, state=CallState.ANSWERED, copied_from__isnull=True)
     return bought.select_related(*SUBJECT_RELATIONS).order_by("-pk")[:limit]
 

@@ -31,7 +31,7 @@ from evaluations.judges.calls.prompt_truncation import watch_truncation
 from evaluations.judges.calls.verdict_requests import CallRequester, request_verdict, session_server
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, begin_work_session
 from evaluations.judges.calls.worker_registry import endpoint_capacity
-from evaluations.judges.endpoints.selectors import endpoint_slots, latest_check_result, server_for_endpoint
+from evaluations.judges.endpoints.selectors import endpoint_slots, find_latest_check_result, server_for_endpoint
 from evaluations.judges.runs.planner import plan_run_calls
 from evaluations.judges.runs.transitions import finish_run, stop_run
 from evaluations.llm.capacity import CapacityUser
@@ -170,7 +170,7 @@ class LiveSession:
         session, requester = self.session, self.requester
         user = await self.join_capacity()
         requester.probe.start_from_check(
-            await run_in_thread(self.to_claim, latest_check_result, session.judge.endpoint, session.judge.model)
+            await run_in_thread(self.to_claim, find_latest_check_result, session.judge.endpoint, session.judge.model)
         )
         requester.truncation_watch = await run_in_thread(self.to_claim, watch_truncation, session)
         requester.has_answered = await run_in_thread(self.to_claim, was_run_answered, session.run)

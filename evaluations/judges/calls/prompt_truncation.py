@@ -15,7 +15,7 @@ from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState
 from evaluations.domain.texts import Message
 from evaluations.judge_prompts.prompt_builder import build_messages
 from evaluations.judges.calls.answer_rows import delete_answers
-from evaluations.judges.calls.conversations import SUBJECT_RELATIONS, call_subject, latest_answered_calls
+from evaluations.judges.calls.conversations import SUBJECT_RELATIONS, call_subject, find_latest_answered_calls
 from evaluations.judges.calls.work_session import WorkSession
 from evaluations.judges.sql import touch_raters
 from evaluations.llm.token_rates import MIN_CUT_TOKENS, TokenRates, profile_prompt, required_context
@@ -91,7 +91,7 @@ def watch_truncation(session: WorkSession) -> TruncationWatch:
 
 def load_stored_counts(session: WorkSession) -> list[tuple[list[Message], int]]:
     """First prompts of the judge's latest answers with the server's token counts, oldest first."""
-    calls = {call.pk: call for call in latest_answered_calls(session.judge, INITIAL_SAMPLES)}
+    calls = {call.pk: call for call in find_latest_answered_calls(session.judge, INITIAL_SAMPLES)}
     attempts = Attempt.objects.filter(call__in=calls, step=AttemptStep.ASK, outcome=AttemptOutcome.ANSWERED, aspect="")
     rows = attempts.filter(tokens_in__isnull=False).order_by("pk").values_list("call_id", "tokens_in")
     return [(rebuild_first_messages(session, calls[pk]), tokens) for pk, tokens in rows if tokens]

@@ -68,7 +68,7 @@ def begin_reparse(judge: Judge, *, user: User | None) -> Reparse:
     if judge.kind != JudgeKind.LLM:
         raise InputRefused(f"“{judge.name}” has no stored replies: they come from models.")
     Judge.objects.select_for_update().get(pk=judge.pk)
-    latest = latest_reparse(judge)
+    latest = find_latest_reparse(judge)
     if latest and has_open_job(REPARSE, latest.pk):
         raise InputRefused(f"The replies of “{judge.name}” are being read again already: wait for its end.")
     totals = reparsable_calls(judge).aggregate(calls=Count("pk"), last=Max("pk"))
@@ -93,7 +93,7 @@ def reparse_for_a_while(claim: JobClaim) -> bool:
 register_job_kind(JobKind(REPARSE, reparse_for_a_while))
 
 
-def latest_reparse(judge: Judge) -> Reparse | None:
+def find_latest_reparse(judge: Judge) -> Reparse | None:
     return Reparse.objects.filter(judge=judge).select_related("user").order_by("-pk").first()
 
 
@@ -101,7 +101,7 @@ def reparsable_calls(judge: Judge) -> "QuerySet[Call]":
     return Call.all_rows.filter(judge=judge, state__in=REPARSABLE_STATES)
 
 
-def latest_run_of_judge(judge: Judge) -> Run:
+def find_latest_run(judge: Judge) -> Run:
     related = ("judge__rubric_version__rubric", "judge__endpoint", "judge__evaluation")
     return Run.objects.select_related(*related).filter(judge=judge).latest("pk")
 
@@ -113,7 +113,7 @@ class ReplyReparse:
         self.claim = claim
         self.reparse = reparse
         self.judge = reparse.judge
-        self.session = make_work_session(latest_run_of_judge(self.judge), RetryPolicy())
+        self.session = make_work_session(find_latest_run(self.judge), RetryPolicy())
 
     @transaction.atomic
     def read_some(self) -> bool:

@@ -11,7 +11,7 @@ from evaluations.judges.calls.reply_reparse import (
     PARSED_OUTCOMES,
     REPARSE_RELATIONS,
     correct_answers,
-    latest_run_of_judge,
+    find_latest_run,
     outcome_of_reading,
     parse_call_replies,
 )
@@ -31,7 +31,7 @@ def confirm_suspect_call(call: Call, *, user: User) -> None:
         raise InputRefused(f"Only a suspect call can be confirmed: this one is {row.state.replace('_', ' ')}.")
     if not row.is_confirmable:
         raise InputRefused("This call was imported without its reply: there is no verdict to confirm.")
-    session, root = make_work_session(latest_run_of_judge(row.judge), RetryPolicy()), row.copied_from_id or row.pk
+    session, root = make_work_session(find_latest_run(row.judge), RetryPolicy()), row.copied_from_id or row.pk
     replies = load_attempts([root], PARSED_OUTCOMES).get(root, ())
     readings = parse_call_replies(session, row, replies, {}, is_confirmed=True)
     readable = [reading for reading in readings if isinstance(reading.read, ParsedReply)]

@@ -157,7 +157,7 @@ def outcome_from_answer(
     requester.session.learn_of_reply(answer.tokens_out, answer.usage.tokens_reasoning)
     if requester.truncation_watch and (why := requester.truncation_watch.find_cut(request.messages, answer.tokens_in)):
         # A reply to half a prompt never counts, whatever it says.
-        cut = failed_outcome(call, CallState.TOO_LONG, attempt, why)
+        cut = make_failed_outcome(call, CallState.TOO_LONG, attempt, why)
         return replace(cut, ceiling=requester.truncation_watch.rates.ceiling)
     if requester.is_evaluation(call):
         return replace(outcome_of_evaluation(call, reply, attempt), prompt_sha256=requester.prompt_hash(call, request))
@@ -166,7 +166,7 @@ def outcome_from_answer(
     is_read = outcome.state == CallState.ANSWERED or has_next_aspect
     if answer.is_flawed and not is_read and requester.probe.may_change_shape:
         requester.probe.record_refused_shape(request.shape)
-        return retry_outcome(call, attempt, FLAWED_ERROR)
+        return make_retry_outcome(call, attempt, FLAWED_ERROR)
     capabilities = requester.probe.record_success(request.shape)
     return replace(
         outcome,
@@ -282,10 +282,10 @@ def outcome_of_unparsed_reply(
     """A call without a verdict. Unreadable replies are repaired once; empty ones are requested once more."""
     attempt |= {"outcome": failure.state, "error": failure.error}
     if failure.state == CallState.UNREADABLE and not attempt["raw"].strip() and not call.had_empty_reply:
-        return retry_outcome(call, attempt, failure.error)
+        return make_retry_outcome(call, attempt, failure.error)
     if repairing and failure.state == CallState.UNREADABLE and call.step != AttemptStep.REPAIR:
         return CallOutcome(call, CallState.PENDING, attempt, error=failure.error, next_step=AttemptStep.REPAIR)
-    return failed_outcome(call, failure.state, attempt, failure.error)
+    return make_failed_outcome(call, failure.state, attempt, failure.error)
 
 
 def outcome_from_error(requester: CallRequester, call: ClaimedCall, error: LLMError, latency_ms: int) -> CallOutcome:
@@ -295,12 +295,12 @@ def outcome_from_error(requester: CallRequester, call: ClaimedCall, error: LLMEr
     if isinstance(error, Retry):
         return outcome_of_fault(requester.session, call, error, attempt)
     if isinstance(error, RecordOnCall):
-        return failed_outcome(call, error.state, attempt, str(error))
+        return make_failed_outcome(call, error.state, attempt, str(error))
     if isinstance(error, FormatRefused):
         return outcome_of_refused_shape(requester, call, error, attempt)
     if isinstance(error, SettingRefused) and requester.probe.adapt_setting(error):
-        return retry_outcome(call, attempt, str(error))
-    return stopped_outcome(call, attempt, str(error))
+        return make_retry_outcome(call, attempt, str(error))
+    return make_stopped_outcome(call, attempt, str(error))
 
 
 def outcome_of_refused_shape(
@@ -308,9 +308,9 @@ def outcome_of_refused_shape(
 ) -> CallOutcome:
     """Try the next shape while the probe is open; otherwise stop the run."""
     if not requester.probe.may_change_shape:
-        return stopped_outcome(call, attempt, final_refusal_message(requester.session, error))
+        return make_stopped_outcome(call, attempt, final_refusal_message(requester.session, error))
     requester.probe.record_refused_shape(error.shape)
-    return retry_outcome(call, attempt, str(error))
+    return make_retry_outcome(call, attempt, str(error))
 
 
 def final_refusal_message(session: WorkSession, error: FormatRefused) -> str:
@@ -327,15 +327,15 @@ def outcome_of_fault(session: WorkSession, call: ClaimedCall, error: Retry, atte
     tried = call.failed_requests - call.timed_out + 1
     if not session.retry_policy.is_over(tried, busy=error.busy, unreachable=error.unreachable):
         return replace(
-            retry_outcome(call, attempt, str(error)),
+            make_retry_outcome(call, attempt, str(error)),
             wait_seconds=session.retry_policy.wait(tried, error.after, random.random()),
             busy=error.busy,
             pause_reason=str(error) if isinstance(error, QuotaExhausted) else "",
             unsent=error.unreachable,
         )
     if error.unreachable:
-        return stopped_outcome(call, attempt, str(error), unsent=True)
-    return failed_outcome(call, CallState.FAILED, attempt, f"Asked {tried} times without an answer. {error}")
+        return make_stopped_outcome(call, attempt, str(error), unsent=True)
+    return make_failed_outcome(call, CallState.FAILED, attempt, f"Asked {tried} times without an answer. {error}")
 
 
 def outcome_of_timeout(
@@ -345,20 +345,20 @@ def outcome_of_timeout(
     tried = call.timed_out + 1
     if not session.retry_policy.is_over(tried, timed_out=True):
         wait = session.retry_policy.wait_after_timeout(tried, seconds, random.random())
-        return replace(retry_outcome(call, attempt, str(error)), wait_seconds=wait)
+        return replace(make_retry_outcome(call, attempt, str(error)), wait_seconds=wait)
     sentence = (
         f"Asked {tried} times, and no answer came within {seconds:g} seconds. "
         "Raise the endpoint's timeout or lower its requests at once."
     )
-    return failed_outcome(call, CallState.FAILED, attempt, sentence)
+    return make_failed_outcome(call, CallState.FAILED, attempt, sentence)
 
 
-def retry_outcome(call: ClaimedCall, attempt: JsonDict, error: str) -> CallOutcome:
+def make_retry_outcome(call: ClaimedCall, attempt: JsonDict, error: str) -> CallOutcome:
     """The call stays pending, and its request is repeated."""
     return CallOutcome(call, CallState.PENDING, attempt | {"outcome": AttemptOutcome.RETRY}, error=error)
 
 
-def failed_outcome(call: ClaimedCall, state: CallState, attempt: JsonDict, error: str) -> CallOutcome:
+def make_failed_outcome(call: ClaimedCall, state: CallState, attempt: JsonDict, error: str) -> CallOutcome:
     """The call ends without a verdict; a failed repair leaves it unreadable, with its original error."""
     attempt = {"error": error, **attempt, "outcome": state}
     if call.step == AttemptStep.REPAIR:
@@ -366,7 +366,7 @@ def failed_outcome(call: ClaimedCall, state: CallState, attempt: JsonDict, error
     return CallOutcome(call, state, attempt, error=error)
 
 
-def stopped_outcome(call: ClaimedCall, attempt: JsonDict, reason: str, *, unsent: bool = False) -> CallOutcome:
+def make_stopped_outcome(call: ClaimedCall, attempt: JsonDict, reason: str, *, unsent: bool = False) -> CallOutcome:
     """The call stays pending for a run that can continue."""
     attempt = attempt | {"outcome": AttemptOutcome.STOPPED}
     return CallOutcome(call, CallState.PENDING, attempt, stop_reason=reason, unsent=unsent)

@@ -88,12 +88,12 @@ def calls_context(request: AuthenticatedRequest, run: Run, kind: str) -> dict[st
     calls = Call.all_rows.filter(CALL_FILTERS.get(kind, Q()), run=run)
     related = ("comparison__query", "response__query", "response__candidate")
     page = paginate(request, calls.select_related(*related).only(*LISTED_CALL_COLUMNS))
-    bills, replies = call_bills(run, page.rows), last_failed_replies(page.rows)
+    bills, replies = call_bills(run, page.rows), load_failed_replies(page.rows)
     rows = [{"call": call, "bill": bills.get(call.pk), "reply": replies.get(call.pk, "")} for call in page.rows]
     return {"calls": page, "rows": rows}
 
 
-def last_failed_replies(calls: Sequence[Call]) -> dict[int, str]:
+def load_failed_replies(calls: Sequence[Call]) -> dict[int, str]:
     """The last replies of failed calls. Answered calls' replies hold choices and are shown on their own pages only."""
     failed = [call.pk for call in calls if call.state in FAILURE_STATES]
     return dict(Attempt.objects.filter(call__in=failed).order_by("number").values_list("call_id", "raw"))

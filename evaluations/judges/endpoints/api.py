@@ -28,14 +28,14 @@ from evaluations.judges.endpoints.schemas import (
     PriceIn,
     PriceOut,
 )
-from evaluations.judges.endpoints.selectors import found_local_servers, latest_checks
+from evaluations.judges.endpoints.selectors import find_local_servers, list_latest_checks
 from evaluations.judges.endpoints.services import (
     EndpointSettings,
     add_found_server,
     change_endpoint,
     create_endpoint,
+    read_stored_settings,
     request_check,
-    stored_settings,
 )
 from evaluations.judges.guards import get_endpoint_or_404
 from evaluations.models.judges import Endpoint, EndpointCheck, LocalServer, Price
@@ -50,7 +50,7 @@ def list_endpoints(request: AuthenticatedRequest, paging: Query[PageQuery]) -> E
     rows, next_cursor = paginate_by_cursor(paging, Endpoint.objects.annotate(judge_count=Count("judges")))
     servers = [
         FoundServerOut(id=server.pk, base_url=server.base_url, kind=server.kind, models=list(server.model_names))
-        for server in found_local_servers()
+        for server in find_local_servers()
     ]
     return EndpointPage(items=[serialize_endpoint(row) for row in rows], next=next_cursor, found=servers)
 
@@ -81,7 +81,7 @@ def change_one_endpoint(request: AuthenticatedRequest, pk: int, body: EndpointPa
     empty = EndpointSettings()
     sent = {name: getattr(body, name) for name in body.model_fields_set}
     sent = {name: getattr(empty, name) if value is None else value for name, value in sent.items()}
-    change_endpoint(row, replace(stored_settings(row), **sent), user=request.user)
+    change_endpoint(row, replace(read_stored_settings(row), **sent), user=request.user)
     return serialize_endpoint_detail(get_endpoint_or_404(request, pk))
 
 
@@ -126,7 +126,7 @@ def serialize_endpoint_detail(row: Endpoint) -> EndpointDetailOut:
     return EndpointDetailOut(
         **serialize_endpoint(row).model_dump(),
         prices=[serialize_price(price) for price in row.prices.order_by("model")],
-        tests=[serialize_check(check) for check in latest_checks(row)],
+        tests=[serialize_check(check) for check in list_latest_checks(row)],
         paused_until=row.paused_until,
         pause_reason=row.pause_reason,
     )

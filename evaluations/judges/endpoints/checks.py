@@ -151,9 +151,9 @@ async def run_check_requests(server: Server, result: CheckResult, long: bool) ->
             tiny.limit_name = find_limit_name(find_adapter(server).body(tiny.request))
             is_cut = await is_long_prompt_cut(send, tiny) if long and tiny.answer else None
     except LLMError as error:  # no key, or no usable address
-        return with_failed_request(result, error)
+        return add_failed_request(result, error)
     if tiny.answer is None:
-        return with_failed_request(result, tiny.error)
+        return add_failed_request(result, tiny.error)
     rate = tokens_per_byte(tiny)
     return replace(
         result,
@@ -166,7 +166,7 @@ async def run_check_requests(server: Server, result: CheckResult, long: bool) ->
     )
 
 
-def with_failed_request(result: CheckResult, error: LLMError | None) -> CheckResult:
+def add_failed_request(result: CheckResult, error: LLMError | None) -> CheckResult:
     failed = CheckFinding("Request", str(error), HEALTH_PROBLEM, check_remedy(result))
     return replace(result, findings=(*result.findings, failed))
 

@@ -10,7 +10,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import ACTIVE_RUN_STATES, RunState
 from evaluations.domain.money import format_exact_usd, parse_budget_usd
-from evaluations.judges.endpoints.prices import MAX_OUTPUT_TOKENS, PRICE_COLUMNS, max_reply_tokens, unsaved_list_price
+from evaluations.judges.endpoints.prices import MAX_OUTPUT_TOKENS, PRICE_COLUMNS, make_list_price, max_reply_tokens
 from evaluations.models.judges import Endpoint, Price
 from evaluations.models.runs import Run
 from evaluations.models.users import User
@@ -59,7 +59,7 @@ def set_price(endpoint: Endpoint, price: PriceSettings, *, user: User | None) ->
 @transaction.atomic
 def use_list_price(endpoint: Endpoint, *, model: str, user: User | None) -> Price:
     """Replace the price by the provider's list price, for requests from now on."""
-    price = unsaved_list_price(endpoint, model.strip())
+    price = make_list_price(endpoint, model.strip())
     if price is None:
         raise InputRefused(
             f"There is no list price for “{model.strip()}” at {endpoint.base_url}: set its price from the provider's "
@@ -71,7 +71,7 @@ def use_list_price(endpoint: Endpoint, *, model: str, user: User | None) -> Pric
 @transaction.atomic
 def keep_list_price(endpoint: Endpoint | None, model: str, *, user: User | None) -> None:
     """Store the list price if no price is set, so that later versions of the list change no costs."""
-    price = unsaved_list_price(endpoint, model) if endpoint else None
+    price = make_list_price(endpoint, model) if endpoint else None
     if price is None or Price.objects.filter(endpoint=endpoint, model=model).exists():
         return
     columns = {name: getattr(price, name) for name in PRICE_COLUMNS}

@@ -25,7 +25,7 @@ def find_price(endpoint: Endpoint | None, model: str) -> Price | None:
     """The price that was set for this model, else the provider's list price, not stored; None if unknown."""
     if endpoint is None:
         return None
-    price = Price.objects.filter(endpoint=endpoint, model=model).first() or unsaved_list_price(endpoint, model)
+    price = Price.objects.filter(endpoint=endpoint, model=model).first() or make_list_price(endpoint, model)
     if price is not None:
         price.endpoint = endpoint
     return price
@@ -35,7 +35,7 @@ def find_judge_price(judge: Judge) -> Price | None:
     return find_price(judge.endpoint, judge.model)
 
 
-def unsaved_list_price(endpoint: Endpoint, model: str) -> Price | None:
+def make_list_price(endpoint: Endpoint, model: str) -> Price | None:
     """The provider's list price as an unsaved row; None if it has none, or none for these settings."""
     line = find_list_price(endpoint.base_url, model)
     if line is None or not set(SEPARATELY_PRICED_FIELDS).isdisjoint(endpoint.extra_body):
@@ -54,7 +54,7 @@ def unsaved_list_price(endpoint: Endpoint, model: str) -> Price | None:
 
 def pair_with_list_prices(endpoint: Endpoint) -> list[tuple[Price, Price | None]]:
     """The stored prices by model, each with the list price if that differs."""
-    pairs = [(price, unsaved_list_price(endpoint, price.model)) for price in endpoint.prices.order_by("model")]
+    pairs = [(price, make_list_price(endpoint, price.model)) for price in endpoint.prices.order_by("model")]
     return [(price, line if line and not is_same_price(price, line) else None) for price, line in pairs]
 
 

@@ -56,7 +56,7 @@ def is_endpoint_used(endpoint: Endpoint) -> bool:
     return endpoint.judges.exists()
 
 
-def found_local_servers() -> list[LocalServer]:
+def find_local_servers() -> list[LocalServer]:
     """The local servers that no endpoint uses yet."""
     used = {normalise_address(address) for address in Endpoint.objects.values_list("base_url", flat=True)}
     servers = LocalServer.objects.order_by("base_url")
@@ -95,18 +95,18 @@ def latest_model(endpoint: Endpoint) -> str:
     return judges.values_list("model", flat=True).first() or ""
 
 
-def latest_checks(endpoint: Endpoint) -> list[EndpointCheck]:
+def list_latest_checks(endpoint: Endpoint) -> list[EndpointCheck]:
     return list(EndpointCheck.objects.filter(endpoint=endpoint).order_by("-checked_at", "-pk")[:CHECKS_SHOWN])
 
 
 def summarize_checks(endpoint: Endpoint) -> EndpointChecks:
-    rows = latest_checks(endpoint)
+    rows = list_latest_checks(endpoint)
     waiting = [row for row in rows if "waiting_since" in row.result]
     is_late = any(row.checked_at < timezone.now() - CHECK_LATE_AFTER for row in waiting)
     return EndpointChecks([row for row in rows if row not in waiting], bool(waiting), is_late)
 
 
-def latest_check_result(endpoint: Endpoint | None, model: str) -> Mapping[str, object]:
+def find_latest_check_result(endpoint: Endpoint | None, model: str) -> Mapping[str, object]:
     """The result of the latest check of this model; empty if there was none, or it failed."""
     row = EndpointCheck.objects.filter(endpoint=endpoint, model=model).first() if endpoint else None
     return row.result if row and row.result.get("request_shape") else {}

@@ -44,7 +44,7 @@ class EndpointSettings:
     extra_body: ExtrasInput = ""
 
 
-def stored_settings(endpoint: Endpoint) -> EndpointSettings:
+def read_stored_settings(endpoint: Endpoint) -> EndpointSettings:
     return EndpointSettings(**{field.name: getattr(endpoint, field.name) for field in fields(EndpointSettings)})
 
 
@@ -115,9 +115,9 @@ def find_or_create_endpoint(
     address, variable = check_base_url(base_url), check_key_variable(key_variable)
     endpoint = Endpoint.objects.filter(base_url=address, key_variable=variable).order_by("pk").first()
     settings = (
-        stored_settings(endpoint)
+        read_stored_settings(endpoint)
         if endpoint
-        else EndpointSettings(unused_endpoint_name(urlsplit(address).netloc), address, variable)
+        else EndpointSettings(choose_endpoint_name(urlsplit(address).netloc), address, variable)
     )
     settings = replace(
         settings,
@@ -150,7 +150,7 @@ def change_endpoint(endpoint: Endpoint, settings: EndpointSettings, *, user: Use
     return True
 
 
-def unused_endpoint_name(host: str) -> str:
+def choose_endpoint_name(host: str) -> str:
     return find_free_name(host, Endpoint.objects.filter(name__startswith=host).values_list("name", flat=True))
 
 
@@ -160,7 +160,7 @@ def add_found_server(server: LocalServer, *, user: User | None) -> Endpoint:
     endpoint = Endpoint.objects.filter(base_url=check_base_url(server.base_url)).order_by("pk").first()
     if endpoint is not None:
         return endpoint
-    name = unused_endpoint_name(urlsplit(server.base_url).netloc)
+    name = choose_endpoint_name(urlsplit(server.base_url).netloc)
     dialect = dialect_of_server_kind(server.kind) or ""
     return create_endpoint(EndpointSettings(name=name, base_url=server.base_url, dialect=dialect), user=user)
 

@@ -15,7 +15,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.judges.endpoints.forms import ChangedEndpointForm, EndpointForm, PriceForm, price_initial_values
 from evaluations.judges.endpoints.price_settings import PriceSettings, set_price, use_list_price
 from evaluations.judges.endpoints.prices import find_price, pair_with_list_prices
-from evaluations.judges.endpoints.selectors import found_local_servers, is_endpoint_used, latest_model, summarize_checks
+from evaluations.judges.endpoints.selectors import find_local_servers, is_endpoint_used, latest_model, summarize_checks
 from evaluations.judges.endpoints.services import (
     EndpointSettings,
     add_found_server,
@@ -131,7 +131,7 @@ def endpoints(request: AuthenticatedRequest) -> HttpResponse:
     context = {
         "page": "endpoints",
         "endpoints": paginate(request, counted),
-        "found": found_local_servers(),
+        "found": find_local_servers(),
         "runs": list_open_runs_of_site().order_by("pk")[:MAX_RUNS_SHOWN],
         "run_count": list_open_runs_of_site().count(),
     }

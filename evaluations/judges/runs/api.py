@@ -31,7 +31,7 @@ from evaluations.judges.runs.schemas import (
     RunRetryIn,
 )
 from evaluations.judges.runs.selection import RunOptions
-from evaluations.judges.runs.selectors import list_open_runs_of_site, runnable_judges
+from evaluations.judges.runs.selectors import list_open_runs_of_site, list_runnable_judges
 from evaluations.judges.runs.serializers import (
     serialize_estimate,
     serialize_open_run,
@@ -88,7 +88,7 @@ def parse_api_budget(usd: float | None) -> int | None:
 
 
 def get_run_judges(evaluation: Evaluation, ids: Sequence[int]) -> list[Judge]:
-    judges = {judge.pk: judge for judge in runnable_judges(evaluation).filter(pk__in=ids)}
+    judges = {judge.pk: judge for judge in list_runnable_judges(evaluation).filter(pk__in=ids)}
     if len(judges) < len(set(ids)):
         fault = FieldError("body.judges", "One of these is no judge here.")
         raise Problem("invalid", "One of these is no judge here. Nothing was done.", faults=[fault])

@@ -16,17 +16,22 @@ from evaluations.domain.money import format_exact_usd
 from evaluations.domain.rubrics import RubricSpec
 from evaluations.domain.texts import Messages, estimate_tokens_by_rule
 from evaluations.judge_prompts.prompt_builder import build_messages
-from evaluations.judges.calls.conversations import SUBJECT_RELATIONS, JudgedSubject, call_subject, latest_answered_calls
+from evaluations.judges.calls.conversations import (
+    SUBJECT_RELATIONS,
+    JudgedSubject,
+    call_subject,
+    find_latest_answered_calls,
+)
 from evaluations.judges.calls.work_session import DEFAULT_IN_FLIGHT
 from evaluations.judges.endpoints.prices import TOKENS_PER_PRICE, find_judge_price, list_price_source
 from evaluations.judges.runs.selection import (
     ExpectedCalls,
     Selection,
     SelectionOptions,
-    calls_to_retry,
     count_expected_calls,
+    find_calls_to_retry,
     make_selection,
-    selected_subject_ids,
+    select_subject_ids,
 )
 from evaluations.judges.selectors import judge_warnings
 from evaluations.llm.list_prices import FULL_PERCENT
@@ -110,7 +115,7 @@ def request_pattern(judge: Judge, spec: RubricSpec) -> tuple[bool, int]:
 
 def recent_call_usage(judge: Judge, spec: RubricSpec, limit: int) -> list[CallUsage]:
     """The judge's latest calls with known token counts. Batches are left out: they say nothing about time."""
-    calls = {call.pk: call for call in latest_answered_calls(judge, limit)}
+    calls = {call.pk: call for call in find_latest_answered_calls(judge, limit)}
     rows = Attempt.objects.filter(call__in=calls, batch__isnull=True).order_by().values_list("call_id")
     sums = rows.annotate(Sum("tokens_in"), Sum("tokens_out"), Count("pk"), Sum("latency_ms"))
     return [
@@ -229,14 +234,14 @@ def estimate_baseline_run(expected: ExpectedCalls) -> RunEstimate:
 def sample_subjects(selection: Selection) -> Sequence[JudgedSubject]:
     """A sample of the selection, the same every time."""
     if selection.only_states:
-        calls = calls_to_retry(selection)
+        calls = find_calls_to_retry(selection)
         ids = draw_sample(list(calls.order_by("pk").values_list("pk", flat=True)))
         return [call_subject(call) for call in calls.filter(pk__in=ids).select_related(*SUBJECT_RELATIONS)]
     if selection.column == "response":
-        ids = draw_sample(list(selected_subject_ids(selection)))
+        ids = draw_sample(list(select_subject_ids(selection)))
         return list(Response.objects.filter(pk__in=ids).select_related("query"))
     # Their order is random: the first of them are a sample.
-    ids = list(selected_subject_ids(selection)[:PROMPTS_SAMPLED])
+    ids = list(select_subject_ids(selection)[:PROMPTS_SAMPLED])
     return list(Comparison.objects.filter(pk__in=ids).select_related("query", "response_a", "response_b"))
 
 

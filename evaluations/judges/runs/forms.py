@@ -9,7 +9,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import JudgeKind, RunChannel, RunOrders
 from evaluations.domain.money import parse_budget_usd
 from evaluations.judges.runs.selection import RETRYABLE_STATES, RunOptions
-from evaluations.judges.runs.selectors import runnable_judges
+from evaluations.judges.runs.selectors import list_runnable_judges
 from evaluations.models.comparisons import SavedFilter
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
@@ -96,7 +96,7 @@ class RunForm(forms.Form):
         self.saved_filters = {saved_filter.name: saved_filter for saved_filter in saved_filters}
         names = [("", "all comparisons"), *((name, name) for name in self.saved_filters)]
         self.fields["slice"].choices = names  # type: ignore[attr-defined]
-        judges = runnable_judges(evaluation)
+        judges = list_runnable_judges(evaluation)
         self.fields["judge"].queryset = judges  # type: ignore[attr-defined]
         if not judges.filter(kind=JudgeKind.LLM).exists():
             del self.fields["channel"]

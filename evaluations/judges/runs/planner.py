@@ -18,10 +18,10 @@ from evaluations.judges.runs.selection import (
     CallSubject,
     Selection,
     call_subjects,
-    calls_to_retry,
     draw_orders,
+    find_calls_to_retry,
+    find_next_rows,
     run_selection,
-    selection_rows_after,
 )
 from evaluations.judges.runs.transitions import stop_run
 from evaluations.judges.sql import touch_raters
@@ -67,7 +67,7 @@ def plan_next_calls(run_id: int) -> bool:
 def plan_retried_calls(run: Run, selection: Selection) -> bool:
     """Plan the next calls to repeat; the position is stored on the run. False after the last."""
     after = run.filters.get("after", 0)
-    again = calls_to_retry(selection).filter(pk__gt=after).select_for_update(of=("self",))
+    again = find_calls_to_retry(selection).filter(pk__gt=after).select_for_update(of=("self",))
     calls = list(again.order_by("pk")[:SHORT_TRANSACTION_ROWS])
     if calls:
         transfer_calls(run, calls)
@@ -135,7 +135,7 @@ def next_subjects(run: Run, selection: Selection) -> list[int]:
     limit = max(1, SHORT_TRANSACTION_ROWS // (len(draw_orders(0, run.orders, 0)) * run.samples))
     if selection.limit is not None:
         limit = min(limit, selection.limit - done)
-    rows = selection_rows_after(selection, run.filters.get("after"), limit)
+    rows = find_next_rows(selection, run.filters.get("after"), limit)
     if rows:
         run.filters |= {"after": list(rows[-1]), "done": done + len(rows)}
     return [row[-1] for row in rows]

@@ -181,9 +181,9 @@ def join_with_or(words: Sequence[str]) -> str:
 def refuse_invalid_subject(selection: Selection) -> None:
     if selection.sliced and selection.judge.is_pointwise:
         raise InputRefused(f"“{selection.judge.name}” scores single responses: a slice is of comparisons.")
-    if selection.sliced and not selected_subject_ids(selection).exists():
+    if selection.sliced and not select_subject_ids(selection).exists():
         raise InputRefused(f"The slice {selection.sliced.in_words()}, has no comparison.")
-    judge, is_empty = selection.judge, not selected_subject_ids(selection).exists()
+    judge, is_empty = selection.judge, not select_subject_ids(selection).exists()
     if selection.is_one and (selection.subject is None or is_empty):
         raise InputRefused(f"“{judge.name}” cannot be asked about this: choose a {selection.column} of its evaluation.")
     if is_empty:
@@ -191,7 +191,7 @@ def refuse_invalid_subject(selection: Selection) -> None:
         raise InputRefused(f"There is nothing to judge yet: import {what} first.")
 
 
-def selected_comparisons(selection: Selection) -> "QuerySet[Comparison]":
+def select_comparisons(selection: Selection) -> "QuerySet[Comparison]":
     """The comparisons to judge in review order, restricted by the saved filter if there is one."""
     comparisons = Comparison.objects.filter(evaluation=selection.judge.evaluation_id).order_by("random_order", "pk")
     if selection.sliced is None:
@@ -199,13 +199,13 @@ def selected_comparisons(selection: Selection) -> "QuerySet[Comparison]":
     return apply_comparison_filter(comparisons, selection.judge.evaluation, selection.sliced.wanted)
 
 
-def selected_subject_ids(selection: Selection) -> "QuerySet[Comparison, int] | QuerySet[Response, int]":
+def select_subject_ids(selection: Selection) -> "QuerySet[Comparison, int] | QuerySet[Response, int]":
     """The selected comparisons or responses in planning order."""
     subject, judge = selection.subject, selection.judge
     rows: QuerySet[Comparison] | QuerySet[Response] = (
         Response.objects.filter(query__evaluation=judge.evaluation_id).order_by("query", "pk")
         if judge.is_pointwise
-        else selected_comparisons(selection)
+        else select_comparisons(selection)
     )
     if subject is not None:
         rows = rows.filter(pk=subject)
@@ -216,22 +216,22 @@ def selected_subject_ids(selection: Selection) -> "QuerySet[Comparison, int] | Q
 SelectionRow = tuple[int, ...]  # the position in planning order, the primary key last
 
 
-def selection_rows_after(selection: Selection, after: Sequence[int] | None, limit: int) -> list[SelectionRow]:
+def find_next_rows(selection: Selection, after: Sequence[int] | None, limit: int) -> list[SelectionRow]:
     """The next ``limit`` rows of a selection, after the position of the last one."""
     if limit <= 0:
         return []
     if selection.is_one:
-        return [] if after else [(pk,) for pk in selected_subject_ids(selection)]
+        return [] if after else [(pk,) for pk in select_subject_ids(selection)]
     if selection.column == "response":
-        return response_rows_after(selection.judge, after or (0, 0), limit)
-    comparisons = selected_comparisons(selection)
+        return find_next_response_rows(selection.judge, after or (0, 0), limit)
+    comparisons = select_comparisons(selection)
     if after:
         # Only the first condition can use an index.
         comparisons = comparisons.filter(Q(random_order__gt=after[0]) | Q(pk__gt=after[1]), random_order__gte=after[0])
     return list(comparisons.values_list("random_order", "pk")[:limit])
 
 
-def response_rows_after(judge: Judge, after: Sequence[int], limit: int) -> list[SelectionRow]:
+def find_next_response_rows(judge: Judge, after: Sequence[int], limit: int) -> list[SelectionRow]:
     """The next responses, found by a few queries at a time: sorting all responses for every few would be slow."""
     query, response = after
     queries = Query.objects.filter(evaluation=judge.evaluation_id).order_by("pk").values_list("pk", flat=True)
@@ -271,23 +271,23 @@ def judge_seed(judge: Judge) -> int | None:
     return Run.objects.filter(judge=judge).order_by("pk").values_list("seed", flat=True).first()
 
 
-def existing_calls(selection: Selection) -> "QuerySet[Call]":
+def find_existing_calls(selection: Selection) -> "QuerySet[Call]":
     """This judge's calls on the selection."""
     calls = Call.all_rows.filter(judge=selection.judge)
     if selection.limit or selection.is_one or selection.sliced:
-        calls = calls.filter(**{f"{selection.column}__in": selected_subject_ids(selection)})
+        calls = calls.filter(**{f"{selection.column}__in": select_subject_ids(selection)})
     return calls
 
 
-def calls_to_retry(selection: Selection) -> "QuerySet[Call]":
+def find_calls_to_retry(selection: Selection) -> "QuerySet[Call]":
     """The calls in the chosen states that belong to no active run."""
-    failed = existing_calls(selection).filter(state__in=selection.only_states, is_test=False)
+    failed = find_existing_calls(selection).filter(state__in=selection.only_states, is_test=False)
     return failed.exclude(run__state__in=ACTIVE_RUN_STATES)
 
 
 def count_retryable_calls(judge: Judge) -> dict[str, int]:
     """State → calls of this judge that can be retried now; states without any are left out."""
-    calls = calls_to_retry(make_selection(judge, only_states=RETRYABLE_STATES)).order_by()
+    calls = find_calls_to_retry(make_selection(judge, only_states=RETRYABLE_STATES)).order_by()
     counts = dict(calls.values_list("state").annotate(Count("pk")))
     return {state.value: counts[state] for state in RETRYABLE_STATES if state in counts}
 
@@ -310,9 +310,9 @@ class ExpectedCalls:
 def count_expected_calls(selection: Selection) -> ExpectedCalls:
     """Count the calls that a run with this selection would send or reuse now."""
     if selection.only_states:
-        chosen = calls_to_retry(selection)
+        chosen = find_calls_to_retry(selection)
         return ExpectedCalls(chosen.values(selection.column).distinct().count(), chosen.count(), 0, 0)
-    subjects = selected_subject_ids(selection).count()
+    subjects = select_subject_ids(selection).count()
     calls = subjects * len(draw_orders(0, selection.orders, 0)) * selection.samples
     counts = count_existing_calls(selection)
     kept = sum(counts[state, False] + counts[state, True] for state in ANSWERED_FAILURE_STATES)
@@ -325,7 +325,7 @@ def count_expected_calls(selection: Selection) -> ExpectedCalls:
 
 def count_existing_calls(selection: Selection) -> Counter[tuple[str, bool]]:
     """(state, whether an active run has it) → calls, in the orders and samples of the selection."""
-    calls = existing_calls(selection).filter(sample__lt=selection.samples).order_by()
+    calls = find_existing_calls(selection).filter(sample__lt=selection.samples).order_by()
     counts: Counter[tuple[str, bool]] = Counter()
     if selection.orders == RunOrders.RANDOM:
         seed = judge_seed(selection.judge) or 0

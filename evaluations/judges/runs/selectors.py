@@ -196,7 +196,7 @@ def find_runs_of_unknown_cost(runs: Iterable[Run]) -> set[int]:
     return set(Run.objects.filter(Exists(answers), pk__in=free).values_list("pk", flat=True))
 
 
-def runnable_judges(evaluation: Evaluation) -> "QuerySet[Judge]":
+def list_runnable_judges(evaluation: Evaluation) -> "QuerySet[Judge]":
     """Judges that can run, newest first; imported ones cannot."""
     judges = Judge.objects.current().filter(evaluation=evaluation).exclude(kind=JudgeKind.IMPORTED)
     return judges.select_related("rubric_version__rubric", "endpoint").order_by("-pk")

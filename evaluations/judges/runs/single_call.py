@@ -21,29 +21,29 @@ WITH_TEXTS = ("query", "response_a", "response_b")
 def find_test_subject(judge: Judge, pk: int | None) -> JudgeTestSubject | None:
     """The comparison or response with this id that the judge can be tested on; the first one by default."""
     if judge.is_pointwise:
-        responses = testable_responses(judge).select_related("query", "candidate")
+        responses = list_testable_responses(judge).select_related("query", "candidate")
         return responses.filter(pk=pk).first() if pk else responses.order_by("pk").first()
-    comparisons = testable_comparisons(judge).select_related(*WITH_TEXTS)
+    comparisons = list_testable_comparisons(judge).select_related(*WITH_TEXTS)
     return comparisons.filter(pk=pk).first() if pk else comparisons.order_by("random_order", "pk").first()
 
 
-def testable_comparisons(judge: Judge) -> "QuerySet[Comparison]":
+def list_testable_comparisons(judge: Judge) -> "QuerySet[Comparison]":
     return Comparison.objects.filter(evaluation=judge.evaluation_id)
 
 
-def testable_responses(judge: Judge) -> "QuerySet[Response]":
+def list_testable_responses(judge: Judge) -> "QuerySet[Response]":
     return Response.objects.filter(query__evaluation=judge.evaluation_id)
 
 
-def neighbouring_subject_ids(judge: Judge, subject: JudgeTestSubject) -> tuple[int | None, int | None]:
+def find_neighbouring_subject_ids(judge: Judge, subject: JudgeTestSubject) -> tuple[int | None, int | None]:
     """The ids before and after the subject, in review order."""
     if isinstance(subject, Response):
-        ids = testable_responses(judge).values_list("pk", flat=True)
+        ids = list_testable_responses(judge).values_list("pk", flat=True)
         earlier, later = ids.filter(pk__lt=subject.pk), ids.filter(pk__gt=subject.pk)
         return earlier.order_by("-pk").first(), later.order_by("pk").first()
-    pks, random_order, pk = testable_comparisons(judge).values_list("pk", flat=True), subject.random_order, subject.pk
-    before = pks.filter(Q(random_order__lt=random_order) | Q(random_order=random_order, pk__lt=pk))
-    after = pks.filter(Q(random_order__gt=random_order) | Q(random_order=random_order, pk__gt=pk))
+    comparison_ids, place = list_testable_comparisons(judge).values_list("pk", flat=True), subject.random_order
+    before = comparison_ids.filter(Q(random_order__lt=place) | Q(random_order=place, pk__lt=subject.pk))
+    after = comparison_ids.filter(Q(random_order__gt=place) | Q(random_order=place, pk__gt=subject.pk))
     return before.order_by("-random_order", "-pk").first(), after.order_by("random_order", "pk").first()
 
 

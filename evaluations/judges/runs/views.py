@@ -24,7 +24,7 @@ from evaluations.domain.judges import (
 )
 from evaluations.domain.money import parse_budget_usd
 from evaluations.jobs.queue import has_open_job
-from evaluations.judges.calls.reply_reparse import REPARSE, begin_reparse, latest_reparse
+from evaluations.judges.calls.reply_reparse import REPARSE, begin_reparse, find_latest_reparse
 from evaluations.judges.guards import get_run_or_404, may_see_calls
 from evaluations.judges.runs.estimates import RunEstimate, ValueRange, estimate_run
 from evaluations.judges.runs.forms import RetryForm, RunForm
@@ -33,8 +33,8 @@ from evaluations.judges.runs.selectors import (
     RunProgress,
     count_calls_of_runs,
     find_runs_of_unknown_cost,
+    list_runnable_judges,
     measure_run_progress,
-    runnable_judges,
 )
 from evaluations.judges.runs.services import cancel_run, change_budget, pause_run, resume_run, start_panel, start_run
 from evaluations.models.comparison_filter import filter_evaluation
@@ -79,7 +79,7 @@ def run_resume(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespons
     """Resume the run, with a new budget if the form has one."""
 
     def resume(row: Run) -> None:
-        resume_run(row, user=request.user, budget=posted_budget(request))
+        resume_run(row, user=request.user, budget=parse_posted_budget(request))
 
     return change_run(request, slug, pk, resume)
 
@@ -89,7 +89,7 @@ def run_budget(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespons
     """Change the budget; an empty field removes it."""
 
     def change(row: Run) -> None:
-        change_budget(row, posted_budget(request), user=request.user)
+        change_budget(row, parse_posted_budget(request), user=request.user)
         messages.success(request, "The budget is changed.")
 
     return change_run(request, slug, pk, change)
@@ -100,7 +100,7 @@ def run_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespons
     return change_run(request, slug, pk, lambda row: cancel_run(row, user=request.user))
 
 
-def posted_budget(request: AuthenticatedRequest) -> int | None:
+def parse_posted_budget(request: AuthenticatedRequest) -> int | None:
     text = request.POST.get("budget", "").strip()
     return parse_budget_usd(text, "Budget") if text else None
 
@@ -168,7 +168,7 @@ def find_exhausted_quota(row: Run) -> Endpoint | None:
 
 def reparse_context(judge: Judge) -> dict[str, object]:
     """The latest re-parse of this judge's replies, and whether it is in progress."""
-    latest = latest_reparse(judge)
+    latest = find_latest_reparse(judge)
     return {"reread": latest, "is_rereading": latest is not None and has_open_job(REPARSE, latest.pk)}
 
 
@@ -205,8 +205,8 @@ def redirect_to_started_runs(request: AuthenticatedRequest, runs: Sequence[Run])
 def render_run_form(
     request: AuthenticatedRequest, evaluation: Evaluation, form: RunForm, query: QueryDict, status: int = 200
 ) -> HttpResponse:
-    judges = list(runnable_judges(evaluation))
-    chosen = selected_judges(judges, query)
+    judges = list(list_runnable_judges(evaluation))
+    chosen = find_selected_judges(judges, query)
     options = estimate_options(query)
     if (saved_filter := form.saved_filters.get(query.get("slice", ""))) and is_usable_filter(saved_filter):
         options["sliced"] = saved_filter.named
@@ -233,7 +233,7 @@ def is_usable_filter(saved_filter: SavedFilter) -> bool:
     return True
 
 
-def selected_judges(judges: Sequence[Judge], query: QueryDict) -> list[Judge]:
+def find_selected_judges(judges: Sequence[Judge], query: QueryDict) -> list[Judge]:
     """The chosen judges; the newest one before any was chosen."""
     if not query:
         return list(judges[:1])
@@ -305,7 +305,7 @@ def render_retry_form(
     request: AuthenticatedRequest, row: Run, form: RetryForm, query: QueryDict, status: int = 200
 ) -> HttpResponse:
     counts = count_retryable_calls(row.judge)
-    chosen = selected_states(counts, query)
+    chosen = find_selected_states(counts, query)
     context = {
         "page": "runs",
         "evaluation": row.evaluation,
@@ -320,7 +320,7 @@ def render_retry_form(
     return render(request, template, context, status=status)
 
 
-def selected_states(counts: dict[str, int], query: QueryDict) -> Sequence[str]:
+def find_selected_states(counts: dict[str, int], query: QueryDict) -> Sequence[str]:
     """The chosen states; those without a paid answer before any was chosen."""
     chosen = query.getlist("states") if query else [state.value for state in UNPAID_STATES]
     return [state for state in RETRYABLE_STATES if state in chosen and counts.get(state)]

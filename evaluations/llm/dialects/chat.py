@@ -148,7 +148,7 @@ def parse_chat_answer(
     counted = parse_usage(usage, cost(usage, headers))
     choice = first_chat_choice(body)
     if not choice:
-        return blocked_answer(body, counted) if is_blocked_completion(body) else None
+        return make_blocked_answer(body, counted) if is_blocked_completion(body) else None
     message = choice.get("message")
     finish_reason = normalise_finish_reason(content_text(choice.get("finish_reason")))
     if finish_reason:  # filters, and reasoning that used up the limit, often leave no message
@@ -173,7 +173,7 @@ def is_blocked_completion(body: JsonMapping) -> bool:
     return is_completion and body.get("choices") in (None, [])
 
 
-def blocked_answer(body: JsonMapping, usage: Usage) -> Answer:
+def make_blocked_answer(body: JsonMapping, usage: Usage) -> Answer:
     why = object_member(body, "promptFeedback").get("blockReason")
     refusal = "The server's filter left no reply" + (f" ({why})." if isinstance(why, str) else ".")
     return Answer("", "content_filter", refusal, content_text(body.get("model"))[:200], 200, usage)

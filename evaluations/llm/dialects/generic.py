@@ -21,7 +21,7 @@ from evaluations.llm.dialects.gateways import (
     litellm_inner_error,
     openrouter_inner_error,
 )
-from evaluations.llm.dialects.hosted import classify_groq_error, classify_xai_error, is_xai_usage, with_xai_total
+from evaluations.llm.dialects.hosted import add_xai_total, classify_groq_error, classify_xai_error, is_xai_usage
 from evaluations.llm.error_body import ErrorBody
 from evaluations.llm.exchange import Answer, LLMError, Request, Server
 from evaluations.llm.token_usage import object_member, parse_nano_usd
@@ -73,7 +73,7 @@ def perplexity_cost(usage: Mapping[str, object], headers: Headers) -> int | None
     return parse_nano_usd(object_member(usage, "cost").get("total_cost"))
 
 
-def unmarked_error(body: Mapping[str, object]) -> Mapping[str, object] | None:
+def find_unmarked_error(body: Mapping[str, object]) -> Mapping[str, object] | None:
     """An error in a body of status 200 without an ``error`` member: a code with a message, or a list of faults."""
     if body.get("choices"):
         return None
@@ -132,12 +132,12 @@ def build_generic_adapter(adapters: Sequence[Adapter]) -> Adapter:
         return next((cost for cost in costs if cost is not None), None)
 
     def any_fault(body: Mapping[str, object]) -> Mapping[str, object] | None:
-        functions = (*(adapter.fault for adapter in adapters), unmarked_error)
+        functions = (*(adapter.fault for adapter in adapters), find_unmarked_error)
         faults = (find_fault(body) for find_fault in functions)
         return next((fault for fault in faults if fault is not None), None)
 
     def read(body: JsonMapping, headers: Headers, request: Request) -> Answer | None:
-        return parse_chat_answer(with_xai_total(body) if is_xai_usage(body) else body, headers, request, cost=any_cost)
+        return parse_chat_answer(add_xai_total(body) if is_xai_usage(body) else body, headers, request, cost=any_cost)
 
     return Adapter(
         dialect=Dialect.GENERIC,

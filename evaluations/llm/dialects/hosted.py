@@ -71,7 +71,7 @@ def xai_cost(usage: Mapping[str, object], headers: Headers) -> int | None:
     return round(ticks * NANO_PER_USD / TICKS_PER_USD)
 
 
-def with_xai_total(body: Mapping[str, object]) -> Mapping[str, object]:
+def add_xai_total(body: Mapping[str, object]) -> Mapping[str, object]:
     """The body with a total in its usage; xAI counts reasoning in addition to the completion."""
     usage = object_member(body, "usage")
     prompt, completion = first_token_count(usage, INPUT_TOKEN_NAMES), first_token_count(usage, OUTPUT_TOKEN_NAMES)
@@ -87,7 +87,7 @@ def is_xai_usage(body: Mapping[str, object]) -> bool:
 
 
 def parse_xai_answer(body: Mapping[str, object], headers: Headers, request: Request) -> Answer | None:
-    return parse_chat_answer(with_xai_total(body), headers, request, cost=xai_cost)
+    return parse_chat_answer(add_xai_total(body), headers, request, cost=xai_cost)
 
 
 def classify_xai_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:

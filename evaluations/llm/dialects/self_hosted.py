@@ -161,7 +161,7 @@ def parse_ollama_answer(body: JsonMapping, headers: Headers, request: Request) -
         return parse_chat_answer(body, headers, request)
     if "choices" in body:  # it answers on the native path as well, but ignores native names
         usage = parse_usage(body["usage"]) if isinstance(body.get("usage"), Mapping) else None
-        raise native_api_refused("It answers in the protocol of OpenAI.", http_status=HTTPStatus.OK, usage=usage)
+        raise make_native_api_refusal("It answers in the protocol of OpenAI.", http_status=HTTPStatus.OK, usage=usage)
     message = body.get("message")
     if not isinstance(message, Mapping) or body.get("done_reason") in NOT_ANSWERED_REASONS:
         return None
@@ -189,7 +189,7 @@ def parse_ollama_usage(body: Mapping[str, object]) -> Usage:
 def classify_ollama_error(error: ErrorBody, server: Server, request: Request, headers: Headers) -> LLMError | None:
     why = error.message.lower()
     if is_native_request(request) and lacks_native_api(error, request):
-        return native_api_refused(error.message, **error.kept)
+        return make_native_api_refusal(error.message, **error.kept)
     if error.status == HTTPStatus.NOT_FOUND and "model" in why and "not found" in why:
         return error.stop(
             f"{server.base_url} does not have the model “{request.model}”: run “ollama pull {request.model}” there, or "
@@ -211,7 +211,7 @@ def lacks_native_api(error: ErrorBody, request: Request) -> bool:
     return (error.status in NO_SUCH_PATH_STATUSES and not is_of_model) or "unexpected endpoint" in why
 
 
-def native_api_refused(why: str, **details: Unpack[ErrorFacts]) -> SettingRefused:
+def make_native_api_refusal(why: str, **details: Unpack[ErrorFacts]) -> SettingRefused:
     return SettingRefused(NATIVE_PROTOCOL, f"This server does not have Ollama's own API. {why}", **details)
 
 
