@@ -98,17 +98,6 @@ class Quantity:
     is_share: bool = False
     is_in_points: bool = False
 
-    @property
-    def axis_format(self) -> str:
-        """The d3 format of values along an axis."""
-        return ".0%" if self.is_share else "~g"
-
-    @property
-    def axis_labels(self) -> dict[str, str]:
-        """The Vega-Lite expression for labels of an axis in points, 100 × value with a sign; empty otherwise."""
-        expression = "datum.value === 0 ? '0' : format(datum.value * 100, '+~g')"
-        return {"labelExpr": expression} if self.is_in_points else {}
-
     def format_value(self, value: float | None) -> str:
         if value is None:
             return "n/a"

@@ -27,7 +27,7 @@ from evaluations.domain.reports import ReportPart
 from evaluations.stats.agreement_timeline import Timeline, TimelinePoint
 from evaluations.stats.bias.board import BiasBoard
 from evaluations.stats.bias.tendency import BiasTendency
-from evaluations.stats.confidence_calibration import CalibrationBin, ConfidenceCalibration
+from evaluations.stats.confidence_calibration import ConfidenceCalibration
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.full_report import Report
 from evaluations.stats.human_ceiling import CeilingLevel
@@ -96,16 +96,16 @@ def iterate_confidence_charts(
     calibrations: Mapping[str, ConfidenceCalibration], aspect: str, theme: Theme
 ) -> Iterator[Chart]:
     binned = [
-        build_binned(name, judge_bin) for name, judge in calibrations.items() for judge_bin in judge.bins if judge_bin.n
+        Binned(
+            part.mean_weight or 0.0, build_estimate(f"{part.low:.0%} to {part.high:.0%}", name, part.chosen_by_people)
+        )
+        for name, judge in calibrations.items()
+        for part in judge.bins
+        if part.n
     ]
     if binned:
         caption = Caption("judges-confidence", f"Is each judge as sure as it is right, on {aspect}?", WEIGHTS_RULE)
         yield build_calibration_chart(caption, binned, theme)
-
-
-def build_binned(judge: str, judge_bin: CalibrationBin) -> Binned:
-    label = f"{judge_bin.low:.0%} to {judge_bin.high:.0%}"
-    return Binned(judge_bin.mean_weight or 0.0, build_estimate(label, judge, judge_bin.chosen_by_people))
 
 
 OTHERS_RULE = "“people” is agreement with the majority of the other people on the same comparison."

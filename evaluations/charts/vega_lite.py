@@ -116,11 +116,14 @@ def build_row_scale(labels: Sequence[str]) -> Json:
     return {"type": "band", "domain": list(labels), "paddingInner": 0, "paddingOuter": 0}
 
 
+SIGNED_POINTS: Final = "datum.value === 0 ? '0' : format(datum.value * 100, '+~g')"
+
+
 def build_measure_axis(quantity: Quantity, domain: Sequence[float], *, upright: bool = False) -> Json:
     axis = {
         "title": quantity.name,
-        "format": quantity.axis_format,
-        **quantity.axis_labels,
+        "format": ".0%" if quantity.is_share else "~g",
+        **({"labelExpr": SIGNED_POINTS} if quantity.is_in_points else {}),
         "tickCount": 6 if upright else {"expr": "narrow ? 4 : 8"},
         "domain": False,
         "ticks": False,

@@ -155,9 +155,8 @@ def arena_comparison_rows(
 ) -> tuple[FileRow, ...]:
     values = record.values
     own = first_candidate_name(values, *IDS)
-    key = first_candidate_name(values, "query_id") or arena_question_key(
-        own, mt_bench_turn(values)
-    )  # the first of our own files
+    # Only files that were exported here have a query_id.
+    key = first_candidate_name(values, "query_id") or arena_question_key(own, mt_bench_turn(values))
     query = make_query(question, options, key=key, cluster=own)
     names = required_name(values, "model_a"), required_name(values, "model_b")
     comparison = make_comparison(record, query, names, responses, remaining_metadata(values, KNOWN))

@@ -106,10 +106,8 @@ def label_studio_answers(
     yield from notices
     of_one_side = questions_about_one_side(pair, results)
     for result in results:
-        question, is_turned = (
-            optional_text(result, "from_name"),
-            shows_second_first(pair, optional_text(result, "to_name")),
-        )
+        question = optional_text(result, "from_name")
+        is_turned = shows_second_first(pair, optional_text(result, "to_name"))
         value = result.get("value")
         word = chosen_label(value) if isinstance(value, dict) else None
         if result.get("meta"):

@@ -150,7 +150,7 @@ def count_word(words: Counter[str], text: str) -> None:
 def notice_sentence(kind: NoticeKind, where: str, words: Counter[str], lines: Sequence[int]) -> str:
     thing, template = SENTENCES[kind]
     return template.format(
-        count=count_things(words.total(), thing),
+        count=f"{words.total():,} {thing}{'' if words.total() == 1 else 's'}",
         of=f" of “{where}”" if where else "",
         where=where,
         words=list_words(words),
@@ -180,7 +180,3 @@ def list_things(things: Counter[str]) -> Iterator[str]:
 def list_lines(lines: Sequence[int]) -> str:
     shown = [f"{line:,}" for line in lines[:LINES]]
     return f"line{'s' if len(lines) > 1 else ''} {', '.join([*shown, *(['…'] if len(lines) > LINES else [])])}"
-
-
-def count_things(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

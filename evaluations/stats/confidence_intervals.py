@@ -142,10 +142,6 @@ class Spread:
         effective_clusters = self.contributions.effective_clusters(np.ones(self.contributions.cells, dtype=bool))
         return max(floor(effective_clusters + ROUNDING), 2)
 
-    @property
-    def uses_bootstrap(self) -> bool:
-        return self.contributions.clusters <= BOOTSTRAP_UP_TO
-
     def interval(self, number: Estimate, statistic: Statistic, bounds: Bounds = UNBOUNDED) -> Estimate:
         """The number with its interval, or with the reason why it has none."""
         return self.intervals([number], lambda totals: statistic(totals)[..., None], [bounds])[0]
@@ -162,11 +158,9 @@ class Spread:
         """The intervals of several numbers, given their statistic already measured at the totals."""
         if self.contributions.clusters < 2:
             return [number if number.value is None else number.without_interval(ONE_CLUSTER) for number in numbers]
-        return (
-            self.bootstrap_intervals(numbers, statistic)
-            if self.uses_bootstrap
-            else self.linearised_intervals(numbers, statistic.slopes, bounds)
-        )
+        if self.contributions.clusters <= BOOTSTRAP_UP_TO:
+            return self.bootstrap_intervals(numbers, statistic)
+        return self.linearised_intervals(numbers, statistic.slopes, bounds)
 
     def intervals_or_wilson(
         self,

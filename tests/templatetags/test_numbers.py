@@ -1,8 +1,9 @@
-"""Money as it looks on a page."""
+"""Numbers, money and estimates as pages show them."""
 
 import pytest
 
-from evaluations.templatetags.numbers import in_usd, usd
+from evaluations.judges.runs.estimates import ValueRange
+from evaluations.templatetags.numbers import in_usd, minutes_span, span, usd, usd_span
 
 
 @pytest.mark.parametrize(
@@ -29,3 +30,14 @@ def test_dollars_have_two_places_and_small_amounts_two_figures(nano: int | None,
 )
 def test_a_field_holds_the_exact_amount(nano: int | None, shown: str) -> None:
     assert in_usd(nano) == shown
+
+
+def test_both_ends_have_two_figures() -> None:
+    assert span(ValueRange(1234, 98765)) == "1,200 to 99,000"
+    assert usd_span(ValueRange(1_234_567_890, 4_200_000_000)) == "$1.20 to $4.20"
+    assert minutes_span(ValueRange(0.5, 61)) == "30 seconds to 1 hour 1 minute"
+
+
+def test_ends_that_say_the_same_are_said_once() -> None:
+    assert span(ValueRange(40, 40.2)) == "40"
+    assert usd_span(ValueRange(0, 0)) == "$0.00"
