@@ -11,7 +11,7 @@ from evaluations.domain.choices import Choice
 from evaluations.domain.errors import InputRefused
 
 DERIVED_PREFIX: Final = "derived:"
-MAX_RULE_CHARACTERS: Final = 400  # characters
+MAX_RULE_CHARACTERS: Final = 400
 MILLION: Final = 1_000_000  # weights are counted in millionths, so that sums are exact
 WEIGHT: Final = re.compile(r"\d{1,6}(\.\d{1,6})?", re.ASCII)
 

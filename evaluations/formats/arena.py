@@ -145,9 +145,8 @@ def texts_of_turns(values: Mapping[str, Any], field: str) -> list[str]:
     turns = parse_structured_value(values.get(field), field)
     if not isinstance(turns, list) or not turns:
         raise RowRefused(f"{field} must be a list with a text for each turn, as in the rows before")
-    return [
-        "" if text is None else text_of_content(text, field) for text in turns
-    ]  # published tables have null for no answer
+    # Published tables have null for no answer.
+    return ["" if text is None else text_of_content(text, field) for text in turns]
 
 
 def arena_comparison_rows(

@@ -64,7 +64,7 @@ def auto_arena_head_to_head_rows(record: Record, options: ReadOptions) -> tuple[
 def auto_arena_verdicts(
     values: Mapping[str, Any], comparison: ComparisonRow, options: ReadOptions
 ) -> Iterator[VerdictRow]:
-    """The verdicts of judges; the order shown is unknown, because each judge random_orders the responses."""
+    """The verdicts of judges; the order shown is unknown, because each judge shuffles the responses."""
     history = parse_structured_value(values.get("history"), "history") or []
     if not isinstance(history, list) or not all(isinstance(entry, dict) for entry in history):
         raise RowRefused("history must be a list of objects")

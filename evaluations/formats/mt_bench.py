@@ -137,9 +137,8 @@ def interleave_turns(answers: Sequence[str]) -> list[Message]:
 def mt_bench_turn_texts(value: object, field: str) -> list[str]:
     if not isinstance(value, list) or not value:
         raise RowRefused(f"{field} must be a list with a text for each turn")
-    return [
-        text_of_content(turn, f"{field}, turn {number}") for number, turn in enumerate(value, 1)
-    ]  # Arena-Hard's are objects
+    # Turns of Arena-Hard are objects.
+    return [text_of_content(turn, f"{field}, turn {number}") for number, turn in enumerate(value, 1)]
 
 
 def mt_bench_pair_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:

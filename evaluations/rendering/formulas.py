@@ -145,7 +145,7 @@ def in_known_environment(match: re.Match[str]) -> str:
 
 
 def serialise_element(element: Element, attributes: Mapping[str, str] | None = None) -> Iterator[str]:
-    """An element as HTML with everything escaped, which the library itself does not do for ``\text``."""
+    r"""An element as HTML with everything escaped, which the library itself does not do for ``\text``."""
     tag, text = element.tag, decode_numbered_characters(element.text or "")
     if tag not in FORMULA_TAGS or len(element) != PARTS.get(tag, len(element)):
         raise UnreadableFormula
