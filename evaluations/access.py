@@ -38,14 +38,14 @@ ALLOWED_ROLES: Final[Mapping[Action, frozenset[Role]]] = {
     Action.EXPORT: frozenset({Role.OWNER, Role.MANAGER, Role.ADJUDICATOR, Role.VIEWER}),
     Action.MANAGE: frozenset({Role.OWNER, Role.MANAGER}),
     Action.OWN: frozenset({Role.OWNER}),
-    # Everything by name, drafts and what only importers see included.
+    # A backup holds everything with names, including drafts.
     Action.BACK_UP: frozenset({Role.OWNER}),
 }
 
 
 def get_role(user: User, evaluation: Evaluation) -> Role | None:
-    if known := getattr(evaluation, "roles", {}).get(user.pk):
-        return Role(known)
+    if role := getattr(evaluation, "roles", {}).get(user.pk):
+        return Role(role)
     membership = Membership.objects.filter(user=user, evaluation=evaluation).first()
     return Role(membership.role) if membership else None
 
@@ -55,7 +55,7 @@ def is_allowed(user: User, action: Action, evaluation: Evaluation) -> bool:
 
 
 def require_evaluation(user: User, slug: str, action: Action = Action.LOOK) -> Evaluation:
-    """The evaluation, for someone who may do this in it. A stranger cannot tell that it exists."""
+    """The evaluation, if the user may do this in it. For others it raises 404, so that they learn nothing of it."""
     mine = Membership.objects.select_related("evaluation__review_rubric__rubric").filter(user=user)
     taking_part = mine.filter(evaluation__slug=slug).first()
     if taking_part is None:
@@ -68,7 +68,7 @@ def require_evaluation(user: User, slug: str, action: Action = Action.LOOK) -> E
 
 
 def action_for_export(written_as: str) -> Action:
-    """To make an export in this format, and to take its file."""
+    """The action that creating and downloading an export in this format needs."""
     return Action.BACK_UP if written_as == BACKUP_FORMAT_NAME else Action.EXPORT
 
 
@@ -80,16 +80,15 @@ def list_reviewers(evaluation: Evaluation) -> "QuerySet[User]":
 
 
 def require_site_administrator(user: User) -> None:
-    """Endpoints are site-wide: a stranger to their making cannot tell that the page exists."""
+    """Raise 404 for everyone else, so that they do not learn that the page exists."""
     if not user.is_superuser:
         raise Http404
 
 
 def list_invitees(user: User) -> "QuerySet[User]":
-    """The people for whom this person may make sign-in links. A link is as good as the account.
+    """The users for whom this user may create sign-in links, which give full access to an account.
 
-    So an owner makes them only for accounts that were made for an evaluation of theirs and that
-    open nothing but evaluations of theirs; for all others a site administrator does.
+    Owners may do so only for accounts that were created for their evaluations and open no others.
     """
     if user.is_superuser:
         return User.objects.all()

@@ -1,4 +1,4 @@
-"""What a person may see of what others chose; who was shown it is on record from here on."""
+"""Which choices of others a person may see, and the record of what they saw."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -34,8 +34,7 @@ def was_revealed(review: Review) -> bool:
 def visible_comparisons(user: User, evaluation: Evaluation) -> "QuerySet[Comparison]":
     """The comparisons on which this person may see what others chose.
 
-    A reviewer sees nothing of others on a comparison before the first save. Pages, reports, runs
-    and exports all ask here.
+    A reviewer sees no choices of others on a comparison before the first save.
     """
     comparisons: QuerySet[Comparison] = Comparison.objects.filter(evaluation=evaluation)
     if is_allowed(user, Action.SEE_ALL, evaluation):
@@ -54,14 +53,9 @@ def hidden_calibration_comparisons(user: User, evaluation: Evaluation) -> "Query
         comparison=OuterRef("item__comparison"),
         state__in=(*SAVED_REVIEW_STATES, ReviewState.SKIPPED),
     )
-    open_queues = QueueSlot.objects.filter(
-        queue__evaluation=evaluation,
-        queue__rubric_version=evaluation.review_rubric_id,
-        queue__kind=QueueKind.CALIBRATION,
-        queue__closed_at__isnull=True,
-    )
-    to_do = open_queues.exclude(Exists(mine))
-    return open_queues.filter(queue__in=to_do.values("queue")).values_list("item__comparison", flat=True)
+    slots = open_calibration_slots().filter(queue__evaluation=evaluation)
+    to_do = slots.exclude(Exists(mine))
+    return slots.filter(queue__in=to_do.values("queue")).values_list("item__comparison", flat=True)
 
 
 def can_see_verdicts(user: User, comparison: Comparison) -> bool:
@@ -78,29 +72,30 @@ def visible_comparisons_everywhere(user: User) -> "QuerySet[Comparison]":
 
 
 def open_calibration_slots() -> "QuerySet[QueueSlot]":
-    in_force = QueueSlot.objects.filter(queue__rubric_version=F("queue__evaluation__review_rubric"))
-    return in_force.filter(queue__kind=QueueKind.CALIBRATION, queue__closed_at__isnull=True)
+    """Slots of open calibration queues of the current rubric versions."""
+    current = QueueSlot.objects.filter(queue__rubric_version=F("queue__evaluation__review_rubric"))
+    return current.filter(queue__kind=QueueKind.CALIBRATION, queue__closed_at__isnull=True)
 
 
 def list_people_who_can_see(comparison: Comparison) -> "list[User]":
-    """The people of the evaluation to whom what others chose on this comparison is open, by username."""
+    """The members who may see what others chose on this comparison, by username."""
     here = Membership.objects.filter(user=OuterRef("pk"), evaluation=comparison.evaluation_id)
     saved = Review.objects.filter(rater__user=OuterRef("pk"), comparison=comparison, state__in=SAVED_REVIEW_STATES)
     sees_all = here.filter(role__in=ALLOWED_ROLES[Action.SEE_ALL])
-    found = User.objects.filter(Q(Exists(sees_all)) | Q(Exists(here), Exists(saved)), is_active=True)
-    readers = list(found.order_by("username"))
+    users = User.objects.filter(Q(Exists(sees_all)) | Q(Exists(here), Exists(saved)), is_active=True)
+    readers = list(users.order_by("username"))
     if open_calibration_slots().filter(item__comparison=comparison).exists():
         return [reader for reader in readers if can_see_verdicts(reader, comparison)]
     return readers
 
 
 def can_see_judges(user: User, evaluation: Evaluation) -> bool:
-    """Where judges are never shown, a reviewer sees none of their choices, saved or not."""
+    """Whether the user may see choices of judges, which an evaluation can hide from reviewers."""
     return evaluation.reveal != Reveal.NEVER or is_allowed(user, Action.SEE_ALL, evaluation)
 
 
 def has_seen_verdicts(user: User, comparison: Comparison) -> bool:
-    """Whether this person was shown others' choices on it: a review made now is not blind."""
+    """Whether this person saw others' choices on the comparison, so that a new review is not blind."""
     seen = Disclosure.objects.filter(user=user, evaluation=comparison.evaluation_id)
     return seen.filter(Q(comparison=comparison) | Q(comparison__isnull=True)).exists()
 
@@ -154,8 +149,8 @@ def record_disclosure(
 ) -> None:
     """Record that this person saw what others chose on these comparisons, and what judges chose if ``judges``.
 
-    ``tests``: what a judge answered in a test, which a call's own page shows. Once is enough: a review that they save
-    later is not blind, and one that they undo keeps its first choices. Who never reviews needs no record.
+    ``tests``: include answers of test calls, which the page of a call shows. Only reviewers need a record: a review
+    that they save later is not blind, and one that they undo keeps its first choices.
     """
     if not is_allowed(user, Action.REVIEW, evaluation):
         return
@@ -182,13 +177,14 @@ def find_judged_by_others(user: User, comparisons: Collection[Comparison], *, ju
     verdicts = Verdict.objects.filter(comparison__in=ids).exclude(rater__user=user)
     if not judges:
         verdicts = verdicts.exclude(rater__kind=RaterKind.JUDGE)
-    found = set(verdicts.values_list("comparison_id", flat=True))
+    ids_judged = set(verdicts.values_list("comparison_id", flat=True))
     scored = Score.objects.filter(review__comparison__in=ids).exclude(rater__user=user)
-    found.update(pk for pk in scored.values_list("review__comparison_id", flat=True) if pk)
-    found.update(one.comparison for one in load_imported_preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD)))
+    ids_judged.update(pk for pk in scored.values_list("review__comparison_id", flat=True) if pk)
+    preferences = load_imported_preferences(ids, (RaterKind.HUMAN, RaterKind.GOLD))
+    ids_judged.update(preference.comparison for preference in preferences)
     for rows in (Adjudication.objects.all(), Comment.objects.exclude(user=user)):
-        found.update(rows.filter(comparison__in=ids).values_list("comparison_id", flat=True))
-    return found | find_scored_by_judges(comparisons) if judges else found
+        ids_judged.update(rows.filter(comparison__in=ids).values_list("comparison_id", flat=True))
+    return ids_judged | find_scored_by_judges(comparisons) if judges else ids_judged
 
 
 def find_scored_by_judges(comparisons: Iterable[Comparison]) -> set[int]:
@@ -202,19 +198,17 @@ def find_with_test_calls(comparisons: Iterable[Comparison]) -> set[int]:
     """The comparisons with an answered test call on them or on one of their responses."""
     sides = {comparison.pk: {comparison.response_a_id, comparison.response_b_id} for comparison in comparisons}
     answered = Call.all_rows.filter(is_test=True, state=CallState.ANSWERED)
-    found = set(answered.filter(comparison__in=sides).values_list("comparison_id", flat=True))
+    called = set(answered.filter(comparison__in=sides).values_list("comparison_id", flat=True))
     responses = {response for pair in sides.values() for response in pair}
     scored = set(answered.filter(response__in=responses).values_list("response_id", flat=True))
-    return {pk for pk, pair in sides.items() if pk in found or pair & scored}
+    return {pk for pk, pair in sides.items() if pk in called or pair & scored}
 
 
 def find_fixed_or_recorded(user: User, ids: Collection[int]) -> set[int]:
     """The comparisons with a record of disclosure, or on which this person's first choices are fixed."""
     on_record = Disclosure.objects.filter(user=user, comparison__in=ids).values_list("comparison_id", flat=True)
     mine = list(Review.objects.filter(rater__user=user, comparison__in=ids, state__in=SAVED_REVIEW_STATES))
-    open_still = {review.comparison_id for review in mine if not has_fixed_first_choices(review)}
-    return {pk for pk in on_record if pk} | {review.comparison_id for review in mine} - open_still
-
-
-def has_fixed_first_choices(review: Review) -> bool:
-    return review.state == ReviewState.FIRST or was_revealed(review)
+    changeable = {
+        review.comparison_id for review in mine if review.state != ReviewState.FIRST and not was_revealed(review)
+    }
+    return {pk for pk in on_record if pk} | {review.comparison_id for review in mine} - changeable

@@ -24,14 +24,14 @@ logger = logging.getLogger(__name__)
 
 
 def write_whole(path: Path, content: object) -> None:
-    """A reader finds all of it or, until then, what was there before."""
+    """Write a file that readers find whole or not at all."""
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4()}.unfinished")
     unfinished.write_text(json.dumps(content))
     os.replace(unfinished, path)
 
 
 def take(path: Path) -> bytes | None:
-    """The content of a message, which is then gone; None where another was first."""
+    """Remove a message and return its content; None if another process was faster."""
     taken = path.with_name(f"{path.name}.taken")
     try:
         path.rename(taken)
@@ -43,7 +43,7 @@ def take(path: Path) -> bytes | None:
 
 
 class Channel(filesystem.Channel):
-    """Kombu's, with messages and tables of queues that are whole or not there."""
+    """Kombu's channel, with messages and queue tables that are written whole."""
 
     def _put(self, queue: str, payload: object, **options: object) -> None:  # type: ignore[override]
         path = Path(self.data_folder_out, f"{time.monotonic_ns() // 1_000_000}_{uuid.uuid4()}.{queue}.msg")

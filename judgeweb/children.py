@@ -25,7 +25,7 @@ class GaveUp(Exception):
 
 @dataclass
 class Child:
-    """One program to keep running: what it is, and how it has fared so far."""
+    """A program to keep running, and its state."""
 
     name: str
     command: Sequence[str]
@@ -45,7 +45,7 @@ def die_with_parent() -> None:
 
 
 def start(child: Child) -> None:
-    """A session of its own keeps the terminal's Ctrl-C away from it: stopping is decided here."""
+    """Start the child in its own session, so that Ctrl-C reaches only this process."""
     set_large_log_aside(child.log)
     with child.log.open("ab") as log:
         child.process = subprocess.Popen(
@@ -67,7 +67,7 @@ def set_large_log_aside(log: Path) -> None:
 
 
 def keep_alive(child: Child, say: Callable[[str], None]) -> None:
-    """Start it when it is due; where it has died, see that it is due again a little later."""
+    """Start the child when it is due. If it died, schedule its restart."""
     if child.process is None:
         if time.monotonic() >= child.start_at:
             start(child)

@@ -26,8 +26,8 @@ class MadeFilesFinder(BaseFinder):
     def find(self, path: str, find_all: bool = False, **kwargs: Any) -> Any:
         if path != f"{FOLDER}/{VEGA}":
             return []
-        found = str(build_browser_bundle(settings.DATA_DIR / FOLDER / VEGA))
-        return [found] if find_all else found
+        bundle = str(build_browser_bundle(settings.DATA_DIR / FOLDER / VEGA))
+        return [bundle] if find_all else bundle
 
     def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Storage]]:
         build_browser_bundle(settings.DATA_DIR / FOLDER / VEGA)

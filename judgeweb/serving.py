@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from types import FrameType
@@ -39,8 +39,8 @@ class Refused(Exception):
     """The start is impossible: the sentence says why and what to do."""
 
 
-class Asked:
-    """How often someone asked this process to stop; twice means at once."""
+class StopRequests:
+    """Counts the signals to stop this process; two mean at once."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -59,14 +59,14 @@ class Asked:
 
 def main(arguments: Sequence[str]) -> int:
     try:
-        asked = Asked()
+        stop_requests = StopRequests()
         lock = lock_data(settings.DATA_DIR / "serving.lock")
         with closing(lock), closing(listen(settings.HOST, settings.PORT)) as listener:
             say(f"Starting judgeweb {settings.VERSION}.")
-            link = make_ready(asked)
+            link = make_ready(stop_requests)
             children = children_on(listener, lock)
-            if not asked.to_stop():
-                serve(children, link, asked, reload="--reload" in arguments)
+            if not stop_requests.to_stop():
+                serve(children, link, stop_requests, reload="--reload" in arguments)
     except (Refused, GaveUp, ImproperlyConfigured) as refusal:
         say(f"judgeweb stopped: {refusal}")
         return 1
@@ -78,7 +78,7 @@ def say(line: str) -> None:
 
 
 def lock_data(path: Path) -> IO[str]:
-    """Two supervisors on one data folder would migrate under each other's feet."""
+    """Lock the data folder, so that no two supervisors migrate its database."""
     try:
         lock = path.open("a+")
     except OSError as error:
@@ -104,7 +104,7 @@ def locked(file: IO[str]) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Held here, so that nobody is refused while the web server starts again."""
+    """Open the socket in this process, so that no connection is refused while the web server restarts."""
     try:
         family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server((host, port), family=family, backlog=1024)
@@ -120,8 +120,8 @@ def why_not(error: OSError, host: str, port: int) -> str:
     return f"port {port} {reason}. Choose another: PORT={other} make run"
 
 
-def make_ready(asked: Asked) -> str:
-    """Run the preparation to its end; gives the path of a fresh sign-in link, or nothing."""
+def make_ready(stop_requests: StopRequests) -> str:
+    """Run the preparation. Returns the path of a new sign-in link, or an empty text."""
     preparation = subprocess.Popen(
         [sys.executable, "manage.py", "make_ready", "--no-color"],
         stdin=subprocess.DEVNULL,
@@ -133,10 +133,10 @@ def make_ready(asked: Asked) -> str:
         preexec_fn=die_with_parent,
     )
     while preparation.poll() is None:
-        if asked.to_stop():
+        if stop_requests.to_stop():
             preparation.terminate()
         time.sleep(0.02)
-    if preparation.returncode != 0 and not asked.to_stop():
+    if preparation.returncode != 0 and not stop_requests.to_stop():
         raise Refused("its data could not be made ready, see above.")
     assert preparation.stdout is not None
     return preparation.stdout.read().strip()
@@ -176,21 +176,21 @@ def web_command(socket_number: int) -> list[str]:
     return [sys.executable, "-m", "gunicorn", *flags, "--no-control-socket", "judgeweb.wsgi"]
 
 
-def serve(children: Sequence[Child], link: str, asked: Asked, *, reload: bool) -> None:
+def serve(children: Sequence[Child], link: str, stop_requests: StopRequests, *, reload: bool) -> None:
     try:
-        wait_until_ready(children, asked)
-        if not asked.to_stop():
+        wait_until_ready(children, stop_requests)
+        if not stop_requests.to_stop():
             announce(link)
-        keep_all_alive(children, asked, reload=reload)
+        keep_all_alive(children, stop_requests, reload=reload)
     finally:
         say("Stopping.")
-        stop(children, STOP_SECONDS, asked.to_hurry)
+        stop(children, STOP_SECONDS, stop_requests.to_hurry)
 
 
-def wait_until_ready(children: Sequence[Child], asked: Asked) -> None:
-    """Until the site answers, and a while longer for the worker, lest the first page warn of none."""
+def wait_until_ready(children: Sequence[Child], stop_requests: StopRequests) -> None:
+    """Wait until the site answers, and a while longer for the worker, so that the first page does not warn."""
     began = time.monotonic()
-    while not asked.to_stop():
+    while not stop_requests.to_stop():
         for child in children:
             keep_alive(child, say)
         answer = health()
@@ -220,26 +220,22 @@ def announce(link: str) -> None:
     say(f"Logs: {settings.LOG_DIR}. Ctrl-C stops everything.")
 
 
-def keep_all_alive(children: Sequence[Child], asked: Asked, *, reload: bool) -> None:
+def keep_all_alive(children: Sequence[Child], stop_requests: StopRequests, *, reload: bool) -> None:
     seen = newest_source() if reload else 0.0
-    while not asked.to_stop():
+    while not stop_requests.to_stop():
         for child in children:
             keep_alive(child, say)
         time.sleep(0.2)
         if reload and (newest := newest_source()) > seen:
             seen = newest
             say("A source file changed: starting again.")
-            stop(children, 1, asked.to_hurry)
+            stop(children, 1, stop_requests.to_hurry)
 
 
 def newest_source() -> float:
     folders = [settings.BASE_DIR / name for name in ("judgeweb", "evaluations", "templates")]
-    return max(path.stat().st_mtime for path in sources(folders))
-
-
-def sources(folders: Sequence[Path]) -> Iterator[Path]:
-    for folder in folders:
-        yield from (path for path in folder.rglob("*") if path.suffix in (".py", ".html"))
+    paths = (path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".html"))
+    return max(path.stat().st_mtime for path in paths)
 
 
 if __name__ == "__main__":

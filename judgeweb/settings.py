@@ -74,7 +74,7 @@ def site_address(name: str, default: str, like: str = "https://judgeweb.example.
 
 
 def broker_url(name: str) -> str:
-    """Celery repeats in its log what it cannot use, and a password that is in the place of the user."""
+    """Check the URL here, because Celery logs invalid URLs with their passwords."""
     url = os.environ.get(name, "") or "filesystem://localhost"
     try:
         parts = urlsplit(url)
@@ -97,7 +97,7 @@ def broker_url(name: str) -> str:
 
 
 def ollama_url() -> str:
-    """Where workers look for a local server of models. Set and empty: nowhere."""
+    """Where workers look for a local model server. An empty value disables it."""
     default = "http://127.0.0.1:11434"
     if os.environ.get("JUDGEWEB_OLLAMA_URL") == "":
         return ""
@@ -105,9 +105,9 @@ def ollama_url() -> str:
 
 
 def made_once(path: Path) -> str:
-    """The secret in that file; made on the first start, readable by its owner alone.
+    """The secret in the file, which the first start creates, readable by its owner alone.
 
-    Several processes may start at once: a file is linked into place whole, and the first one stays.
+    Several processes may start at once: each links a whole file into place, and the first one stays.
     """
     if not path.exists():
         descriptor, draft = tempfile.mkstemp(dir=path.parent)

@@ -18,7 +18,7 @@ WINDOW_SECONDS: Final = 60
 
 @dataclass(frozen=True)
 class RequestAllowance:
-    """How many requests a token may make in a minute, how many of them are left, and when the next minute begins."""
+    """The requests per minute of a token, how many are left, and the seconds until the next minute."""
 
     limit: int
     left: int
@@ -38,7 +38,7 @@ def find_token(text: str) -> ApiToken | None:
 
 
 def count_token_request(token: ApiToken) -> RequestAllowance:
-    """One more request with this token, in its own row: so the limit is one for all web processes together."""
+    """Count a request in the token's row, so that all web processes share one limit."""
     now = timezone.now()
     window, into = divmod(int(now.timestamp()), WINDOW_SECONDS)
     ApiToken.objects.filter(pk=token.pk).update(
@@ -80,7 +80,7 @@ def require_scope(token: ApiToken, scope: Scope) -> None:
 
 
 def read_bearer_token(request: HttpRequest) -> ApiToken:
-    """The token of the header. A session opens nothing here, so no other site can act through somebody's browser."""
+    """The token of the header. Sessions are not accepted, so that no other site can act through a browser."""
     scheme, _, text = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not text.strip():
         raise Problem("token_missing", "Send a token: Authorization: Bearer jw_…", headers=AUTH_CHALLENGE)

@@ -47,28 +47,28 @@ ROW_COLUMNS: Final = (
 )
 
 
-def select_row_columns(found: "QuerySet[Comparison]") -> "QuerySet[Comparison]":
+def select_row_columns(comparisons: "QuerySet[Comparison]") -> "QuerySet[Comparison]":
     """Select the columns that lists show, in the order of the ids."""
-    related = found.select_related("query", "response_a__candidate", "response_b__candidate")
+    related = comparisons.select_related("query", "response_a__candidate", "response_b__candidate")
     return related.only(*ROW_COLUMNS).order_by("pk")
 
 
 def serialize_comparisons(user: User, evaluation: Evaluation, rows: Sequence[Comparison]) -> list[ComparisonOut]:
     ids = [row.pk for row in rows]
-    how_far = count_raters(ids)
+    counts = count_raters(ids)
     named = set(visible_comparisons(user, evaluation).filter(pk__in=ids).values_list("pk", flat=True))
     sees_judges, sees_all = can_see_judges(user, evaluation), is_allowed(user, Action.SEE_ALL, evaluation)
     tags = load_tag_names(ids) if sees_all else {}
     return [
         serialize_comparison(
-            row, how_far[row.pk], tags.get(row.pk, []), is_named=row.pk in named, sees_judges=sees_judges
+            row, counts[row.pk], tags.get(row.pk, []), is_named=row.pk in named, sees_judges=sees_judges
         )
         for row in rows
     ]
 
 
 def serialize_comparison(
-    row: Comparison, how_far: VoteCounts, tags: list[str], *, is_named: bool, sees_judges: bool
+    row: Comparison, counts: VoteCounts, tags: list[str], *, is_named: bool, sees_judges: bool
 ) -> ComparisonOut:
     return ComparisonOut(
         id=row.pk,
@@ -78,12 +78,12 @@ def serialize_comparison(
         candidate_a=row.response_a.candidate.name if is_named else None,
         candidate_b=row.response_b.candidate.name if is_named else None,
         flags=list(row.flags),
-        people=how_far.people,
-        gold=how_far.gold,
-        judges=how_far.judges if sees_judges else None,
-        calls_waiting=how_far.waiting if sees_judges else None,
-        calls_failed=how_far.failed if sees_judges else None,
-        labelled=how_far.labelled if is_named else None,
-        split=how_far.split if is_named else None,
+        people=counts.people,
+        gold=counts.gold,
+        judges=counts.judges if sees_judges else None,
+        calls_waiting=counts.waiting if sees_judges else None,
+        calls_failed=counts.failed if sees_judges else None,
+        labelled=counts.labelled if is_named else None,
+        split=counts.split if is_named else None,
         tags=tags,
     )

@@ -15,8 +15,10 @@ from evaluations.api.problems import FieldError, Problem
 from evaluations.models.users import ApiToken, IdempotencyRecord
 
 KEEP_ANSWERS_FOR: Final = timedelta(days=1)
-
 DROPPED_AT_ONCE: Final = 500
+KEY_HEADER: Final = "Idempotency-Key"
+REPLAYED_HEADER: Final = "Idempotency-Replayed"
+MAX_KEY_CHARACTERS: Final = 200
 
 
 @dataclass(frozen=True)
@@ -28,21 +30,21 @@ class StoredAnswer:
 
 
 class KeyReused(Exception):
-    """The key was given to another request: a program gives each write a key of its own."""
+    """The key belongs to another request."""
 
 
 class RequestUnderWay(Exception):
-    """The first request under this key has not been answered: it is at work still, or its process died at it."""
+    """The first request with this key is not answered yet, or its process died."""
 
 
 def begin_request(token: ApiToken, key: str, request_sha256: str) -> IdempotencyRecord | StoredAnswer:
-    """The row in which the answer will be stored, or the answer that is stored already."""
+    """The row for the answer, or the stored answer."""
     try:
         with transaction.atomic():
             return IdempotencyRecord.objects.create(token=token, key=key, request_sha256=request_sha256)
     except IntegrityError:
         kept = IdempotencyRecord.objects.filter(token=token, key=key).first()
-    if kept is None:  # what was first there has been refused meanwhile
+    if kept is None:  # the first request was refused meanwhile
         raise RequestUnderWay
     if kept.created_at < timezone.now() - KEEP_ANSWERS_FOR:
         kept.delete()
@@ -54,28 +56,21 @@ def begin_request(token: ApiToken, key: str, request_sha256: str) -> Idempotency
     return StoredAnswer(kept.status, kept.content_type, kept.location, kept.body)
 
 
-def store_answer(place: IdempotencyRecord, answer: StoredAnswer) -> None:
-    IdempotencyRecord.objects.filter(pk=place.pk).update(
+def store_answer(record: IdempotencyRecord, answer: StoredAnswer) -> None:
+    IdempotencyRecord.objects.filter(pk=record.pk).update(
         status=answer.status, content_type=answer.content_type, location=answer.location, body=answer.body
     )
 
 
-def forget_request(place: IdempotencyRecord) -> None:
-    """Nothing was done: the same may be asked again under this key."""
-    IdempotencyRecord.objects.filter(pk=place.pk).delete()
+def forget_request(record: IdempotencyRecord) -> None:
+    """Allow the key to be used again, because nothing was done."""
+    IdempotencyRecord.objects.filter(pk=record.pk).delete()
 
 
 def drop_old_answers() -> None:
-    """Answers of more than a day ago, a few hundred at a time; the next sweep goes on."""
+    """Delete some hundred answers of more than a day ago."""
     old = IdempotencyRecord.objects.filter(created_at__lt=timezone.now() - KEEP_ANSWERS_FOR).order_by("created_at")
     IdempotencyRecord.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:DROPPED_AT_ONCE])).delete()
-
-
-KEY_HEADER: Final = "Idempotency-Key"
-
-REPLAYED_HEADER: Final = "Idempotency-Replayed"
-
-MAX_KEY_CHARACTERS: Final = 200
 
 
 def run_once(request: HttpRequest, token: ApiToken, answer: Callable[[], HttpResponseBase]) -> HttpResponseBase:
@@ -87,7 +82,7 @@ def run_once(request: HttpRequest, token: ApiToken, answer: Callable[[], HttpRes
         fault = FieldError(f"header.{KEY_HEADER}", f"At most {MAX_KEY_CHARACTERS} characters of plain ASCII.")
         raise Problem("invalid", f"{KEY_HEADER} cannot be used. Nothing was done.", faults=[fault])
     try:
-        place = begin_request(token, key, hash_request(request))
+        record = begin_request(token, key, hash_request(request))
     except KeyReused:
         detail = "This key was sent with another request before. Nothing was done: give each write a key of its own."
         raise Problem("key_reused", detail) from None
@@ -97,36 +92,32 @@ def run_once(request: HttpRequest, token: ApiToken, answer: Callable[[], HttpRes
             "try again, and if it stays so look whether it was done."
         )
         raise Problem("under_way", detail, headers={"Retry-After": "1"}) from None
-    if isinstance(place, StoredAnswer):
-        return replay_answer(place)
-    return run_and_store_answer(place, answer)
+    if isinstance(record, StoredAnswer):
+        return replay_answer(record)
+    return run_and_store_answer(record, answer)
 
 
-def run_and_store_answer(place: IdempotencyRecord, answer: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+def run_and_store_answer(record: IdempotencyRecord, answer: Callable[[], HttpResponseBase]) -> HttpResponseBase:
     """Store only successful responses: a refused request may be corrected and sent again."""
     done = False
     try:
-        made = answer()
-        if isinstance(made, HttpResponse) and 200 <= made.status_code < 300:
-            store_answer(
-                place,
-                StoredAnswer(
-                    made.status_code, made.get("Content-Type", ""), made.get("Location", ""), made.content.decode()
-                ),
-            )
+        response = answer()
+        if isinstance(response, HttpResponse) and 200 <= response.status_code < 300:
+            headers = response.get("Content-Type", ""), response.get("Location", "")
+            store_answer(record, StoredAnswer(response.status_code, *headers, response.content.decode()))
             done = True
-        return made
+        return response
     finally:
         if not done:
-            forget_request(place)
+            forget_request(record)
 
 
 def replay_answer(answer: StoredAnswer) -> HttpResponse:
-    made = HttpResponse(answer.body, status=answer.status, content_type=answer.content_type or None)
-    made[REPLAYED_HEADER] = "true"
+    response = HttpResponse(answer.body, status=answer.status, content_type=answer.content_type or None)
+    response[REPLAYED_HEADER] = "true"
     if answer.location:
-        made["Location"] = answer.location
-    return made
+        response["Location"] = answer.location
+    return response
 
 
 def hash_request(request: HttpRequest) -> str:

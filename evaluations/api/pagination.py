@@ -44,6 +44,6 @@ def paginate_by_cursor(
     """The rows after the cursor, in the order of their ids or against it, and the cursor of the next page."""
     if after := decode_cursor(paging):
         rows = rows.filter(**{"pk__lt" if newest_first else "pk__gt": after})
-    found = list(rows.order_by("-pk" if newest_first else "pk")[: paging.limit + 1])
-    shown = found[: paging.limit]
-    return shown, encode_cursor(shown[-1].pk) if len(found) > paging.limit else None
+    fetched = list(rows.order_by("-pk" if newest_first else "pk")[: paging.limit + 1])
+    shown = fetched[: paging.limit]
+    return shown, encode_cursor(shown[-1].pk) if len(fetched) > paging.limit else None

@@ -1,6 +1,7 @@
 """A strict JSON parser that refuses what no column can hold."""
 
 import json
+from itertools import chain
 from typing import cast
 
 from django.http import HttpRequest
@@ -11,7 +12,7 @@ from evaluations.domain.json_values import JsonDict
 
 
 class StrictParser(Parser):
-    """No NaN, no infinity, no NUL and no half of a character: databases take none of these."""
+    """Refuses NaN, infinity, NUL and lone surrogates, which no database can store."""
 
     def parse_body(self, request: HttpRequest) -> dict[str, object]:
         try:
@@ -35,13 +36,13 @@ def refuse_nan_constant(name: str) -> None:
 def refuse_unstorable_texts(value: object) -> None:
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            refuse_unstorable_text(one)
-        elif isinstance(one, dict):
-            waiting += [*one.keys(), *one.values()]
-        elif isinstance(one, list):
-            waiting += one
+        part = waiting.pop()
+        if isinstance(part, str):
+            refuse_unstorable_text(part)
+        elif isinstance(part, dict):
+            waiting += [*part.keys(), *part.values()]
+        elif isinstance(part, list):
+            waiting += part
 
 
 def refuse_unstorable_text(text: str) -> None:
@@ -56,7 +57,7 @@ def refuse_unstorable_text(text: str) -> None:
 def refuse_unstorable_address(request: HttpRequest) -> None:
     """Refuse an address with characters that no database can store."""
     try:
-        for text in (request.path, *request.GET.keys(), *(one for each in request.GET.lists() for one in each[1])):
+        for text in (request.path, *chain(*([name, *values] for name, values in request.GET.lists()))):
             refuse_unstorable_text(text)
     except UnreadableRequest as unreadable:
         raise Problem("malformed", str(unreadable)) from unreadable

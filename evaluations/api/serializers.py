@@ -35,8 +35,8 @@ def serialize_messages(messages: Iterable[Mapping[str, object]]) -> list[Message
 def serialize_message(message: Mapping[str, Any]) -> MessageOut:
     content = message.get("content")
     is_text = content is None or isinstance(content, str)
-    more = {name: value for name, value in message.items() if name not in (MESSAGE_FIELDS if is_text else ("role",))}
-    return MessageOut(role=str(message.get("role", "")), content=content if is_text else None, more=more)
+    extra = {name: value for name, value in message.items() if name not in (MESSAGE_FIELDS if is_text else ("role",))}
+    return MessageOut(role=str(message.get("role", "")), content=content if is_text else None, more=extra)
 
 
 def nano_to_usd(nano: int | float | None) -> float | None:

@@ -37,18 +37,20 @@ def read_sent_file(request: HttpRequest) -> tuple["UploadedFile[bytes]", str]:
 
 
 def read_sent_fields(request: HttpRequest, schema: type[SentFields]) -> SentFields:
-    """The fields that came with a file: in its form, or with a raw body in the query."""
+    """The fields that were sent with a file: in the form, or for a raw body in the query."""
     source, fields = ("query", request.GET) if request.content_type == BYTES_TYPE else ("form", request.POST)
     sent = {name: value for name, value in fields.items() if value and name != "file_name"}
     try:
         return schema.model_validate(sent)
     except ValidationError as error:
-        faults = [FieldError(".".join(map(str, (source, *one["loc"]))), str(one["msg"])) for one in error.errors()]
+        faults = [
+            FieldError(".".join(map(str, (source, *fault["loc"]))), str(fault["msg"])) for fault in error.errors()
+        ]
         raise Problem("invalid", f"{faults[0].field}: {faults[0].message}. Nothing was done.", faults=faults) from None
 
 
 def describe_upload(schema: type[Schema] | None = None) -> dict[str, object]:
-    """What OpenAPI says of an operation that takes a file, with fields of this schema."""
+    """The OpenAPI description of an operation that takes a file, with fields of this schema."""
     described = schema.model_json_schema() if schema else {}
     fields = inline_definitions(described.get("properties", {}), described.get("$defs", {}))
     form = {"type": "object", "required": ["file"], "properties": {"file": FILE_SCHEMA, **fields}}
@@ -59,10 +61,10 @@ def describe_upload(schema: type[Schema] | None = None) -> dict[str, object]:
 def inline_definitions(described: Any, definitions: JsonMapping) -> Any:
     """A JSON schema with the definitions in place of the references to them."""
     if isinstance(described, list):
-        return [inline_definitions(one, definitions) for one in described]
+        return [inline_definitions(part, definitions) for part in described]
     if not isinstance(described, dict):
         return described
-    others = {name: inline_definitions(one, definitions) for name, one in described.items() if name != "$ref"}
+    others = {name: inline_definitions(part, definitions) for name, part in described.items() if name != "$ref"}
     name = described.get("$ref", "").rpartition("/")[2]
     return {**definitions[name], **others} if name else others
 

@@ -18,7 +18,7 @@ from evaluations.models.webhooks import OutboxEntry, Webhook
 
 logger = logging.getLogger(__name__)
 
-# With which token the request at hand came in: a service need not be told, and cannot forget it.
+# The token of the current request, which services need not pass on.
 CURRENT_TOKEN: "ContextVar[ApiToken | None]" = ContextVar("through", default=None)
 
 
@@ -61,7 +61,7 @@ WebhookSubjects = Iterator[tuple[WebhookKind, int]]
 def iterate_review_subjects(review: models.Model) -> WebhookSubjects:
     assert isinstance(review, Review)
     yield WebhookKind.DISAGREEMENT_OPENED, review.comparison_id
-    # A review that came another way counts in a queue that holds the comparison all the same.
+    # A review counts in every queue that holds its comparison.
     queues = QueueSlot.objects.filter(item__comparison=review.comparison_id, queue__closed_at__isnull=True)
     for pk in queues.values_list("queue", flat=True):
         yield WebhookKind.ROUND_REVIEWED, pk
@@ -71,7 +71,7 @@ def build_run_subjects(kind: WebhookKind) -> Callable[[models.Model], WebhookSub
     return lambda run: iter([(kind, run.pk)])
 
 
-# By the type of what an Event is about, and its verb.
+# By the object type and the verb of an event.
 SUBJECTS_BY_EVENT: Final[Mapping[tuple[str, str], Callable[[models.Model], WebhookSubjects]]] = {
     ("run", "finished"): build_run_subjects(WebhookKind.RUN_FINISHED),
     ("run", "stopped"): build_run_subjects(WebhookKind.RUN_STOPPED),

@@ -1,4 +1,4 @@
-"""A reader of backup files that checks what it reads by the sums in the manifest."""
+"""The reader of backup files."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ ARCHIVE_ERRORS: Final = (
 
 
 class BackupArchive:
-    """A backup file read as a stream, its contents checked by the sums in its manifest."""
+    """A backup file that is read as a stream and checked by the checksums in its manifest."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self.name = name
@@ -65,7 +65,7 @@ class BackupArchive:
         return json.loads(self._zip.read(entry))
 
     def lines(self, table: BackupTable) -> Iterator[list[Any]]:
-        """The columns, and then the rows of a table; nothing where it had none."""
+        """The columns and then the rows of a table; nothing if it is empty."""
         recorded = self.manifest["tables"].get(table.name)
         if recorded is None:
             return
@@ -82,7 +82,7 @@ class BackupArchive:
             raise self.damaged(table)
 
     def look_through_uploads(self) -> None:
-        """Read each once, so that a damaged one is found before anything is stored."""
+        """Read each file once, so that a damaged one is found before anything is stored."""
         for name in self.manifest["files"]:
             try:
                 with self._zip.open(name) as file:

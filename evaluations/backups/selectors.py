@@ -1,4 +1,4 @@
-"""One evaluation as a ZIP that another site can restore, the same bytes for the same evaluation."""
+"""Backups of one evaluation as a ZIP that another site can restore, with equal bytes for equal evaluations."""
 
 import hashlib
 import json
@@ -58,8 +58,11 @@ from evaluations.models.webhooks import Delivery, DeliveryAttempt, OutboxEntry, 
 
 @dataclass(frozen=True)
 class BackupTable:
-    """``path``: how its rows lead to their evaluation. ``emptied``: columns that mean nothing elsewhere, with what
-    they say there."""
+    """A table of a backup.
+
+    ``path``: the lookup from its rows to their evaluation. ``emptied``: columns that are meaningless on another site,
+    with the values that they get.
+    """
 
     model: type[models.Model]
     path: str
@@ -78,40 +81,35 @@ class BackupTable:
         return self.model._meta.concrete_fields
 
     def rows(self, evaluation: Evaluation) -> "QuerySet[Any, tuple[Any, ...]]":
-        """All of them in the order of their ids; nothing of an import that is not done, or of an export.
+        """All rows by id, without those of unfinished imports and exports.
 
-        That a backup was made is left out, too: else the next one would be another.
+        Backups and their events are left out, so that a backup does not change the next one.
         """
-        found = select_all_rows(self.model).filter(**{self.path: evaluation.pk})
+        rows = getattr(self.model, "all_rows", self.model._default_manager).filter(**{self.path: evaluation.pk})
         if self.model is Import:
-            found = found.filter(state=ImportState.DONE)
+            rows = rows.filter(state=ImportState.DONE)
         elif self.model is Export:
-            found = found.exclude(format=BACKUP_FORMAT_NAME).exclude(
+            rows = rows.exclude(format=BACKUP_FORMAT_NAME).exclude(
                 state__in=(ExportState.WAITING, ExportState.UNFINISHED)
             )
         elif self.model is Event:
             backups = Export.objects.filter(evaluation=evaluation, format=BACKUP_FORMAT_NAME).values("pk")
             of_backups = Q(object_type="export", object_id__in=backups)
-            found = found.exclude(of_backups & ~Q(verb=DOWNLOADED))  # its reader has seen everything
+            rows = rows.exclude(of_backups & ~Q(verb=DOWNLOADED))  # its reader has seen everything
         elif any(field.name == "source_import" for field in self.fields):
-            found = found.filter(Q(source_import__isnull=True) | Q(source_import__state=ImportState.DONE))
-        return found.order_by("pk").values_list(*(self.read(field, evaluation) for field in self.fields))
+            rows = rows.filter(Q(source_import__isnull=True) | Q(source_import__state=ImportState.DONE))
+        return rows.order_by("pk").values_list(*(self.read(field, evaluation) for field in self.fields))
 
     def read(self, field: "models.Field[Any, Any]", evaluation: Evaluation) -> Any:
-        """An answer that was bought in another evaluation is here on its own."""
+        """The column or expression of a field. A call copied from another evaluation loses its reference."""
         if self.model is Call and field.name == "copied_from":
             return Case(When(copied_from__judge__evaluation=evaluation, then=F("copied_from_id")))
         return field.attname
 
 
-def select_all_rows(model: type[models.Model]) -> "QuerySet[Any]":
-    """All rows of a table, including those of unfinished imports."""
-    return getattr(model, "all_rows", model._default_manager).all()
-
-
 LEASE_COLUMNS: Final = (("lease", None), ("lease_until", None), ("not_before", None))
 
-# Users, endpoints and the evaluation itself come before these, each in its own way.
+# Users, endpoints and the evaluation itself are in the manifest.
 BACKUP_TABLES: Final = (
     BackupTable(Rubric, "evaluation"),
     BackupTable(RubricVersion, "rubric__evaluation"),
@@ -162,25 +160,22 @@ EXCLUDED_MODELS: Final = (
     *(LocalServer, EndpointCheck, Worker, Job, Lease, Rendering, TagChange),
 )
 
-# These come with the manifest: they are matched with what is there already.
+# These are in the manifest and are matched with existing rows.
 MATCHED_MODELS: Final = (User, Endpoint, Price, Evaluation, Membership)
 
 
 def list_references(table: BackupTable) -> "Iterator[tuple[int, type[models.Model]]]":
     """Positions of the columns that hold ids, with the table each refers to. The row's own id is included."""
-    for place, column in enumerate(table.fields):
+    for position, column in enumerate(table.fields):
         if column.primary_key:
-            yield place, table.model
+            yield position, table.model
         elif isinstance(column, models.ForeignKey):
-            yield place, column.related_model
+            yield position, column.related_model
 
 
 BACKUP_KIND: Final = "judgeweb backup"
-
 BACKUP_VERSION: Final = 2  # 1 was made before release 0.1.0, of other tables
-
 BACKUP_BATCH_ROWS: Final = 2_000
-
 RowsRead = Callable[[str, int], None]
 
 
@@ -198,14 +193,14 @@ class BackupReferences:
 
 
 def build_backup(evaluation: Evaluation) -> Iterator[bytes]:
-    """The bytes of the ZIP. Everything is read as of one moment, while others go on working."""
+    """The bytes of the ZIP, read from one snapshot."""
     return stream_zip(iterate_backup_files(evaluation))
 
 
 def iterate_backup_files(
     evaluation: Evaluation, noted: RowsRead = ignore_rows_read
 ) -> Iterator[tuple[str, Path | bytes]]:
-    """The files of the ZIP by name. ``noted``: of which table how many rows were read since, within the one moment."""
+    """The files of the ZIP by name. ``noted`` is called with a table and the number of rows read since then."""
     with tempfile.TemporaryDirectory(prefix="judgeweb-backup-") as folder:
         with open_snapshot():
             refuse_if_busy(evaluation)
@@ -223,13 +218,13 @@ def refuse_if_busy(evaluation: Evaluation) -> None:
 
 
 def save_tables(evaluation: Evaluation, folder: Path, noted: RowsRead) -> dict[str, object]:
-    """Each table into a file of the folder. Returns the manifest."""
-    gathered = BackupReferences()
+    """Save each table into a file of the folder. Returns the manifest."""
+    references = BackupReferences()
     for table in BACKUP_TABLES:
-        save_table(evaluation, table, folder, gathered, noted)
+        save_table(evaluation, table, folder, references, noted)
     row = Evaluation.objects.get(pk=evaluation.pk)
     members = Membership.objects.filter(evaluation=evaluation).order_by("pk")
-    gathered.people.update(members.values_list("user", flat=True))
+    references.people.update(members.values_list("user", flat=True))
     return {
         "kind": BACKUP_KIND,
         "version": BACKUP_VERSION,
@@ -238,10 +233,10 @@ def save_tables(evaluation: Evaluation, folder: Path, noted: RowsRead) -> dict[s
         "evaluation": {
             field.attname: serialize_value(getattr(row, field.attname)) for field in Evaluation._meta.concrete_fields
         },
-        "members": [[one.user_id, one.role, serialize_value(one.created_at)] for one in members],
-        "people": serialize_people(gathered.people),
-        "endpoints": serialize_endpoints(gathered.endpoints),
-        "tables": gathered.tables,
+        "members": [[member.user_id, member.role, serialize_value(member.created_at)] for member in members],
+        "people": serialize_people(references.people),
+        "endpoints": serialize_endpoints(references.endpoints),
+        "tables": references.tables,
     }
 
 
@@ -255,9 +250,9 @@ def serialize_value(value: object) -> object:
 
 
 def save_table(
-    evaluation: Evaluation, table: BackupTable, folder: Path, gathered: BackupReferences, noted: RowsRead
+    evaluation: Evaluation, table: BackupTable, folder: Path, references: BackupReferences, noted: RowsRead
 ) -> None:
-    """Its rows, a line each; the first line has the columns. Nothing is written of a table without rows."""
+    """Save the rows of a table, one per line after the line of columns. An empty table has no file."""
     emptied = [(table.columns.index(column), value) for column, value in table.emptied]
     people = find_reference_positions(table, User)
     endpoints = find_reference_positions(table, Endpoint)
@@ -265,10 +260,10 @@ def save_table(
     with path.open("wb") as file:
         for values in table.rows(evaluation).iterator(chunk_size=BACKUP_BATCH_ROWS):
             row = list(values)
-            for place, value in emptied:
-                row[place] = value
-            gathered.people.update(row[place] for place in people if row[place] is not None)
-            gathered.endpoints.update(row[place] for place in endpoints if row[place] is not None)
+            for position, value in emptied:
+                row[position] = value
+            references.people.update(row[position] for position in people if row[position] is not None)
+            references.endpoints.update(row[position] for position in endpoints if row[position] is not None)
             for line in [table.columns, row] if rows == 0 else [row]:
                 written = json.dumps(line, cls=ExactEncoder, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
                 digest.update(written)
@@ -278,31 +273,32 @@ def save_table(
                 noted(table.name, BACKUP_BATCH_ROWS)
     noted(table.name, rows % BACKUP_BATCH_ROWS)
     if rows:
-        gathered.tables[table.name] = {"rows": rows, "sha256": digest.hexdigest()}
+        references.tables[table.name] = {"rows": rows, "sha256": digest.hexdigest()}
     else:
         path.unlink()
 
 
 class ExactEncoder(DjangoJSONEncoder):
-    """Moments to the microsecond: Django's own encoder cuts them off at the millisecond."""
+    """Encodes times to the microsecond. Django's encoder cuts them off at the millisecond."""
 
     def default(self, o: Any) -> Any:
         return o.isoformat() if hasattr(o, "isoformat") else super().default(o)
 
 
 def find_reference_positions(table: BackupTable, model: type[object]) -> list[int]:
-    return [place for place, other in list_references(table) if other is model and other is not table.model]
+    return [position for position, other in list_references(table) if other is model and other is not table.model]
 
 
 def serialize_people(ids: set[int]) -> dict[str, object]:
     """Names only: passwords are never included."""
-    found = User.objects.filter(pk__in=ids).order_by("pk").values_list("pk", "username", "display_name")
-    return {str(pk): {"username": username, "display_name": name} for pk, username, name in found}
+    users = User.objects.filter(pk__in=ids).order_by("pk").values_list("pk", "username", "display_name")
+    return {str(pk): {"username": username, "display_name": name} for pk, username, name in users}
 
 
 def serialize_endpoints(ids: set[int]) -> dict[str, object]:
-    """Addresses, limits and prices; of a key the name of its variable, never the key."""
-    return {str(one.pk): serialize_endpoint(one) for one in Endpoint.objects.filter(pk__in=ids).order_by("pk")}
+    """Addresses, limits and prices, with the names of key variables but never a key."""
+    endpoints = Endpoint.objects.filter(pk__in=ids).order_by("pk")
+    return {str(endpoint.pk): serialize_endpoint(endpoint) for endpoint in endpoints}
 
 
 def serialize_endpoint(endpoint: Endpoint) -> dict[str, object]:
@@ -333,8 +329,8 @@ def iterate_archive_entries(
 
 
 def iterate_uploads(evaluation: Evaluation) -> Iterator[tuple[str, int, Path]]:
-    """The files that its imports brought, where they are still there."""
-    for one in Import.objects.filter(evaluation=evaluation, state=ImportState.DONE).exclude(file="").order_by("pk"):
-        path = Path(one.file.path)
+    """The stored files of the evaluation's imports."""
+    for row in Import.objects.filter(evaluation=evaluation, state=ImportState.DONE).exclude(file="").order_by("pk"):
+        path = Path(row.file.path)
         if path.is_file():
-            yield f"files/{one.pk}/{PurePosixPath(one.file_name).name or 'upload'}", one.pk, path
+            yield f"files/{row.pk}/{PurePosixPath(row.file_name).name or 'upload'}", row.pk, path

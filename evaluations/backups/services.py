@@ -1,4 +1,4 @@
-"""Restoring a backup into this site: checked completely, then stored in one transaction or not at all."""
+"""The restoring of a backup: it is checked completely, then stored in one transaction or not at all."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -37,19 +37,19 @@ from evaluations.verdicts.label_updates import recount_labels_later
 
 def match_accounts(people: JsonMapping) -> tuple[tuple[str, ...], tuple[str, ...], dict[int, int]]:
     """Names of existing accounts, names of new accounts, account ids by their id in the backup."""
-    names = {one["username"] for one in people.values()}
-    known = dict(User.objects.filter(username__in=names).values_list("username", "pk"))
-    ids, made = {}, []
-    for pk, one in people.items():
-        if one["username"] not in known:
-            account = User(username=one["username"], display_name=one["display_name"], is_active=False)
+    names = {person["username"] for person in people.values()}
+    ids_by_name = dict(User.objects.filter(username__in=names).values_list("username", "pk"))
+    ids, created = {}, []
+    for pk, person in people.items():
+        if person["username"] not in ids_by_name:
+            account = User(username=person["username"], display_name=person["display_name"], is_active=False)
             account.set_unusable_password()
             account.full_clean(exclude=["password"])
             account.save()
-            known[account.username] = account.pk
-            made.append(account.username)
-        ids[int(pk)] = known[one["username"]]
-    return tuple(sorted(names - set(made))), tuple(sorted(made)), ids
+            ids_by_name[account.username] = account.pk
+            created.append(account.username)
+        ids[int(pk)] = ids_by_name[person["username"]]
+    return tuple(sorted(names - set(created))), tuple(sorted(created)), ids
 
 
 def match_endpoints(endpoints: JsonMapping) -> dict[int, int]:
@@ -99,7 +99,7 @@ IdSpans = dict[type[models.Model], tuple[int, int]]
 
 @dataclass
 class IdMap:
-    """How ids of the backup become ids of this site: by a distance for each table, or one by one."""
+    """Maps ids of the backup to ids of this site: by an offset for each table, or one by one."""
 
     spans: IdSpans
     distances: dict[type[models.Model], int] = field(default_factory=dict)
@@ -113,13 +113,13 @@ class IdMap:
         return pk + self.distances[model]
 
     def has_place_for(self, model: type[models.Model], pk: int | None) -> bool:
-        """Whether its number here was set aside. Any other is given to a row that is made later."""
+        """Whether the id is in the reserved range of its table."""
         low, high = self.spans.get(model, (0, -1))
         return pk is not None and low <= pk <= high
 
 
 def restore_backup(file: BinaryIO, *, name: str, slug: str = "", owner: User | None = None) -> RestoredEvaluation:
-    """The evaluation of a backup, under its own slug or another. Nothing is stored where anything is wrong."""
+    """Restore the evaluation of a backup, under its own slug or another. An invalid backup stores nothing."""
     backup = BackupArchive(file, name)
     try:
         spans = validate_tables(backup)
@@ -159,7 +159,7 @@ def refuse_unknown_table_columns(backup: BackupArchive, table: BackupTable, colu
 
 
 def save_with_uploads(backup: BackupArchive, spans: IdSpans, slug: str, owner: User | None) -> RestoredEvaluation:
-    """Where the rows are not stored after all, no file that belongs to them stays either."""
+    """Save the rows and uploaded files. If the rows cannot be stored, the files are deleted."""
     kept: list[FieldFile] = []
     try:
         return save_backup(backup, spans, slug, owner, kept)
@@ -175,7 +175,7 @@ def save_backup(
 ) -> RestoredEvaluation:
     manifest = backup.manifest
     refuse_unusable_slug(slug)
-    matched, made, people = match_accounts(manifest["people"])
+    matched, created, people = match_accounts(manifest["people"])
     moved = IdMap(spans, {model: reserve_id_range(model, span) for model, span in spans.items()})
     moved.single = {User: people, Endpoint: match_endpoints(manifest["endpoints"])}
     evaluation = create_restored_evaluation(manifest["evaluation"], slug)
@@ -188,10 +188,10 @@ def save_backup(
     restore_uploads(backup, moved, kept)
     schedule_indexing(evaluation)
     recount_labels_later(evaluation.imports.values_list("pk", flat=True))
-    details = {"backup": backup.name, "rows": rows, "product": manifest["product"], "accounts made": list(made)}
+    details = {"backup": backup.name, "rows": rows, "product": manifest["product"], "accounts made": list(created)}
     record_event("restored", evaluation, user=owner, evaluation=evaluation, after=details)
     refresh_statistics(*(table.model for table in BACKUP_TABLES))
-    return RestoredEvaluation(evaluation, rows, matched, made)
+    return RestoredEvaluation(evaluation, rows, matched, created)
 
 
 def refuse_unusable_slug(slug: str) -> None:
@@ -201,11 +201,8 @@ def refuse_unusable_slug(slug: str) -> None:
         raise InputRefused(f"There is an evaluation “{slug}” here already: give the restored one another with --slug.")
 
 
-# ---- the evaluation itself -------------------------------------------------------------------
-
-
 def create_restored_evaluation(columns_in_backup: JsonMapping, slug: str) -> Evaluation:
-    """The row itself; what it refers to is stored after it."""
+    """Create the evaluation's row. Rows that it refers to are stored later."""
     columns = {
         field.attname: parse_column_value(field, columns_in_backup[field.attname])
         for field in Evaluation._meta.concrete_fields
@@ -225,7 +222,7 @@ def restore_members(evaluation: Evaluation, members: list[Any], people: dict[int
 
 
 def restore_table(backup: BackupArchive, table: BackupTable, moved: IdMap) -> int:
-    """Its rows, some at a time. A column that the backup does not know yet has its default."""
+    """Restore the rows of a table in batches. Columns that the backup lacks get their defaults."""
     lines = backup.lines(table)
     columns = next(lines, None)
     if columns is None:
@@ -233,24 +230,24 @@ def restore_table(backup: BackupArchive, table: BackupTable, moved: IdMap) -> in
     fields = {field.column: field for field in table.fields}
     readers = [get_value_reader(fields[column]) for column in columns]
     refers = [
-        (columns.index(table.columns[place]), model)
-        for place, model in list_references(table)
-        if table.columns[place] in columns
+        (columns.index(table.columns[position]), model)
+        for position, model in list_references(table)
+        if table.columns[position] in columns
     ]
     missing = [field for column, field in fields.items() if column not in columns]
     added = tuple(field.get_default() for field in missing)
     names = (*columns, *(field.column for field in missing))
-    mend = REMAPPERS.get(table.model)
+    remap = REMAPPERS.get(table.model)
     rows: list[StoredRow] = []
     stored = 0
     for line in lines:
         row = [
             value if value is None or read is None else read(value) for value, read in zip(line, readers, strict=True)
         ]
-        for place, model in refers:
-            row[place] = map_reference(backup, moved, table, model, row[place])
-        if mend is not None:
-            mend(row, columns, moved)
+        for position, model in refers:
+            row[position] = map_reference(backup, moved, table, model, row[position])
+        if remap is not None:
+            remap(row, columns, moved)
         rows.append([*row, *added])
         if len(rows) == RESTORE_BATCH_ROWS:
             insert_many(table.model, names, rows)
@@ -273,7 +270,6 @@ def map_reference(
 
 # The values of one row of a backup, in the order of its columns.
 StoredRow: TypeAlias = list[Any]
-
 ValueReader = Callable[[Any], Any]
 
 
@@ -289,9 +285,6 @@ def parse_column_value(field: "models.Field[Any, Any]", value: Any) -> Any:
     return value if value is None or read is None else read(value)
 
 
-# ---- ids that stand inside JSON --------------------------------------------------------------
-
-
 def remap_run(row: StoredRow, columns: list[str], moved: IdMap) -> None:
     """Map the ids in a test call's filters, without the position of an interrupted plan."""
     place = columns.index("filters")
@@ -304,14 +297,14 @@ def remap_run(row: StoredRow, columns: list[str], moved: IdMap) -> None:
 
 
 def remap_comparison(row: StoredRow, columns: list[str], moved: IdMap) -> None:
-    """The candidates of its responses, which it repeats as plain numbers."""
+    """Map the ids of candidates, which a comparison stores as plain numbers."""
     for column in ("candidate_a", "candidate_b"):
         if column in columns:
             row[columns.index(column)] += moved.distances[Candidate]
 
 
 def remap_import(row: StoredRow, columns: list[str], moved: IdMap) -> None:
-    """What only an import needs that is not done yet."""
+    """Reset the columns that only unfinished imports need."""
     row[columns.index("created_json")] = {}
     row[columns.index("pairs_cursor")] = 0
     row[columns.index("file")] = ""
@@ -328,8 +321,8 @@ def remap_export(row: StoredRow, columns: list[str], moved: IdMap) -> None:
         row[place] = {**row[place], "filter": remap_import_filter(row[place]["filter"], moved)}
 
 
-def remap_import_filter(wanted: JsonMapping, moved: IdMap) -> JsonDict:
-    return {name: moved.id_of(Import, value) if name == "import" else value for name, value in wanted.items()}
+def remap_import_filter(stored: JsonMapping, moved: IdMap) -> JsonDict:
+    return {name: moved.id_of(Import, value) if name == "import" else value for name, value in stored.items()}
 
 
 def remap_event(row: StoredRow, columns: list[str], moved: IdMap) -> None:
@@ -354,8 +347,6 @@ REMAPPERS: Final[Mapping[type[models.Model], Callable[[StoredRow, list[str], IdM
     Export: remap_export,
     Event: remap_event,
 }
-
-# ---- files -----------------------------------------------------------------------------------
 
 
 def restore_uploads(backup: BackupArchive, moved: IdMap, kept: list[FieldFile]) -> None:

@@ -85,20 +85,19 @@ def change_families(request: AuthenticatedRequest, slug: str, body: FamiliesPatc
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     candidates, judges = list_candidates_and_judges(evaluation)
-    of_candidates = merge_families(body.candidates, {row.pk: row for row in candidates}, "candidates")
-    of_judges = merge_families(body.judges, {row.pk: row for row in judges}, "judges")
+    of_candidates = parse_families(body.candidates, candidates, "candidates")
+    of_judges = parse_families(body.judges, judges, "judges")
     set_families(evaluation, of_candidates, of_judges, user=user)
     return serialize_families(evaluation)
 
 
-def merge_families(given: Mapping[str, str], rows: Mapping[int, Candidate | Judge], where: str) -> dict[int, str]:
-    known = {str(pk): pk for pk in rows}
-    for name in given:
-        if name not in known:
+def parse_families(sent: Mapping[str, str], rows: Sequence[Candidate] | Sequence[Judge], where: str) -> dict[int, str]:
+    ids = {str(row.pk): row.pk for row in rows}
+    for name in sent:
+        if name not in ids:
             fault = FieldError(f"body.{where}.{name}", "There is nobody of this id here.")
             raise Problem("invalid", f"There is nobody of the id “{name[:40]}” here. Nothing was done.", faults=[fault])
-    changed = {known[name]: family.strip() for name, family in given.items()}
-    return {pk: changed.get(pk, row.family) for pk, row in rows.items()}
+    return {ids[name]: family.strip() for name, family in sent.items()}
 
 
 def serialize_families(evaluation: Evaluation) -> FamiliesOut:

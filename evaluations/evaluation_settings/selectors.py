@@ -24,14 +24,14 @@ class RubricChangeImpact:
 def get_rubric_change_impact(evaluation: Evaluation) -> RubricChangeImpact:
     version = evaluation.review_rubric_id
     queues = Queue.objects.filter(rubric_version=version, closed_at__isnull=True).order_by("pk")
-    given = Assignment.objects.filter(item__rubric_version=version, state=AssignmentState.ASSIGNED)
-    return RubricChangeImpact(tuple(queues.values_list("name", flat=True)), given.count())
+    assignments = Assignment.objects.filter(item__rubric_version=version, state=AssignmentState.ASSIGNED)
+    return RubricChangeImpact(tuple(queues.values_list("name", flat=True)), assignments.count())
 
 
 def list_review_rubrics(evaluation: Evaluation) -> QuerySet[RubricVersion]:
     """The rubric versions by which people can review."""
     versions = RubricVersion.objects.filter(rubric__evaluation=evaluation).exclude(
-        # It only says what files held: of its scores the lower ones may be the better.
+        # It describes imported scores, of which lower ones may be better.
         rubric__origin=RubricOrigin.IMPORTED,
         rubric__kind=RubricKind.POINTWISE,
     )
@@ -44,8 +44,6 @@ def list_showable_judges(evaluation: Evaluation) -> QuerySet[Judge]:
 
 
 def list_candidates_and_judges(evaluation: Evaluation) -> tuple[list[Candidate], list[Judge]]:
-    """All of them, by name."""
-    of_it = {"evaluation": evaluation}
-    return list(Candidate.objects.filter(**of_it).order_by("name")), list(
-        Judge.objects.filter(**of_it).order_by("name")
-    )
+    """All candidates and judges, by name."""
+    candidates = Candidate.objects.filter(evaluation=evaluation).order_by("name")
+    return list(candidates), list(Judge.objects.filter(evaluation=evaluation).order_by("name"))

@@ -68,10 +68,7 @@ def change_settings(evaluation: Evaluation, settings: EvaluationSettings, *, use
 
 @transaction.atomic
 def change_evaluation(evaluation: Evaluation, changes: Mapping[str, object], *, user: User | None) -> Evaluation:
-    """Write new values into the evaluation's own columns, and what they were into the record.
-
-    What is the same as before is no change, and leaves no trace.
-    """
+    """Write changed values into the evaluation's columns, and record the old ones."""
     changes = {name: value for name, value in changes.items() if getattr(evaluation, name) != value}
     if not changes:
         return evaluation
@@ -111,19 +108,20 @@ MAX_FAMILY_CHARACTERS = 80
 def set_families(
     evaluation: Evaluation, candidates: Mapping[int, str], judges: Mapping[int, str], *, user: User | None
 ) -> int:
-    """Write the families of these, by id, and what they were into the record; returns how many changed."""
+    """Set families by id, and record the old ones. Returns how many changed."""
     for name in chain(candidates.values(), judges.values()):
         if len(name) > MAX_FAMILY_CHARACTERS:
             raise InputRefused(f"The name of a family has at most {MAX_FAMILY_CHARACTERS} characters.")
     before, after = {}, {}
-    known, judging = list_candidates_and_judges(evaluation)
-    rows: list[tuple[str, Candidate | Judge, str | None]]
-    rows = [("candidate", row, candidates.get(row.pk)) for row in known]
-    rows += [("judge", row, judges.get(row.pk)) for row in judging]
+    known_candidates, known_judges = list_candidates_and_judges(evaluation)
+    rows: list[tuple[str, Candidate | Judge, str | None]] = [
+        *(("candidate", row, candidates.get(row.pk)) for row in known_candidates),
+        *(("judge", row, judges.get(row.pk)) for row in known_judges),
+    ]
     for kind, row, family in rows:
         if family is not None and row.family != family:
-            named = f"{kind} {row.name}"  # a judge and a candidate may have one name
-            before[named], after[named] = row.family, family
+            name = f"{kind} {row.name}"  # a judge and a candidate may have the same name
+            before[name], after[name] = row.family, family
             row.family = family
             row.save(update_fields=["family"])
     if after:

@@ -40,14 +40,14 @@ def render_guidelines_preview(
 
 
 def render_settings(
-    request: AuthenticatedRequest, evaluation: Evaluation, form: SettingsForm, status: int = 200, **more: object
+    request: AuthenticatedRequest, evaluation: Evaluation, form: SettingsForm, status: int = 200, **extra: object
 ) -> HttpResponse:
     context = {
         "page": "evaluation_settings",
         "evaluation": evaluation,
         "form": form,
         "ending": get_rubric_change_impact(evaluation),
-        **more,
+        **extra,
     }
     return render(request, "evaluation_settings/evaluation_settings.html", context, status=status)
 

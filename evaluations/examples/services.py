@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -51,12 +51,12 @@ EXAMPLE_DESCRIPTION: Final = (
 )
 EXAMPLE_FOLDER: Final = Path(__file__).parent / "example"
 BASELINE_SECONDS: Final = 10.0
-# Two example reviewers have been there; one more review of everything is wanted: yours.
+# Two by the example reviewers and one by the user.
 REVIEWS_WANTED: Final = 3
 
 
 def load_example(*, owner: User | None) -> Evaluation | None:
-    """The example evaluation, or None where there is one already, archived or not."""
+    """Create the example evaluation; None if there is one already, archived or not."""
     if Evaluation.objects.filter(is_example=True).exists():
         return None
     with transaction.atomic():
@@ -82,7 +82,7 @@ def import_example_comparisons(evaluation: Evaluation, owner: User | None) -> No
 
 
 def run_example_baseline(evaluation: Evaluation, owner: User | None) -> None:
-    """The rule judge over everything, in both orders; what takes too long is left to the workers."""
+    """Run the rule judge on everything in both orders. Workers finish a run that takes too long."""
     judge = create_judge(
         evaluation, JudgeSettings(name=LONGEST_RULE, model=LONGEST_RULE, version=evaluation.review_rubric), user=owner
     )
@@ -97,22 +97,17 @@ def run_example_baseline(evaluation: Evaluation, owner: User | None) -> None:
 def add_example_reviews(evaluation: Evaluation, owner: User | None) -> None:
     """Add the reviews of the two invented people, marked as examples."""
     rubric = get_review_rubric(evaluation)
-    given = list(read_example_lines("reviews.jsonl"))
-    comparisons = {
-        one.query.key: one for one in Comparison.objects.filter(evaluation=evaluation).select_related("query")
-    }
-    raters = {name: add_example_reviewer(evaluation, name) for name in dict.fromkeys(line["rater"] for line in given)}
+    with (EXAMPLE_FOLDER / "reviews.jsonl").open(encoding="utf-8") as file:
+        lines: list[JsonDict] = list(map(json.loads, file))
+    rows = Comparison.objects.filter(evaluation=evaluation).select_related("query")
+    comparisons = {comparison.query.key: comparison for comparison in rows}
+    raters = {name: add_example_reviewer(evaluation, name) for name in dict.fromkeys(line["rater"] for line in lines)}
     shown = Judge.objects.filter(evaluation=evaluation, name=LONGEST_RULE).first()
-    for line in given:
+    for line in lines:
         add_example_review(line, raters[line["rater"]], comparisons[line["query_id"]], rubric, shown)
-    update_labels([one.pk for one in comparisons.values()])
+    update_labels([comparison.pk for comparison in comparisons.values()])
     fill_default_queue(evaluation)  # gives these reviews their places in the queue
-    record_event("loaded reviews", evaluation, user=owner, evaluation=evaluation, after={"example reviews": len(given)})
-
-
-def read_example_lines(name: str) -> Iterator[JsonDict]:
-    with (EXAMPLE_FOLDER / name).open(encoding="utf-8") as file:
-        yield from map(json.loads, file)
+    record_event("loaded reviews", evaluation, user=owner, evaluation=evaluation, after={"example reviews": len(lines)})
 
 
 def add_example_reviewer(evaluation: Evaluation, name: str) -> Rater:

@@ -73,19 +73,16 @@ def add_file_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would be stored, and store nothing")
 
 
-def add_candidate_argument(parser: ArgumentParser) -> None:
+def add_response_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--candidate",
         metavar="NAME",
         help="the model of every response, overriding the file's column; without it the column names the model, "
         "else the file's name does",
     )
-
-
-def add_new_response_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--new-response",
-        choices=[str(one) for one in NewResponse if one != NewResponse.REFUSE],
+        choices=[str(option) for option in NewResponse if option != NewResponse.REFUSE],
         help="where a candidate has another response to the query already and no column “sample” tells them apart: "
         "keep both, replace the other (only while nobody used it), or skip the row; else it is a bad row",
     )
@@ -114,10 +111,10 @@ def parse_read_options(options: CommandOptions) -> ReadOptions:
 
 
 def parse_pairs(options: list[str], option: str, form: str) -> dict[str, str]:
-    """A column that is named twice has both fields."""
+    """Parse key=value pairs. A column that is named twice has both fields."""
     pairs: dict[str, str] = {}
     for pair in options:
-        # What a column or a label is called may hold the sign; a field or a choice never does.
+        # Names of columns and labels may contain the sign; fields and choices do not.
         first, equals, second = pair.partition("=") if option == "--set" else pair.rpartition("=")
         if not (first and equals and second):
             raise CommandError(f"{option} takes {form}, not “{pair}”.")
@@ -136,7 +133,7 @@ def parse_choices(options: list[str]) -> dict[str, str]:
 
 
 def import_file(options: CommandOptions, out: TextIO, *, brings: str, pair: str = "all") -> None:
-    """Check a file, store it here and now, and tell in one line what came of it."""
+    """Check a file, store it in this process, and print a summary."""
     evaluation = find_evaluation(options["slug"])
     try:
         with open_import_path(options["file"]) as (file, name):
@@ -160,7 +157,7 @@ def import_file(options: CommandOptions, out: TextIO, *, brings: str, pair: str 
 
 
 def suggest_options(options: CommandOptions) -> str:
-    """The options that the file probably needs, ready to be pasted; nothing where they cannot be guessed."""
+    """The options that the file probably needs, ready to be pasted; empty if they cannot be guessed."""
     if options["format"] != FileFormat.AUTO or options["map"] or options["set"]:
         return ""
     try:
@@ -171,18 +168,18 @@ def suggest_options(options: CommandOptions) -> str:
     kind = guess_row_kind(sheet)
     if share_of_needed_columns(sheet, kind) < 1:
         return ""
-    likely = guess_columns(sheet, kind)
+    guess = guess_columns(sheet, kind)
     fields: dict[str, list[str]] = {}
-    for field, column in likely.columns.items():
+    for field, column in guess.columns.items():
         fields.setdefault(column, []).append(field)
     mapped = [shlex.quote(f"{column}={','.join(columns)}") for column, columns in fields.items()]
-    whole = [shlex.quote(f"{field}={value}") for field, value in likely.constants.items()]
+    whole = [shlex.quote(f"{field}={value}") for field, value in guess.constants.items()]
     likely_options = ["--format", kind, "--map", *mapped, *(["--set", *whole] if whole else [])]
-    return " ".join([" Perhaps:", *likely_options, *suggest_choices(sheet, likely.columns.get("choice"))])
+    return " ".join([" Perhaps:", *likely_options, *suggest_choices(sheet, guess.columns.get("choice"))])
 
 
 def suggest_choices(sheet: Sheet, column: str | None) -> Iterator[str]:
-    """The labels of a column of choices whose meaning a person must say."""
+    """The option for labels whose meaning a person must state."""
     if unknown := [word for word in sheet.words.get(column or "", ()) if is_number_word(word)]:
         yield from ("--choice", *(shlex.quote(f"{word}=CHOICE") for word in unknown))
         yield f"with {', '.join(map(str, Choice))} for each CHOICE, as “{column}” means it."

@@ -17,7 +17,7 @@ from evaluations.models.judges import Judge
 # The parsed arguments of a command, as argparse holds them.
 CommandOptions: TypeAlias = dict[str, Any]
 
-# A label such as -2, or a column or category of that name, with its value: no option of ours has one minus and a value.
+# A label such as -2, or a column or category of such a name, with its value: none of our options looks like this.
 NEGATIVE_KEY: Final = re.compile(r"-\d+|-\d*\.\d+|-[^-].*=.*|-=.*", re.DOTALL)
 
 
@@ -40,13 +40,14 @@ def find_evaluation(slug: str) -> Evaluation:
 
 def find_judges(slug: str, names: str | Sequence[str]) -> list[Judge]:
     """The judges of these names, or of this name, in this order."""
-    evaluation, wanted = find_evaluation(slug), [names] if isinstance(names, str) else names
-    judges = Judge.objects.filter(evaluation=evaluation, name__in=wanted)
-    known = {judge.name: judge for judge in judges.select_related("evaluation", "endpoint", "rubric_version__rubric")}
-    for name in wanted:
-        if name not in known:
+    evaluation, wanted_names = find_evaluation(slug), [names] if isinstance(names, str) else names
+    judges = Judge.objects.filter(evaluation=evaluation, name__in=wanted_names)
+    judges = judges.select_related("evaluation", "endpoint", "rubric_version__rubric")
+    judges_by_name = {judge.name: judge for judge in judges}
+    for name in wanted_names:
+        if name not in judges_by_name:
             raise InputRefused(f"“{evaluation.name}” has no judge “{name}”.")
-    return [known[name] for name in wanted]
+    return [judges_by_name[name] for name in wanted_names]
 
 
 def accept_negative_keys(parser: ArgumentParser) -> None:

@@ -6,16 +6,16 @@ from evaluations.models.runs import Run
 
 
 def summarize_run(run: Run) -> dict[str, object]:
-    """One line of JSON: calls by state first. What a run cost is null as long as nothing of it is known."""
-    found = measure_run_progress(run)
-    return found.counts | {
+    """The summary as JSON, calls by state first. Unknown costs are null."""
+    progress = measure_run_progress(run)
+    return progress.counts | {
         "run": run.pk,
         "judge": run.judge.name,
         "state": run.state,
         "reused": run.reused,
-        "repaired": found.repaired,
-        "cost_usd": round_to_usd(found.cost),
-        "requests_of_unknown_cost": found.unpriced,
+        "repaired": progress.repaired,
+        "cost_usd": round_to_usd(progress.cost),
+        "requests_of_unknown_cost": progress.unpriced,
         "budget_usd": round_to_usd(run.budget),
     }
 

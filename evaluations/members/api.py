@@ -75,9 +75,6 @@ def serialize_me(request: ApiRequest) -> MeOut:
     return serialize_row(MeOut, token.user, is_site_administrator=token.user.is_superuser, token=shown_token)
 
 
-# ---- who takes part ------------------------------------------------------------------------
-
-
 @operations.get_one("/evaluations/{slug:slug}/people", Scope.READ, MemberPage)
 def list_people(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> MemberPage:
     user = request.user
@@ -135,9 +132,6 @@ def serialize_members(user: User, evaluation: Evaluation, rows: Sequence[Members
         )
         for row in rows
     ]
-
-
-# ---- accounts of the whole site ------------------------------------------------------------
 
 
 @operations.get_one("/accounts", Scope.ADMIN, AccountPage)

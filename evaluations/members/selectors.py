@@ -22,5 +22,5 @@ def list_time_zones() -> list[str]:
 def find_account(username: str) -> User | None:
     """The account of that name; another spelling in capitals and small letters finds it too."""
     name = User.normalize_username(username.strip())
-    found = User.objects.filter(username__iexact=name)
-    return next((user for user in found if user.username == name), None) or found.first()
+    users = User.objects.filter(username__iexact=name)
+    return next((user for user in users if user.username == name), None) or users.first()

@@ -134,7 +134,7 @@ def count_evaluation_progress(evaluations: Sequence[Evaluation], user: User) -> 
 
 
 def progress_queries(ids: Sequence[int], user: User) -> list[tuple["QuerySet[Model]", str, dict[str, Count]]]:
-    """The queries: the rows that are counted, the column with their evaluation, the counts."""
+    """For each query the rows that are counted, the column with their evaluation, and the counts."""
     rows, by_me = Count("pk"), Count("pk", filter=Q(rater__user=user))
     comparisons = {
         "comparisons": rows,

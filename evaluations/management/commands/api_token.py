@@ -22,9 +22,9 @@ class Command(ProductCommand):
         parser.add_argument("--scope", nargs="+", choices=[str(scope) for scope in Scope], help=scopes)
         parser.add_argument("--days", type=int, default=90, help="how long it is valid (90)")
         parser.add_argument("--evaluation", metavar="SLUG", help="the only evaluation that it opens")
-        one = parser.add_mutually_exclusive_group()
-        one.add_argument("--list", action="store_true", help="the tokens of USER that are in force")
-        one.add_argument("--revoke", metavar="PREFIX", help="revoke those that begin with this")
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument("--list", action="store_true", help="the tokens of USER that are in force")
+        group.add_argument("--revoke", metavar="PREFIX", help="revoke those that begin with this")
 
     def handle(self, *args: object, username: str, **options: Any) -> None:
         user = require_account(username)
@@ -49,7 +49,7 @@ def create_token_line(user: User, options: CommandOptions) -> str:
         evaluation = Evaluation.objects.of(user).filter(slug=slug).first()
         if evaluation is None:
             raise InputRefused(f"{user.username} takes part in no evaluation at “{slug}”.")
-    scopes = [Scope(one) for one in options["scope"] or [Scope.READ]]
+    scopes = [Scope(scope) for scope in options["scope"] or [Scope.READ]]
     _, text = create_token(user, name=options["name"], scopes=scopes, days=options["days"], evaluation=evaluation)
     return text
 
@@ -63,9 +63,9 @@ def list_token_lines(user: User) -> str:
 
 
 def revoke_by_prefix(user: User, prefix: str) -> str:
-    found = [token for token in list_active_tokens(user) if token.prefix == prefix.rstrip("…")]
-    if not found:
+    tokens = [token for token in list_active_tokens(user) if token.prefix == prefix.rstrip("…")]
+    if not tokens:
         raise InputRefused(f"{user.username} has no token that begins with “{prefix}”: see --list.")
-    for token in found:
+    for token in tokens:
         revoke_token(token, by=None)
-    return f"Revoked: {', '.join(token.name for token in found)}"
+    return f"Revoked: {', '.join(token.name for token in tokens)}"

@@ -35,11 +35,11 @@ def change_run(options: CommandOptions) -> Run:
     run = Run.objects.select_related("judge__endpoint", "evaluation").filter(pk=options["run"]).first()
     if run is None:
         raise InputRefused(f"There is no run {options['run']}.")
-    if not any(options[one] for one in ("pause", "resume", "cancel", "budget")):
+    if not any(options[option] for option in ("pause", "resume", "cancel", "budget")):
         raise InputRefused("Say what to change: --pause, --resume, --cancel or --budget USD.")
     if options["budget"]:
-        given = options["budget"]
-        change_budget(run, None if given == NO_BUDGET else parse_budget_usd(given, "Budget"), user=None)
+        budget = options["budget"]
+        change_budget(run, None if budget == NO_BUDGET else parse_budget_usd(budget, "Budget"), user=None)
     if options["pause"]:
         pause_run(run, user=None)
     if options["cancel"]:

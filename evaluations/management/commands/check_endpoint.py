@@ -47,9 +47,9 @@ class Command(ProductCommand):
             raise CommandError(f"{problem.found} {problem.do}".strip())
 
     def write_table(self, findings: Sequence["CheckFinding"]) -> None:
-        wide = max((len(one.about) for one in findings), default=0)
-        for one in findings:
-            mark = {"ok": "ok     ", "warning": "warning", "problem": "PROBLEM"}[one.health]
-            self.stdout.write(f"{mark}  {one.about:<{wide}}  {one.found}")
-            if one.do:
-                self.stdout.write(f"{'':<{wide + 11}}→ {one.do}")
+        width = max((len(finding.about) for finding in findings), default=0)
+        for finding in findings:
+            mark = {"ok": "ok     ", "warning": "warning", "problem": "PROBLEM"}[finding.health]
+            self.stdout.write(f"{mark}  {finding.about:<{width}}  {finding.found}")
+            if finding.do:
+                self.stdout.write(f"{'':<{width + 11}}→ {finding.do}")

@@ -136,8 +136,8 @@ def endpoint_from_options(options: CommandOptions) -> Endpoint | None:
     )
 
 
-def join_header_lines(given: list[str]) -> str:
+def join_header_lines(headers: list[str]) -> str:
     """Join headers into lines, so that a duplicate is refused."""
-    if any("=" not in one for one in given):
+    if any("=" not in header for header in headers):
         raise InputRefused("--extra-header: write NAME=VALUE, as in X-Title=judgeweb.")
-    return "\n".join(one.replace("=", ": ", 1) for one in given)
+    return "\n".join(header.replace("=", ": ", 1) for header in headers)

@@ -26,8 +26,8 @@ class Command(BaseCommand):
                 self.stdout.write(finding_line(finding))
         if options["json"]:
             self.stdout.write(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
-        found = Counter(finding.health for finding in findings)
-        if problems := found[Health.PROBLEM]:
+        counts = Counter(finding.health for finding in findings)
+        if problems := counts[Health.PROBLEM]:
             raise CommandError("1 problem needs fixing." if problems == 1 else f"{problems} problems need fixing.")
 
 

@@ -4,10 +4,9 @@ from argparse import ArgumentParser
 from typing import TextIO, cast
 
 from evaluations.management.file_import import (
-    add_candidate_argument,
     add_file_arguments,
-    add_new_response_argument,
     add_rater_arguments,
+    add_response_arguments,
     import_file,
 )
 from evaluations.management.product_command import ProductCommand
@@ -18,8 +17,7 @@ class Command(ProductCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_file_arguments(parser)
-        add_candidate_argument(parser)
-        add_new_response_argument(parser)
+        add_response_arguments(parser)
         add_rater_arguments(parser, "scores")
         parser.add_argument(
             "--lower-is-better", action="store_true", help="of two scores the lower one is better, as it is of ranks"

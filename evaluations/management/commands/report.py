@@ -141,15 +141,15 @@ def score_lines(scores: ScoreReport) -> Iterator[str]:
         units = f"{multi.units:,} response{'s' * (multi.units != 1)}, ICC over {multi.complete:,}"
         yield f"people, all at once: alpha {alpha}, ordinal {ordinal}, ICC {icc}, {units}"
     compared = {f"{name}, mean of people": judge.people for name, judge in scores.judges.items()}
-    for who, found in (*compared.items(), ("each person, mean of the others", scores.human_human.others)):
-        if found.n:
-            shown += [found.pearson, found.spearman, found.icc_agreement]
+    for who, agreement in (*compared.items(), ("each person, mean of the others", scores.human_human.others)):
+        if agreement.n:
+            shown += [agreement.pearson, agreement.spearman, agreement.icc_agreement]
             pearson, spearman, icc = map(format_number, shown[-3:])
             apart = ""
             if who in compared:
-                shown.append(found.mean_difference)
-                apart = f", mean difference {format_number(found.mean_difference)}"
-            yield f"{who}: Pearson {pearson}, Spearman {spearman}, ICC {icc}{apart}, n {found.n:,}"
+                shown.append(agreement.mean_difference)
+                apart = f", mean difference {format_number(agreement.mean_difference)}"
+            yield f"{who}: Pearson {pearson}, Spearman {spearman}, ICC {icc}{apart}, n {agreement.n:,}"
     yield from list_missing_reasons(shown)
 
 
@@ -199,19 +199,17 @@ def vote_remarks(aspect: AspectReport) -> Iterator[str]:
         yield f"left out: {votes.saw_judge_first:,} votes of reviews that saw the judge first"
     if votes.not_drawn or votes.calibration:
         yield f"left out: {votes.not_drawn:,} votes not drawn at random, {votes.calibration:,} of calibration"
-    for judge, found in aspect.anchoring.items():
-        if found.difference.n:
+    for judge, anchoring in aspect.anchoring.items():
+        if anchoring.difference.n:
+            blind, shown = anchoring.blind, anchoring.shown
             yield (
-                f"votes that agree with {judge}: {format_percent(found.blind)} of {found.blind.n:,} drawn blind, "
-                f"{format_percent(found.shown)} of {found.shown.n:,} drawn to see it first"
+                f"votes that agree with {judge}: {format_percent(blind)} of {blind.n:,} drawn blind, "
+                f"{format_percent(shown)} of {shown.n:,} drawn to see it first"
             )
     for judge, later in aspect.after_reveal.items():
         if later.changed.n:
-            to_judge = f"{later.to_judge:,} to its choice"
-            yield (
-                f"changed after {judge} was revealed: {format_percent(later.changed)} of "
-                f"{later.changed.n:,}, {to_judge}"
-            )
+            share = f"{format_percent(later.changed)} of {later.changed.n:,}"
+            yield f"changed after {judge} was revealed: {share}, {later.to_judge:,} to its choice"
 
 
 def comparison_count(number: int) -> str:
@@ -236,35 +234,35 @@ def align_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """A table whose columns are as wide as their widest cell, the first to the left and numbers to the right."""
     names = [flatten_text(first) for first, *_ in rows]
     first_width = max(map(display_width, names))
-    widths = [max(map(len, column)) for column in zip_longest(*(rest for _, *rest in rows), fillvalue="")]
-    for name, (_, *rest) in zip(names, rows, strict=True):
-        cells_of_row = [text.rjust(width) for text, width in zip(rest, widths, strict=False)]
+    widths = [max(map(len, column)) for column in zip_longest(*(cells for _, *cells in rows), fillvalue="")]
+    for name, (_, *cells) in zip(names, rows, strict=True):
+        cells_of_row = [text.rjust(width) for text, width in zip(cells, widths, strict=False)]
         yield GAP.join((name + " " * (first_width - display_width(name)), *cells_of_row))
 
 
 def flatten_text(text: str) -> str:
     """Escape characters that would break the line, move the cursor or change the writing direction."""
-    return CONTROL_CHARACTERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return CONTROL_CHARACTERS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def display_width(text: str) -> int:
     """How many columns of a terminal it takes: two for most East Asian characters and emoji, none for marks."""
     width = 0
-    for before, one in pairwise(" " + JOINED_EMOJI.sub("", text)):
-        if one == EMOJI_STYLE:
+    for before, character in pairwise(" " + JOINED_EMOJI.sub("", text)):
+        if character == EMOJI_STYLE:
             width += not is_wide_character(before)
-        elif not is_combining_mark(one):
-            width += 1 + is_wide_character(one)
+        elif not is_combining_mark(character):
+            width += 1 + is_wide_character(character)
     return width
 
 
-def is_wide_character(one: str) -> bool:
-    return unicodedata.east_asian_width(one) in ("W", "F")
+def is_wide_character(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in ("W", "F")
 
 
-def is_combining_mark(one: str) -> bool:
+def is_combining_mark(character: str) -> bool:
     """Whether the character is drawn with the one before it."""
-    return unicodedata.category(one) in ("Mn", "Me", "Cf") or SKIN_TONES.match(one) is not None
+    return unicodedata.category(character) in ("Mn", "Me", "Cf") or SKIN_TONES.match(character) is not None
 
 
 def format_number(number: Estimate) -> str:

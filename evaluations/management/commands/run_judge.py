@@ -41,7 +41,7 @@ class Command(ProductCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="the evaluation")
         parser.add_argument("--judge", required=True, action="append", metavar="NAME", help="repeat it for a panel")
-        parser.add_argument("--orders", default="both", choices=[str(one) for one in RunOrders])
+        parser.add_argument("--orders", default="both", choices=[str(value) for value in RunOrders])
         parser.add_argument("--samples", type=int, default=1, metavar="N", help="ask each so often")
         parser.add_argument("--slice", metavar="NAME", help="only comparisons of this saved slice")
         parser.add_argument(
@@ -52,9 +52,8 @@ class Command(ProductCommand):
         parser.add_argument(
             "--retry", nargs="+", metavar="STATE", help="only calls in these states, such as unreadable or failed"
         )
-        parser.add_argument(
-            "--channel", default="live", choices=[str(one) for one in RunChannel], help="batch: through the Batch API"
-        )
+        channels = [str(value) for value in RunChannel]
+        parser.add_argument("--channel", default="live", choices=channels, help="batch: through the Batch API")
         parser.add_argument(
             "--estimate", action="store_true", help="print what it would take as JSON, and start nothing"
         )

@@ -45,9 +45,9 @@ class Command(ProductCommand):
 
 
 def set_price_from_options(endpoint: Endpoint, options: CommandOptions) -> Price:
-    given = [name for name in PRICE_OPTIONS if options[name] is not None]
+    set_options = [name for name in PRICE_OPTIONS if options[name] is not None]
     if options["list_price"]:
-        if given:
+        if set_options:
             raise InputRefused(
                 "--list-price sets the whole price: leave out --in, --out, --cached and --most-tokens-out."
             )
@@ -60,9 +60,9 @@ def set_price_from_options(endpoint: Endpoint, options: CommandOptions) -> Price
 
 def endpoints_from_options(options: CommandOptions) -> list[Endpoint]:
     if options["endpoint"] is not None:
-        found, what = Endpoint.objects.filter(name=options["endpoint"]), options["endpoint"]
+        endpoints, name = Endpoint.objects.filter(name=options["endpoint"]), options["endpoint"]
     else:
-        found, what = endpoints_at_address(options["base_url"]), options["base_url"]
-    if not found:
-        raise InputRefused(f"There is no endpoint “{what}”: make one with a judge first.")
-    return list(found)
+        endpoints, name = endpoints_at_address(options["base_url"]), options["base_url"]
+    if not endpoints:
+        raise InputRefused(f"There is no endpoint “{name}”: make one with a judge first.")
+    return list(endpoints)
