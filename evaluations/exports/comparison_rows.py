@@ -165,12 +165,13 @@ def label_answers(answers: Mapping[int, JudgeAnswers], participants: Participant
     allowed = [(pk, own) for pk, own in answers.items() if pk in participants.bench.raters]
     labels: LabelsByAspect = {}
     for place in range(len(participants.groups)):
-        pattern = (place, *[(pk, asked, sheet[place]) for pk, (asked, sheet) in allowed])
+        pattern = (place, *[(pk, orders, sheet[place]) for pk, (orders, sheet) in allowed])
         cached = participants.patterns.get(pattern)
         if cached is None:
             group = participants.groups[place]
             cached = label_choices(
-                {pk: fold_group_choices(sheet[place], asked, group) for pk, (asked, sheet) in allowed}, participants
+                {pk: fold_group_choices(sheet[place], orders, group) for pk, (orders, sheet) in allowed},
+                participants,
             )
             if len(participants.patterns) < MAX_CACHED_PATTERNS:
                 participants.patterns[pattern] = cached
@@ -365,12 +366,14 @@ def build_gold_entries(
     participants: Participants,
 ) -> list[ExportedGold]:
     """Gold choices, imported or derived from imported scores; contradictory ones in separate entries."""
-    spoken: dict[int, list[VerdictRecord]] = {**{pk: [] for pk in preferred}, **verdicts}
+    by_rater: dict[int, list[VerdictRecord]] = {**{pk: [] for pk in preferred}, **verdicts}
     gold: list[ExportedGold] = []
-    for rater, own in participants.select_raters(RaterKind.GOLD, spoken):
+    for rater, own in participants.select_raters(RaterKind.GOLD, by_rater):
         entries: list[dict[str, str]] = []
-        derived = [(participants.aspects[one.aspect], str(one.choice)) for one in preferred.get(rater.pk, ())]
-        for aspect, choice in (*((participants.aspects[one.aspect_id], one.choice) for one in own), *derived):
+        chosen = [(verdict.aspect_id, verdict.choice) for verdict in own]
+        derived = [(preference.aspect, str(preference.choice)) for preference in preferred.get(rater.pk, ())]
+        for aspect_id, choice in (*chosen, *derived):
+            aspect = participants.aspects[aspect_id]
             if any(entry.get(aspect) == choice for entry in entries):
                 continue
             target = next((entry for entry in entries if aspect not in entry), None)

@@ -233,18 +233,12 @@ def load_verdicts(context: ImportContext, comparisons: Mapping[int, ComparisonSk
     raters = find_stored_raters(context, rows, VerdictRow)
     if not raters or not comparisons:
         return
-    verdicts = Verdict.all_rows.filter(
-        context.visible, rater__in=list(raters), comparison__in=list(comparisons)
-    ).order_by()
-    for on, rater, aspect, shown, sample, choice, inconsistent in verdicts.values_list(
-        *("comparison_id", "rater_id", "aspect__key", "shown", "sample", "choice", "inconsistent")
-    ):
+    verdicts = Verdict.all_rows.filter(context.visible, rater__in=list(raters), comparison__in=list(comparisons))
+    columns = ("comparison_id", "rater_id", "aspect__key", "shown", "sample", "choice", "inconsistent")
+    for pk, rater, aspect, shown, sample, choice, inconsistent in verdicts.order_by().values_list(*columns):
         key = verdict_key(raters[rater], aspect, shown, sample)
-        comparisons[on].statements[key] = (INCONSISTENT if inconsistent else choice, None)
-    judges = {rater.judge_id: rater for rater in raters.values() if rater.judge_id}
-    failed = Call.all_rows.filter(context.visible, judge__in=list(judges), comparison__in=list(comparisons)).order_by()
-    for pk, judge, shown, sample, state in failed.values_list("comparison_id", "judge_id", "shown", "sample", "state"):
-        comparisons[pk or 0].statements[failure_key(judges[judge], shown, sample)] = (state, None)
+        comparisons[pk].statements[key] = (INCONSISTENT if inconsistent else choice, None)
+    load_failures(context, raters, "comparison", comparisons)
 
 
 def load_scores(context: ImportContext, responses: Mapping[int, ResponseSketch], rows: Sequence[FileRow]) -> None:
@@ -253,15 +247,24 @@ def load_scores(context: ImportContext, responses: Mapping[int, ResponseSketch],
     if not raters or not responses:
         return
     scores = Score.all_rows.filter(context.visible, rater__in=list(raters), response__in=list(responses)).order_by()
-    scores = scores.filter(source_import__isnull=False)
-    for on, rater, aspect, sample, value in scores.values_list(
-        "response_id", "rater_id", "aspect__key", "sample", "value"
-    ):
-        responses[on].statements[score_key(raters[rater], aspect, sample)] = (encode_score(value), None)
+    rows_of_files = scores.filter(source_import__isnull=False)
+    columns = ("response_id", "rater_id", "aspect__key", "sample", "value")
+    for pk, rater, aspect, sample, value in rows_of_files.values_list(*columns):
+        responses[pk].statements[score_key(raters[rater], aspect, sample)] = (encode_score(value), None)
+    load_failures(context, raters, "response", responses)
+
+
+def load_failures(
+    context: ImportContext,
+    raters: Mapping[int, Rater],
+    column: str,
+    subjects: Mapping[int, ComparisonSketch] | Mapping[int, ResponseSketch],
+) -> None:
     judges = {rater.judge_id: rater for rater in raters.values() if rater.judge_id}
-    failed = Call.all_rows.filter(context.visible, judge__in=list(judges), response__in=list(responses)).order_by()
-    for pk, judge, shown, sample, state in failed.values_list("response_id", "judge_id", "shown", "sample", "state"):
-        responses[pk or 0].statements[failure_key(judges[judge], shown, sample)] = (state, None)
+    failed = Call.all_rows.filter(context.visible, judge__in=list(judges), **{f"{column}__in": list(subjects)})
+    columns = (f"{column}_id", "judge_id", "shown", "sample", "state")
+    for pk, judge, shown, sample, state in failed.order_by().values_list(*columns):
+        subjects[pk].statements[failure_key(judges[judge], shown, sample)] = (state, None)
 
 
 # ---- keys: the same for a row of the database and a line of the file -------------------------

@@ -76,8 +76,8 @@ class ModelCounts:
         is_unused = self.named_by == CandidateNaming.FORM and self.rows and requested not in self.names
         return CandidateNaming.COLUMN if is_unused else self.named_by
 
-    def warnings(self, requested: str, known: Collection[str] = ()) -> Iterator[str]:
-        """``requested``: the name that was given for the whole file. ``known``: the stored models."""
+    def warnings(self, requested: str, stored_names: Collection[str] = ()) -> Iterator[str]:
+        """``requested``: the name that was given for the whole file. ``stored_names``: models of the evaluation."""
         if self.overruled:
             listed_names = [
                 f"“{name}” ({'1 row' if number == 1 else f'{number:,} rows'})"
@@ -92,7 +92,7 @@ class ModelCounts:
         if requested and self.rows and requested not in self.names:
             yield f"The name “{requested}” is not used: the rows of this file name their own models."
         by_normalized: dict[str, set[str]] = {}
-        for name in {*self.names, *known}:
+        for name in {*self.names, *stored_names}:
             by_normalized.setdefault(normalize_model_name(name), set()).add(name)
         groups = [sorted(alike) for alike in by_normalized.values() if len(alike) > 1 and self.names & alike]
         for group in sorted(groups)[:MAX_NAMES_IN_SENTENCE]:

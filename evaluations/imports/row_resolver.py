@@ -56,7 +56,7 @@ def add_score(added: EntryAddition, row: ScoreRow) -> None:
     response = resolve_response(added, row)
     rater = resolve_rater(added, row)
     if row.value is None:
-        add_score_failure(added, row, response, rater)
+        add_failure(added, rater, response, ShownOrder.AS_STORED.value, row.failure, row)
         return
     aspect = resolve_named_aspect(added, row.aspect)
     refuse_verdicts_and_scores(added, rater, aspect, Verdict)
@@ -65,11 +65,18 @@ def add_score(added: EntryAddition, row: ScoreRow) -> None:
     added.scales.append((row.aspect, ScoreScale(row.value, row.value, row.lower_is_better)))
 
 
-def add_score_failure(added: EntryAddition, row: ScoreRow, response: ResponseSketch, rater: Rater) -> None:
-    """Add a judge's failure on a response as a call without an answer. It adds no aspect and no scale."""
-    shown, sample = ShownOrder.AS_STORED.value, row.sample or 0
-    if added.is_new_statement(response, failure_key(rater, shown, sample), row.failure):
-        added.new.append(FailureSketch(rater, response, shown, sample, row.failure, row.rationale))
+def add_failure(
+    added: EntryAddition,
+    rater: Rater,
+    subject: ComparisonSketch | ResponseSketch,
+    shown: str,
+    state: str,
+    row: VerdictRow | ScoreRow,
+) -> None:
+    """Add a judge's failure as a call without an answer, one for all aspects."""
+    sample = row.sample or 0
+    if added.is_new_statement(subject, failure_key(rater, shown, sample), state):
+        added.new.append(FailureSketch(rater, subject, shown, sample, state, row.rationale))
 
 
 def resolve_response(added: EntryAddition, row: ScoreRow) -> ResponseSketch:
@@ -258,24 +265,14 @@ def add_verdict(added: EntryAddition, row: VerdictRow) -> None:
     oriented = orient_as_stored(row, comparison)
     added.swapped = added.swapped or (oriented is not row and row.candidate_a not in UNNAMED)
     rater = resolve_rater(added, oriented)
+    aspect = resolve_verdict_aspect(added, oriented)
     if oriented.choice in FAILURE_WORDS:
-        add_verdict_failure(added, oriented, comparison, rater)
-    else:
-        add_choice(added, oriented, comparison, rater)
-
-
-def add_choice(added: EntryAddition, row: VerdictRow, comparison: ComparisonSketch, rater: Rater) -> None:
-    aspect = resolve_verdict_aspect(added, row)
+        add_failure(added, rater, comparison, oriented.shown, oriented.choice, oriented)
+        return
     refuse_verdicts_and_scores(added, rater, aspect, Score)
-    if added.is_new_statement(comparison, verdict_key(rater, aspect.key, row.shown, row.sample or 0), row.choice):
-        added.new.append(VerdictSketch(rater, comparison, aspect, row))
-
-
-def add_verdict_failure(added: EntryAddition, row: VerdictRow, comparison: ComparisonSketch, rater: Rater) -> None:
-    """Add a judge's failure as a call without an answer, one for all aspects."""
-    resolve_verdict_aspect(added, row)
-    if added.is_new_statement(comparison, failure_key(rater, row.shown, row.sample or 0), row.choice):
-        added.new.append(FailureSketch(rater, comparison, row.shown, row.sample or 0, row.choice, row.rationale))
+    key = verdict_key(rater, aspect.key, oriented.shown, oriented.sample or 0)
+    if added.is_new_statement(comparison, key, oriented.choice):
+        added.new.append(VerdictSketch(rater, comparison, aspect, oriented))
 
 
 def resolve_comparison(added: EntryAddition, row: VerdictRow) -> ComparisonSketch:

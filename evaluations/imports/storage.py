@@ -329,16 +329,16 @@ def store_pairs_of_evaluation(importing: Import, until: float | None) -> bool:
     """Pair the stored responses of the evaluation, query by query, without a file."""
     pairing = importing.options.request.pairing
     queries = Query.objects.filter(evaluation=importing.evaluation_id).order_by("pk")
-    while some := list(
+    while batch := list(
         queries.filter(pk__gt=importing.pairs_cursor).values_list("pk", "key")[: rows_per_transaction()]
     ):
-        store_missing_pairs(importing, [key for _, key in some], pairing)
-        importing.pairs_cursor = some[-1][0]
+        store_missing_pairs(importing, [key for _, key in batch], pairing)
+        importing.pairs_cursor = batch[-1][0]
         renew_import_claim(
             importing,
             ImportState.STORING,
             pairs_cursor=importing.pairs_cursor,
-            rows_stored=F("rows_stored") + len(some),
+            rows_stored=F("rows_stored") + len(batch),
         )
         if is_time_up(until):
             return False

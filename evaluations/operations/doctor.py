@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -102,16 +101,9 @@ def check_settings() -> Findings:
         )
     else:
         yield ok_finding("settings", f"judgeweb {settings.VERSION} at {settings.ADDRESS}")
-    yield from check_secret_key(settings.DATA_DIR / "secret_key")
-    yield from check_static_files()
-
-
-def check_secret_key(key: Path) -> Findings:
+    key = settings.DATA_DIR / "secret_key"
     if key.exists() and stat.S_IMODE(key.stat().st_mode) & 0o077:
         yield warning_finding("settings", f"{key} can be read by other accounts of this machine.", f"chmod 600 {key}")
-
-
-def check_static_files() -> Findings:
     if not settings.DEBUG and not (settings.STATIC_ROOT / "staticfiles.json").exists():
         yield problem_finding("settings", "The static files were not collected.", "Run: manage.py make_ready")
 
