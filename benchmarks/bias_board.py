@@ -37,7 +37,7 @@ def items_of(n: int, clusters: int, rng: np.random.Generator) -> Items:
     characters = np.exp(rng.normal(6, 1, (2, n))).astype(np.int64)
     markup = rng.integers(0, 32, (2, n)) * (rng.random((2, n)) < 0.5)
     families = tuple("xy"[place % 2] for place in range(CANDIDATES))
-    candidates, categories = (tuple(str(one) for one in range(count)) for count in (CANDIDATES, CATEGORIES))
+    candidates, categories = (tuple(str(number) for number in range(count)) for count in (CANDIDATES, CATEGORIES))
     cluster, category = np.arange(n) * clusters // n, rng.integers(-1, CATEGORIES, n)
     query, stratum = np.arange(n), np.zeros(n, dtype=np.int64)
     return Items(cluster, category, categories, a, b, candidates, families, *characters, *markup, query, stratum)
@@ -54,17 +54,17 @@ def times(n: int, clusters: int, reviewed: float) -> list[float]:
     choice = np.where(as_stored == swapped, as_stored, TIE).astype(np.int8)
     item = np.repeat(np.sort(rng.permutation(n)[: int(n * reviewed)]), 2)
     votes = Votes(item, np.tile([0, 1], len(item) // 2), np.zeros_like(item), rng.choice(3, len(item)))
-    most = majority_of_votes(votes.item, votes.choice, n).choice
-    items, found = items_of(n, clusters, rng), []
+    majority = majority_of_votes(votes.item, votes.choice, n).choice
+    items, spans = items_of(n, clusters, rng), []
     for _ in range(5):
         began = process_time()
         ground = comparison_traits(items)
         laid = process_time()
-        people = human_sides(ground, most, votes)
+        people = human_sides(ground, majority, votes)
         heard = process_time()
         bias_board(ground, people, choice, as_stored, swapped, "x")
-        found.append((laid - began, heard - laid, process_time() - heard))
-    return [1_000 * median(column) for column in zip(*found, strict=True)]
+        spans.append((laid - began, heard - laid, process_time() - heard))
+    return [1_000 * median(column) for column in zip(*spans, strict=True)]
 
 
 def clusters_drawn(
@@ -109,13 +109,13 @@ def coverage(replicates: int, clusters: int, size: int, alike: float, chances: l
         linearised_interval(Estimate(ratio.part / ratio.n, ratio.n), ratio.clusters, ratio.variance, DIFFERENCE)
         for ratio in stratum_ratios(counts, between, EACH)
     ]
-    told = (
+    shares = (
         claimed(stratum_shares(counts, first, EACH, ""), share),
         held_by_bootstrap(cells, first, share, rng),
         claimed(differences, difference),
         held_by_bootstrap(cells, between, difference, rng),
     )
-    return " | ".join(f"{100 * one:.1f}" for one in told)
+    return " | ".join(f"{100 * share:.1f}" for share in shares)
 
 
 def main() -> None:

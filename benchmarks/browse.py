@@ -83,11 +83,11 @@ def words(of_query: int) -> Callable[[int, int], str]:
     share = 1 / np.arange(1, VOCABULARY + 1)
     drawn = [WORDS[number] for number in rng.choice(VOCABULARY, 4_000_000, p=share / share.sum()).tolist()]
 
-    def text(number: int, usual: int) -> str:
-        length = usual * of_query // USUAL
+    def text(number: int, typical: int) -> str:
+        length = typical * of_query // USUAL
         start = number * 7919 % (len(drawn) - 2 * length)
         words = " ".join(drawn[start : start + length + number % length])
-        return f"{words} {NEEDLE}" if usual == USUAL and number in needles else words
+        return f"{words} {NEEDLE}" if typical == USUAL and number in needles else words
 
     needles: set[int] = {10, 20_000, 40_000}
     return text
@@ -97,7 +97,7 @@ def make_study(comparisons: int, *, of_query: int, with_texts: bool) -> dict[str
     began = time.perf_counter()
     hurry()
     evaluation = make_large_study(comparisons, bare=True, words=words(of_query) if with_texts else None)
-    made = time.perf_counter() - began
+    seconds = time.perf_counter() - began
     owner = User.objects.create_user("owner")
     set_role(evaluation, owner, Role.OWNER, by=None)
     now, rng = timezone.now(), np.random.default_rng(5)
@@ -123,7 +123,7 @@ def make_study(comparisons: int, *, of_query: int, with_texts: bool) -> dict[str
     Comparison.all_rows.filter(query=comparisons // 3).update(category="rare")
     refresh_statistics(Comparison, Response, Query, Label, Tagging, Review)
     if not with_texts:
-        return {"made_seconds": round(made, 1)}
+        return {"made_seconds": round(seconds, 1)}
     used = time.process_time()
     began = time.perf_counter()
     schedule_indexing(evaluation)
@@ -131,7 +131,7 @@ def make_study(comparisons: int, *, of_query: int, with_texts: bool) -> dict[str
         work_while_due(INDEX_EVALUATION, evaluation.pk)
     used = time.process_time() - used
     return {
-        "made_seconds": round(made, 1),
+        "made_seconds": round(seconds, 1),
         "indexed_seconds": round(time.perf_counter() - began, 1),
         "indexing_processor_us_a_comparison": round(used / comparisons * 1e6, 1),
     }
@@ -217,10 +217,10 @@ def measured(client: Client, query: dict[str, Any], times: int) -> dict[str, Any
     }
 
 
-def together(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any] | None:
+def together(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any] | None:
     """Both, or nothing where they say two things of one."""
-    both = {**one, **other}
-    return both if len(both) == len(one) + len(other) else None
+    both = {**first, **second}
+    return both if len(both) == len(first) + len(second) else None
 
 
 def main() -> None:
@@ -242,41 +242,41 @@ def main() -> None:
     client = Client()
     client.force_login(User.objects.get(username="owner"))
     last = Comparison.objects.order_by("-pk").values_list("pk", flat=True)[0]
-    known = {name: query for name, query in filters().items() if not (options.no_texts and "q" in query)}
+    queries = {name: query for name, query in filters().items() if not (options.no_texts and "q" in query)}
     if options.explain:
-        explain(client, known[options.explain])
+        explain(client, queries[options.explain])
         return
     deep = {"after": last - last // 10}
     alone = {"nothing": {}, "nothing, deep": deep, "nothing, backwards": {"before": last - 10}}
-    often = [name for name in ("word in all", "category") if name in known]
-    alone |= {f"{name}, deep": {**known[name], **deep} for name in often}
-    result["alone"] = {name: measured(client, query, options.times) for name, query in {**alone, **known}.items()}
+    often = [name for name in ("word in all", "category") if name in queries]
+    alone |= {f"{name}, deep": {**queries[name], **deep} for name in often}
+    result["alone"] = {name: measured(client, query, options.times) for name, query in {**alone, **queries}.items()}
     pairs = {
         f"{first} & {second}": both
-        for first, second in combinations(known, 2)
-        if (both := together(known[first], known[second]))
+        for first, second in combinations(queries, 2)
+        if (both := together(queries[first], queries[second]))
     }
     times = {name: measured(client, query, options.pairs) for name, query in pairs.items()} if options.pairs else {}
     slowest = sorted(times, key=lambda name: -times[name]["median_ms"])[:15]
     result["pairs"] = {
         "number": len(times),
-        "median_ms": round(median(one["median_ms"] for one in times.values()), 1) if times else None,
+        "median_ms": round(median(measurement["median_ms"] for measurement in times.values()), 1) if times else None,
         "not_looked_through": [name for name in times if not times[name]["whole"]],
         "slowest": {name: times[name] for name in slowest},
     }
-    result["slowest_alone_ms"] = max(one["median_ms"] for one in result["alone"].values())
+    result["slowest_alone_ms"] = max(measurement["median_ms"] for measurement in result["alone"].values())
     print(json.dumps(result, indent=1))
 
 
 def explain(client: Client, query: dict[str, Any]) -> None:
     with CaptureQueriesContext(connection) as captured:
         client.get(reverse("comparisons", args=[SLUG], query=query))
-    for one in sorted(captured.captured_queries, key=lambda one: -float(one["time"]))[:6]:
-        print(one["time"], one["sql"][:1500])
-        if one["sql"].startswith("SELECT"):
+    for statement in sorted(captured.captured_queries, key=lambda statement: -float(statement["time"]))[:6]:
+        print(statement["time"], statement["sql"][:1500])
+        if statement["sql"].startswith("SELECT"):
             with connection.cursor() as cursor:
                 how = "EXPLAIN (ANALYZE, BUFFERS)" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
-                cursor.execute(f"{how} {one['sql']}".replace("%", "%%"))
+                cursor.execute(f"{how} {statement['sql']}".replace("%", "%%"))
                 print(*cursor.fetchall(), sep="\n  ")
 
 

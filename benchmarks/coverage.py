@@ -117,11 +117,12 @@ def sample(population: Population, rng: np.random.Generator) -> Sample:
     own = rng.choice(CHOICES, population.clusters, p=population.prevalence)[cluster]
     alone = rng.choice(CHOICES, items, p=population.prevalence)
     truth = np.where(rng.random(items) < population.shared, own, alone)
-    said = [
-        known(truth, knows, population, cluster, rng) for knows in (population.judge, *[population.people] * PEOPLE)
+    choices = [
+        draw_choices(truth, knows, population, cluster, rng)
+        for knows in (population.judge, *[population.people] * PEOPLE)
     ]
     item, rater = np.tile(np.arange(items), PEOPLE), np.repeat(np.arange(PEOPLE), items)
-    return Sample(said[0], Votes(item, rater, np.zeros_like(item), np.concatenate(said[1:])), cluster)
+    return Sample(choices[0], Votes(item, rater, np.zeros_like(item), np.concatenate(choices[1:])), cluster)
 
 
 def sizes(population: Population, rng: np.random.Generator) -> IntArray:
@@ -134,7 +135,7 @@ def sizes(population: Population, rng: np.random.Generator) -> IntArray:
     return size
 
 
-def known(
+def draw_choices(
     truth: IntArray, knows: float, population: Population, cluster: IntArray, rng: np.random.Generator
 ) -> IntArray:
     """What somebody chooses who knows so often what is true, more in some clusters than in others."""
@@ -147,11 +148,11 @@ def known(
 def numbers(sample: Sample) -> dict[str, Estimate]:
     """Of the judge beside the majority, of people together, and of the judge beside people left out."""
     votes = make_poll(sample.votes, sample.cluster)
-    most, others = votes.majority(SplitRule.TIE), votes.majority_of_the_others(SplitRule.TIE)
-    judge = agreement_block(cross_tabulate_by_cluster(sample.judge, most.choice, votes.cluster_of_items), CHOICES)
+    majority, others = votes.majority(SplitRule.TIE), votes.majority_of_the_others(SplitRule.TIE)
+    judge = agreement_block(cross_tabulate_by_cluster(sample.judge, majority.choice, votes.cluster_of_items), CHOICES)
     people = multi_rater_agreement(votes, CHOICES)
     others_block = agreement_with_others_majority(votes, others, CHOICES, "")
-    level = human_ceiling(sample.judge, votes, others, [f"person {one}" for one in range(PEOPLE)]).s1
+    level = human_ceiling(sample.judge, votes, others, [f"person {number}" for number in range(PEOPLE)]).s1
     return {
         "agreement": judge.with_ties.agreement,
         "cohen_kappa": judge.with_ties.cohen_kappa,
@@ -177,7 +178,7 @@ def truths(population: Population, clusters: int = CLUSTERS_FOR_TRUTH) -> dict[s
 
 
 def some_replicates(population: Population, first: int, last: int) -> list[dict[str, Estimate]]:
-    return [numbers(sample(population, np.random.default_rng([SEED, one]))) for one in range(first, last)]
+    return [numbers(sample(population, np.random.default_rng([SEED, number]))) for number in range(first, last)]
 
 
 def coverage(truth: float, estimates: Iterable[Estimate]) -> Coverage:
@@ -203,8 +204,8 @@ def covered(
     starts = range(0, replicates, REPLICATES_A_TASK)
     ends = [min(start + REPLICATES_A_TASK, replicates) for start in starts]
     work = partial(some_replicates, population)
-    estimates = [one for some in (pool.map if pool else map)(work, starts, ends) for one in some]
-    return {name: coverage(value, (one[name] for one in estimates)) for name, value in truth.items()}
+    estimates = [estimate for part in (pool.map if pool else map)(work, starts, ends) for estimate in part]
+    return {name: coverage(value, (estimate[name] for estimate in estimates)) for name, value in truth.items()}
 
 
 def main() -> None:

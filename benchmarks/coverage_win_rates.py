@@ -46,7 +46,7 @@ STUDIES = (
     (200, 0.3, True),
     (600, 0.2, True),
 )
-NAMES = tuple(f"candidate {one}" for one in range(CANDIDATES))
+NAMES = tuple(f"candidate {number}" for number in range(CANDIDATES))
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Held:
             self.held += number.ci95[0] <= truth <= number.ci95[1]
             self.width += number.ci95[1] - number.ci95[0]
 
-    def told(self) -> dict[str, float | None]:
+    def as_json(self) -> dict[str, float | None]:
         coverage = round(self.held / self.given, 4) if self.given else None
         width = round(self.width / self.given, 4) if self.given else None
         return {"coverage": coverage, "withheld": round(1 - self.given / self.asked, 4), "width": width}
@@ -124,9 +124,12 @@ def items_of(
     )
 
 
-def numbers(one: Study) -> Iterator[tuple[str, str, Estimate]]:
+def numbers(population: Study) -> Iterator[tuple[str, str, Estimate]]:
     """Every kind of number of every candidate."""
-    reviewed, judgement = ReviewedMatches(one.matches, one.people), JudgedMatches(one.matches, one.judge)
+    reviewed, judgement = (
+        ReviewedMatches(population.matches, population.people),
+        JudgedMatches(population.matches, population.judge),
+    )
     for name, rate in estimate_win_rates(reviewed, judgement).candidates.items():
         yield "win rate, people", name, rate.people
         yield "win rate, judge", name, rate.judge
@@ -139,28 +142,28 @@ def numbers(one: Study) -> Iterator[tuple[str, str, Estimate]]:
     for kind, ranking in rankings.items():
         for name, standing in ranking.standings.items():
             yield f"score, {kind}", name, standing.score
-    for name, number in control_for_length(reviewed, LengthDifferences(one.matches)).win_rates.items():
+    for name, number in control_for_length(reviewed, LengthDifferences(population.matches)).win_rates.items():
         yield "win rate at equal length, people", name, number
 
 
 def truths(uneven: bool) -> dict[tuple[str, str], float]:
     """What everyone says of very many queries."""
-    one = study(AVERAGE, 1.0, np.random.default_rng(1), uneven)
-    everyone = Study(one.matches, one.truth, one.truth, one.truth)
-    known = {(kind, name): number.value for kind, name, number in numbers(everyone) if number.value is not None}
-    sources = [kind.replace("corrected", "people").replace("judge", "people") for kind, _ in known]
-    return {key: known[source, key[1]] for key, source in zip(known, sources, strict=True)}
+    average = study(AVERAGE, 1.0, np.random.default_rng(1), uneven)
+    everyone = Study(average.matches, average.truth, average.truth, average.truth)
+    values = {(kind, name): number.value for kind, name, number in numbers(everyone) if number.value is not None}
+    sources = [kind.replace("corrected", "people").replace("judge", "people") for kind, _ in values]
+    return {key: values[source, key[1]] for key, source in zip(values, sources, strict=True)}
 
 
 def main() -> None:
     replicates = int(sys.argv[1]) if sys.argv[1:] else 2_000
-    known = {uneven: truths(uneven) for uneven in (False, True)}
+    true_values = {uneven: truths(uneven) for uneven in (False, True)}
     for queries, reviewed, uneven in STUDIES:
         rng, tally = np.random.default_rng(queries), defaultdict[str, Held](Held)
         for _ in range(replicates):
             for kind, name, number in numbers(study(queries, reviewed, rng, uneven)):
-                tally[kind].count(number, known[uneven][kind, name])
-        result = {kind: claimed.told() for kind, claimed in tally.items()}
+                tally[kind].count(number, true_values[uneven][kind, name])
+        result = {kind: claimed.as_json() for kind, claimed in tally.items()}
         what = {"queries": queries, "uneven": uneven, "reviewed": reviewed, "replicates": replicates}
         print(json.dumps({**what, **result}), flush=True)
 

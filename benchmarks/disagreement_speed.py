@@ -78,8 +78,8 @@ def make_opinions(evaluation: Evaluation, often: Rater, seldom: Rater) -> None:
     """Labels by people, and both judges' verdicts in both orders."""
     now = timezone.now()
     aspects = [
-        Aspect.objects.get_or_create(evaluation=evaluation, key=one.key, defaults={"name": one.name})[0].pk
-        for one in SIX_ASPECT.aspects
+        Aspect.objects.get_or_create(evaluation=evaluation, key=aspect.key, defaults={"name": aspect.name})[0].pk
+        for aspect in SIX_ASPECT.aspects
     ]
     bringing = Import.objects.create(
         evaluation=evaluation, file_name="f", sha256="0" * 64, format="verdicts", state=ImportState.DONE
@@ -117,11 +117,11 @@ def milliseconds(work: Callable[[], object], times: int) -> dict[str, float]:
 
 
 def explained(evaluation: Evaluation, judge: Rater) -> dict[str, str]:
-    wanted = DisagreementFilter(evaluation, judge=judge)
-    rows = filter_labels(wanted).exclude(choice="").exclude(source=LabelSource.ADJUDICATED)
+    every_kind = DisagreementFilter(evaluation, judge=judge)
+    rows = filter_labels(every_kind).exclude(choice="").exclude(source=LabelSource.ADJUDICATED)
     options = {"analyze": True} if connection.vendor == "postgresql" else {}
     return {
-        "people": list_comparisons_after(filter_reviewer_disagreements(wanted), 0, False)[:51].explain(**options),  # type: ignore[arg-type]
+        "people": list_comparisons_after(filter_reviewer_disagreements(every_kind), 0, False)[:51].explain(**options),  # type: ignore[arg-type]
         "judge": list_comparisons_after(filter_possible_differences(rows, judge), 0, False)[:200].explain(**options),  # type: ignore[arg-type]
     }
 
@@ -151,25 +151,25 @@ def main() -> None:
         .order_by("comparison_id")
         .values_list("comparison_id", flat=True)
     )
-    listed, one = (
+    listed, detail = (
         reverse("disagreements", args=[SLUG]),
         reverse("disagreement", args=[SLUG, split[options.comparisons // 50]]),
     )
-    asked = {
+    addresses = {
         "all": listed,
         "people": f"{listed}?kind=people",
         "judge": f"{listed}?kind=judge",
         "deep": f"{listed}?after={last}",
         "by candidate": f"{listed}?kind=people&candidate=1",
         "a judge who seldom differs": f"{listed}?judge={seldom.pk}",
-        "one": one,
-        "one of people": f"{one}?kind=people",
+        "one": detail,
+        "one of people": f"{detail}?kind=people",
     }
-    for address in asked.values():
+    for address in addresses.values():
         assert client.get(address).status_code == 200, address
     figures = {
         name: milliseconds(lambda address=address: client.get(address), options.times)  # type: ignore[misc]
-        for name, address in asked.items()
+        for name, address in addresses.items()
     }
     sys.stdout.write(
         json.dumps({"comparisons": options.comparisons, "database": connection.vendor, "ms": figures}) + "\n"

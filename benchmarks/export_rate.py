@@ -73,10 +73,10 @@ def make_study(comparisons: int) -> None:
     candidates = [Candidate.objects.create(evaluation=evaluation, name=name) for name in ("alpha", "beta")]
     for first in range(0, comparisons, BATCH):
         with transaction.atomic():
-            made = make_comparisons(evaluation, candidates, range(first, min(first + BATCH, comparisons)))
-            judge_all(made, judge, raters[0])
-            review_all(made[::10], raters[1], evaluation)
-            update_labels([one.pk for one in made[::10]])
+            comparisons_made = make_comparisons(evaluation, candidates, range(first, min(first + BATCH, comparisons)))
+            judge_all(comparisons_made, judge, raters[0])
+            review_all(comparisons_made[::10], raters[1], evaluation)
+            update_labels([comparison.pk for comparison in comparisons_made[::10]])
     refresh_statistics(Query, Response, Comparison, Call, Verdict, Review, Label, PackedVotes)
 
 
@@ -108,12 +108,12 @@ def make_comparisons(evaluation: Evaluation, candidates: list[Candidate], number
         Comparison(
             evaluation=evaluation,
             query=query,
-            response_a=one,
-            response_b=other,
+            response_a=first_response,
+            response_b=second_response,
             origin=ComparisonOrigin.IMPORTED,
             random_order=random.getrandbits(62),
         )
-        for query, one, other in zip(queries, *responses, strict=True)
+        for query, first_response, second_response in zip(queries, *responses, strict=True)
     )
 
 
@@ -178,8 +178,8 @@ def measure(written_as: str) -> None:
     evaluation = Evaluation.objects.get(slug=SLUG)
     idle = peak_megabytes()
     started, cpu_started = time.perf_counter(), time.process_time()
-    wanted = ExportRequest(aspect="clarity" if EXPORT_FORMATS[written_as].wants_choice else "")
-    export = start_export(evaluation, written_as=written_as, user=None, request=wanted)
+    export_request = ExportRequest(aspect="clarity" if EXPORT_FORMATS[written_as].wants_choice else "")
+    export = start_export(evaluation, written_as=written_as, user=None, request=export_request)
     blocks = stream_export(export, Comparison.objects.filter(evaluation=evaluation))
     size = len(next(blocks, b""))  # of no score there is no byte
     first_block_ms = (time.perf_counter() - started) * 1000

@@ -123,55 +123,55 @@ def differences(population: Reviews, rng: np.random.Generator) -> dict[int, Mean
     of_cluster = rng.integers(CHOICES, size=population.clusters)[cluster]
     first = np.where(rng.random(items) < population.shared, of_cluster, rng.integers(CHOICES, size=items))
     item, rater = np.tile(np.arange(items), population.reviewers), np.repeat(np.arange(population.reviewers), items)
-    found = {}
+    by_aspect = {}
     for aspect in range(population.aspects):
         own = rng.integers(CHOICES, size=items)
         truth = np.where(rng.random(items) < population.shared, first, own)
-        said = np.where(
+        choices = np.where(
             rng.random((raters, items)) < knows[:, None], truth, rng.integers(CHOICES, size=(raters, items))
         )
-        votes = make_poll(Votes(item, rater, np.zeros_like(item), said[:-1].ravel()), cluster)
-        company = leave_one_out_votes(said[-1], votes, votes.majority_of_the_others(SplitRule.TIE))
-        found[aspect] = average_difference_over_raters(company.person, company.judge_lead, company.cluster)
-    return found
+        votes = make_poll(Votes(item, rater, np.zeros_like(item), choices[:-1].ravel()), cluster)
+        company = leave_one_out_votes(choices[-1], votes, votes.majority_of_the_others(SplitRule.TIE))
+        by_aspect[aspect] = average_difference_over_raters(company.person, company.judge_lead, company.cluster)
+    return by_aspect
 
 
-def claims(population: Reviews, one: int) -> dict[str, int]:
-    shown = simultaneous_intervals(differences(population, np.random.default_rng([SEED, one]))).values()
+def claims(population: Reviews, replicate: int) -> dict[str, int]:
+    shown = simultaneous_intervals(differences(population, np.random.default_rng([SEED, replicate]))).values()
     return {
-        "any claim": any(found.claim is not Claim.NONE for found in shown),
-        "below": any(found.claim is Claim.BELOW for found in shown),
-        "above": any(found.claim is Claim.ABOVE for found in shown),
-        "below on every aspect": all(found.claim is Claim.BELOW for found in shown),
-        "by bootstrap": sum(found.ci95 is not None for found in shown),
-        "by t": sum(found.p is not None for found in shown),
+        "any claim": any(interval.claim is not Claim.NONE for interval in shown),
+        "below": any(interval.claim is Claim.BELOW for interval in shown),
+        "above": any(interval.claim is Claim.ABOVE for interval in shown),
+        "below on every aspect": all(interval.claim is Claim.BELOW for interval in shown),
+        "by bootstrap": sum(interval.ci95 is not None for interval in shown),
+        "by t": sum(interval.p is not None for interval in shown),
     }
 
 
 # ---- own family ------------------------------------------------------------------------------
 
 
-def preferences(population: Preferences, one: int) -> dict[str, int]:
+def preferences(population: Preferences, replicate: int) -> dict[str, int]:
     """A is of the judge's own family. What is claimed of it, and would be from single votes or the majority alone."""
-    rng, items = np.random.default_rng([SEED, one]), population.items
+    rng, items = np.random.default_rng([SEED, replicate]), population.items
     everything = single_stratum(np.arange(items))
     item = np.tile(np.arange(items), population.reviewers)
     claims_by_rule = {"any claim": 0, "votes alone": 0, "majority alone": 0}
     for _ in range(population.aspects):
         truth = (rng.random(items) >= population.better).astype(np.int64)
         right = np.array([population.people] * population.reviewers + [population.judge])
-        said = np.where(rng.random((len(right), items)) < right[:, None], truth, 1 - truth)
-        most = majority_of_votes(item, said[:-1].ravel(), items).choice
-        judge, all_items = sides_of_choices(said[-1]), np.arange(items)
+        choices = np.where(rng.random((len(right), items)) < right[:, None], truth, 1 - truth)
+        majority = majority_of_votes(item, choices[:-1].ravel(), items).choice
+        judge, all_items = sides_of_choices(choices[-1]), np.arange(items)
         majorities, votes = (
             pair_sides(ChosenSides(places, sides_of_choices(choice), everything.for_entries(places)), judge)
-            for places, choice in ((all_items, most), (item, said[:-1].ravel()))
+            for places, choice in ((all_items, majority), (item, choices[:-1].ravel()))
         )
         of = JudgeSides(everything, judge, majorities, votes, np.full(items, population.reviewers > 1))
         tendency = side_preference(np.zeros(items, dtype=np.int8), of, 2 * population.aspects)
         claims_by_rule["any claim"] |= tendency.claim is not Claim.NONE
-        for name, beside in (("votes alone", tendency.votes), ("majority alone", tendency.majority)):
-            ci95 = beside.difference.ci95
+        for name, share in (("votes alone", tendency.votes), ("majority alone", tendency.majority)):
+            ci95 = share.difference.ci95
             claims_by_rule[name] |= ci95 is not None and not ci95[0] <= 0 <= ci95[1]
     return claims_by_rule
 
@@ -192,8 +192,8 @@ def shares(
     starts = range(0, replicates, REPLICATES_A_TASK)
     ends = [min(start + REPLICATES_A_TASK, replicates) for start in starts]
     work = partial(some_replicates, population)
-    found = [one for some in (pool.map if pool else map)(work, starts, ends) for one in some]
-    return {name: round(float(np.mean([one[name] for one in found])), 4) for name in found[0]}
+    outcomes = [outcome for part in (pool.map if pool else map)(work, starts, ends) for outcome in part]
+    return {name: round(float(np.mean([outcome[name] for outcome in outcomes])), 4) for name in outcomes[0]}
 
 
 def main() -> None:

@@ -54,9 +54,9 @@ class Limits:
         return True
 
     def has_drop(self, now: float) -> bool:
-        most = float(self.burst or 0)
-        gained = (now - self.filled_at) * (self.per_second or 0) if self.filled_at else most
-        self.level, self.filled_at = min(most, self.level + gained), now
+        capacity = float(self.burst or 0)
+        gained = (now - self.filled_at) * (self.per_second or 0) if self.filled_at else capacity
+        self.level, self.filled_at = min(capacity, self.level + gained), now
         if self.level < 1:
             return False
         self.level -= 1
@@ -93,7 +93,7 @@ class Server:
 
 def completion(body: dict[str, Any]) -> bytes:
     message = {"role": "assistant", "content": verdict_reply(Question(body, {}, 1)), "refusal": None}
-    tokens = sum(len(one["content"]) for one in body["messages"]) // 4
+    tokens = sum(len(sent["content"]) for sent in body["messages"]) // 4
     return response(
         200,
         {

@@ -90,11 +90,11 @@ def memory_of(make: int) -> dict[str, int]:
     resident = proportional = 0
     for pid in descendants(make):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            name, _, rest = line.partition(":")
+            name, _, amount = line.partition(":")
             if name == "Rss":
-                resident += int(rest.split()[0])
+                resident += int(amount.split()[0])
             elif name == "Pss":
-                proportional += int(rest.split()[0])
+                proportional += int(amount.split()[0])
     return {"resident_megabytes": resident // 1024, "resident_shared_once_megabytes": proportional // 1024}
 
 

@@ -41,36 +41,36 @@ COMBINED = "weighted:" + ",".join(f"{aspect}={place + 1}" for place, aspect in e
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=20_000)
-    asked = parser.parse_args()
-    comparisons = [comparison(number) for number in range(asked.rows)]
-    said = {
-        RowKind.VERDICTS: [verdict(number) for number in range(asked.rows)],
-        RowKind.SCORES: [score(number) for number in range(asked.rows)],
+    arguments = parser.parse_args()
+    comparisons = [comparison(number) for number in range(arguments.rows)]
+    rows_by_kind = {
+        RowKind.VERDICTS: [verdict(number) for number in range(arguments.rows)],
+        RowKind.SCORES: [score(number) for number in range(arguments.rows)],
     }
     results = {}
-    for leaving in EXPORT_FORMATS.values():
-        if leaving.needs is RowKind.TABLES:  # its rows are files
+    for export_format in EXPORT_FORMATS.values():
+        if export_format.needs is RowKind.TABLES:  # its rows are files
             continue
-        for name, options in asked_of(leaving):
-            results[name] = timed(leaving, said.get(leaving.needs, comparisons), options)
-    print(json.dumps({"rows": asked.rows, "rows_per_second": results}, indent=1))
+        for name, options in asked_of(export_format):
+            results[name] = timed(export_format, rows_by_kind.get(export_format.needs, comparisons), options)
+    print(json.dumps({"rows": arguments.rows, "rows_per_second": results}, indent=1))
 
 
-def asked_of(leaving: ExportFormat) -> Iterator[tuple[str, ExportOptions]]:
-    initial = {setting.name: setting.initial for setting in leaving.settings}
-    if not leaving.wants_choice:
-        yield leaving.name, ExportOptions(settings=initial)
+def asked_of(export_format: ExportFormat) -> Iterator[tuple[str, ExportOptions]]:
+    initial = {setting.name: setting.initial for setting in export_format.settings}
+    if not export_format.wants_choice:
+        yield export_format.name, ExportOptions(settings=initial)
         return
-    yield leaving.name, ExportOptions(aspect="factuality", settings=initial)
-    if not leaving.one_aspect:
-        yield f"{leaving.name}, weighted", ExportOptions(combine=COMBINED, settings=initial)
+    yield export_format.name, ExportOptions(aspect="factuality", settings=initial)
+    if not export_format.one_aspect:
+        yield f"{export_format.name}, weighted", ExportOptions(combine=COMBINED, settings=initial)
 
 
-def timed(leaving: ExportFormat, rows: list[dict[str, Any]], options: ExportOptions) -> dict[str, int]:
-    for _ in leaving.write(rows[:1], RATERS, options, ExportTally()):
+def timed(export_format: ExportFormat, rows: list[dict[str, Any]], options: ExportOptions) -> dict[str, int]:
+    for _ in export_format.write(rows[:1], RATERS, options, ExportTally()):
         pass  # what it imports is imported
     began = process_time()
-    written = sum(len(block) for block in leaving.write(rows, RATERS, options, ExportTally()))
+    written = sum(len(block) for block in export_format.write(rows, RATERS, options, ExportTally()))
     return {"rows": round(len(rows) / (process_time() - began)), "bytes_a_row": written // len(rows)}
 
 

@@ -176,7 +176,7 @@ def write(path: Path, kind: str, megabytes: int) -> None:
         MADE[kind](file, megabytes)
 
 
-def made(kind: str, megabytes: int) -> Path:
+def make_file(kind: str, megabytes: int) -> Path:
     """Written by another process, so that what that needs is not counted."""
     path = Path(os.environ["JUDGEWEB_DATA_DIR"], f"rows.{kind}")
     writing = multiprocessing.get_context("fork").Process(target=write, args=(path, kind, megabytes))
@@ -262,7 +262,7 @@ def main() -> None:
     call_command("migrate", verbosity=0)
     evaluation = create_evaluation(slug="benchmark", name="Benchmark", owner=None)
     connection.close()
-    path = made(options.format, options.megabytes)
+    path = make_file(options.format, options.megabytes)
     idle = resident("VmRSS")
     if options.upload:
         with measured("upload", path, idle):

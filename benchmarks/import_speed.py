@@ -152,17 +152,17 @@ class Rests:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        rest = TransactionPacer.rest
+        original = TransactionPacer.rest
 
         def noted(pace: TransactionPacer) -> None:
             began = time.monotonic()
-            rest(pace)
+            original(pace)
             self.seconds += time.monotonic() - began
 
         TransactionPacer.rest = noted  # type: ignore[method-assign]
 
 
-def write_now_and_then(waits: Any, asked: Any, done: Any) -> None:
+def write_now_and_then(waits: Any, is_asked: Any, done: Any) -> None:
     """Another writer beside the import: how long each of its small writes took since it was asked last."""
     connection.close()
     evaluation = Evaluation.objects.get()
@@ -171,8 +171,8 @@ def write_now_and_then(waits: Any, asked: Any, done: Any) -> None:
         started = time.perf_counter()
         Event.objects.create(verb="measured", object_type="nothing", evaluation=evaluation)
         seconds.append(time.perf_counter() - started)
-        if asked.is_set():
-            asked.clear()
+        if is_asked.is_set():
+            is_asked.clear()
             waits.put(seconds)
             seconds = []
 
@@ -241,8 +241,8 @@ def cancelled(evaluation: Evaluation, path: Path, rows: int) -> dict[str, Any]:
 def measure(rows: int) -> None:
     call_command("migrate", verbosity=0)
     evaluation = create_evaluation(slug="benchmark", name="Benchmark", owner=None)
-    made = {"comparisons": comparisons(rows), "verdicts": verdicts(rows), "scores": scores(rows)}
-    files = [written(one, f"{name}.jsonl") for name, one in made.items()]
+    contents = {"comparisons": comparisons(rows), "verdicts": verdicts(rows), "scores": scores(rows)}
+    files = [written(content, f"{name}.jsonl") for name, content in contents.items()]
     rests = Rests()
     connection.close()
     spawning = multiprocessing.get_context("fork")
@@ -250,17 +250,17 @@ def measure(rows: int) -> None:
     other = spawning.Process(target=write_now_and_then, args=(waits, asked, done))
     other.start()
     for path in (files[0], *files):
-        said(imported(evaluation, path, rests), waits, asked)
-    said(cancelled(evaluation, files[0], rows), waits, asked)
+        print_figures(imported(evaluation, path, rests), waits, asked)
+    print_figures(cancelled(evaluation, files[0], rows), waits, asked)
     done.set()
     other.join()
 
 
-def said(told: dict[str, Any], waits: Any, asked: Any) -> None:
-    asked.set()
+def print_figures(figures: dict[str, Any], waits: Any, is_asked: Any) -> None:
+    is_asked.set()
     seconds = waits.get()
     others = {f"p{p}": percentile(seconds, p / 100) for p in (50, 95, 99)} if seconds else {}
-    print(json.dumps({**told, "other_writes": len(seconds), "other_writes_ms": others}), flush=True)
+    print(json.dumps({**figures, "other_writes": len(seconds), "other_writes_ms": others}), flush=True)
 
 
 # ---- where the time goes ---------------------------------------------------------------------------

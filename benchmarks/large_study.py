@@ -125,11 +125,11 @@ class Writer:
     def write_material(self, first: int, last: int) -> None:
         queries, responses, comparisons = [], [], []
         for number in range(first, last):
-            told = (NOW, self.evaluation.pk, f"q{number}", f"q{number}", hash_of(number))
+            columns = (NOW, self.evaluation.pk, f"q{number}", f"q{number}", hash_of(number))
             text = self.words(number, 60) if self.words else f"Question {number}?"
             messages = [{"role": "user", "content": text}]
             category = CATEGORIES[number % len(CATEGORIES)]
-            queries.append((number + 1, *told, messages, text if self.words else "", category, {}, "", "0" * 64))
+            queries.append((number + 1, *columns, messages, text if self.words else "", category, {}, "", "0" * 64))
             sides = sorted((number + place) % len(self.candidates) for place in range(3))
             characters = self.rng.integers(200, 2_000, 3)
             for place, side in enumerate(sides):
@@ -160,12 +160,12 @@ class Writer:
         return np.where(self.rng.random(truth.shape) < right, truth, guess)
 
     def write_calls(self, rater: Rater, items: np.ndarray, truth: np.ndarray) -> None:
-        one = self.chosen(truth, 0.6)
-        calls, said = [], []
+        own_choice = self.chosen(truth, 0.6)
+        calls, answers = [], []
         for shown in (ShownOrder.AS_STORED, ShownOrder.SWAPPED):
             # One in ten of its choices goes to whatever stood first.
             first = 0 if shown == ShownOrder.AS_STORED else 1
-            choice = np.where(self.rng.random(truth.shape) < 0.1, first, one)
+            choice = np.where(self.rng.random(truth.shape) < 0.1, first, own_choice)
             failed = self.rng.random(len(items)) < FAILED
             ids = np.arange(self.calls, self.calls + len(items)) + 1
             self.calls += len(items)
@@ -174,11 +174,11 @@ class Writer:
                 row = (pk, NOW, rater.judge_id, self.runs[rater.pk], item + 1, shown.value, 0, state, "ask")
                 calls.append((*row, False, 0, "", "", "", "Because." if not bad else ""))
             good = ~failed
-            said.append((items[good], choice[good], shown, ids[good]))
+            answers.append((items[good], choice[good], shown, ids[good]))
         names = ("id", "created_at", "judge_id", "run_id", "comparison_id", "shown", "sample", "state", "step")
         insert_rows(Call, (*names, "repaired", "reserved", "prompt_sha256", "reuse_key", "error", "rationale"), calls)
-        for about, choice, shown, ids in said:
-            self.write_said(rater, about, choice, shown, "call_id", ids, (Stage.FIRST,))
+        for about, choice, shown, ids in answers:
+            self.write_choices(rater, about, choice, shown, "call_id", ids, (Stage.FIRST,))
 
     def write_reviews(self, rater: Rater, items: np.ndarray, truth: np.ndarray) -> None:
         choice = self.chosen(truth, 0.7)
@@ -205,16 +205,18 @@ class Writer:
         )
         rest = ("first_saved_at", "finished_at", "active_ms", "skip_reason", "note", "is_example")
         insert_rows(Review, (*names, *more, *rest), rows)
-        self.write_said(rater, items, choice, ShownOrder.AS_STORED, "review_id", ids, tuple(Stage))
+        self.write_choices(rater, items, choice, ShownOrder.AS_STORED, "review_id", ids, tuple(Stage))
 
-    def write_said(
+    def write_choices(
         self, rater: Rater, items: Any, choice: Any, shown: ShownOrder, source: str, ids: Any, stages: tuple[Stage, ...]
     ) -> None:
         if not self.bare:
             names = ("created_at", "rater_id", "comparison_id", "aspect_id", "sample", "shown", "choice", source)
             verdicts = list(self.verdict_rows(rater, items, choice, shown, ids, stages))
             insert_rows(Verdict, (*names, "stage", "inconsistent", "rationale", "note", "reason"), verdicts)
-        first = sum((choice[:, place] + 1) << (BITS_PER_CHOICE * one.slot) for place, one in enumerate(self.aspects))
+        first = sum(
+            (choice[:, place] + 1) << (BITS_PER_CHOICE * aspect.slot) for place, aspect in enumerate(self.aspects)
+        )
         order, is_final = list(ShownOrder).index(shown), len(stages) > 1
         rows = [
             (NOW, rater.pk, item + 1, order, 0, pk, 0, code, code if is_final else 0, 0, MOMENT)

@@ -143,9 +143,9 @@ def drawn_in_a_browser(address: str, plots: int, times: int) -> dict[str, float]
         fresh, kept, refused = [], [], 0
         for _ in range(times):
             context = browser.new_context(viewport={"width": 1280, "height": 900})
-            for found in (fresh, kept):
+            for drawings in (fresh, kept):
                 milliseconds, broken = last_drawn(context, address, plots)
-                found.append(milliseconds)
+                drawings.append(milliseconds)
                 refused += broken
             context.close()
         browser.close()

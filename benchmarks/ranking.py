@@ -40,7 +40,7 @@ def star(n: int) -> Pairs:
 def near(n: int) -> Pairs:
     """Each against the next three, as where near ratings meet."""
     places = np.arange(n)
-    return np.tile(places, 3), np.concatenate([(places + one) % n for one in (1, 2, 3)])
+    return np.tile(places, 3), np.concatenate([(places + distance) % n for distance in (1, 2, 3)])
 
 
 def grid(n: int) -> Pairs:
@@ -86,17 +86,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--candidates", type=int, default=10_000)
     candidates = parser.parse_args().candidates
-    names = [f"candidate {one}" for one in range(candidates)]
+    names = [f"candidate {number}" for number in range(candidates)]
     for name, structure in STRUCTURES.items():
-        made = table(structure(candidates), candidates)
+        drawn = table(structure(candidates), candidates)
         lost = WinTable(
-            made.first, made.second, candidates, made.matches, made.matches
+            drawn.first, drawn.second, candidates, drawn.matches, drawn.matches
         )  # the first of each pair won all
         result = {
             "structure": name,
-            "pairs": len(made.first),
-            "connected": seconds(lambda made=made: explain_missing_scores(made, names)),  # type: ignore[misc]
-            "scores": seconds(lambda made=made: bradley_terry_scores(made)),  # type: ignore[misc]
+            "pairs": len(drawn.first),
+            "connected": seconds(lambda drawn=drawn: explain_missing_scores(drawn, names)),  # type: ignore[misc]
+            "scores": seconds(lambda drawn=drawn: bradley_terry_scores(drawn)),  # type: ignore[misc]
             "no_scores": seconds(lambda lost=lost: explain_missing_scores(lost, names)),  # type: ignore[misc]
         }
         print(json.dumps(result), flush=True)

@@ -14,13 +14,13 @@ def insert_rows(model: type[models.Model], columns: Sequence[str], rows: Sequenc
 
     A column that is added to the product therefore needs no change here as long as it has a default.
     """
-    more = [
+    placeholders = [
         field
         for field in model._meta.local_concrete_fields
         if field.column not in columns and not (field.primary_key or field.null or has_database_default(field))
     ]
-    defaults = tuple(field.get_default() for field in more)
-    names = (*columns, *(field.column for field in more))
+    defaults = tuple(field.get_default() for field in placeholders)
+    names = (*columns, *(field.column for field in placeholders))
     insert_many(model, names, [(*row, *defaults) for row in rows])
 
 

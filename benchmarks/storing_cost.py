@@ -69,7 +69,7 @@ def measure(at_once: int, calls: int, is_priced: bool) -> dict[str, Any]:
         set_judge_price(judge)
     session, claims, stores = start_run_session(judge), Timed(), Timed()
     while claimed := claims.run(lambda: claim_calls(session, at_once).calls):
-        outcomes = [answered_outcome(session, one, **REPLY) for one in claimed]
+        outcomes = [answered_outcome(session, call, **REPLY) for call in claimed]
         stores.run(lambda outcomes=outcomes: store_outcomes(session, outcomes))  # type: ignore[misc]
     return {
         "database": connection.vendor,

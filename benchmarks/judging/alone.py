@@ -78,7 +78,7 @@ def over_many_calls(calls: int, in_flight: int, latency: float) -> None:
             last_tenth_per_second=round(last, 1),
             last_of_first=round(last / first, 3),
             mib_before=round(before),
-            mib_after_each_bout=[round(one) for one in memory],
+            mib_after_each_bout=[round(mib) for mib in memory],
         )
 
 

@@ -65,8 +65,8 @@ def figures_of(run: Run) -> dict[str, Any]:
 
 
 def middle(counts: Iterable[int | None]) -> float | None:
-    known = [count for count in counts if count is not None]
-    return statistics.median(known) if known else None
+    numbers = [count for count in counts if count is not None]
+    return statistics.median(numbers) if numbers else None
 
 
 def most_at_once(spans: Iterable[tuple[float, float]]) -> int:
@@ -75,11 +75,11 @@ def most_at_once(spans: Iterable[tuple[float, float]]) -> int:
     for begin, end in spans:
         if end - STORING_SECONDS > begin + STORING_SECONDS:
             moments += [(begin + STORING_SECONDS, 1), (end - STORING_SECONDS, -1)]
-    most = now = 0
+    highest = now = 0
     for _, change in sorted(moments):
         now += change
-        most = max(most, now)
-    return most
+        highest = max(highest, now)
+    return highest
 
 
 def reread(run: Run) -> Reread:
@@ -126,5 +126,5 @@ def plainly_read(spec: RubricSpec, shown: ShownOrder, raw: str) -> Values | None
 def value_in(spec: RubricSpec, aspect: AspectSpec, shown: ShownOrder, value: Any) -> str | float:
     if spec.kind == RubricKind.POINTWISE:
         return float(value)
-    choice = {aspect.labels.get(one, one): one for one in Choice}[value]
+    choice = {aspect.labels.get(choice_label, choice_label): choice_label for choice_label in Choice}[value]
     return str(FLIPPED_CHOICES[choice] if shown == ShownOrder.SWAPPED else choice)

@@ -32,6 +32,6 @@ def plain(run_id: int) -> Plain:
 
 @app.task
 def judge_one(run_id: int, call_id: int) -> None:
-    one = plain(run_id)
-    call = one.call(call_id)
-    one.keep(call, client().chat.completions.create(**one.request(call)).choices[0].message.content or "")
+    plain_run = plain(run_id)
+    call = plain_run.call(call_id)
+    plain_run.keep(call, client().chat.completions.create(**plain_run.request(call)).choices[0].message.content or "")

@@ -77,8 +77,8 @@ def until_done(run: Run) -> list[tuple[float, int]]:
 
 def middle_rate(moments: list[tuple[float, int]]) -> float:
     """Between a third and nine tenths of the answers: after all had joined, and before the tail."""
-    most = moments[-1][1]
-    middle = [moment for moment in moments if most / 3 <= moment[1] <= 0.9 * most]
+    last = moments[-1][1]
+    middle = [moment for moment in moments if last / 3 <= moment[1] <= 0.9 * last]
     return (middle[-1][1] - middle[0][1]) / (middle[-1][0] - middle[0][0])
 
 
@@ -100,7 +100,7 @@ def workers_running(count: int) -> "Iterator[list[subprocess.Popen[bytes]]]":
     with ExitStack() as stack:
         env = environment(stack.enter_context(tempfile.TemporaryDirectory()))
         start = [[*command, "worker", "--pool", "threads", "-n", f"w{number}"] for number in range(count)]
-        processes = [subprocess.Popen(one, cwd=ROOT, env=env) for one in start]
+        processes = [subprocess.Popen(arguments, cwd=ROOT, env=env) for arguments in start]
         try:
             while Worker.objects.alive().count() < count:
                 time.sleep(0.2)

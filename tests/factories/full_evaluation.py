@@ -177,15 +177,15 @@ def make_verdicts(comparison: Comparison, version: RubricVersion, aspect: Aspect
         state=CallState.UNREADABLE,
         error=f"error-{number}",
     )
-    for place, one in enumerate((call, failed)):
+    for place, asked_call in enumerate((call, failed)):
         Attempt.objects.create(
             pk=number + place,
-            call=one,
+            call=asked_call,
             run=run,
             number=1,
-            outcome=one.state,
+            outcome=asked_call.state,
             raw=f"reply-{number}",
-            error=one.error,
+            error=asked_call.error,
             latency_ms=1,
         )
     person = Rater.objects.create(pk=number + 1, evaluation=evaluation, kind="human", name=f"person-{number}")
@@ -198,11 +198,11 @@ def make_verdicts(comparison: Comparison, version: RubricVersion, aspect: Aspect
         state="final",
         note=f"note-{number}",
     )
-    said = {"comparison": comparison, "aspect": aspect, "choice": Choice.A, "shown": ShownOrder.AS_STORED}
-    Verdict.objects.create(pk=number, rater=machine, call=call, **said)
+    columns = {"comparison": comparison, "aspect": aspect, "choice": Choice.A, "shown": ShownOrder.AS_STORED}
+    Verdict.objects.create(pk=number, rater=machine, call=call, **columns)
     for place, stage in enumerate(Stage, start=1):
         Verdict.objects.create(
-            pk=number + place, rater=person, review=review, stage=stage, note=f"note-{number}", **said
+            pk=number + place, rater=person, review=review, stage=stage, note=f"note-{number}", **columns
         )
     PackedVotes.objects.create(pk=number, rater=machine, comparison=comparison, call=call, shown=0, first_choices=1)
     Score.objects.create(
@@ -223,7 +223,7 @@ def make_queue(comparison: Comparison, version: RubricVersion) -> None:
         pk=number, rubric_version=version, comparison=comparison, position=number, wanted=1, taken=1
     )
     about = {"selection_method": SelectionMethod.RANDOM, "probability": 1.0}
-    one = Queue.objects.create(
+    queue = Queue.objects.create(
         pk=number,
         evaluation=comparison.evaluation,
         rubric_version=version,
@@ -231,12 +231,12 @@ def make_queue(comparison: Comparison, version: RubricVersion) -> None:
         strategy=SelectionMethod.RANDOM,
         population=1,
     )
-    slot = QueueSlot.objects.create(pk=number, queue=one, item=item, position=1, **about)
+    slot = QueueSlot.objects.create(pk=number, queue=queue, item=item, position=1, **about)
     DefaultQueue.objects.create(pk=number, rubric_version=version, items=1)
     person = Rater.objects.get(pk=number + 1)
     QueueProgress.objects.create(pk=number, rater=person, rubric_version=version, reached=number, done=1)
     Assignment.objects.create(pk=number, item=item, rater=person, slot=slot, state=AssignmentState.DONE, **about)
-    Review.objects.filter(pk=number).update(queue=one, **about)
+    Review.objects.filter(pk=number).update(queue=queue, **about)
 
 
 def make_discussion(comparison: Comparison, aspect: Aspect, owner: User) -> None:
@@ -272,9 +272,9 @@ def make_discussion(comparison: Comparison, aspect: Aspect, owner: User) -> None
 def make_records(evaluation: Evaluation, owner: User) -> None:
     number = evaluation.pk
     # In bulk, because an Event with a number counts as written already.
-    told = {"x": f"event-{number}"}
+    values = {"x": f"event-{number}"}
     Event.objects.bulk_create(
-        [Event(pk=number, evaluation=evaluation, user=owner, verb="did", object_type="run", after=told)]
+        [Event(pk=number, evaluation=evaluation, user=owner, verb="did", object_type="run", after=values)]
     )
     hook = Webhook.objects.create(
         pk=number,

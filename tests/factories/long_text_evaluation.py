@@ -25,8 +25,8 @@ def make_long_text_pages() -> list[str]:
     """The addresses of its pages that are worth a look."""
     owner = User.objects.get(username="owner")
     evaluation = create_evaluation(slug="filled", name="Filled", owner=owner)
-    asked = ["Who?", "who", f"Why {'so ' * 80}long?"]
-    import_rows(evaluation, *(comparison_row(f"q{number}" * 20, query=query) for number, query in enumerate(asked)))
+    queries = ["Who?", "who", f"Why {'so ' * 80}long?"]
+    import_rows(evaluation, *(comparison_row(f"q{number}" * 20, query=query) for number, query in enumerate(queries)))
     ids = list(Comparison.objects.filter(evaluation=evaluation).values_list("pk", flat=True))
     tag_comparisons(evaluation, ids, "t" * 60, user=owner)
     create_saved_filter(evaluation, "s" * 80, ComparisonFilter(tags=("t" * 60,)), user=owner)
@@ -57,9 +57,9 @@ def make_webhook_with_log(evaluation: Evaluation, owner: User) -> int:
             state=state,
             finished_at=timezone.now(),
         )
-        said = {"answer": "a" * 300} if status else {"error": "e" * 200}
+        outcome = {"answer": "a" * 300} if status else {"error": "e" * 200}
         for number in (1, 2):
-            DeliveryAttempt.objects.create(delivery=sent, number=number, http_status=status, milliseconds=12, **said)
+            DeliveryAttempt.objects.create(delivery=sent, number=number, http_status=status, milliseconds=12, **outcome)
     return hook.pk
 
 

@@ -94,15 +94,17 @@ def make_mirrored_evaluation(monkeypatch: pytest.MonkeyPatch, *, exchanged: bool
     for place, (key, texts) in enumerate(TEXTS.items()):
         import_rows(evaluation, build_import_row(key, texts, exchanged and key != SAVED, turned=not place % 2))
     work_all("index_import")
-    by_key = {one.query.key: one for one in Comparison.objects.filter(evaluation=evaluation).order_by("pk")}
-    for one in by_key.values():
-        Comparison.objects.filter(pk=one.pk).update(random_order=one.pk)
+    rows = Comparison.objects.filter(evaluation=evaluation).order_by("pk")
+    by_key = {comparison.query.key: comparison for comparison in rows}
+    for comparison in by_key.values():
+        Comparison.objects.filter(pk=comparison.pk).update(random_order=comparison.pk)
     force_orders(monkeypatch, by_key, exchanged)
     numbers = count(1)
     monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=next(numbers)))
-    for one in by_key.values():
-        make_all_choices(one, exchanged and one.query.key != SAVED)
-    twin = MirroredEvaluation(evaluation, people["reviewer"], owner, {key: one.pk for key, one in by_key.items()})
+    for comparison in by_key.values():
+        make_all_choices(comparison, exchanged and comparison.query.key != SAVED)
+    ids = {key: comparison.pk for key, comparison in by_key.items()}
+    twin = MirroredEvaluation(evaluation, people["reviewer"], owner, ids)
     make_work(twin, by_key)
     review_left_side(people["colleague"], [by_key[key] for key in (SAVED, "open", "drafted")])
     make_own_reviews(people["reviewer"], by_key)
@@ -114,8 +116,8 @@ def build_import_row(key: str, texts: tuple[object, object], exchanged: bool, *,
     """``turned``: the texts are exchanged in the file, not the names, so that the numbers of responses are, too."""
     sides = list(zip(("alpha", "beta"), texts[::-1] if exchanged else texts, strict=True))
     (name, text), (other, other_text) = sides[::-1] if exchanged and not turned else sides
-    told = {"candidate_a": name, "response_a": text, "candidate_b": other, "response_b": other_text}
-    return comparison_row(key, query=f"What about {key}?", category="facts", **told)
+    fields = {"candidate_a": name, "response_a": text, "candidate_b": other, "response_b": other_text}
+    return comparison_row(key, query=f"What about {key}?", category="facts", **fields)
 
 
 def restart_row_numbers() -> None:
@@ -183,13 +185,13 @@ def make_judge_calls(of: Comparison, name: str, choice: Choice, *orders: ShownOr
         )
         for key in SIX_ASPECT_KEYS:
             leaning = Choice.B if shown == ShownOrder.SWAPPED else Choice.A
-            said = leaning if key == "depth" and len(orders) == 2 else choice
+            chosen = leaning if key == "depth" and len(orders) == 2 else choice
             Verdict.objects.create(
                 rater=rater,
                 comparison=of,
                 aspect=get_or_make_aspect(of.evaluation, key),
                 shown=shown,
-                choice=said,
+                choice=chosen,
                 call=call,
             )
     if of.query.key == "skipped":
@@ -211,7 +213,7 @@ def make_discussion(twin: MirroredEvaluation, by_key: Mapping[str, Comparison], 
             choice=Choice.B if exchanged and key != SAVED else Choice.A,
             reason="It is safe.",
         )
-    update_labels(one.pk for one in by_key.values())
+    update_labels(comparison.pk for comparison in by_key.values())
 
 
 # ---- what there is to do -------------------------------------------------------------------
@@ -232,8 +234,8 @@ def make_work(twin: MirroredEvaluation, by_key: Mapping[str, Comparison]) -> Non
 
 def review_left_side(user: User, comparisons: list[Comparison]) -> None:
     """The person prefers what is on the left."""
-    for one in comparisons:
-        save_first_choices(user, one, choices=dict.fromkeys(SIX_ASPECT_KEYS, Choice.A), version=0, note="Left.")
+    for comparison in comparisons:
+        save_first_choices(user, comparison, choices=dict.fromkeys(SIX_ASPECT_KEYS, Choice.A), version=0, note="Left.")
 
 
 def make_own_reviews(user: User, by_key: Mapping[str, Comparison]) -> None:

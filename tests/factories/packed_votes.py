@@ -26,8 +26,8 @@ def repack_comparisons(comparisons: Iterable[Comparison]) -> list[PackedVotes]:
 
 def list_packed_rows(rows: Any) -> list[tuple[int, ...]]:
     """The rows in an order of their own, an empty column as -1."""
-    found = [[getattr(row, column) for column in COMPARED_COLUMNS] for row in rows]
-    return sorted(tuple(-1 if value is None else value for value in row) for row in found)
+    values = [[getattr(row, column) for column in COMPARED_COLUMNS] for row in rows]
+    return sorted(tuple(-1 if value is None else value for value in row) for row in values)
 
 
 def assert_packed_votes_match() -> None:

@@ -21,10 +21,10 @@ def assert_counters_are_right(evaluation: Evaluation) -> None:
     """Every counter equals a recount, and nobody's progress is beyond something open that its person has not met."""
     items = QueueItem.objects.filter(comparison__evaluation=evaluation)
     recounted = items.annotate(places=Count("assignments", filter=TAKEN_PLACES))
-    assert [(one.pk, one.taken) for one in recounted] == [(one.pk, one.places) for one in recounted]
+    assert [(item.pk, item.taken) for item in recounted] == [(item.pk, item.places) for item in recounted]
     for progress in QueueProgress.objects.filter(rater__evaluation=evaluation, queue__isnull=True):
         mine = Review.objects.filter(rater=progress.rater_id, rubric_version=progress.rubric_version_id)
         assert progress.done == mine.filter(state__in=SAVED_REVIEW_STATES).count()
         met = Assignment.objects.filter(rater=progress.rater_id).values("item")
         passed = items.exclude(pk__in=met).filter(position__lt=progress.reached)
-        assert not [one for one in passed if one.taken < one.wanted]
+        assert not [item for item in passed if item.taken < item.wanted]

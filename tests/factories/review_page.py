@@ -27,13 +27,13 @@ def get_review_page(browser: Client, comparison: Comparison) -> str:
 def make_judged_comparison(evaluation: Evaluation, **columns: Any) -> Comparison:
     """A comparison on which the judge chose response A everywhere, but is torn about depth."""
     comparison = make_comparison(evaluation, candidates=("gpt-secret", "llama-secret"), **columns)
-    said = dict.fromkeys(SIX_ASPECT_KEYS, Choice.A)
+    choices = dict.fromkeys(SIX_ASPECT_KEYS, Choice.A)
     make_judge_verdicts(
         comparison,
         judge="longest wins",
         rationale="Judge thinks so",
-        as_stored=said,
-        swapped={**said, "depth": Choice.B},
+        as_stored=choices,
+        swapped={**choices, "depth": Choice.B},
     )
     return comparison
 

@@ -90,7 +90,7 @@ def make_next_rubric_version(evaluation: Evaluation) -> RubricVersion:
     version = evaluation.review_rubric
     assert version is not None
     spec = version.spec()
-    aspects = tuple(replace(one, definition=f"{one.definition} {version.number + 1}") for one in spec.aspects)
+    aspects = tuple(replace(aspect, definition=f"{aspect.definition} {version.number + 1}") for aspect in spec.aspects)
     following = create_next_version(version.rubric, replace(spec, aspects=aspects), user=None)
     change_evaluation(evaluation, {"review_rubric": following}, user=None)
     return following
@@ -118,16 +118,16 @@ def make_judge_verdicts(
     rater = make_judge_rater(comparison.evaluation, judge, kind=kind)
     assert rater.judge is not None
     run = get_or_make_run(rater.judge)
-    for shown, said in orders.items():
+    for shown, answer in orders.items():
         call = Call.objects.create(
             judge=rater.judge,
             run=run,
             comparison=comparison,
             shown=shown,
-            state=said if isinstance(said, str) else CallState.ANSWERED,
+            state=answer if isinstance(answer, str) else CallState.ANSWERED,
             rationale=rationale and f"{rationale} ({shown})",
         )
-        for key, choice in {} if isinstance(said, str) else said.items():
+        for key, choice in {} if isinstance(answer, str) else answer.items():
             Verdict.objects.create(
                 rater=rater,
                 comparison=comparison,
@@ -150,11 +150,11 @@ def make_scoring_judge(
     evaluation: Evaluation, name: str = "scorer", *, margin: float = 0.0, aspect: str = "overall"
 ) -> Rater:
     """A judge of single responses, on a scale from 1 to 5, with its rater; the same one for the same name."""
-    known = Rater.objects.filter(evaluation=evaluation, kind="judge", name=name).first()
-    if known is not None:
-        return known
-    asked = AspectSpec(aspect, aspect.title(), "", scale_min=1, scale_max=5, scale_step=1, tie_margin=margin)
-    spec = RubricSpec(RubricKind.POINTWISE, "Rate.", (asked,), (aspect,))
+    existing = Rater.objects.filter(evaluation=evaluation, kind="judge", name=name).first()
+    if existing is not None:
+        return existing
+    spec_of_aspect = AspectSpec(aspect, aspect.title(), "", scale_min=1, scale_max=5, scale_step=1, tie_margin=margin)
+    spec = RubricSpec(RubricKind.POINTWISE, "Rate.", (spec_of_aspect,), (aspect,))
     version = add_rubric(evaluation, name=f"rubric of {name}", spec=spec, origin=RubricOrigin.OWN, user=None)
     judge = Judge.objects.create(
         evaluation=evaluation,
@@ -192,12 +192,12 @@ def make_scored_review(
     """A confirmed review by a rubric from 1 to 5 with a margin of a half: aspect → the scores of A and of B."""
     version = RubricVersion.objects.filter(rubric__evaluation=rater.evaluation, rubric__name="scores").first()
     if version is None:
-        asked = tuple(AspectSpec(key, key.title(), "", scale_min=1, scale_max=5, tie_margin=0.5) for key in first)
-        spec = RubricSpec(RubricKind.POINTWISE, "Rate.", asked, tuple(first))
+        aspects = tuple(AspectSpec(key, key.title(), "", scale_min=1, scale_max=5, tie_margin=0.5) for key in first)
+        spec = RubricSpec(RubricKind.POINTWISE, "Rate.", aspects, tuple(first))
         version = add_rubric(rater.evaluation, name="scores", spec=spec, origin=RubricOrigin.OWN, user=None)
     review = make_review(rater, comparison, {}, **{"rubric_version": version, **columns})
-    for stage, given in ((Stage.FIRST, first), (Stage.FINAL, {**first, **(final or {})})):
-        for key, (a, b) in given.items():
+    for stage, scores in ((Stage.FIRST, first), (Stage.FINAL, {**first, **(final or {})})):
+        for key, (a, b) in scores.items():
             for response, value in ((comparison.response_a, a), (comparison.response_b, b)):
                 Score.objects.create(
                     rater=rater,

@@ -36,8 +36,8 @@ class UploadedBatch:
     completed: int = 0
     errors: list[str] = field(default_factory=list)
 
-    def told(self) -> dict[str, Any]:
-        errors = {"object": "list", "data": [{"message": one, "code": "invalid"} for one in self.errors]}
+    def as_json(self) -> dict[str, Any]:
+        errors = {"object": "list", "data": [{"message": error, "code": "invalid"} for error in self.errors]}
         return {
             "id": self.id,
             "object": "batch",
@@ -84,48 +84,48 @@ class BatchApi:
         return web.Response(body=held) if held is not None else not_found_response()
 
     async def create(self, request: web.Request) -> web.Response:
-        asked = await request.json()
-        made = UploadedBatch(f"batch-{len(self.sent) + 1}", asked["input_file_id"], asked.get("metadata") or {})
-        self.sent[made.id] = made
-        return web.json_response(made.told())
+        body = await request.json()
+        batch = UploadedBatch(f"batch-{len(self.sent) + 1}", body["input_file_id"], body.get("metadata") or {})
+        self.sent[batch.id] = batch
+        return web.json_response(batch.as_json())
 
     async def listed(self, request: web.Request) -> web.Response:
-        data = [made.told() for made in reversed(self.sent.values())]
+        data = [batch.as_json() for batch in reversed(self.sent.values())]
         return web.json_response({"object": "list", "data": data, "has_more": False})
 
     async def retrieve(self, request: web.Request) -> web.Response:
-        made = self.sent.get(request.match_info["batch"])
-        return web.json_response(made.told()) if made else not_found_response()
+        batch = self.sent.get(request.match_info["batch"])
+        return web.json_response(batch.as_json()) if batch else not_found_response()
 
     async def cancel(self, request: web.Request) -> web.Response:
-        made = self.sent[request.match_info["batch"]]
-        made.status = "cancelled" if made.status in ("validating", "in_progress") else made.status
-        return web.json_response(made.told())
+        batch = self.sent[request.match_info["batch"]]
+        batch.status = "cancelled" if batch.status in ("validating", "in_progress") else batch.status
+        return web.json_response(batch.as_json())
 
     # ---- what a day brings ----
 
     def work(self, status: str = "completed") -> None:
         """Answer the batches that wait, each line by the server's script where ``answers`` lets it through."""
-        for made in self.sent.values():
-            if made.status == "validating":
-                self.work_one(made, status)
+        for batch in self.sent.values():
+            if batch.status == "validating":
+                self.work_one(batch, status)
 
-    def work_one(self, made: UploadedBatch, status: str) -> None:
+    def work_one(self, batch: UploadedBatch, status: str) -> None:
         good: list[bytes] = []
         bad: list[bytes] = []
-        for line in map(json.loads, self.files[made.input_file].splitlines()):
+        for line in map(json.loads, self.files[batch.input_file].splitlines()):
             if self.answers(line):
                 status_code, body = self.server.answer(line["body"])
                 (good if status_code == 200 else bad).append(build_answer_line(line["custom_id"], status_code, body))
-        made.status, made.completed = status, len(good)
-        made.output_file = self.keep(b"".join(good)) if good else ""
-        made.error_file = self.keep(b"".join(bad)) if bad else ""
+        batch.status, batch.completed = status, len(good)
+        batch.output_file = self.keep(b"".join(good)) if good else ""
+        batch.error_file = self.keep(b"".join(bad)) if bad else ""
 
     def refuse(self, *errors: str) -> None:
         """The server finds the files wrong as a whole."""
-        for made in self.sent.values():
-            if made.status == "validating":
-                made.status, made.errors = "failed", list(errors)
+        for batch in self.sent.values():
+            if batch.status == "validating":
+                batch.status, batch.errors = "failed", list(errors)
 
     def add_to(self, application: web.Application) -> None:
         application.router.add_post("/v1/files", self.upload)

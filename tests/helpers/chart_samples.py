@@ -26,14 +26,14 @@ SERIES = ("people", "judge alone", "human-corrected")
 
 def make_estimates(rows: tuple[str, ...] = CANDIDATES, series: tuple[str, ...] = SERIES) -> list[PlottedEstimate]:
     """.40 in the first row, .05 more in each that follows, ± .04; at the end an interval is missing, then a value."""
-    made = [
+    estimates = [
         PlottedEstimate(row, name, value := 0.4 + 0.05 * at, value - 0.04, value + 0.04, 100 + at)
         for at, row in enumerate(rows)
         for name in series
     ]
-    made[-2] = PlottedEstimate(rows[-1], series[-2], 0.5, n=7, note="Too few clusters.")
-    made[-1] = PlottedEstimate(rows[-1], series[-1], None, note="No reviews.")
-    return made
+    estimates[-2] = PlottedEstimate(rows[-1], series[-2], 0.5, n=7, note="Too few clusters.")
+    estimates[-1] = PlottedEstimate(rows[-1], series[-1], None, note="No reviews.")
+    return estimates
 
 
 def make_dated() -> list[Dated]:

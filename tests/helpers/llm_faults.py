@@ -51,11 +51,11 @@ def fail_sometimes(fault: Script, share: float, then: Script = answer_well) -> S
 
 def fail_in_bursts(fault: Script, bursts: Sequence[range], then: Script = answer_well) -> Script:
     """The fault on the requests of these places in the order in which they come."""
-    asked = Counter[str]()
+    requests = Counter[str]()
 
     def script(question: Question):  # type: ignore[no-untyped-def]
-        asked["all"] += 1
-        return (fault if any(asked["all"] in burst for burst in bursts) else then)(question)
+        requests["all"] += 1
+        return (fault if any(requests["all"] in burst for burst in bursts) else then)(question)
 
     return script
 
@@ -84,9 +84,9 @@ def assert_nothing_was_bought_twice(run: Run, server: LLMServer, *, in_flight_at
     """
     calls = Call.objects.filter(run=run)
     answered = calls.filter(state=CallState.ANSWERED)
-    told = Count("attempts", filter=Q(attempts__outcome=AttemptOutcome.ANSWERED))
+    answered_attempts = Count("attempts", filter=Q(attempts__outcome=AttemptOutcome.ANSWERED))
     last_told = Max("attempts__number", filter=Q(attempts__outcome=AttemptOutcome.ANSWERED))
-    whole = answered.annotate(told=told, last=Max("attempts__number"), last_told=last_told)
+    whole = answered.annotate(told=answered_attempts, last=Max("attempts__number"), last_told=last_told)
     assert not whole.exclude(told=1).exists()
     assert not whole.exclude(last=F("last_told")).exists()
     assert Verdict.objects.filter(call__in=answered).count() == answered.count() * ASPECTS

@@ -42,8 +42,8 @@ class Question:
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
-        asked = self.body.get("response_format") or {}
-        return asked.get("json_schema", {}).get("schema") if asked else None
+        response_format = self.body.get("response_format") or {}
+        return response_format.get("json_schema", {}).get("schema") if response_format else None
 
     @property
     def turns(self) -> int:
@@ -112,7 +112,7 @@ SIX = ("engagement", "clarity", "helpfulness", "factuality", "depth", "safety")
 
 def find_shown_form(question: Question) -> Mapping[str, Any]:
     """The schema of the last JSON form in the prompt, such as ``{"choice": "<A | B>"}``; or the six aspects."""
-    found: Any = {"rationale": "<why>", "choices": dict.fromkeys(SIX, "<A | tie | B>")}
+    shown_form: Any = {"rationale": "<why>", "choices": dict.fromkeys(SIX, "<A | tie | B>")}
     # What stands in for a number stands there without quotes.
     prompt = re.sub(r"(:\s*)(<[^<>]*>)", r'\1"\2"', question.prompt)
     place = prompt.find("{")
@@ -121,9 +121,9 @@ def find_shown_form(question: Question) -> Mapping[str, Any]:
             form, end = json.JSONDecoder().raw_decode(prompt, place)
         except ValueError:
             form, end = None, place + 1
-        found = form if is_reply_form(form) else found
+        shown_form = form if is_reply_form(form) else shown_form
         place = prompt.find("{", end)
-    return form_schema(found)
+    return form_schema(shown_form)
 
 
 def is_reply_form(form: Any) -> bool:
@@ -182,10 +182,10 @@ def answer_web_page(question: Question) -> ServerAnswer:
     return ServerAnswer(html="<!doctype html><title>Welcome</title><p>Nothing to see here.")
 
 
-def fail_with(status: int, message: str = "", **said: Any) -> Script:
+def fail_with(status: int, message: str = "", **fields: Any) -> Script:
     """An error as the API words it; ``retry_after`` becomes the header, the rest its fields."""
-    headers = {"Retry-After": str(said.pop("retry_after"))} if "retry_after" in said else {}
-    error = {"message": message or f"status {status}", "type": "error", "param": None, "code": None, **said}
+    headers = {"Retry-After": str(fields.pop("retry_after"))} if "retry_after" in fields else {}
+    error = {"message": message or f"status {status}", "type": "error", "param": None, "code": None, **fields}
     return lambda question: ServerAnswer(status=status, error=error, headers=headers)
 
 
@@ -228,12 +228,12 @@ def refuse_setting(name: str, then: Script = answer_well) -> Script:
 
 def answer_with_logprobs(chances: Mapping[str, float]) -> Script:
     """Chooses the likeliest label everywhere, and tells how likely each was where that is asked for."""
-    label = max(chances, key=lambda one: chances[one])
+    label = max(chances, key=lambda offered: chances[offered])
 
     def script(question: Question) -> ServerAnswer:
         reply = verdict_reply(question, label)
-        asked = question.body.get("logprobs")
-        return ServerAnswer(reply, logprobs=reply_tokens(reply, label, chances) if asked else None)
+        wants_logprobs = question.body.get("logprobs")
+        return ServerAnswer(reply, logprobs=reply_tokens(reply, label, chances) if wants_logprobs else None)
 
     return script
 
@@ -288,10 +288,10 @@ class LLMServer:
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             await asyncio.sleep(self.latency)
-            told = self.script(question)
-            if told.drop and request.transport is not None:
+            answer = self.script(question)
+            if answer.drop and request.transport is not None:
                 request.transport.close()
-            return await answered(question, told)
+            return await answered(question, answer)
         finally:
             self.in_flight -= 1
 
@@ -300,8 +300,10 @@ class LLMServer:
         self.asked[prompt_text(body)] += 1
         question = Question(body, {}, self.asked[prompt_text(body)])
         self.questions.append(question)
-        told = self.script(question)
-        return told.status, {"error": told.error} if told.error is not None else build_completion(question, told)
+        answer = self.script(question)
+        return answer.status, {"error": answer.error} if answer.error is not None else build_completion(
+            question, answer
+        )
 
     async def list_models(self, request: web.Request) -> web.StreamResponse:
         return web.json_response({"data": [{"id": name} for name in self.models]})
@@ -319,22 +321,22 @@ class LLMServer:
         return runner
 
 
-async def answered(question: Question, told: ServerAnswer) -> web.StreamResponse:
-    if told.hang:
+async def answered(question: Question, answer: ServerAnswer) -> web.StreamResponse:
+    if answer.hang:
         await asyncio.sleep(3600)
-    if told.html is not None:
-        return web.Response(text=told.html, content_type="text/html", status=told.status)
-    if told.body is not None:
-        return web.json_response(told.body, status=told.status, headers=told.headers)
-    if told.error is not None:
-        return web.json_response({"error": told.error}, status=told.status, headers=told.headers)
-    return web.json_response(build_completion(question, told))
+    if answer.html is not None:
+        return web.Response(text=answer.html, content_type="text/html", status=answer.status)
+    if answer.body is not None:
+        return web.json_response(answer.body, status=answer.status, headers=answer.headers)
+    if answer.error is not None:
+        return web.json_response({"error": answer.error}, status=answer.status, headers=answer.headers)
+    return web.json_response(build_completion(question, answer))
 
 
-def build_completion(question: Question, told: ServerAnswer) -> dict[str, Any]:
-    message = {"role": "assistant", "content": told.text, "refusal": told.refusal}
-    logprobs = None if told.logprobs is None else {"content": list(told.logprobs)}
-    choice = {"index": 0, "message": message, "finish_reason": told.finish_reason, "logprobs": logprobs}
+def build_completion(question: Question, answer: ServerAnswer) -> dict[str, Any]:
+    message = {"role": "assistant", "content": answer.text, "refusal": answer.refusal}
+    logprobs = None if answer.logprobs is None else {"content": list(answer.logprobs)}
+    choice = {"index": 0, "message": message, "finish_reason": answer.finish_reason, "logprobs": logprobs}
     return {
         "id": "chatcmpl-test",
         "object": "chat.completion",

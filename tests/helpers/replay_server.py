@@ -35,40 +35,40 @@ class RecordedRequest:
         return next(find_schemas(self.body), None)
 
 
-def find_texts(given: Any) -> Iterator[str]:
-    if isinstance(given, str):
-        yield given
-    elif isinstance(given, Mapping):
-        for inside in given.values():
-            yield from find_texts(inside)
-    elif isinstance(given, list):
-        for inside in given:
-            yield from find_texts(inside)
+def find_texts(part: Any) -> Iterator[str]:
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, Mapping):
+        for inner in part.values():
+            yield from find_texts(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from find_texts(inner)
 
 
-def find_schemas(given: Any) -> Iterator[Mapping[str, Any]]:
+def find_schemas(part: Any) -> Iterator[Mapping[str, Any]]:
     """The JSON schemas that stand anywhere in a body, the outermost first."""
-    if isinstance(given, Mapping):
-        if given.get("type") == "object" and isinstance(given.get("properties"), Mapping):
-            yield given
-        for inside in given.values():
-            yield from find_schemas(inside)
-    elif isinstance(given, list):
-        for inside in given:
-            yield from find_schemas(inside)
+    if isinstance(part, Mapping):
+        if part.get("type") == "object" and isinstance(part.get("properties"), Mapping):
+            yield part
+        for inner in part.values():
+            yield from find_schemas(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from find_schemas(inner)
 
 
-def replay_verdict(asked: RecordedRequest) -> str:
-    return json.dumps(fill_schema(asked.schema or find_shown_form(asked), None))  # type: ignore[arg-type]  # it reads a prompt
+def replay_verdict(request: RecordedRequest) -> str:
+    return json.dumps(fill_schema(request.schema or find_shown_form(request), None))  # type: ignore[arg-type]  # it reads a prompt
 
 
-def fill_replies(given: Any, reply: str) -> Any:
+def fill_replies(part: Any, reply: str) -> Any:
     """The body with the verdict in its place."""
-    if isinstance(given, str):
-        return given.replace(REPLY_MARK, reply)
-    if isinstance(given, Mapping):
-        return {name: fill_replies(inside, reply) for name, inside in given.items()}
-    return [fill_replies(inside, reply) for inside in given] if isinstance(given, list) else given
+    if isinstance(part, str):
+        return part.replace(REPLY_MARK, reply)
+    if isinstance(part, Mapping):
+        return {name: fill_replies(inner, reply) for name, inner in part.items()}
+    return [fill_replies(inner, reply) for inner in part] if isinstance(part, list) else part
 
 
 @dataclass
@@ -83,36 +83,36 @@ class ReplayServer:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         if request.method != "POST":
             return web.json_response({"error": "not here"}, status=404)
-        asked = RecordedRequest(request.path, dict(request.headers), dict(request.query), await request.json())
-        told = self.answers[min(len(self.asked), len(self.answers) - 1)]
-        self.asked.append(asked)
-        self.faults += list(find_request_faults(asked, told))
-        headers = {name: str(value) for name, value in told.get("headers", {}).items()}
-        if "text" in told:
+        recorded = RecordedRequest(request.path, dict(request.headers), dict(request.query), await request.json())
+        canned = self.answers[min(len(self.asked), len(self.answers) - 1)]
+        self.asked.append(recorded)
+        self.faults += list(find_request_faults(recorded, canned))
+        headers = {name: str(value) for name, value in canned.get("headers", {}).items()}
+        if "text" in canned:
             return web.Response(
-                text=told["text"], status=told.get("status", 200), headers={"content-type": "text/html", **headers}
+                text=canned["text"], status=canned.get("status", 200), headers={"content-type": "text/html", **headers}
             )
-        body = fill_replies(told.get("body"), replay_verdict(asked))
-        return web.json_response(body, status=told.get("status", 200), headers=headers)
+        body = fill_replies(canned.get("body"), replay_verdict(recorded))
+        return web.json_response(body, status=canned.get("status", 200), headers=headers)
 
 
-def find_request_faults(asked: RecordedRequest, told: Mapping[str, Any]) -> Iterator[str]:
-    path = told.get("only_if", {}).get("path")
-    if path and path != asked.path:
-        yield f"asked at {asked.path} instead of {path}"
-    for name, value in told.get("request_has", {}).items():
-        if not contains_wanted(asked.body.get(name), value):
-            yield f"{name} is {asked.body.get(name)!r} instead of {value!r}"
-    for name in told.get("request_lacks", []):
-        if name in asked.body:
+def find_request_faults(request: RecordedRequest, canned: Mapping[str, Any]) -> Iterator[str]:
+    path = canned.get("only_if", {}).get("path")
+    if path and path != request.path:
+        yield f"asked at {request.path} instead of {path}"
+    for name, value in canned.get("request_has", {}).items():
+        if not contains_wanted(request.body.get(name), value):
+            yield f"{name} is {request.body.get(name)!r} instead of {value!r}"
+    for name in canned.get("request_lacks", []):
+        if name in request.body:
             yield f"{name} was sent"
 
 
-def contains_wanted(sent: Any, wanted: Any) -> bool:
+def contains_wanted(sent: Any, expected: Any) -> bool:
     """Whether it was sent as it stands; of an object, whether all that is wanted is in it."""
-    if isinstance(sent, Mapping) and isinstance(wanted, Mapping):
-        return all(name in sent and contains_wanted(sent[name], value) for name, value in wanted.items())
-    return bool(sent == wanted)
+    if isinstance(sent, Mapping) and isinstance(expected, Mapping):
+        return all(name in sent and contains_wanted(sent[name], value) for name, value in expected.items())
+    return bool(sent == expected)
 
 
 @contextmanager

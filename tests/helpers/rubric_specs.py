@@ -42,9 +42,9 @@ def make_response_texts(text: str = "Scattering.") -> ResponseTexts:
 
 
 def make_pairwise_spec(*aspects: AspectSpec, **columns: Any) -> RubricSpec:
-    asked = aspects or (AspectSpec("overall", "Overall", ""),)
+    specs = aspects or (AspectSpec("overall", "Overall", ""),)
     columns = {"instructions": "Judge.", **columns}
-    return RubricSpec(RubricKind.PAIRWISE, aspects=asked, output_order=tuple(one.key for one in asked), **columns)
+    return RubricSpec(RubricKind.PAIRWISE, aspects=specs, output_order=tuple(spec.key for spec in specs), **columns)
 
 
 def make_scale_aspect(
@@ -54,9 +54,9 @@ def make_scale_aspect(
 
 
 def make_pointwise_spec(*aspects: AspectSpec, **columns: Any) -> RubricSpec:
-    asked = aspects or (make_scale_aspect(),)
+    specs = aspects or (make_scale_aspect(),)
     columns = {"instructions": "Rate.", "choices_key": "", **columns}
-    return RubricSpec(RubricKind.POINTWISE, aspects=asked, output_order=tuple(one.key for one in asked), **columns)
+    return RubricSpec(RubricKind.POINTWISE, aspects=specs, output_order=tuple(spec.key for spec in specs), **columns)
 
 
 def guess_document_rubrics(document: str) -> list[tuple[str, RubricSpec]]:

@@ -48,8 +48,8 @@ class Product:
         assert self.commands.stdout is not None
         self.commands.stdin.write(f"{json.dumps(arguments)}\n")
         self.commands.stdin.flush()
-        told = json.loads(self.commands.stdout.readline())
-        return succeeded(subprocess.CompletedProcess(arguments, **told))
+        result = json.loads(self.commands.stdout.readline())
+        return succeeded(subprocess.CompletedProcess(arguments, **result))
 
 
 def free_port() -> int:
@@ -58,15 +58,15 @@ def free_port() -> int:
         return port
 
 
-def environment_for(data_dir: Path, **more: str) -> dict[str, str]:
+def environment_for(data_dir: Path, **extra: str) -> dict[str, str]:
     """The tests' own environment without their settings, on that data folder and a free port."""
-    given = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-    given |= {"JUDGEWEB_DATA_DIR": str(data_dir), "PORT": str(free_port()), "PYTHONUNBUFFERED": "1"}
+    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    environment |= {"JUDGEWEB_DATA_DIR": str(data_dir), "PORT": str(free_port()), "PYTHONUNBUFFERED": "1"}
     if os.environ.get("CELERY_BROKER_URL", "").startswith("redis"):
-        given["CELERY_BROKER_URL"] = (
+        environment["CELERY_BROKER_URL"] = (
             urlsplit(os.environ["CELERY_BROKER_URL"])._replace(path=f"/{next(_redis_databases)}").geturl()
         )
-    return given | more
+    return environment | extra
 
 
 def launch(environment: Mapping[str, str]) -> subprocess.Popen[str]:
@@ -143,11 +143,11 @@ def own_database() -> Iterator[dict[str, str]]:
 
 def processes_of(data_dir: Path) -> dict[int, str]:
     """Every living process of that product, orphans included: pid → command line."""
-    found = {}
+    commands = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if f"JUDGEWEB_DATA_DIR={data_dir}\0".encode() in (folder / "environ").read_bytes():
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
                 if command:  # empty: dead already, and not yet waited for
-                    found[int(folder.name)] = command
-    return found
+                    commands[int(folder.name)] = command
+    return commands

@@ -48,25 +48,29 @@ def claim_session_calls(session: WorkSession, room: int = 64) -> list[ClaimedCal
     return list(claim_calls(session, room).calls)
 
 
-def answered_outcome(session: WorkSession, claimed: ClaimedCall, choice: Choice = Choice.A, **said: Any) -> CallOutcome:
+def answered_outcome(
+    session: WorkSession, claimed: ClaimedCall, choice: Choice = Choice.A, **fields: Any
+) -> CallOutcome:
     """Every aspect answered by that choice, or by the lowest score."""
     outcome = {"rationale": "Because.", "prompt_sha256": claimed.prompt_sha256}
     if session.spec.kind == RubricKind.POINTWISE:
         scores = {aspect.key: aspect.scale_min or 0.0 for aspect in session.spec.aspects}
-        return CallOutcome(claimed, CallState.ANSWERED, ANSWERED_ATTEMPT | said, scores=scores, **outcome)  # type: ignore[arg-type]
+        return CallOutcome(claimed, CallState.ANSWERED, ANSWERED_ATTEMPT | fields, scores=scores, **outcome)  # type: ignore[arg-type]
     choices = {aspect.key: choice for aspect in session.spec.aspects}
-    return CallOutcome(claimed, CallState.ANSWERED, ANSWERED_ATTEMPT | said, choices=choices, **outcome)  # type: ignore[arg-type]
+    return CallOutcome(claimed, CallState.ANSWERED, ANSWERED_ATTEMPT | fields, choices=choices, **outcome)  # type: ignore[arg-type]
 
 
-def unreadable_outcome(claimed: ClaimedCall, **said: Any) -> CallOutcome:
+def unreadable_outcome(claimed: ClaimedCall, **fields: Any) -> CallOutcome:
     attempt = (
-        ANSWERED_ATTEMPT | {"outcome": AttemptOutcome.UNREADABLE, "raw": "Hm.", "error": "There is no verdict."} | said
+        ANSWERED_ATTEMPT
+        | {"outcome": AttemptOutcome.UNREADABLE, "raw": "Hm.", "error": "There is no verdict."}
+        | fields
     )
     return CallOutcome(claimed, CallState.UNREADABLE, attempt, error="There is no verdict.")
 
 
-def waiting_outcome(claimed: ClaimedCall, seconds: float, *, busy: bool = False, **said: Any) -> CallOutcome:
-    attempt = ANSWERED_ATTEMPT | {"outcome": AttemptOutcome.RETRY, "http_status": 500} | said
+def waiting_outcome(claimed: ClaimedCall, seconds: float, *, busy: bool = False, **fields: Any) -> CallOutcome:
+    attempt = ANSWERED_ATTEMPT | {"outcome": AttemptOutcome.RETRY, "http_status": 500} | fields
     return CallOutcome(claimed, CallState.PENDING, attempt, error="later", wait_seconds=seconds, busy=busy)
 
 
@@ -76,7 +80,7 @@ def evaluated_outcome(claimed: ClaimedCall, text: str = "It is concise.") -> Cal
 
 
 def expire_leases(*claimed: ClaimedCall) -> None:
-    ids = [one.call_id for one in claimed]
+    ids = [call.call_id for call in claimed]
     Call.objects.filter(pk__in=ids).update(lease_until=Now() - timedelta(seconds=1))
 
 
@@ -96,8 +100,8 @@ def make_rating_judge(evaluation: Evaluation, **settings: Any) -> Judge:
 
 
 def make_rating_rubric(evaluation: Evaluation) -> RubricVersion:
-    known = RubricVersion.objects.filter(rubric__evaluation=evaluation, rubric__name="summary-rating").first()
-    return known or create_builtin_rubric(evaluation, builtin="summary-rating", user=None)
+    existing = RubricVersion.objects.filter(rubric__evaluation=evaluation, rubric__name="summary-rating").first()
+    return existing or create_builtin_rubric(evaluation, builtin="summary-rating", user=None)
 
 
 def expect_calls(judge: Judge, **options: Unpack[SelectionOptions]) -> ExpectedCalls:

@@ -21,11 +21,9 @@ WORKER: Final = ("worker", "--pool", "threads", "--concurrency", "4")
 
 def environment_on_test_database(data_dir: Path, lease_seconds: int = 6) -> dict[str, str]:
     """For a worker on the tests' own database, with leases that run out soon."""
-    given = os.environ.get("DATABASE_URL", "")
+    url = os.environ.get("DATABASE_URL", "")
     name = str(connection.settings_dict["NAME"])
-    database = (
-        urlsplit(given)._replace(path=f"/{name}").geturl() if given.startswith("postgres") else f"sqlite:///{name}"
-    )
+    database = urlsplit(url)._replace(path=f"/{name}").geturl() if url.startswith("postgres") else f"sqlite:///{name}"
     return environment_for(data_dir, DATABASE_URL=database, JUDGEWEB_LEASE_SECONDS=str(lease_seconds))
 
 
