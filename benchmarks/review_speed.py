@@ -68,7 +68,7 @@ from evaluations.reviews.queues.items import fill_default_queue
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
 from evaluations.reviews.selectors import get_review_progress
 from evaluations.reviews.services import save_final_choices, save_first_choices
-from judgeweb.serving import listen, web_command
+from judgeweb.serving import build_web_command, listen
 
 SLUG = "benchmark"
 ROWS = 5_000
@@ -354,7 +354,7 @@ def served() -> Iterator[int]:
         port = int(listener.getsockname()[1])
         environment = {**os.environ, "JUDGEWEB_DATA_DIR": str(settings.DATA_DIR), "PYTHONPATH": str(ROOT)}
         server = subprocess.Popen(
-            web_command(listener.fileno()), cwd=ROOT, env=environment, pass_fds=[listener.fileno()]
+            build_web_command(listener.fileno()), cwd=ROOT, env=environment, pass_fds=[listener.fileno()]
         )
         try:
             yield port

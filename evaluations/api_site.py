@@ -67,7 +67,7 @@ def handle_problem(request: HttpRequest, error: Problem) -> HttpResponse:
 @api.exception_handler(InputRefused)
 def handle_refusal(request: HttpRequest, error: InputRefused) -> HttpResponse:
     if error.field:
-        fault = FieldError(f"{source_of_fields(request)}.{error.field}", str(error))
+        fault = FieldError(f"{get_field_source(request)}.{error.field}", str(error))
         return problem_response(request, Problem("invalid", f"{error} Nothing was done.", faults=[fault]))
     code = "changed_elsewhere" if isinstance(error, STALE_VERSION_ERRORS) else "refused"
     return problem_response(request, Problem(code, str(error)))
@@ -85,7 +85,7 @@ def handle_forbidden(request: HttpRequest, error: PermissionDenied) -> HttpRespo
 
 @api.exception_handler(ValidationError)
 def handle_invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    faults = [FieldError(field_path(fault["loc"]), str(fault["msg"])) for fault in error.errors]
+    faults = [FieldError(build_field_path(fault["loc"]), str(fault["msg"])) for fault in error.errors]
     detail = f"{faults[0].field}: {faults[0].message}. Nothing was done."
     return problem_response(request, Problem("invalid", detail, faults=faults))
 
@@ -103,14 +103,14 @@ def handle_unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
     raise error
 
 
-def source_of_fields(request: HttpRequest) -> str:
+def get_field_source(request: HttpRequest) -> str:
     """Where the values of a request are: in its body, its form or its query."""
     if request.content_type == FORM_TYPE:
         return "form"
     return "query" if request.method == "GET" or request.content_type == BYTES_TYPE else "body"
 
 
-def field_path(location: Sequence[object]) -> str:
+def build_field_path(location: Sequence[object]) -> str:
     """The position of a value, such as body.name or query.limit."""
     source, *names = map(str, location)
     if source in ("body", "form", "query") and names and names[0] in OPERATION_PARAMETERS:
@@ -128,7 +128,7 @@ HTTP_METHODS: Final = ("get", "post", "put", "patch", "delete")
 @require_safe
 def openapi(request: HttpRequest) -> HttpResponse:
     """The OpenAPI document. It needs no token, because it is the same on every site and has no data."""
-    return HttpResponse(openapi_json(), content_type="application/json")
+    return HttpResponse(build_openapi_json(), content_type="application/json")
 
 
 @require_safe
@@ -137,7 +137,7 @@ def api_docs(request: HttpRequest) -> HttpResponse:
 
 
 @lru_cache(maxsize=1)
-def openapi_json() -> str:
+def build_openapi_json() -> str:
     return json.dumps(build_openapi(), ensure_ascii=False)
 
 
@@ -200,7 +200,7 @@ def complete_operation(method: str, operation: JsonDict) -> None:
         )
 
 
-def without_session(patterns: Iterable[URLPattern | URLResolver]) -> list[URLPattern]:
+def exempt_from_login(patterns: Iterable[URLPattern | URLResolver]) -> list[URLPattern]:
     """These URLs, except that none of them redirects to the sign-in page."""
     urls = [pattern for pattern in patterns if isinstance(pattern, URLPattern)]
     for url in urls:
@@ -212,5 +212,5 @@ operations, namespace, version = api.urls
 urlpatterns = [
     path("api/v1/openapi.json", openapi, name="api_openapi"),
     path("api/v1/docs", api_docs, name="api_docs"),
-    path("api/v1/", ([url for url in without_session(operations) if url.name != "api-root"], namespace, version)),
+    path("api/v1/", ([url for url in exempt_from_login(operations) if url.name != "api-root"], namespace, version)),
 ]

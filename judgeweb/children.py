@@ -82,13 +82,13 @@ def note_death(child: Child, code: int, say: Callable[[str], None]) -> None:
     child.quick_deaths = child.quick_deaths + 1 if quick else 1
     how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
     if child.quick_deaths >= MOST_QUICK_DEATHS:
-        raise GaveUp(f"The {child.name} keeps dying ({how}): {last_line(child.log)} See {child.log}.")
+        raise GaveUp(f"The {child.name} keeps dying ({how}): {read_last_line(child.log)} See {child.log}.")
     delay = 2 ** (child.quick_deaths - 1)
     child.start_at = time.monotonic() + delay
     say(f"The {child.name} died ({how}); it starts again in {delay} s. See {child.log}.")
 
 
-def last_line(log: Path) -> str:
+def read_last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
     return lines[-1].strip() if lines else "it said nothing."
 

@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
         with closing(lock), closing(listen(settings.HOST, settings.PORT)) as listener:
             say(f"Starting judgeweb {settings.VERSION}.")
             link = make_ready(stop_requests)
-            children = children_on(listener, lock)
+            children = build_children(listener, lock)
             if not stop_requests.to_stop():
                 serve(children, link, stop_requests, reload="--reload" in arguments)
     except (Refused, GaveUp, ImproperlyConfigured) as refusal:
@@ -84,7 +84,7 @@ def lock_data(path: Path) -> IO[str]:
     except OSError as error:
         raise Refused(f"{path} cannot be written ({error.strerror}).") from None
     deadline = time.monotonic() + LOCK_SECONDS
-    while not locked(lock):
+    while not try_lock(lock):
         if time.monotonic() > deadline:
             lock.seek(0)
             raise Refused(f"it runs already on {path.parent} ({lock.read().strip()}). Stop that one first.")
@@ -95,7 +95,7 @@ def lock_data(path: Path) -> IO[str]:
     return lock
 
 
-def locked(file: IO[str]) -> bool:
+def try_lock(file: IO[str]) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -109,10 +109,10 @@ def listen(host: str, port: int) -> socket.socket:
         family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
-        raise Refused(why_not(error, host, port)) from None
+        raise Refused(explain_listen_error(error, host, port)) from None
 
 
-def why_not(error: OSError, host: str, port: int) -> str:
+def explain_listen_error(error: OSError, host: str, port: int) -> str:
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         return f"JUDGEWEB_HOST is {host!r}: this machine has no such address."
     reason = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
@@ -128,7 +128,7 @@ def make_ready(stop_requests: StopRequests) -> str:
         stdout=subprocess.PIPE,
         text=True,
         cwd=settings.BASE_DIR,
-        env=environment(),
+        env=build_environment(),
         start_new_session=True,
         preexec_fn=die_with_parent,
     )
@@ -142,27 +142,27 @@ def make_ready(stop_requests: StopRequests) -> str:
     return preparation.stdout.read().strip()
 
 
-def environment() -> dict[str, str]:
+def build_environment() -> dict[str, str]:
     """The environment of child processes: the same data folder from any working directory."""
     return {**os.environ, "JUDGEWEB_DATA_DIR": str(settings.DATA_DIR), "PYTHONPATH": str(settings.BASE_DIR)}
 
 
-def children_on(listener: socket.socket, lock: IO[str]) -> list[Child]:
+def build_children(listener: socket.socket, lock: IO[str]) -> list[Child]:
     """Start child processes. They inherit the lock, so the data is in use while one of them lives."""
     settings.LOG_DIR.mkdir(exist_ok=True)
     celery = [sys.executable, "-m", "celery", "--quiet", "--app", "judgeweb"]
     commands = {
-        "web": web_command(listener.fileno()),
+        "web": build_web_command(listener.fileno()),
         "worker": [*celery, "worker", "--without-gossip", "--without-mingle", "--loglevel", "WARNING"],
     }
     inherits = (listener.fileno(), lock.fileno())
     return [
-        Child(name, command, settings.LOG_DIR / f"{name}.log", environment(), inherits)
+        Child(name, command, settings.LOG_DIR / f"{name}.log", build_environment(), inherits)
         for name, command in commands.items()
     ]
 
 
-def web_command(socket_number: int) -> list[str]:
+def build_web_command(socket_number: int) -> list[str]:
     options = {
         "bind": f"fd://{socket_number}",
         "worker-class": "gthread",
@@ -193,7 +193,7 @@ def wait_until_ready(children: Sequence[Child], stop_requests: StopRequests) -> 
     while not stop_requests.to_stop():
         for child in children:
             keep_alive(child, say)
-        answer = health()
+        answer = fetch_health()
         waited = time.monotonic() - began
         if answer == "ok\n" or (answer and waited > WORKER_SECONDS):
             return
@@ -202,7 +202,7 @@ def wait_until_ready(children: Sequence[Child], stop_requests: StopRequests) -> 
         time.sleep(0.1)
 
 
-def health() -> str:
+def fetch_health() -> str:
     """The health that the site reports under its own name; empty if it does not answer."""
     with closing(http.client.HTTPConnection(settings.HOST, settings.PORT, timeout=1)) as connection:
         try:
@@ -221,18 +221,18 @@ def announce(link: str) -> None:
 
 
 def keep_all_alive(children: Sequence[Child], stop_requests: StopRequests, *, reload: bool) -> None:
-    seen = newest_source() if reload else 0.0
+    seen = find_newest_source_time() if reload else 0.0
     while not stop_requests.to_stop():
         for child in children:
             keep_alive(child, say)
         time.sleep(0.2)
-        if reload and (newest := newest_source()) > seen:
+        if reload and (newest := find_newest_source_time()) > seen:
             seen = newest
             say("A source file changed: starting again.")
             stop(children, 1, stop_requests.to_hurry)
 
 
-def newest_source() -> float:
+def find_newest_source_time() -> float:
     folders = [settings.BASE_DIR / name for name in ("judgeweb", "evaluations", "templates")]
     paths = (path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".html"))
     return max(path.stat().st_mtime for path in paths)

@@ -39,41 +39,41 @@ def read_env_file(path: Path) -> None:
         os.environ.setdefault(name, value.strip())
 
 
-def whole_number(name: str, default: int, low: int, high: int) -> int:
+def read_whole_number(name: str, default: int, low: int, high: int) -> int:
     value = os.environ.get(name, "") or str(default)
     if not value.isdecimal() or not low <= int(value) <= high:
         raise ImproperlyConfigured(f"{name} must be a whole number from {low} to {high}.")
     return int(value)
 
 
-def yes_or_no(name: str) -> bool:
+def read_flag(name: str) -> bool:
     value = os.environ.get(name, "") or "0"
     if value not in ("0", "1"):
         raise ImproperlyConfigured(f"{name} must be 0 or 1.")
     return value == "1"
 
 
-def names(name: str) -> list[str]:
+def read_names(name: str) -> list[str]:
     return [part.strip() for part in os.environ.get(name, "").split(",") if part.strip()]
 
 
-def networks(name: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+def read_networks(name: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
     try:
-        return [ipaddress.ip_network(network) for network in names(name)]
+        return [ipaddress.ip_network(network) for network in read_names(name)]
     except ValueError:
         raise ImproperlyConfigured(
             f"{name} must be networks, separated by commas, as in 10.0.0.0/8,127.0.0.1/32 (not 10.0.0.1/8)."
         ) from None
 
 
-def site_address(name: str, default: str, like: str = "https://judgeweb.example.org") -> str:
+def read_site_address(name: str, default: str, like: str = "https://judgeweb.example.org") -> str:
     address = (os.environ.get(name, "") or default).rstrip("/")
     if not re.fullmatch(r"https?://[^\s/?#@:]+(:[1-9]\d{0,4})?", address):
         raise ImproperlyConfigured(f"{name} must look like {like}.")
     return address
 
 
-def broker_url(name: str) -> str:
+def read_broker_url(name: str) -> str:
     """Check the URL here, because Celery logs invalid URLs with their passwords."""
     url = os.environ.get(name, "") or "filesystem://localhost"
     try:
@@ -96,15 +96,15 @@ def broker_url(name: str) -> str:
     return url
 
 
-def ollama_url() -> str:
+def read_ollama_url() -> str:
     """Where workers look for a local model server. An empty value disables it."""
     default = "http://127.0.0.1:11434"
     if os.environ.get("JUDGEWEB_OLLAMA_URL") == "":
         return ""
-    return site_address("JUDGEWEB_OLLAMA_URL", default, like=default)
+    return read_site_address("JUDGEWEB_OLLAMA_URL", default, like=default)
 
 
-def made_once(path: Path) -> str:
+def load_or_create_secret(path: Path) -> str:
     """The secret in the file, which the first start creates, readable by its owner alone.
 
     Several processes may start at once: each links a whole file into place, and the first one stays.
@@ -126,19 +126,19 @@ if (env_file := Path(os.environ.get("JUDGEWEB_ENV_FILE", "") or BASE_DIR / ".env
 DATA_DIR = Path(os.environ.get("JUDGEWEB_DATA_DIR", "") or BASE_DIR / "var").resolve()
 try:
     DATA_DIR.mkdir(parents=True, exist_ok=True)
-    SECRET_KEY = os.environ.get("JUDGEWEB_SECRET_KEY", "") or made_once(DATA_DIR / "secret_key")
+    SECRET_KEY = os.environ.get("JUDGEWEB_SECRET_KEY", "") or load_or_create_secret(DATA_DIR / "secret_key")
 except OSError as error:
     raise ImproperlyConfigured(f"JUDGEWEB_DATA_DIR is not writable ({error.strerror}).") from None
 
-DEBUG = yes_or_no("JUDGEWEB_DEBUG")
+DEBUG = read_flag("JUDGEWEB_DEBUG")
 # Where the web server listens, and the address that people type: the same unless a proxy stands before it.
 HOST = os.environ.get("JUDGEWEB_HOST", "") or "127.0.0.1"
-PORT = whole_number("PORT", 8000, 1, 65535)
-WEB_PROCESSES = whole_number("JUDGEWEB_WEB_PROCESSES", 1, 1, 64)
-WEB_THREADS = whole_number("JUDGEWEB_WEB_THREADS", 8, 1, 128)
-ADDRESS = site_address("JUDGEWEB_ADDRESS", f"http://{'127.0.0.1' if HOST == '0.0.0.0' else HOST}:{PORT}")
+PORT = read_whole_number("PORT", 8000, 1, 65535)
+WEB_PROCESSES = read_whole_number("JUDGEWEB_WEB_PROCESSES", 1, 1, 64)
+WEB_THREADS = read_whole_number("JUDGEWEB_WEB_THREADS", 8, 1, 128)
+ADDRESS = read_site_address("JUDGEWEB_ADDRESS", f"http://{'127.0.0.1' if HOST == '0.0.0.0' else HOST}:{PORT}")
 BEHIND_HTTPS = ADDRESS.startswith("https://")
-ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", urlsplit(ADDRESS).hostname, *names("JUDGEWEB_ALLOWED_HOSTS")]
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", urlsplit(ADDRESS).hostname, *read_names("JUDGEWEB_ALLOWED_HOSTS")]
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -224,7 +224,7 @@ DATABASES = {"default": database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # ---- background work -----------------------------------------------------------------------
-CELERY_BROKER_URL = broker_url("CELERY_BROKER_URL")
+CELERY_BROKER_URL = read_broker_url("CELERY_BROKER_URL")
 if urlsplit(CELERY_BROKER_URL).scheme == "filesystem":
     BROKER_DIR = DATA_DIR / "broker"
     BROKER_DIR.mkdir(exist_ok=True)
@@ -239,7 +239,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_POOL = "threads"
-CELERY_WORKER_CONCURRENCY = whole_number("JUDGEWEB_WORKER_THREADS", 4, 1, 64)
+CELERY_WORKER_CONCURRENCY = read_whole_number("JUDGEWEB_WORKER_THREADS", 4, 1, 64)
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -248,15 +248,15 @@ CELERY_TIMEZONE = "UTC"
 
 # ---- judges --------------------------------------------------------------------------------
 # How long one request may take, and how long a dead worker's calls stay its own.
-REQUEST_TIMEOUT_SECONDS = whole_number("JUDGEWEB_REQUEST_TIMEOUT_SECONDS", 120, 1, 3600)
-LEASE_SECONDS = whole_number("JUDGEWEB_LEASE_SECONDS", 20, 2, 3600)
-BATCH_POLL_SECONDS = whole_number("JUDGEWEB_BATCH_POLL_SECONDS", 60, 1, 3600)
+REQUEST_TIMEOUT_SECONDS = read_whole_number("JUDGEWEB_REQUEST_TIMEOUT_SECONDS", 120, 1, 3600)
+LEASE_SECONDS = read_whole_number("JUDGEWEB_LEASE_SECONDS", 20, 2, 3600)
+BATCH_POLL_SECONDS = read_whole_number("JUDGEWEB_BATCH_POLL_SECONDS", 60, 1, 3600)
 # A run is paused after so many equal failures without a success between them; 0: never.
-PAUSE_AFTER_FAILURES = whole_number("JUDGEWEB_PAUSE_AFTER_FAILURES", 12, 0, 1_000_000)
-OLLAMA_URL = ollama_url()
+PAUSE_AFTER_FAILURES = read_whole_number("JUDGEWEB_PAUSE_AFTER_FAILURES", 12, 0, 1_000_000)
+OLLAMA_URL = read_ollama_url()
 
 # Networks besides the public internet that webhooks may reach.
-WEBHOOK_NETWORKS = networks("JUDGEWEB_WEBHOOK_NETWORKS")
+WEBHOOK_NETWORKS = read_networks("JUDGEWEB_WEBHOOK_NETWORKS")
 
 # ---- people --------------------------------------------------------------------------------
 AUTH_USER_MODEL = "evaluations.User"
@@ -268,8 +268,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-API_REQUESTS_PER_MINUTE = whole_number("JUDGEWEB_API_REQUESTS_PER_MINUTE", 600, 1, 1_000_000)
-SIGN_IN_LINK_HOURS = whole_number("JUDGEWEB_SIGN_IN_LINK_HOURS", 24, 1, 24 * 30)
+API_REQUESTS_PER_MINUTE = read_whole_number("JUDGEWEB_API_REQUESTS_PER_MINUTE", 600, 1, 1_000_000)
+SIGN_IN_LINK_HOURS = read_whole_number("JUDGEWEB_SIGN_IN_LINK_HOURS", 24, 1, 24 * 30)
 SESSION_COOKIE_NAME = f"judgeweb_{PORT}"
 CSRF_COOKIE_NAME = f"judgeweb_csrf_{PORT}"
 SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
@@ -331,12 +331,12 @@ CACHES = {
         "OPTIONS": {"MAX_ENTRIES": 500},
     },
 }
-MAX_UPLOAD_BYTES = whole_number("JUDGEWEB_MAX_UPLOAD_MB", 512, 1, 4096) * 1024 * 1024
+MAX_UPLOAD_BYTES = read_whole_number("JUDGEWEB_MAX_UPLOAD_MB", 512, 1, 4096) * 1024 * 1024
 # What a compressed file may become, and how many rows are read of any.
-MAX_UNPACKED_BYTES = whole_number("JUDGEWEB_MAX_UNPACKED_MB", 16_384, 1, 1_048_576) * 1024 * 1024
+MAX_UNPACKED_BYTES = read_whole_number("JUDGEWEB_MAX_UNPACKED_MB", 16_384, 1, 1_048_576) * 1024 * 1024
 # An export of no more comparisons is sent while it is written; a longer one is written by a worker.
-EXPORT_SENT_ROWS = whole_number("JUDGEWEB_EXPORT_SENT_ROWS", 20_000, 0, 1_000_000_000)
-MAX_ROWS = whole_number("JUDGEWEB_MAX_ROWS", 10_000_000, 1, 1_000_000_000)
+EXPORT_SENT_ROWS = read_whole_number("JUDGEWEB_EXPORT_SENT_ROWS", 20_000, 0, 1_000_000_000)
+MAX_ROWS = read_whole_number("JUDGEWEB_MAX_ROWS", 10_000_000, 1, 1_000_000_000)
 # Beside the files that are kept: what has come in whole is then renamed, not copied, and /tmp may be memory.
 SCRATCH_DIR = DATA_DIR / "scratch"
 SCRATCH_DIR.mkdir(exist_ok=True)

@@ -96,7 +96,7 @@ class OperationRouter(Router):
         extra: JsonDict | None = None,
     ) -> Callable[[ApiView], ApiView]:
 
-        def added(view: ApiView) -> ApiView:
+        def add_view(view: ApiView) -> ApiView:
             view.__dict__.update(scope=scope, takes=takes, site_wide=site_wide, keeps=keeps, needs=needs)
             self.add_api_operation(
                 path,
@@ -109,7 +109,7 @@ class OperationRouter(Router):
             )
             return view
 
-        return added
+        return add_view
 
 
 def guard_operation(run: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -118,7 +118,7 @@ def guard_operation(run: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
     view = operation.view_func.__dict__
 
     @wraps(run)
-    def answered(request: ApiRequest, **path: str) -> HttpResponseBase:
+    def run_guarded(request: ApiRequest, **path: str) -> HttpResponseBase:
         allowance = None
         try:
             refuse_unstorable_address(request)
@@ -135,7 +135,7 @@ def guard_operation(run: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
             answer[name] = value
         return answer
 
-    return answered
+    return run_guarded
 
 
 def run_write(

@@ -37,7 +37,7 @@ class BackupArchive:
         try:
             self._zip = zipfile.ZipFile(file)
             self._entries = {entry.filename: entry for entry in self._zip.infolist()}
-            self.manifest = self._manifest()
+            self.manifest = self._read_manifest()
         except (*ARCHIVE_ERRORS, ValueError, RecursionError):
             raise self.refusal("it is damaged, or no ZIP at all") from None
         if not isinstance(self.manifest, dict) or self.manifest.get("kind") != BACKUP_KIND:
@@ -58,13 +58,13 @@ class BackupArchive:
     def damaged(self, table: BackupTable) -> InputRefused:
         return self.refusal(f"its table of {table.model._meta.verbose_name_plural} is not what its manifest says")
 
-    def _manifest(self) -> Any:
+    def _read_manifest(self) -> Any:
         entry = self._entries.get(MANIFEST_NAME)
         if entry is None or entry.file_size > MAX_MANIFEST_BYTES:
             raise self.refusal("it is no backup of judgeweb: it has no manifest")
         return json.loads(self._zip.read(entry))
 
-    def lines(self, table: BackupTable) -> Iterator[list[Any]]:
+    def read_lines(self, table: BackupTable) -> Iterator[list[Any]]:
         """The columns and then the rows of a table; nothing if it is empty."""
         recorded = self.manifest["tables"].get(table.name)
         if recorded is None:
@@ -81,7 +81,7 @@ class BackupArchive:
         if number != recorded["rows"] or digest.hexdigest() != recorded["sha256"]:
             raise self.damaged(table)
 
-    def look_through_uploads(self) -> None:
+    def check_uploads(self) -> None:
         """Read each file once, so that a damaged one is found before anything is stored."""
         for name in self.manifest["files"]:
             try:
@@ -91,5 +91,5 @@ class BackupArchive:
             except (*ARCHIVE_ERRORS, ValueError, KeyError):
                 raise self.refusal(f"its file {name} is missing or damaged") from None
 
-    def upload(self, name: str) -> "File[bytes]":
+    def open_upload(self, name: str) -> "File[bytes]":
         return File(self._zip.open(name))

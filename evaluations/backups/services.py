@@ -105,14 +105,14 @@ class IdMap:
     distances: dict[type[models.Model], int] = field(default_factory=dict)
     single: dict[type[models.Model], dict[int, int]] = field(default_factory=dict)
 
-    def id_of(self, model: type[models.Model], pk: int | None) -> int | None:
+    def map_id(self, model: type[models.Model], pk: int | None) -> int | None:
         if pk is None:
             return None
         if model in self.single:
             return self.single[model][pk]
         return pk + self.distances[model]
 
-    def has_place_for(self, model: type[models.Model], pk: int | None) -> bool:
+    def has_reserved(self, model: type[models.Model], pk: int | None) -> bool:
         """Whether the id is in the reserved range of its table."""
         low, high = self.spans.get(model, (0, -1))
         return pk is not None and low <= pk <= high
@@ -123,7 +123,7 @@ def restore_backup(file: BinaryIO, *, name: str, slug: str = "", owner: User | N
     backup = BackupArchive(file, name)
     try:
         spans = validate_tables(backup)
-        backup.look_through_uploads()
+        backup.check_uploads()
         return save_with_uploads(backup, spans, slug or backup.manifest["evaluation"]["slug"], owner)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError):
         raise backup.refusal("its manifest is damaged") from None
@@ -137,7 +137,7 @@ def validate_tables(backup: BackupArchive) -> IdSpans:
     """Read every table once before anything is stored."""
     spans: IdSpans = {}
     for table in BACKUP_TABLES:
-        lines = backup.lines(table)
+        lines = backup.read_lines(table)
         columns = next(lines, None)
         if columns is None:
             continue
@@ -182,7 +182,7 @@ def save_backup(
     moved.single[Evaluation] = {manifest["evaluation"]["id"]: evaluation.pk}
     rows = sum(restore_table(backup, table, moved) for table in BACKUP_TABLES)
     for column, model in (("review_rubric_id", RubricVersion), ("shown_judge_id", Judge)):
-        setattr(evaluation, column, moved.id_of(model, manifest["evaluation"][column]))
+        setattr(evaluation, column, moved.map_id(model, manifest["evaluation"][column]))
     evaluation.save(update_fields=["review_rubric", "shown_judge"])
     restore_members(evaluation, manifest["members"], people, owner)
     restore_uploads(backup, moved, kept)
@@ -223,7 +223,7 @@ def restore_members(evaluation: Evaluation, members: list[Any], people: dict[int
 
 def restore_table(backup: BackupArchive, table: BackupTable, moved: IdMap) -> int:
     """Restore the rows of a table in batches. Columns that the backup lacks get their defaults."""
-    lines = backup.lines(table)
+    lines = backup.read_lines(table)
     columns = next(lines, None)
     if columns is None:
         return 0
@@ -261,7 +261,7 @@ def map_reference(
     backup: BackupArchive, moved: IdMap, table: BackupTable, model: type[models.Model], pk: int | None
 ) -> int | None:
     try:
-        return moved.id_of(model, pk)
+        return moved.map_id(model, pk)
     except (KeyError, TypeError):
         raise backup.refusal(
             f"its table of {table.model._meta.verbose_name_plural} refers to rows that it does not hold"
@@ -291,7 +291,7 @@ def remap_run(row: StoredRow, columns: list[str], moved: IdMap) -> None:
     options = dict(row[place])
     for name, model in (("comparison", Comparison), ("response", Response)):
         if options.get(name):
-            options[name] = moved.id_of(model, options[name])
+            options[name] = moved.map_id(model, options[name])
     options.pop("after", None)
     row[place] = options
 
@@ -322,15 +322,15 @@ def remap_export(row: StoredRow, columns: list[str], moved: IdMap) -> None:
 
 
 def remap_import_filter(stored: JsonMapping, moved: IdMap) -> JsonDict:
-    return {name: moved.id_of(Import, value) if name == "import" else value for name, value in stored.items()}
+    return {name: moved.map_id(Import, value) if name == "import" else value for name, value in stored.items()}
 
 
 def remap_event(row: StoredRow, columns: list[str], moved: IdMap) -> None:
     """Map the id of the object that the event is about; None if that object is not part of the backup."""
     place, kind = columns.index("object_id"), row[columns.index("object_type")]
     model = {table.name: table.model for table in BACKUP_TABLES}.get(kind)
-    if model is not None and moved.has_place_for(model, row[place]):
-        row[place] = moved.id_of(model, row[place])
+    if model is not None and moved.has_reserved(model, row[place]):
+        row[place] = moved.map_id(model, row[place])
     elif kind == "evaluation":
         row[place] = next(iter(moved.single[Evaluation].values()))
     elif kind == "user":
@@ -352,6 +352,6 @@ REMAPPERS: Final[Mapping[type[models.Model], Callable[[StoredRow, list[str], IdM
 def restore_uploads(backup: BackupArchive, moved: IdMap, kept: list[FieldFile]) -> None:
     for name, entry in backup.manifest["files"].items():
         row = Import.objects.get(pk=entry["import"] + moved.distances[Import])
-        with backup.upload(name) as content:
+        with backup.open_upload(name) as content:
             row.file.save(row.file_name, content)
             kept.append(row.file)

@@ -65,7 +65,7 @@ from evaluations.visibility import (
     reveal_visible_vote_table,
     visible_comparisons_everywhere,
 )
-from evaluations.web.pagination import PAGE_SIZE, Page, page_query, paginate, parse_after
+from evaluations.web.pagination import PAGE_SIZE, Page, build_page_query, paginate, parse_after
 from evaluations.web.requests import AuthenticatedRequest
 
 
@@ -80,8 +80,8 @@ def disagreement_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     page = Page(
         [row for row, _ in disagreements.rows],
         is_first=not after,
-        first_page=page_query(request, 0),
-        next_page=page_query(request, disagreements.continues_after) if disagreements.continues_after else None,
+        first_page=build_page_query(request, 0),
+        next_page=build_page_query(request, disagreements.continues_after) if disagreements.continues_after else None,
     )
     between_people, number_resolved = count_disagreements(wanted)
     context = {

@@ -105,10 +105,10 @@ class SettingsForm(forms.Form):
 
     def __init__(self, data: QueryDict | None, *, evaluation: Evaluation) -> None:
         super().__init__(data, initial={column: getattr(evaluation, column) for column in SETTINGS_COLUMNS})
-        self.choices_of("review_rubric", list_review_rubrics(evaluation))
-        self.choices_of("shown_judge", list_showable_judges(evaluation))
+        self.set_choices("review_rubric", list_review_rubrics(evaluation))
+        self.set_choices("shown_judge", list_showable_judges(evaluation))
 
-    def choices_of(self, name: str, rows: QuerySet[Model]) -> None:
+    def set_choices(self, name: str, rows: QuerySet[Model]) -> None:
         field = self.fields[name]
         assert isinstance(field, forms.ModelChoiceField)
         field.queryset = rows
@@ -136,20 +136,20 @@ class FamiliesForm(forms.Form):
                     widget=forms.TextInput(attrs=attributes),
                 )
 
-    def of(self, kind: str) -> dict[int, str]:
+    def get_families(self, kind: str) -> dict[int, str]:
         """What was entered, by id."""
         return {row.pk: self.cleaned_data[f"{kind}_{row.pk}"].strip() for row in self.rows[kind]}
 
-    def fields_of(self, kind: str) -> list[BoundField]:
+    def list_fields(self, kind: str) -> list[BoundField]:
         return [self[f"{kind}_{row.pk}"] for row in self.rows[kind]]
 
     @property
     def candidates(self) -> Iterable[BoundField]:
-        return self.fields_of("candidate")
+        return self.list_fields("candidate")
 
     @property
     def judges(self) -> Iterable[BoundField]:
-        return self.fields_of("judge")
+        return self.list_fields("judge")
 
     @property
     def known(self) -> list[str]:

@@ -77,7 +77,7 @@ def families(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     candidates, judges = list_candidates_and_judges(evaluation)
     form = FamiliesForm(request.POST or None, candidates=candidates, judges=judges)
     if form.is_valid():
-        changed = set_families(evaluation, form.of("candidate"), form.of("judge"), user=user)
+        changed = set_families(evaluation, form.get_families("candidate"), form.get_families("judge"), user=user)
         messages.success(request, f"Saved: {changed:,} changed." if changed else "Nothing was changed.")
         return redirect("families", slug)
     context = {"page": "families", "evaluation": evaluation, "form": form}

@@ -29,7 +29,13 @@ from evaluations.exports.schemas import (
     ManifestOut,
 )
 from evaluations.exports.selectors import build_manifest
-from evaluations.exports.services import delete_export_file, export_job, jobs_of_exports, request_export, stop_export
+from evaluations.exports.services import (
+    delete_export_file,
+    get_export_job,
+    get_jobs_of_exports,
+    request_export,
+    stop_export,
+)
 from evaluations.formats.export_formats import EXPORT_FORMATS
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
@@ -61,7 +67,7 @@ def list_exports(request: AuthenticatedRequest, slug: str, paging: Query[PageQue
     rows, next_cursor = paginate_by_cursor(
         paging, evaluation.exports.select_related("user", "evaluation"), newest_first=True
     )
-    jobs = jobs_of_exports(rows)
+    jobs = get_jobs_of_exports(rows)
     return ExportPage(items=[build_export_out(row, jobs.get(row.pk)) for row in rows], next=next_cursor)
 
 
@@ -97,7 +103,7 @@ def make_export(request: AuthenticatedRequest, slug: str, body: ExportIn) -> Exp
     requested = request_export(evaluation, written_as=body.format, user=user, request=parse_request(evaluation, body))
     for _ in requested.blocks or ():
         pass
-    return build_export_out(requested.record, export_job(requested.record))
+    return build_export_out(requested.record, get_export_job(requested.record))
 
 
 def parse_request(evaluation: Evaluation, body: ExportIn) -> ExportRequest:
@@ -125,7 +131,7 @@ def parse_split(evaluation: Evaluation, body: ExportIn) -> Split | None:
 def get_export(request: AuthenticatedRequest, slug: str, pk: int) -> ExportOut:
     """Get an export with its options and progress, and with its rows and SHA-256 once it is done."""
     export = get_export_of_request(request, slug, pk)
-    return build_export_out(export, export_job(export))
+    return build_export_out(export, get_export_job(export))
 
 
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}/manifest", Scope.READ, ManifestOut)
@@ -140,7 +146,7 @@ def cancel_export(request: AuthenticatedRequest, slug: str, pk: int, body: Empty
     user, export = request.user, get_export_of_request(request, slug, pk)
     require_evaluation(user, slug, action_for_export(export.format))
     stop_export(export, user=user)
-    return build_export_out(export, export_job(export))
+    return build_export_out(export, get_export_job(export))
 
 
 @operations.remove("/evaluations/{slug:slug}/exports/{int:pk}/file", Scope.ADMIN)

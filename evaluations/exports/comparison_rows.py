@@ -114,7 +114,7 @@ def recount_labels(ids: Sequence[int], participants: Participants) -> Mapping[in
 
 def rename_adjudicator(label: ExportedLabel, participants: Participants) -> ExportedLabel:
     if label["by"] is not None:
-        label["by"] = participants.username(label["by"])
+        label["by"] = participants.get_username(label["by"])
     return label
 
 
@@ -303,7 +303,7 @@ def build_people_labels(
     votes = count_final_votes(people)
     labels = {aspect: build_voted_label(frozenset(counts.items())) for aspect, counts in votes.items()}
     for adjudication in adjudications:
-        key, by = participants.aspects[adjudication.aspect_id], participants.username(adjudication.user.username)
+        key, by = participants.aspects[adjudication.aspect_id], participants.get_username(adjudication.user.username)
         labels[key] = serialize_label(decide_by_resolution(Choice(adjudication.choice), by, votes.get(key, {})))
     return labels
 
@@ -328,7 +328,7 @@ def count_final_votes(people: Sequence[ExportedPerson]) -> Mapping[str, Counter[
 
 
 def build_adjudication_entry(adjudication: Adjudication, participants: Participants) -> ExportedAdjudication:
-    by = participants.username(adjudication.user.username)
+    by = participants.get_username(adjudication.user.username)
     return {
         "choice": adjudication.choice,
         "reason": adjudication.reason,
@@ -339,9 +339,9 @@ def build_adjudication_entry(adjudication: Adjudication, participants: Participa
 
 def build_comment_entry(comment: Comment, participants: Participants) -> ExportedComment:
     return {
-        "author": participants.username(comment.user.username),
+        "author": participants.get_username(comment.user.username),
         "aspect": participants.aspects.get(comment.aspect_id or 0),
-        "text": participants.words(comment.text),
+        "text": participants.rename_mentions(comment.text),
         "at": format_moment(comment.created_at),
     }
 

@@ -81,11 +81,11 @@ class ExportForm(forms.Form):
         offered = [
             export_format for export_format in EXPORT_FORMATS.values() if backs_up or not export_format.is_backup
         ]
-        self.choose("written_as", [(offer.name, f"{offer.title} – {offer.purpose}") for offer in offered])
+        self.set_choices("written_as", [(offer.name, f"{offer.title} – {offer.purpose}") for offer in offered])
         self.evaluation = evaluation
         saved_filters = SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
         self.saved_filters: dict[str, NamedFilter] = {saved.name: saved.named for saved in saved_filters}
-        self.choose("slice", [("", "all"), *((name, f"of the slice “{name}”") for name in self.saved_filters)])
+        self.set_choices("slice", [("", "all"), *((name, f"of the slice “{name}”") for name in self.saved_filters)])
         self.fields["slice"].initial = within if within in self.saved_filters else ""
         self.offer_aspects(list(evaluation.aspects.order_by("name").values_list("key", "name")))
         self.fields["policy"].initial = evaluation.label_policy
@@ -106,9 +106,9 @@ class ExportForm(forms.Form):
             [] if self.only_aspect or self.export_format.one_aspect else [("All aspects together", COMBINED_CHOICES)]
         )
         first = [] if self.only_aspect else [("", "choose …")]
-        self.choose("aspect", [*first, *aspects, *combined])
+        self.set_choices("aspect", [*first, *aspects, *combined])
 
-    def choose(self, name: str, choices: list[Any]) -> None:
+    def set_choices(self, name: str, choices: list[Any]) -> None:
         self.fields[name].choices = choices  # type: ignore[attr-defined]
 
     @property
@@ -119,7 +119,7 @@ class ExportForm(forms.Form):
         except InputRefused:
             return get_export_format("jsonl")
 
-    def of_format(self) -> list[forms.BoundField]:
+    def list_format_fields(self) -> list[forms.BoundField]:
         combines = not (self.export_format.one_aspect or self.only_aspect)
         choice = ["aspect", *(["combine"] if combines else [])] if self.export_format.wants_choice else []
         return [self[name] for name in (*choice, *(f"set_{setting.name}" for setting in self.export_format.settings))]
@@ -129,10 +129,10 @@ class ExportForm(forms.Form):
         """Whether the format holds the whole evaluation, so that it has no options."""
         return self.export_format.is_backup
 
-    def of_rows(self) -> list[forms.BoundField]:
+    def list_row_fields(self) -> list[forms.BoundField]:
         return [] if self.is_whole else [self[name] for name in ("slice", "policy", "anonymised")]
 
-    def of_split(self) -> list[forms.BoundField]:
+    def list_split_fields(self) -> list[forms.BoundField]:
         return [] if self.is_whole else [self[name] for name in ("part", "split", "shares", "seed")]
 
     def is_split(self) -> bool:
@@ -141,17 +141,17 @@ class ExportForm(forms.Form):
     def clean(self) -> CleanedData:
         cleaned = super().clean() or self.cleaned_data
         try:
-            cleaned["divided"] = self.divided(cleaned)
+            cleaned["parsed_split"] = self.build_split(cleaned)
         except InputRefused as refused:
             self.add_error("shares", str(refused))
         return cleaned
 
-    def divided(self, cleaned: dict[str, Any]) -> Split | None:
+    def build_split(self, cleaned: dict[str, Any]) -> Split | None:
         shares = dict(pair.partition("=")[::2] for pair in (cleaned.get("shares") or DEFAULT_SHARES).split(","))
         split = make_split(cleaned.get("seed") or self.evaluation.slug, shares)
         return split if cleaned.get("split") or cleaned.get("part") else None
 
-    def choice(self) -> tuple[str, str]:
+    def get_choice(self) -> tuple[str, str]:
         """The aspect and the rule for the one choice of a comparison, of which at most one is set."""
         if not self.export_format.wants_choice:
             return "", ""
@@ -165,7 +165,7 @@ class ExportForm(forms.Form):
         if self.is_whole:
             return DEFAULT_REQUEST
         cleaned = self.cleaned_data
-        aspect, combine = self.choice()
+        aspect, combine = self.get_choice()
         return ExportRequest(
             policy=LabelPolicy(cleaned["policy"]) if cleaned["policy"] else None,
             aspect=aspect,
@@ -177,6 +177,6 @@ class ExportForm(forms.Form):
             },
             sliced=self.saved_filters[cleaned["slice"]] if cleaned["slice"] else None,
             part=SplitPart(cleaned["part"]) if cleaned["part"] else None,
-            split=cleaned["divided"],
+            split=cleaned["parsed_split"],
             anonymised=cleaned["anonymised"],
         )

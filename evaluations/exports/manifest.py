@@ -74,8 +74,8 @@ def build_manifest_basis(
             {**participants.introduced[pk], "fingerprint": judge.fingerprint}
             for pk, judge in participants.judges.items()
         ],
-        "people": len(participants.names().people),
-        "gold": list(participants.names().gold),
+        "people": len(participants.list_names().people),
+        "gold": list(participants.list_names().gold),
     }
     if export_format.wants_choice:
         rule = parse_preference_rule(
@@ -131,7 +131,7 @@ def build_export_counts(tally: ExportTally) -> dict[str, object]:
 
 def build_card_facts(request: ExportRequest, participants: Participants, manifest: Mapping[str, object]) -> CardFacts:
     """The facts that the card of a data set shows."""
-    evaluation, names = participants.evaluation, participants.names()
+    evaluation, names = participants.evaluation, participants.list_names()
     rubrics = [
         CardRubric(
             format_rubric_name(version),

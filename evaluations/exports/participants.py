@@ -35,7 +35,7 @@ class Pseudonyms:
     by_rater: Mapping[int, str]
     by_username: Mapping[str, str]
 
-    def in_text(self, text: str) -> str:
+    def replace_mentions(self, text: str) -> str:
         """The text with a pseudonym for each @name. Names without the sign are kept."""
         names = {name.casefold(): pseudonym for name, pseudonym in self.by_username.items()}
 
@@ -120,7 +120,7 @@ class Participants:
     # A cache of the labels that judges' answers make.
     patterns: dict[object, dict[str, ExportedLabel]] = field(default_factory=dict)
 
-    def names(self) -> ExportedRaters:
+    def list_names(self) -> ExportedRaters:
         names = {kind: [rater.name for rater in self.raters.values() if rater.kind == kind] for kind in RaterKind}
         return ExportedRaters(
             aspects=list(self.aspects.values()),
@@ -135,12 +135,12 @@ class Participants:
         present = (self.raters[pk] for pk in sorted(records.keys() & self.raters.keys(), key=self.order.__getitem__))
         return ((rater, records[rater.pk]) for rater in present if rater.kind == kind)
 
-    def username(self, name: str) -> str:
+    def get_username(self, name: str) -> str:
         return self.pseudonyms.by_username.get(name, LATE_REVIEWER_NAME) if self.pseudonyms else name
 
-    def words(self, text: str) -> str:
+    def rename_mentions(self, text: str) -> str:
         """A comment, with mentions replaced by the names in the file."""
-        return self.pseudonyms.in_text(text) if self.pseudonyms else text
+        return self.pseudonyms.replace_mentions(text) if self.pseudonyms else text
 
     @cached_property
     def archived(self) -> list[int]:
@@ -187,9 +187,9 @@ class Participants:
     def people(self) -> Mapping[int, str]:
         """The names of all reviewers, including those who only skipped."""
         raters = Rater.objects.filter(evaluation=self.evaluation, kind=RaterKind.HUMAN)
-        return NamesById(lambda: ((rater.pk, self.called(rater)) for rater in raters.all()))
+        return NamesById(lambda: ((rater.pk, self.get_rater_name(rater)) for rater in raters.all()))
 
-    def called(self, rater: Rater) -> str:
+    def get_rater_name(self, rater: Rater) -> str:
         return self.pseudonyms.by_rater.get(rater.pk, LATE_REVIEWER_NAME) if self.pseudonyms else rater.name
 
     @cached_property

@@ -64,6 +64,6 @@ def preview_export(
                 return
             yield row
 
-    for _ in export_format.write(read_until_deadline(), participants.names(), request.options, tally):
+    for _ in export_format.write(read_until_deadline(), participants.list_names(), request.options, tally):
         pass
     return ExportPreview(chosen.count(), tally, is_whole, list_exclusion_reasons(written_as, tally.excluded))

@@ -153,7 +153,7 @@ register_job_kind(
 def stop_export(export: Export, *, user: User | None) -> None:
     """Cancel an export that is waiting or being written, and delete its file."""
     with transaction.atomic():
-        cancel_job(job_kind_of(export), export.pk)  # lock the job before its row, as the writer does
+        cancel_job(get_export_job_kind(export), export.pk)  # lock the job before its row, as the writer does
         cancelled = Export.objects.filter(pk=export.pk, state__in=OPEN)
         if not cancelled.update(state=ExportState.CANCELLED, reason="Cancelled.", finished_at=Now()):
             raise InputRefused("This export is over already.")
@@ -173,15 +173,15 @@ def delete_export_file(export: Export, *, user: User) -> None:
     export.refresh_from_db()
 
 
-def job_kind_of(export: Export) -> str:
+def get_export_job_kind(export: Export) -> str:
     return EXPORT_JOB if export.in_background else SENT_EXPORT_JOB
 
 
-def export_job(export: Export) -> Job | None:
-    return find_job(job_kind_of(export), export.pk)
+def get_export_job(export: Export) -> Job | None:
+    return find_job(get_export_job_kind(export), export.pk)
 
 
-def jobs_of_exports(exports: list[Export]) -> dict[int, Job]:
+def get_jobs_of_exports(exports: list[Export]) -> dict[int, Job]:
     return find_jobs((EXPORT_JOB, SENT_EXPORT_JOB), [export.pk for export in exports])
 
 

@@ -27,7 +27,7 @@ from evaluations.exports.selectors import (
     list_exclusion_reasons,
     preview_export,
 )
-from evaluations.exports.services import delete_export_file, export_job, request_export, stop_export
+from evaluations.exports.services import delete_export_file, get_export_job, request_export, stop_export
 from evaluations.formats.export_format import encode_manifest
 from evaluations.jobs.queue import measure_job_progress
 from evaluations.models.evaluations import Evaluation
@@ -89,7 +89,7 @@ def render_export_form(
         "page": "exports",
         "evaluation": evaluation,
         "form": form,
-        "raters": participants.names(),
+        "raters": participants.list_names(),
         "judges": participants.judges.values(),
         "sent_rows": settings.EXPORT_SENT_ROWS,
     }
@@ -129,7 +129,7 @@ def render_export(request: AuthenticatedRequest, export: Export, error: str = ""
         "evaluation": export.evaluation,
         "export": export,
         "busy": export.state in OPEN,
-        "progress": measure_job_progress(export_job(export)),
+        "progress": measure_job_progress(get_export_job(export)),
         "excluded": list_exclusion_reasons(export.format, export.counts.get("excluded", {})),
         "owns": is_allowed(user, Action.OWN, export.evaluation),
         "may_take": is_allowed(user, action_for_export(export.format), export.evaluation),
@@ -146,7 +146,7 @@ def export_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRe
     is_cancelled = export.state == ExportState.CANCELLED
     if export.state not in OPEN and not is_cancelled:
         return HttpResponseClientRefresh()
-    context = {"evaluation": export.evaluation, "export": export, "progress": measure_job_progress(export_job(export))}
+    context = {"evaluation": export.evaluation, "export": export, "progress": measure_job_progress(get_export_job(export))}
     return render(request, "export/_progress.html", context, status=STOP_POLLING if is_cancelled else 200)
 
 

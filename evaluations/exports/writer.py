@@ -116,7 +116,7 @@ class SeparateHeartbeat(Heartbeat):
         with open_separate_cursor() as cursor:
             self.claim.heartbeat(get_export_position(self.export, self.tally), cursor=cursor)
 
-    def noted(self, table: str, rows: int) -> None:
+    def note_rows(self, table: str, rows: int) -> None:
         self.tally.rows += rows
         if rows:
             self.tables[table] = self.tables.get(table, 0) + rows
@@ -154,9 +154,9 @@ def build_file_content(
                 "tables": separate_heartbeat.tables,
             },  # each is in it once its rows were read
         }
-        files = iterate_backup_files(export.evaluation, separate_heartbeat.noted)
+        files = iterate_backup_files(export.evaluation, separate_heartbeat.note_rows)
         return separate_heartbeat.along(
-            export_format.write(cast("ExportRows", files), participants.names(), request.options, tally)
+            export_format.write(cast("ExportRows", files), participants.list_names(), request.options, tally)
         )
     chosen = filter_export_comparisons(export.evaluation, comparisons, request)
     export.manifest = basis = build_manifest_basis(export_format, request, participants)
@@ -169,7 +169,7 @@ def build_file_content(
             agreement=tuple(iterate_agreement_facts(participants, chosen)),
         ),
     )
-    return export_format.write(heartbeat.along(rows), participants.names(), options, tally)
+    return export_format.write(heartbeat.along(rows), participants.list_names(), options, tally)
 
 
 def store_expected_rows(export: Export, heartbeat: Heartbeat) -> None:

@@ -145,7 +145,7 @@ class EntryBatch:
 def look_up_batch(context: ImportContext, items: Sequence[FileEntry | BadRow], seen: SeenIndex | None) -> EntryBatch:
     rows = [row for item in items if isinstance(item, FileEntry) for row in item.rows]
     batch = EntryBatch(context, seen)
-    keys = {query_key_of_row(row) for row in rows}
+    keys = {get_query_key(row) for row in rows}
     load_queries(batch, keys, rows)
     by_id = {query.pk: query for query in batch.queries.values() if query.pk}
     if by_id:
@@ -159,7 +159,7 @@ def look_up_batch(context: ImportContext, items: Sequence[FileEntry | BadRow], s
     return batch
 
 
-def query_key_of_row(row: FileRow) -> str:
+def get_query_key(row: FileRow) -> str:
     return row.query.key if isinstance(row, (QueryRow, ComparisonRow, ResponseRow)) else getattr(row, "query_key", "")
 
 
@@ -236,7 +236,7 @@ def load_verdicts(context: ImportContext, comparisons: Mapping[int, ComparisonSk
     verdicts = Verdict.all_rows.filter(context.visible, rater__in=list(raters), comparison__in=list(comparisons))
     columns = ("comparison_id", "rater_id", "aspect__key", "shown", "sample", "choice", "inconsistent")
     for pk, rater, aspect, shown, sample, choice, inconsistent in verdicts.order_by().values_list(*columns):
-        key = verdict_key(raters[rater], aspect, shown, sample)
+        key = build_verdict_key(raters[rater], aspect, shown, sample)
         comparisons[pk].statements[key] = (INCONSISTENT if inconsistent else choice, None)
     load_failures(context, raters, "comparison", comparisons)
 
@@ -250,7 +250,7 @@ def load_scores(context: ImportContext, responses: Mapping[int, ResponseSketch],
     rows_of_files = scores.filter(source_import__isnull=False)
     columns = ("response_id", "rater_id", "aspect__key", "sample", "value")
     for pk, rater, aspect, sample, value in rows_of_files.values_list(*columns):
-        responses[pk].statements[score_key(raters[rater], aspect, sample)] = (encode_score(value), None)
+        responses[pk].statements[build_score_key(raters[rater], aspect, sample)] = (encode_score(value), None)
     load_failures(context, raters, "response", responses)
 
 
@@ -264,7 +264,7 @@ def load_failures(
     failed = Call.all_rows.filter(context.visible, judge__in=list(judges), **{f"{column}__in": list(subjects)})
     columns = (f"{column}_id", "judge_id", "shown", "sample", "state")
     for pk, judge, shown, sample, state in failed.order_by().values_list(*columns):
-        subjects[pk].statements[failure_key(judges[judge], shown, sample)] = (state, None)
+        subjects[pk].statements[build_failure_key(judges[judge], shown, sample)] = (state, None)
 
 
 # ---- keys: the same for a row of the database and a line of the file -------------------------
@@ -274,15 +274,15 @@ def encode_query(query: QuerySketch) -> str:
     return json.dumps([query.sha256, query.cluster, query.category])
 
 
-def verdict_key(rater: Rater, aspect: str, shown: str, sample: int) -> StatementKey:
+def build_verdict_key(rater: Rater, aspect: str, shown: str, sample: int) -> StatementKey:
     return rater.kind, rater.name, aspect, str(shown), sample
 
 
-def failure_key(rater: Rater, shown: str, sample: int) -> StatementKey:
+def build_failure_key(rater: Rater, shown: str, sample: int) -> StatementKey:
     return "failure", rater.name, str(shown), sample
 
 
-def score_key(rater: Rater, aspect: str, sample: int) -> StatementKey:
+def build_score_key(rater: Rater, aspect: str, sample: int) -> StatementKey:
     return rater.kind, rater.name, aspect, sample
 
 

@@ -47,7 +47,7 @@ class PairForecast(TemporaryDatabase):
                 rows.append((sketch.query.key, *sketch.key))
         self.database.executemany("INSERT INTO brought VALUES (?, ?, ?, ?, ?)", rows)
 
-    def counts(self, evaluation: Evaluation, pairing: Pairing, ranking: Sequence[str]) -> Iterator[int]:
+    def count_comparisons(self, evaluation: Evaluation, pairing: Pairing, ranking: Sequence[str]) -> Iterator[int]:
         """Yield how many comparisons will be made for some hundred queries at a time."""
         rows = self.database.execute("SELECT * FROM brought ORDER BY query")
         queries = (QueryForecast(key, [row[1:] for row in group]) for key, group in groupby(rows, key=itemgetter(0)))
@@ -58,7 +58,7 @@ class PairForecast(TemporaryDatabase):
             for query in batch:
                 query.responses |= stored.get(query.key, set()) - self._replaced.get(query.key, set())
                 query.pairs |= pairs.get(query.key, set())
-            yield sum(query.missing(pairing, pairing_seed(evaluation, query.key), ranking) for query in batch)
+            yield sum(query.count_missing(pairing, pairing_seed(evaluation, query.key), ranking) for query in batch)
 
 
 class QueryForecast:
@@ -76,7 +76,7 @@ class QueryForecast:
             if name and of and other and other_of
         }
 
-    def missing(self, pairing: Pairing, seed: str, ranking: Sequence[str]) -> int:
+    def count_missing(self, pairing: Pairing, seed: str, ranking: Sequence[str]) -> int:
         sides = [PairSide(0, build_candidate(name), of) for name, of in self.responses]
         pairs = pair_responses(sides, pairing, seed, ranking)
         return sum(frozenset(map(name_side, pair)) not in self.pairs for pair in pairs)

@@ -31,7 +31,7 @@ from evaluations.formats.notices import ImportNotices
 from evaluations.formats.record_streams import BlankCounts
 from evaluations.formats.seen_index import SeenIndex
 from evaluations.formats.sources import HEAD_BYTES, is_packed
-from evaluations.imports.columns.column_memory import apply_remembered_mapping, names_of_whole_file
+from evaluations.imports.columns.column_memory import apply_remembered_mapping, get_names_for_all_rows
 from evaluations.imports.duplicates.selectors import KnownQueryCounter
 from evaluations.imports.imported_rubrics import (
     VERDICTS_RUBRIC_NAME,
@@ -220,9 +220,9 @@ def write_check_result(importing: Import, checked: CheckResult) -> None:
     for kind, number in (checked.new + Counter(comparisons=checked.paired)).items():
         setattr(importing, f"new_{kind}", number)
     importing.summary = ImportSummary(
-        models=tuple(checked.models.listed()),
+        models=tuple(checked.models.list_counts()),
         models_number=len(checked.models.names),
-        named_by=checked.models.named_as(requested_model_name(importing)),
+        named_by=checked.models.find_naming(get_requested_model_name(importing)),
         needs_pairing=checked.needs_pairing,
         pairs_expected=checked.paired,
         samples=tuple(checked.samples),
@@ -277,7 +277,7 @@ def check_file(importing: Import, file: BinaryIO) -> CheckResult:
         refuse_conflicting_scales(importing.evaluation, checked.scales, request.tie_margin)
         if checked.needs_pairing or (request.tie_margin is not None and checked.scales):
             pairing = request.pairing if checked.needs_pairing else Pairing()
-            for number in forecast.counts(importing.evaluation, pairing, options.ranking):
+            for number in forecast.count_comparisons(importing.evaluation, pairing, options.ranking):
                 checked.paired += number
                 record_check_progress(importing, checked)
     checked.elsewhere = known_queries.number
@@ -301,9 +301,9 @@ def refuse_unknown_baseline(pairing: Pairing, candidates: Sequence[str]) -> None
         )
 
 
-def requested_model_name(importing: Import) -> str:
+def get_requested_model_name(importing: Import) -> str:
     """The model name that was given for the whole file."""
-    return names_of_whole_file(importing.request.reading).get("candidate", "").strip()
+    return get_names_for_all_rows(importing.request.reading).get("candidate", "").strip()
 
 
 def list_preview_warnings(importing: Import, checked: CheckResult) -> Iterator[str]:
@@ -312,7 +312,7 @@ def list_preview_warnings(importing: Import, checked: CheckResult) -> Iterator[s
     if before is not None and before.finished_at is not None:
         yield f"This very file was stored before, on {before.finished_at:%Y-%m-%d}."
     names = Candidate.objects.filter(evaluation=importing.evaluation).values_list("name", flat=True)
-    yield from checked.models.warnings(requested_model_name(importing), list(names))
+    yield from checked.models.list_warnings(get_requested_model_name(importing), list(names))
     judges = Judge.objects.archived().filter(evaluation=importing.evaluation)
     for name in sorted(checked.judges & set(judges.values_list("name", flat=True))):
         yield (

@@ -60,7 +60,7 @@ class ModelCounts:
     def names(self) -> set[str]:
         return {name for name, _ in self.rows}
 
-    def listed(self) -> list[ModelCount]:
+    def list_counts(self) -> list[ModelCount]:
         """Those with most rows first."""
         total: Counter[str] = Counter()
         for (name, _), number in self.rows.items():
@@ -71,12 +71,12 @@ class ModelCounts:
             for name in names
         ]
 
-    def named_as(self, requested: str) -> CandidateNaming:
+    def find_naming(self, requested: str) -> CandidateNaming:
         """What names the models. A name for the whole file is unused if all rows name their models."""
         is_unused = self.named_by == CandidateNaming.FORM and self.rows and requested not in self.names
         return CandidateNaming.COLUMN if is_unused else self.named_by
 
-    def warnings(self, requested: str, stored_names: Collection[str] = ()) -> Iterator[str]:
+    def list_warnings(self, requested: str, stored_names: Collection[str] = ()) -> Iterator[str]:
         """``requested``: the name that was given for the whole file. ``stored_names``: models of the evaluation."""
         if self.overruled:
             listed_names = [

@@ -30,11 +30,11 @@ from evaluations.imports.additions import EntryAddition, refuse_verdicts_and_sco
 from evaluations.imports.lookup import (
     EntryBatch,
     ImportContext,
+    build_failure_key,
+    build_score_key,
+    build_verdict_key,
     encode_score,
-    failure_key,
     look_up_batch,
-    score_key,
-    verdict_key,
 )
 from evaluations.imports.response_conflicts import RowSkipped, is_new_response, remember_response
 from evaluations.imports.row_sketches import (
@@ -60,7 +60,7 @@ def add_score(added: EntryAddition, row: ScoreRow) -> None:
         return
     aspect = resolve_named_aspect(added, row.aspect)
     refuse_verdicts_and_scores(added, rater, aspect, Verdict)
-    if added.is_new_statement(response, score_key(rater, aspect.key, row.sample or 0), encode_score(row.value)):
+    if added.is_new_statement(response, build_score_key(rater, aspect.key, row.sample or 0), encode_score(row.value)):
         added.new.append(ScoreSketch(rater, response, aspect, row, row.value))
     added.scales.append((row.aspect, ScoreScale(row.value, row.value, row.lower_is_better)))
 
@@ -75,7 +75,7 @@ def add_failure(
 ) -> None:
     """Add a judge's failure as a call without an answer, one for all aspects."""
     sample = row.sample or 0
-    if added.is_new_statement(subject, failure_key(rater, shown, sample), state):
+    if added.is_new_statement(subject, build_failure_key(rater, shown, sample), state):
         added.new.append(FailureSketch(rater, subject, shown, sample, state, row.rationale))
 
 
@@ -104,7 +104,7 @@ ROWS_PER_KIND: Final = {ComparisonRow: 4, ResponseRow: 2}
 
 
 @contextmanager
-def garbage_collection_off() -> Iterator[None]:
+def disable_garbage_collection() -> Iterator[None]:
     """Switch the garbage collector off for a batch of thousands of objects, which are freed by hand."""
     was_enabled = gc.isenabled()
     gc.disable()
@@ -115,7 +115,7 @@ def garbage_collection_off() -> Iterator[None]:
             gc.enable()
 
 
-@garbage_collection_off()
+@disable_garbage_collection()
 def resolve_batch(
     context: ImportContext, items: Sequence[FileEntry | BadRow], seen: SeenIndex | None = None
 ) -> EntryBatch:
@@ -270,7 +270,7 @@ def add_verdict(added: EntryAddition, row: VerdictRow) -> None:
         add_failure(added, rater, comparison, oriented.shown, oriented.choice, oriented)
         return
     refuse_verdicts_and_scores(added, rater, aspect, Score)
-    key = verdict_key(rater, aspect.key, oriented.shown, oriented.sample or 0)
+    key = build_verdict_key(rater, aspect.key, oriented.shown, oriented.sample or 0)
     if added.is_new_statement(comparison, key, oriented.choice):
         added.new.append(VerdictSketch(rater, comparison, aspect, oriented))
 
@@ -342,7 +342,7 @@ def batch_entries(items: Iterator[FileEntry | BadRow], weight_limit: int) -> Ite
         yield batch
 
 
-@garbage_collection_off()
+@disable_garbage_collection()
 def read_next_batch(items: Iterator[FileEntry | BadRow], weight_limit: int) -> list[FileEntry | BadRow]:
     batch: list[FileEntry | BadRow] = []
     weight = 0

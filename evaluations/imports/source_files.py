@@ -28,7 +28,7 @@ MAX_DISTINCT_WORDS: Final = 12  # of a column whose words a person can be asked 
 MAX_WORD_LENGTH: Final = 80
 
 
-def file_limits() -> FileLimits:
+def get_file_limits() -> FileLimits:
     return FileLimits(settings.MAX_ROWS, settings.MAX_UNPACKED_BYTES, str(settings.SCRATCH_DIR))
 
 
@@ -67,26 +67,28 @@ class Sheet:
 def read_import_rows(importing: Import, file: BinaryIO, seen: SeenIndex) -> FileContents:
     """The rows of the file of an import. ``seen``: counts samples."""
     request = importing.request
-    return read_file_rows(file, importing.file_name, request.reading, seen, brings=request.brings, limits=file_limits())
+    return read_file_rows(
+        file, importing.file_name, request.reading, seen, brings=request.brings, limits=get_file_limits()
+    )
 
 
 def read_column_names(file: BinaryIO, name: str) -> tuple[str, ...]:
-    return sample_file(open_source(file, name, file_limits()))[0].columns
+    return sample_file(open_source(file, name, get_file_limits()))[0].columns
 
 
 def read_sheet(file: BinaryIO, name: str) -> Sheet:
     """Read the columns and first rows. Raises InputRefused if the file cannot be read."""
-    sample, records = sample_file(open_source(file, name, file_limits()))
+    sample, records = sample_file(open_source(file, name, get_file_limits()))
     if not sample.rows:
         list(records)  # raises the reason why none can be read
     if not sample.columns:
         raise InputRefused(f"None of the first rows of {name} can be read.")
-    words = {column: distinct_words(sample.rows, column) for column in sample.columns}
+    words = {column: list_distinct_words(sample.rows, column) for column in sample.columns}
     shown_rows = tuple(sample.rows[:SHOWN_ROWS])
     return Sheet(sample.columns, shown_rows, {column: own for column, own in words.items() if own})
 
 
-def distinct_words(rows: Sequence[Mapping[str, object]], column: str) -> tuple[str, ...]:
+def list_distinct_words(rows: Sequence[Mapping[str, object]], column: str) -> tuple[str, ...]:
     """The distinct values of a column, or nothing if they are too many or too long."""
     words: dict[str, None] = {}
     for row in rows:

@@ -233,7 +233,7 @@ class RowStorage:
             batch = resolve_batch(self.context, items[done:])
             refuse_bad_rows(self.importing, batch)
             try:
-                for stored in self.portions(batch):
+                for stored in self.store_portions(batch):
                     done, failed = done + stored, 0
                 batch.break_cycles()
             except IntegrityError as refused:
@@ -247,7 +247,7 @@ class RowStorage:
                 self.context = load_context(self.importing)
         return done
 
-    def portions(self, batch: EntryBatch) -> Iterator[int]:
+    def store_portions(self, batch: EntryBatch) -> Iterator[int]:
         """Store a batch in short transactions, and yield the number of entries of each."""
         named: Sequence[models.Model] = batch.named
         outcomes = batch.outcomes

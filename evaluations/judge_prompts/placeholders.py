@@ -26,7 +26,7 @@ FIELD_NAMES: Final = {
     "actual_output ai_response ai_answer model_response model_output model_answer generated_text llm_response "
     "output_text orig_response 回答 答案 回复 输出 模型回答 ответ antwort respuesta",
     "examples": "examples example examples_str examples_text few_shot fewshot few_shot_examples shots demonstrations",
-    "verdict_key": "verdict_key score_key metric metric_name metric_key",
+    "verdict_key": "verdict_key build_score_key metric metric_name metric_key",
     "rationale_key": "reason_key rationale_key explanation_key reasoning_key",
 }
 FIELD_BY_NAME: Final = {name: field for field, names in FIELD_NAMES.items() for name in names.split()}

@@ -18,7 +18,7 @@ from evaluations.imports.columns.column_guess import (
     guess_columns,
     guess_row_kind,
     is_number_word,
-    share_of_needed_columns,
+    measure_column_match,
 )
 from evaluations.imports.columns.services import remember_import_mapping
 from evaluations.imports.lifecycle import IMPORT_JOB, clean_up_import
@@ -166,7 +166,7 @@ def suggest_options(options: CommandOptions) -> str:
     except InputRefused:
         return ""
     kind = guess_row_kind(sheet)
-    if share_of_needed_columns(sheet, kind) < 1:
+    if measure_column_match(sheet, kind) < 1:
         return ""
     guess = guess_columns(sheet, kind)
     fields: dict[str, list[str]] = {}

@@ -25,7 +25,7 @@ from evaluations.overview.schemas import (
     EventOut,
     EventPage,
 )
-from evaluations.overview.selectors import count_evaluation_progress, has_hidden_choices, next_step_for_role
+from evaluations.overview.selectors import count_evaluation_progress, get_next_step, has_hidden_choices
 from evaluations.web.requests import ApiRequest, AuthenticatedRequest
 
 operations = OperationRouter(tags=["evaluations"])
@@ -75,7 +75,7 @@ def get_evaluation(request: AuthenticatedRequest, slug: str) -> EvaluationDetail
         candidates=Candidate.objects.filter(evaluation=evaluation).count(),
         people=Membership.objects.filter(evaluation=evaluation).count(),
         standing=serialize_row(EvaluationProgressOut, progress, judges=judges, reviews_wanted_of_each=progress.wanted),
-        next_step=next_step_for_role(progress, role),
+        next_step=get_next_step(progress, role),
     )
 
 

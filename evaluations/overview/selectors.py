@@ -75,12 +75,12 @@ class EvaluationProgress:
 
     @property
     def judging(self) -> StepState:
-        return step_state(self.judged, self.comparisons, under_way=self.active_runs > 0)
+        return get_step_state(self.judged, self.comparisons, under_way=self.active_runs > 0)
 
     @property
     def reviewing(self) -> StepState:
         is_partly_reviewed = 0 < self.reviews < self.wanted * self.comparisons
-        return step_state(self.reviewed, self.comparisons, under_way=is_partly_reviewed)
+        return get_step_state(self.reviewed, self.comparisons, under_way=is_partly_reviewed)
 
     @property
     def reporting(self) -> StepState:
@@ -117,7 +117,7 @@ class EvaluationProgress:
         return NextStep.JUDGE if not self.judged and not self.active_runs else None
 
 
-def step_state(done: int, total: int, *, under_way: bool = False) -> StepState:
+def get_step_state(done: int, total: int, *, under_way: bool = False) -> StepState:
     if under_way or 0 < done < total:
         return StepState.UNDER_WAY
     return StepState.DONE if total and done >= total else StepState.TO_DO
@@ -127,13 +127,13 @@ def count_evaluation_progress(evaluations: Sequence[Evaluation], user: User) -> 
     """Progress of each evaluation by id, for this person."""
     ids = [evaluation.pk for evaluation in evaluations]
     counts_by_id = {evaluation.pk: {"wanted": evaluation.reviews_wanted} for evaluation in evaluations}
-    for rows, owner, counts in progress_queries(ids, user):
+    for rows, owner, counts in build_progress_queries(ids, user):
         for row in rows.values(owner).annotate(**counts).order_by(owner):
             counts_by_id[row.pop(owner)].update(row)
     return {pk: EvaluationProgress(**numbers) for pk, numbers in counts_by_id.items()}
 
 
-def progress_queries(ids: Sequence[int], user: User) -> list[tuple["QuerySet[Model]", str, dict[str, Count]]]:
+def build_progress_queries(ids: Sequence[int], user: User) -> list[tuple["QuerySet[Model]", str, dict[str, Count]]]:
     """For each query the rows that are counted, the column with their evaluation, and the counts."""
     rows, by_me = Count("pk"), Count("pk", filter=Q(rater__user=user))
     comparisons = {
@@ -192,14 +192,12 @@ def list_evaluation_rows(rows: Sequence[Evaluation], user: User) -> list[Evaluat
     roles = dict(Membership.objects.filter(user=user, evaluation__in=rows).values_list("evaluation_id", "role"))
     progress = count_evaluation_progress(rows, user)
     return [
-        EvaluationRow(
-            row, Role(roles[row.pk]), progress[row.pk], next_step_for_role(progress[row.pk], Role(roles[row.pk]))
-        )
+        EvaluationRow(row, Role(roles[row.pk]), progress[row.pk], get_next_step(progress[row.pk], Role(roles[row.pk])))
         for row in rows
     ]
 
 
-def next_step_for_role(progress: EvaluationProgress, role: Role) -> NextStep:
+def get_next_step(progress: EvaluationProgress, role: Role) -> NextStep:
     return progress.next_step(
         manages=role in ALLOWED_ROLES[Action.MANAGE],
         reviews=role in ALLOWED_ROLES[Action.REVIEW],

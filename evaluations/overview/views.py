@@ -20,10 +20,10 @@ from evaluations.models.users import Membership, User
 from evaluations.overview.forms import NewEvaluationForm
 from evaluations.overview.selectors import (
     count_evaluation_progress,
+    get_next_step,
     get_review_setup,
     list_evaluation_rows,
     list_event_changes,
-    next_step_for_role,
 )
 from evaluations.overview.services import create_evaluation, suggest_slug
 from evaluations.reviews.queues.selectors import count_assigned_to
@@ -57,7 +57,7 @@ def evaluation(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "page": "evaluation",
         "evaluation": evaluation,
         "progress": progress,
-        "next": next_step_for_role(progress, cast(Role, get_role(user, evaluation))),
+        "next": get_next_step(progress, cast(Role, get_role(user, evaluation))),
         "queries": Query.objects.filter(evaluation=evaluation).count(),
         "candidates": Candidate.objects.filter(evaluation=evaluation).count(),
         "people": Membership.objects.filter(evaluation=evaluation).count(),

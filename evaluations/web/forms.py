@@ -48,7 +48,7 @@ class ReviewersForm(forms.Form):
         super().__init__(data)
         self.fields["people"].queryset = people  # type: ignore[attr-defined]
 
-    def chosen(self) -> list[User]:
+    def get_reviewers(self) -> list[User]:
         """The reviewers; InputRefused if the choice is invalid."""
         if not self.is_valid():
             raise InputRefused(" ".join(map(str, self.errors["people"])))

@@ -35,8 +35,8 @@ def paginate(request: HttpRequest, rows: "QuerySet[PageRow, Any]", *, newest_fir
     return Page(
         page,
         is_first=not after,
-        first_page=page_query(request, 0),
-        next_page=page_query(request, page[-1].pk) if len(read) > PAGE_SIZE else None,
+        first_page=build_page_query(request, 0),
+        next_page=build_page_query(request, page[-1].pk) if len(read) > PAGE_SIZE else None,
     )
 
 
@@ -47,7 +47,7 @@ def parse_after(request: HttpRequest, name: str = "after") -> int:
     return int(after)
 
 
-def page_query(request: HttpRequest, after: int, name: str = "after") -> str:
+def build_page_query(request: HttpRequest, after: int, name: str = "after") -> str:
     parameters = request.GET.copy()
     for bound in ("after", "before"):
         parameters.pop(bound, None)

@@ -217,7 +217,7 @@ def test_the_only_aspect_needs_no_choosing() -> None:
     form = ExportForm({"written_as": "dpo"}, evaluation=bare)
     assert form.is_valid()
     assert form.export_request().aspect == "clarity"
-    assert "combine" not in [field.name for field in form.of_format()]
+    assert "combine" not in [field.name for field in form.list_format_fields()]
 
 
 def test_a_file_without_a_row_is_announced(owner: User, comparison: Comparison) -> None:

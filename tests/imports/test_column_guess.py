@@ -8,7 +8,7 @@ from evaluations.imports.columns.column_guess import (
     guess_columns,
     guess_row_kind,
 )
-from evaluations.imports.source_files import Sheet, distinct_words
+from evaluations.imports.source_files import Sheet, list_distinct_words
 
 
 def sheet(*columns: str, **few: tuple[str, ...]) -> Sheet:
@@ -114,6 +114,6 @@ def test_words_are_translated_where_they_can_be(found: tuple[str, ...], meant: l
 
 
 def test_long_texts_and_many_values_are_no_words() -> None:
-    assert distinct_words([{"a": str(number)} for number in range(13)], "a") == ()
-    assert distinct_words([{"a": "x" * 81}], "a") == ()
-    assert distinct_words([{"a": True}, {"a": None}], "a") == ("", "true")
+    assert list_distinct_words([{"a": str(number)} for number in range(13)], "a") == ()
+    assert list_distinct_words([{"a": "x" * 81}], "a") == ()
+    assert list_distinct_words([{"a": True}, {"a": None}], "a") == ("", "true")

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from judgeweb.settings import made_once, networks, ollama_url, read_env_file, site_address, whole_number, yes_or_no
+from judgeweb.settings import (
+    load_or_create_secret,
+    read_env_file,
+    read_flag,
+    read_networks,
+    read_ollama_url,
+    read_site_address,
+    read_whole_number,
+)
 from tests.helpers import running_product
 from tests.helpers.running_product import environment_for
 
@@ -23,7 +31,10 @@ NOT_OURS = {"OPENAI_API_KEY"}
 def test_the_example_file_lists_every_setting_and_no_other() -> None:
     source = (ROOT / "judgeweb" / "settings.py").read_text()
     read = set(
-        re.findall(r'(?:environ\.get|whole_number|yes_or_no|names|networks|site_address|broker_url)\("(\w+)"', source)
+        re.findall(
+            r'(?:environ\.get|read_whole_number|read_flag|names|networks|read_site_address|read_broker_url)\("(\w+)"',
+            source,
+        )
     )
     listed = set(re.findall(r"^#?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
     assert listed - NOT_OURS == read
@@ -33,44 +44,44 @@ def test_the_example_file_lists_every_setting_and_no_other() -> None:
 def test_a_number_out_of_range_is_named(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PORT", given)
     with pytest.raises(ImproperlyConfigured, match="PORT must be a whole number from 1"):
-        whole_number("PORT", 8000, 1, 65535)
+        read_whole_number("PORT", 8000, 1, 65535)
 
 
 def test_a_network_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGEWEB_WEBHOOK_NETWORKS", "10.0.0.0/8, 10.0.0.1/8")
     with pytest.raises(ImproperlyConfigured, match="JUDGEWEB_WEBHOOK_NETWORKS must be networks"):
-        networks("JUDGEWEB_WEBHOOK_NETWORKS")
+        read_networks("JUDGEWEB_WEBHOOK_NETWORKS")
 
 
 def test_yes_or_no_is_one_or_nought(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGEWEB_DEBUG", "true")
     with pytest.raises(ImproperlyConfigured, match="JUDGEWEB_DEBUG must be 0 or 1"):
-        yes_or_no("JUDGEWEB_DEBUG")
+        read_flag("JUDGEWEB_DEBUG")
 
 
 @pytest.mark.parametrize("given", ["judge.example.org", "ftp://x", "https://x/path", "https://", "http://x:123456"])
 def test_an_address_is_scheme_host_and_port(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGEWEB_ADDRESS", given)
     with pytest.raises(ImproperlyConfigured, match="must look like https://"):
-        site_address("JUDGEWEB_ADDRESS", "")
+        read_site_address("JUDGEWEB_ADDRESS", "")
 
 
 def test_a_local_server_is_looked_for_where_it_is_said_to_be_and_nowhere_where_that_is_empty(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("JUDGEWEB_OLLAMA_URL", raising=False)
-    assert ollama_url() == "http://127.0.0.1:11434"
+    assert read_ollama_url() == "http://127.0.0.1:11434"
     for given, taken in (("http://gpu:8080/", "http://gpu:8080"), ("", "")):
         monkeypatch.setenv("JUDGEWEB_OLLAMA_URL", given)
-        assert ollama_url() == taken
+        assert read_ollama_url() == taken
     monkeypatch.setenv("JUDGEWEB_OLLAMA_URL", "gpu:8080/v1")
     with pytest.raises(ImproperlyConfigured, match="must look like http://127"):
-        ollama_url()
+        read_ollama_url()
 
 
 def test_an_empty_value_means_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PORT", "")
-    assert whole_number("PORT", 8000, 1, 65535) == 8000
+    assert read_whole_number("PORT", 8000, 1, 65535) == 8000
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,9 +102,9 @@ def test_a_line_of_the_file_that_is_no_setting_is_named_by_its_number_alone(tmp_
 
 
 def test_a_secret_is_made_once_and_kept_from_others(tmp_path: Path) -> None:
-    first = made_once(tmp_path / "secret_key")
+    first = load_or_create_secret(tmp_path / "secret_key")
     assert len(first) >= 50
-    assert made_once(tmp_path / "secret_key") == first
+    assert load_or_create_secret(tmp_path / "secret_key") == first
     assert (tmp_path / "secret_key").stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["secret_key"]
 

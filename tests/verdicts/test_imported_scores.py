@@ -240,7 +240,7 @@ def test_an_export_counts_what_an_imported_judge_failed_to_score_and_to_choose(e
 def test_a_spreadsheet_says_that_the_lower_score_is_better(evaluation: Evaluation) -> None:
     import_rows(evaluation, *scored(1, 2), *scored(3, 1, **LOSS), lower_is_better=True)
     cast = load_participants(evaluation)
-    text = b"".join(csv_export_lines(iterate_full_rows(Comparison.objects.all(), cast), cast.names())).decode()
+    text = b"".join(csv_export_lines(iterate_full_rows(Comparison.objects.all(), cast), cast.list_names())).decode()
     assert "first A=1.0 B=2.0; final A=1.0 B=2.0; margin=0.0 lower is better" in text
     assert "derived from scores A=3.0 B=1.0 margin=0.0 lower is better" in text
 

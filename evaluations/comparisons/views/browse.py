@@ -44,7 +44,7 @@ from evaluations.reports.cells.selectors import ReportCell, reveal_comparisons_i
 from evaluations.reviews.selectors import put_in_order_shown
 from evaluations.verdicts.vote_counts import count_raters
 from evaluations.visibility import can_see_judges, reveal_vote_table, visible_comparisons
-from evaluations.web.pagination import PAGE_SIZE, Page, page_query, paginate, parse_after
+from evaluations.web.pagination import PAGE_SIZE, Page, build_page_query, paginate, parse_after
 from evaluations.web.requests import AuthenticatedRequest
 
 
@@ -184,9 +184,9 @@ def build_page(
     return Page(
         rows,
         is_first=not after and not back if before else not after,
-        first_page=page_query(request, 0),
-        next_page=page_query(request, on) if on else None,
-        previous_page=page_query(request, back, "before") if back and (after or before) else None,
+        first_page=build_page_query(request, 0),
+        next_page=build_page_query(request, on) if on else None,
+        previous_page=build_page_query(request, back, "before") if back and (after or before) else None,
     ), search.is_whole
 
 

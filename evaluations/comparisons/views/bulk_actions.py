@@ -158,7 +158,7 @@ def assign_selected(request: AuthenticatedRequest, step: BulkStep) -> None:
 
 
 def selected_reviewers(step: BulkStep) -> list[User]:
-    return ReviewersForm(step.posted, people=list_reviewers(step.evaluation)).chosen()
+    return ReviewersForm(step.posted, people=list_reviewers(step.evaluation)).get_reviewers()
 
 
 def queue_selected(request: AuthenticatedRequest, step: BulkStep) -> None:

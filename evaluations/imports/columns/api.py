@@ -45,7 +45,7 @@ def get_columns(request: AuthenticatedRequest, slug: str, pk: int) -> ColumnMapp
         rows=[dict(row) for row in sheet.rows],
         words={column: list(words) for column, words in sheet.words.items()},
         fields={kind: [field.name for field in fields] for kind, fields in FIELDS_BY_FORMAT.items()},
-        suggested=serialize_mapping(form.reading()),
+        suggested=serialize_mapping(form.build_read_options()),
         remembered=find_remembered_mapping(importing.evaluation, sheet.columns) is not None,
     )
 

@@ -89,10 +89,10 @@ def guess_columns(sheet: Sheet, kind: str) -> ColumnGuess:
 
 def guess_row_kind(sheet: Sheet) -> str:
     """The kind of row that most needed columns fit; the richer kind if two fit equally."""
-    return str(max(ROW_KINDS, key=lambda kind: share_of_needed_columns(sheet, kind)))
+    return str(max(ROW_KINDS, key=lambda kind: measure_column_match(sheet, kind)))
 
 
-def share_of_needed_columns(sheet: Sheet, kind: str) -> float:
+def measure_column_match(sheet: Sheet, kind: str) -> float:
     columns = guess_columns(sheet, kind).columns
     names = [field.name for field in FIELDS_BY_FORMAT[kind] if field.needed and not field.whole_file]
     needed = [name for name in names if name != "query_id" or "query" not in names]  # the id can be a hash of the text

@@ -18,15 +18,15 @@ from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.users import User
 
 
-def columns_signature(columns: Sequence[str]) -> str:
+def hash_columns(columns: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps(sorted(columns)).encode()).hexdigest()
 
 
 def find_remembered_mapping(evaluation: Evaluation, columns: Sequence[str]) -> ColumnMapping | None:
-    return ColumnMapping.objects.filter(evaluation=evaluation, signature=columns_signature(columns)).first()
+    return ColumnMapping.objects.filter(evaluation=evaluation, signature=hash_columns(columns)).first()
 
 
-def reading_of_mapping(mapping: ColumnMapping) -> ReadOptions:
+def build_mapping_reading(mapping: ColumnMapping) -> ReadOptions:
     """The read options of a remembered mapping, without names, which are given for each file."""
     return ReadOptions(
         format=mapping.format,
@@ -42,7 +42,7 @@ def find_earlier_reading(importing: Import, sheet: Sheet) -> ReadOptions | None:
     if own.is_mapped:
         return own
     mapping = find_remembered_mapping(importing.evaluation, sheet.columns)
-    return reading_of_mapping(mapping) if mapping else None
+    return build_mapping_reading(mapping) if mapping else None
 
 
 def apply_remembered_mapping(evaluation: Evaluation, file: BinaryIO, name: str, reading: ReadOptions) -> ReadOptions:
@@ -56,7 +56,7 @@ def apply_remembered_mapping(evaluation: Evaluation, file: BinaryIO, name: str, 
     if mapping is None:
         return reading
     refuse_missing_names(mapping, reading, name)
-    remembered = reading_of_mapping(mapping)
+    remembered = build_mapping_reading(mapping)
     constants = {**remembered.constants, **reading.constants}
     return replace(
         reading, format=remembered.format, mapping=remembered.mapping, choices=remembered.choices, constants=constants
@@ -65,7 +65,7 @@ def apply_remembered_mapping(evaluation: Evaluation, file: BinaryIO, name: str, 
 
 def refuse_missing_names(mapping: ColumnMapping, reading: ReadOptions, name: str) -> None:
     """Refuse a file without values for fields that had one value for all rows of the earlier file."""
-    names = {**names_of_whole_file(reading), "candidate": reading.candidate or name}
+    names = {**get_names_for_all_rows(reading), "candidate": reading.candidate or name}
     missing = [field for field in SINGLE_FILE_FIELDS if field in mapping.constants and not names.get(field)]
     if missing:
         raise NamesMissing(
@@ -74,7 +74,7 @@ def refuse_missing_names(mapping: ColumnMapping, reading: ReadOptions, name: str
         )
 
 
-def names_of_whole_file(reading: ReadOptions) -> dict[str, str]:
+def get_names_for_all_rows(reading: ReadOptions) -> dict[str, str]:
     """The model, rater and kind of rater that were given for all rows of the file."""
     names = {"candidate": reading.candidate, "rater": reading.rater, "rater_kind": str(reading.rater_kind or "")}
     names |= {field: value for field, value in reading.constants.items() if field in SINGLE_FILE_FIELDS}
@@ -97,7 +97,7 @@ def remember_mapping(evaluation: Evaluation, columns: Sequence[str], reading: Re
     with transaction.atomic():
         kept, _ = ColumnMapping.objects.update_or_create(
             evaluation=evaluation,
-            signature=columns_signature(columns),
+            signature=hash_columns(columns),
             defaults={**columns_of_row, "user": user, "mapped_at": timezone.now()},
         )
         record_event("mapped columns", kept, user=user, evaluation=evaluation, after=columns_of_row)

@@ -28,7 +28,7 @@ from evaluations.imports.columns.column_guess import (
     guess_row_kind,
     is_number_word,
 )
-from evaluations.imports.columns.column_memory import find_earlier_reading, names_of_whole_file
+from evaluations.imports.columns.column_memory import find_earlier_reading, get_names_for_all_rows
 from evaluations.imports.source_files import Sheet
 from evaluations.models.imports import Import
 from evaluations.web.forms import CleanedData
@@ -121,7 +121,7 @@ class ColumnMappingForm(forms.Form):
         sent = data if data is not None and data.get("asked_about") == self.row_kind else None
         guessed = guess_initial(sheet, self.row_kind)
         is_same_kind = earlier is not None and earlier.format == self.row_kind
-        initial = initial_from_reading(earlier) if earlier and is_same_kind else dict(guessed)
+        initial = build_initial(earlier) if earlier and is_same_kind else dict(guessed)
         for field_name in SINGLE_FILE_FIELDS:  # names for all rows are not remembered
             whole = f"whole_{field_name}"
             name = (names or {}).get(field_name) or initial.get(whole) or guessed.get(whole)
@@ -129,11 +129,11 @@ class ColumnMappingForm(forms.Form):
                 initial[whole] = name
         super().__init__(sent.dict() if sent is not None else None, initial={"kind": self.row_kind, **initial})
         for field in FIELDS_BY_FORMAT[self.row_kind]:
-            self.add(field)
-        self.word_column = self.value_of("column_choice")
+            self.add_field(field)
+        self.word_column = self.get_value("column_choice")
         self.add_words(earlier, sent)
 
-    def add(self, field: FileField) -> None:
+    def add_field(self, field: FileField) -> None:
         label = FIELD_LABELS[field.name][0]
         has_texts = self.row_kind in (FileFormat.COMPARISONS, FileFormat.RESPONSES)
         generated = GENERATED_ID_CHOICES if field.name == "query_id" and has_texts else []
@@ -158,7 +158,7 @@ class ColumnMappingForm(forms.Form):
         self.asked_words = are_kept = sent is not None and sent.get("words_of") == self.word_column
         for number, word in enumerate(self.words):
             meaning = earlier.choices.get(word.lower()) if earlier else None
-            first = (meaning or OMITTED) if meaning is not None else guessed.get(word) or default_meaning(word)
+            first = (meaning or OMITTED) if meaning is not None else guessed.get(word) or get_default_meaning(word)
             options = [
                 UNSET_CHOICE,
                 *MEANING_CHOICES,
@@ -169,7 +169,7 @@ class ColumnMappingForm(forms.Form):
             if sent is not None and not are_kept:  # the column of choices was changed
                 self.data = {**self.data, f"word_{number}": first}
 
-    def value_of(self, name: str) -> str:
+    def get_value(self, name: str) -> str:
         if name not in self.fields:
             return ""
         return str((self.data.get(name) if self.is_bound else self.initial.get(name)) or "")
@@ -188,7 +188,7 @@ class ColumnMappingForm(forms.Form):
 
     def clean(self) -> CleanedData:
         cleaned: CleanedData = super().clean() or {}
-        for fault in find_faults(self.mapped(), self.sheet.columns):
+        for fault in find_faults(self.get_column_fields(), self.sheet.columns):
             name = f"{'whole' if fault.part == 'values' else 'column'}_{fault.field}"
             if name not in self.errors:
                 self.add_error(name, fault.message)
@@ -197,21 +197,21 @@ class ColumnMappingForm(forms.Form):
                 self.add_error(f"word_{number}", "Choose what it means: a number says nothing by itself.")
         return cleaned
 
-    def mapped(self) -> ColumnFields:
+    def get_column_fields(self) -> ColumnFields:
         columns, values = {}, {}
         for field in FIELDS_BY_FORMAT[self.row_kind]:
-            column, whole = self.value_of(f"column_{field.name}"), self.value_of(f"whole_{field.name}").strip()
+            column, whole = self.get_value(f"column_{field.name}"), self.get_value(f"whole_{field.name}").strip()
             if column.startswith("=") and column[1:] in self.sheet.columns:
                 columns[field.name] = column[1:]
             if column in GENERATED_IDS or whole:
                 values[field.name] = column if column in GENERATED_IDS else whole
         return ColumnFields(self.row_kind, columns, values)
 
-    def reading(self) -> ReadOptions:
-        return build_reading(self.mapped(), self.sheet.columns, self.choices())
+    def build_read_options(self) -> ReadOptions:
+        return build_reading(self.get_column_fields(), self.sheet.columns, self.get_choices())
 
-    def choices(self) -> dict[str, str]:
-        chosen = {word.lower(): self.value_of(f"word_{number}") for number, word in enumerate(self.words)}
+    def get_choices(self) -> dict[str, str]:
+        chosen = {word.lower(): self.get_value(f"word_{number}") for number, word in enumerate(self.words)}
         return {
             word: "" if meaning == OMITTED else meaning
             for word, meaning in chosen.items()
@@ -221,11 +221,11 @@ class ColumnMappingForm(forms.Form):
 
 def build_mapping_form(importing: Import, sheet: Sheet) -> ColumnMappingForm:
     """The form of a file with its earlier mapping, or else a guess."""
-    names = names_of_whole_file(importing.request.reading)
+    names = get_names_for_all_rows(importing.request.reading)
     return ColumnMappingForm(sheet, earlier=find_earlier_reading(importing, sheet), names=names)
 
 
-def default_meaning(word: str) -> str:
+def get_default_meaning(word: str) -> str:
     """The word itself for a candidate's name, no choice for an empty cell, nothing for a number."""
     return "" if is_number_word(word) else UNCHANGED if word else OMITTED
 
@@ -237,7 +237,7 @@ def guess_initial(sheet: Sheet, kind: str) -> dict[str, str]:
     return {**columns, **generated, **{f"whole_{field}": value for field, value in guess.constants.items()}}
 
 
-def initial_from_reading(reading: ReadOptions) -> dict[str, str]:
+def build_initial(reading: ReadOptions) -> dict[str, str]:
     initial = {f"column_{name}": f"={column}" for column, names in reading.mapping.items() for name in names.split(",")}
     for field, value in reading.constants.items():
         initial[f"column_{field}" if value in GENERATED_IDS else f"whole_{field}"] = value

@@ -20,7 +20,14 @@ from evaluations.imports.columns.column_memory import (
 from evaluations.imports.lifecycle import IMPORT_JOB, NOTHING_STORED, continue_import, refuse_archived_evaluation
 from evaluations.imports.preview import is_quick_to_check
 from evaluations.imports.preview_summary import sample_entry
-from evaluations.imports.source_files import SAMPLED_ROWS, SHOWN_ROWS, Sheet, file_limits, read_column_names, read_sheet
+from evaluations.imports.source_files import (
+    SAMPLED_ROWS,
+    SHOWN_ROWS,
+    Sheet,
+    get_file_limits,
+    read_column_names,
+    read_sheet,
+)
 from evaluations.jobs.queue import enqueue_job
 from evaluations.models.imports import Import
 from evaluations.models.users import User
@@ -64,7 +71,7 @@ def preview_mapping(importing: Import, columns: ReadOptions) -> MappingPreview:
     try:
         with importing.file.open("rb") as file, SeenIndex() as counted:
             entries = read_file_rows(
-                cast(BinaryIO, file), importing.file_name, reading, counted, limits=file_limits()
+                cast(BinaryIO, file), importing.file_name, reading, counted, limits=get_file_limits()
             ).entries
             reasons: Counter[str] = Counter()
             for number, entry in enumerate(islice(entries, SAMPLED_ROWS)):
@@ -94,13 +101,13 @@ def apply_mapping(importing: Import, mapped: ReadOptions, *, user: User | None) 
     with importing.file.open("rb") as file:
         columns = read_column_names(cast(BinaryIO, file), importing.file_name)
         is_quick = is_quick_to_check(cast(BinaryIO, file))
-    restart_with_mapping(importing, combine_reading(importing, mapped), user)
+    restart_check(importing, combine_reading(importing, mapped), user)
     remember_mapping(importing.evaluation, columns, mapped, user)
     if is_quick:
         continue_import(importing)
 
 
-def restart_with_mapping(importing: Import, reading: ReadOptions, user: User | None) -> None:
+def restart_check(importing: Import, reading: ReadOptions, user: User | None) -> None:
     options = importing.options
     options = replace(options, request=replace(options.request, reading=reading), is_remembered=False, is_mapped=True)
     with transaction.atomic():

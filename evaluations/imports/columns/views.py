@@ -36,7 +36,7 @@ def column_mapping(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRes
     error = ""
     if request.POST.get("do") == "fit" and form.is_valid():
         try:
-            apply_mapping(importing, form.reading(), user=request.user)
+            apply_mapping(importing, form.build_read_options(), user=request.user)
         except InputRefused as refused:
             error = str(refused)
         else:
@@ -63,7 +63,7 @@ def render_column_mapping(
         "rows": [[row.get(column) for column in sheet.columns] for row in sheet.rows],
         "form": form,
         "known": mapping,
-        "trial": preview_mapping(importing, form.reading()),
+        "trial": preview_mapping(importing, form.build_read_options()),
         "error": error,
     }
     name = "_result_preview" if request.htmx else "import_map"

@@ -15,7 +15,7 @@ from evaluations.domain.texts import messages_to_text, near_duplicate_key
 from evaluations.formats.record_streams import Record
 from evaluations.formats.sources import open_source
 from evaluations.imports.columns.column_guess import guess_columns
-from evaluations.imports.source_files import file_limits, read_sheet
+from evaluations.imports.source_files import get_file_limits, read_sheet
 from evaluations.models.comparisons import Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import RubricVersion
@@ -135,15 +135,15 @@ def find_overlap_with_file(evaluation: Evaluation, file: BinaryIO, name: str) ->
     column = columns.get("query") or columns.get("messages")
     if column is None:
         raise InputRefused(f"{name} has no column that looks like a query: call it query or prompt.")
-    records = (record for record in open_source(file, name, file_limits()).records if isinstance(record, Record))
+    records = (record for record in open_source(file, name, get_file_limits()).records if isinstance(record, Record))
     shared: dict[int, str] = {}
-    texts = (text_of_cell(record.values.get(column)) for record in islice(records, MAX_CHECKED_ROWS))
+    texts = (read_cell_text(record.values.get(column)) for record in islice(records, MAX_CHECKED_ROWS))
     while batch := {near_duplicate_key(text): text for text in islice(texts, KEYS_PER_LOOKUP)}:
         shared.update({number: batch[number] for number in find_stored_keys(evaluation, batch)})
     return QueryOverlap(name, len(shared), [text[:300] for text in islice(shared.values(), SHOWN_EXAMPLES)])
 
 
-def text_of_cell(value: object) -> str:
+def read_cell_text(value: object) -> str:
     if isinstance(value, list) and all(isinstance(turn, dict) and "content" in turn for turn in value) and value:
         return messages_to_text([{"role": str(turn.get("role")), "content": str(turn["content"])} for turn in value])
     return value if isinstance(value, str) else ""

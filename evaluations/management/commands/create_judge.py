@@ -96,7 +96,7 @@ def create_judge_from_options(slug: str, options: CommandOptions) -> Judge:
             name=options["name"],
             model=options["model"],
             version=find_version(evaluation, options["rubric"]),
-            endpoint=endpoint_from_options(options),
+            endpoint=find_endpoint(options),
             mode=options["mode"],
             temperature=options["temperature"],
             max_tokens=options["max_tokens"],
@@ -124,7 +124,7 @@ def find_version(evaluation: Evaluation, name: str | None) -> RubricVersion | No
     return create_builtin_rubric(evaluation, builtin=name, user=None)
 
 
-def endpoint_from_options(options: CommandOptions) -> Endpoint | None:
+def find_endpoint(options: CommandOptions) -> Endpoint | None:
     if options["base_url"] is None:
         return None
     return find_or_create_endpoint(

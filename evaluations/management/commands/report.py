@@ -112,7 +112,7 @@ def compute_report(slug: str, rules: ReportRules, slice_name: str | None, *, eve
 
 
 def report_lines(report: Report) -> Iterator[str]:
-    yield f"{report.evaluation}: {comparison_count(report.comparisons)}"
+    yield f"{report.evaluation}: {format_comparison_count(report.comparisons)}"
     yield from (judge.sentence for judge in report.judges.values() if judge.sentence)
     yield from report.unanswered.values()
     if report.aspects or report.scores:
@@ -159,18 +159,20 @@ def aspect_lines(aspect: AspectReport) -> Iterator[str]:
     for name, judge in aspect.answering.items():
         called = f"{name} ({judge.label})" if judge.label else name
         held = judge.judge_human.majority
-        rows.append((f"{called}, people", *row_cells(held), str(judge.failed.calls), str(judge.failed.incomplete)))
+        rows.append(
+            (f"{called}, people", *format_row_cells(held), str(judge.failed.calls), str(judge.failed.incomplete))
+        )
         if judge.judge_gold.with_ties.n:
-            rows.append((f"{called}, gold", *row_cells(judge.judge_gold)))
+            rows.append((f"{called}, gold", *format_row_cells(judge.judge_gold)))
         remarks += judge_remarks(called, judge)
         if judge.repaired:
             remarks.append(f"{called}: {judge.repaired:,} of its answers could be read only when asked a second time")
-    rows.append(("people, majority of the others", *row_cells(aspect.human_human.majority)))
+    rows.append(("people, majority of the others", *format_row_cells(aspect.human_human.majority)))
     yield from align_columns(rows)
     yield from remarks
     multi = aspect.human_human.multi
     several = f"alpha {format_number(multi.krippendorff_alpha)}, Fleiss {format_number(multi.fleiss_kappa)}"
-    yield f"people, all at once: {several}, AC1 {format_number(multi.gwet_ac1)}, {comparison_count(multi.units)}"
+    yield f"people, all at once: {several}, AC1 {format_number(multi.gwet_ac1)}, {format_comparison_count(multi.units)}"
     yield from vote_remarks(aspect)
     yield from list_missing_reasons(list_numbers(aspect))
     yield f"rubric: {'; '.join(aspect.rubric_versions)}"
@@ -212,11 +214,11 @@ def vote_remarks(aspect: AspectReport) -> Iterator[str]:
             yield f"changed after {judge} was revealed: {share}, {later.to_judge:,} to its choice"
 
 
-def comparison_count(number: int) -> str:
+def format_comparison_count(number: int) -> str:
     return f"{number:,} comparison{'s' * (number != 1)}"
 
 
-def row_cells(block: AgreementBlock) -> tuple[str, ...]:
+def format_row_cells(block: AgreementBlock) -> tuple[str, ...]:
     ties, sides = block.with_ties, block.without_ties
     kappa, ac1 = format_number(ties.cohen_kappa), format_number(ties.gwet_ac1)
     return (

@@ -30,9 +30,9 @@ class Command(ProductCommand):
                 restored = restore_backup(file, name=options["file"].name, slug=options["slug"], owner=owner)
         except OSError as error:
             raise CommandError(f"{options['file']} cannot be read: {error.strerror}.") from error
-        self.tell(restored)
+        self.print_summary(restored)
 
-    def tell(self, restored: RestoredEvaluation) -> None:
+    def print_summary(self, restored: RestoredEvaluation) -> None:
         self.stdout.write(
             f"Restored “{restored.evaluation.name}” as {restored.evaluation.slug}: {restored.rows:,} rows."
         )

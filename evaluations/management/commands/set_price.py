@@ -33,7 +33,7 @@ class Command(ProductCommand):
         )
 
     def handle(self, *args: object, **options: object) -> None:
-        for endpoint in endpoints_from_options(options):
+        for endpoint in find_endpoints(options):
             price = set_price_from_options(endpoint, options)
             origin = f" List price {price.source}." if price.source else ""
             self.stdout.write(
@@ -58,7 +58,7 @@ def set_price_from_options(endpoint: Endpoint, options: CommandOptions) -> Price
     return set_price(endpoint, PriceSettings(**columns), user=None)
 
 
-def endpoints_from_options(options: CommandOptions) -> list[Endpoint]:
+def find_endpoints(options: CommandOptions) -> list[Endpoint]:
     if options["endpoint"] is not None:
         endpoints, name = Endpoint.objects.filter(name=options["endpoint"]), options["endpoint"]
     else:

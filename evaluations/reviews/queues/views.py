@@ -127,7 +127,7 @@ def queue_assign(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespo
     queue = get_queue_or_404(user, slug, pk, Action.MANAGE)
     form = ReviewersForm(request.POST, people=list_reviewers(queue.evaluation))
     with show_refusal(request):
-        people = form.chosen()
+        people = form.get_reviewers()
         messages.success(request, describe_assigned(assign_queue_to_reviewers(queue, people, user), people))
     return redirect("queue", slug, pk)
 
