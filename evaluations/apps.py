@@ -3,14 +3,13 @@ from typing import Final
 
 from django.apps import AppConfig
 
-YOUNG: Final = 20_000  # objects, before the newest are looked through for cycles; Python's own number is far lower
+YOUNG_OBJECTS: Final = 20_000  # objects before the youngest generation is collected; Python's default is far lower
 
 
 class EvaluationsConfig(AppConfig):
     name = "evaluations"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Rows by the thousand hold no cycles, and what is loaded by now stays: exports take a fifth less time."""
+        """Collect garbage less often: thousands of rows have no cycles, and exports take a fifth less time."""
         gc.freeze()
-        gc.set_threshold(YOUNG)
+        gc.set_threshold(YOUNG_OBJECTS)

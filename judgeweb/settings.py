@@ -187,7 +187,6 @@ TEMPLATES = [
                 "evaluations.context_processors.site_context",
             ],
             "builtins": ["django.templatetags.static", "django_htmx.templatetags.django_htmx"],
-            "libraries": {},
         },
     }
 ]
@@ -236,7 +235,6 @@ if urlsplit(CELERY_BROKER_URL).scheme == "filesystem":
         "polling_interval": 0.1,
     }
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_POOL = "threads"
 CELERY_WORKER_CONCURRENCY = read_whole_number("JUDGEWEB_WORKER_THREADS", 4, 1, 64)
@@ -273,7 +271,6 @@ SIGN_IN_LINK_HOURS = read_whole_number("JUDGEWEB_SIGN_IN_LINK_HOURS", 24, 1, 24 
 SESSION_COOKIE_NAME = f"judgeweb_{PORT}"
 CSRF_COOKIE_NAME = f"judgeweb_csrf_{PORT}"
 SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
-SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "evaluations.web.error_views.csrf_failure"
 
@@ -292,8 +289,6 @@ CONTENT_SECURITY_POLICY = {
         "manifest-src": [SELF],
     }
 }
-X_FRAME_OPTIONS = "DENY"
-SECURE_REFERRER_POLICY = "same-origin"
 if BEHIND_HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
@@ -347,7 +342,6 @@ FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 # ---- words and times -----------------------------------------------------------------------
 LANGUAGE_CODE = "en"
 USE_I18N = False
-USE_TZ = True
 TIME_ZONE = os.environ.get("JUDGEWEB_TIME_ZONE", "") or "UTC"
 try:
     ZoneInfo(TIME_ZONE)

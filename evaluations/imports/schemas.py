@@ -1,7 +1,7 @@
 """Shapes of the API for imports, column mappings, pairs and near-duplicates."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from ninja import Field, Schema
 
@@ -86,25 +86,23 @@ ChoiceMeaning = Literal["A", "B", "tie", "both_bad", ""]
 FieldName = Annotated[str, Field(max_length=60)]
 ColumnName = Annotated[str, Field(max_length=1_000)]
 
-COLUMNS: Any = Field(description="field of a row → the column that it comes from", examples=[{"query": "prompt"}])
-VALUES: Any = Field(
-    default_factory=dict,
-    description="field of a row → its value for all rows; `query_id` may be `#text` (made of the query's words) or "
-    "`#row` (the number of the row)",
-    examples=[{"query_id": "#text", "candidate_a": "gpt4"}],
-)
-CHOICES: Any = Field(
-    default_factory=dict,
-    description="word in the choice column → its meaning; empty: no choice; other words are read unchanged",
-    examples=[{"model_1": "A"}],
-)
-
 
 class ColumnMappingIn(StrictIn):
     format: RowKind = Field(description="what a row is")
-    columns: dict[FieldName, ColumnName] = COLUMNS
-    values: dict[FieldName, Annotated[str, Field(max_length=200)]] = VALUES
-    choices: dict[Annotated[str, Field(max_length=200)], ChoiceMeaning] = CHOICES
+    columns: dict[FieldName, ColumnName] = Field(
+        description="field of a row → the column that it comes from", examples=[{"query": "prompt"}]
+    )
+    values: dict[FieldName, NameText] = Field(
+        default_factory=dict,
+        description="field of a row → its value for all rows; `query_id` may be `#text` (made of the query's words) or "
+        "`#row` (the number of the row)",
+        examples=[{"query_id": "#text", "candidate_a": "gpt4"}],
+    )
+    choices: dict[NameText, ChoiceMeaning] = Field(
+        default_factory=dict,
+        description="word in the choice column → its meaning; empty: no choice; other words are read unchanged",
+        examples=[{"model_1": "A"}],
+    )
 
 
 class ColumnMappingOut(Schema):

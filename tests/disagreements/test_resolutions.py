@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from evaluations.disagreements.schemas import ResolveIn
 from evaluations.disagreements.services import ResolvedElsewhere, resolve_aspect, withdraw_resolution
 from evaluations.domain.choices import Choice, LabelSource
 from evaluations.domain.errors import InputRefused
@@ -151,6 +153,13 @@ def test_what_cannot_be_taken_is_refused_with_the_reason(
     with pytest.raises(InputRefused, match=words):
         resolve_aspect(comparison, clarity, **(usual | given))
     assert label()[1] == LabelSource.SPLIT
+
+
+def test_the_api_takes_a_reason_as_long_as_the_page_does() -> None:
+    longest = ResolveIn(aspect="clarity", choice=A, reason="x" * 5000)
+    assert len(longest.reason) == 5000
+    with pytest.raises(ValidationError, match="at most 5000 characters"):
+        ResolveIn(aspect="clarity", choice=A, reason="x" * 5001)
 
 
 def test_an_aspect_that_no_rubric_asks_about_cannot_be_settled(comparison: Comparison, adjudicator: User) -> None:
