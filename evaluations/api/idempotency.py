@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
@@ -21,45 +20,26 @@ REPLAYED_HEADER: Final = "Idempotency-Replayed"
 MAX_KEY_CHARACTERS: Final = 200
 
 
-@dataclass(frozen=True)
-class StoredAnswer:
-    status: int
-    content_type: str
-    location: str
-    body: str
-
-
-class KeyReused(Exception):
-    """The key belongs to another request."""
-
-
-class RequestUnderWay(Exception):
-    """The first request with this key is not answered yet, or its process died."""
-
-
-def begin_request(token: ApiToken, key: str, request_sha256: str) -> IdempotencyRecord | StoredAnswer:
-    """The row for the answer, or the stored answer."""
+def begin_request(token: ApiToken, key: str, request_sha256: str) -> IdempotencyRecord:
+    """The record of a request: a new one, or an earlier one with its answer. Raises Problem if it has none yet."""
     try:
         with transaction.atomic():
             return IdempotencyRecord.objects.create(token=token, key=key, request_sha256=request_sha256)
     except IntegrityError:
         kept = IdempotencyRecord.objects.filter(token=token, key=key).first()
-    if kept is None:  # the first request was refused meanwhile
-        raise RequestUnderWay
-    if kept.created_at < timezone.now() - KEEP_ANSWERS_FOR:
+    if kept is not None and kept.created_at < timezone.now() - KEEP_ANSWERS_FOR:
         kept.delete()
         return begin_request(token, key, request_sha256)
-    if kept.request_sha256 != request_sha256:
-        raise KeyReused
-    if kept.status is None:
-        raise RequestUnderWay
-    return StoredAnswer(kept.status, kept.content_type, kept.location, kept.body)
-
-
-def store_answer(record: IdempotencyRecord, answer: StoredAnswer) -> None:
-    IdempotencyRecord.objects.filter(pk=record.pk).update(
-        status=answer.status, content_type=answer.content_type, location=answer.location, body=answer.body
-    )
+    if kept is not None and kept.request_sha256 != request_sha256:
+        detail = "This key was sent with another request before. Nothing was done: give each write a key of its own."
+        raise Problem("key_reused", detail)
+    if kept is None or kept.status is None:  # the first request was refused meanwhile, is at work, or its process died
+        detail = (
+            "The first request under this key is at work still, or ended without an answer. Nothing was done now: "
+            "try again, and if it stays so look whether it was done."
+        )
+        raise Problem("under_way", detail, headers={"Retry-After": "1"})
+    return kept
 
 
 def forget_request(record: IdempotencyRecord) -> None:
@@ -81,18 +61,8 @@ def run_once(request: HttpRequest, token: ApiToken, answer: Callable[[], HttpRes
     if len(key) > MAX_KEY_CHARACTERS or not (key.isascii() and key.isprintable()):
         fault = FieldError(f"header.{KEY_HEADER}", f"At most {MAX_KEY_CHARACTERS} characters of plain ASCII.")
         raise Problem("invalid", f"{KEY_HEADER} cannot be used. Nothing was done.", faults=[fault])
-    try:
-        record = begin_request(token, key, hash_request(request))
-    except KeyReused:
-        detail = "This key was sent with another request before. Nothing was done: give each write a key of its own."
-        raise Problem("key_reused", detail) from None
-    except RequestUnderWay:
-        detail = (
-            "The first request under this key is at work still, or ended without an answer. Nothing was done now: "
-            "try again, and if it stays so look whether it was done."
-        )
-        raise Problem("under_way", detail, headers={"Retry-After": "1"}) from None
-    if isinstance(record, StoredAnswer):
+    record = begin_request(token, key, hash_request(request))
+    if record.status is not None:
         return replay_answer(record)
     return run_and_store_answer(record, answer)
 
@@ -103,8 +73,12 @@ def run_and_store_answer(record: IdempotencyRecord, answer: Callable[[], HttpRes
     try:
         response = answer()
         if isinstance(response, HttpResponse) and 200 <= response.status_code < 300:
-            headers = response.get("Content-Type", ""), response.get("Location", "")
-            store_answer(record, StoredAnswer(response.status_code, *headers, response.content.decode()))
+            IdempotencyRecord.objects.filter(pk=record.pk).update(
+                status=response.status_code,
+                content_type=response.get("Content-Type", ""),
+                location=response.get("Location", ""),
+                body=response.content.decode(),
+            )
             done = True
         return response
     finally:
@@ -112,11 +86,11 @@ def run_and_store_answer(record: IdempotencyRecord, answer: Callable[[], HttpRes
             forget_request(record)
 
 
-def replay_answer(answer: StoredAnswer) -> HttpResponse:
-    response = HttpResponse(answer.body, status=answer.status, content_type=answer.content_type or None)
+def replay_answer(record: IdempotencyRecord) -> HttpResponse:
+    response = HttpResponse(record.body, status=record.status, content_type=record.content_type or None)
     response[REPLAYED_HEADER] = "true"
-    if answer.location:
-        response["Location"] = answer.location
+    if record.location:
+        response["Location"] = record.location
     return response
 
 

@@ -146,7 +146,11 @@ def export_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRe
     is_cancelled = export.state == ExportState.CANCELLED
     if export.state not in OPEN and not is_cancelled:
         return HttpResponseClientRefresh()
-    context = {"evaluation": export.evaluation, "export": export, "progress": measure_job_progress(get_export_job(export))}
+    context = {
+        "evaluation": export.evaluation,
+        "export": export,
+        "progress": measure_job_progress(get_export_job(export)),
+    }
     return render(request, "export/_progress.html", context, status=STOP_POLLING if is_cancelled else 200)
 
 

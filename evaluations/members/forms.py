@@ -7,7 +7,6 @@ from django import forms
 
 from evaluations.domain.roles import SCOPE_TEXTS, Role, Scope
 from evaluations.members.selectors import list_time_zones
-from evaluations.members.services import AccountSettings, TokenOptions
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 
@@ -28,9 +27,6 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be subsc
             "single_keys": "Without it letters, digits and ? act only together with Alt: for speech input, and "
             "wherever keys are pressed by accident. Arrow keys and Enter act either way.",
         }
-
-    def settings(self) -> AccountSettings:
-        return AccountSettings(**self.cleaned_data)
 
 
 class PasswordForm(forms.Form):
@@ -132,12 +128,3 @@ class TokenForm(forms.Form):
         super().__init__(data)
         evaluations: forms.ModelChoiceField[Evaluation] = self.fields["evaluation"]  # type: ignore[assignment]
         evaluations.queryset = Evaluation.objects.of(user).order_by("name")
-
-    def token_options(self) -> TokenOptions:
-        cleaned = self.cleaned_data
-        return TokenOptions(
-            name=cleaned["name"],
-            scopes=[Scope(scope) for scope in cleaned["scopes"]],
-            days=cleaned["days"],
-            evaluation=cleaned["evaluation"],
-        )

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
-from typing import Final, TypedDict
+from typing import Final
 
 from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
@@ -68,15 +68,6 @@ TOKEN_PREFIX: Final = "jw_"
 SHOWN_TOKEN_CHARACTERS: Final = 10  # of the start of a token, so that people recognize it
 MAX_TOKEN_DAYS: Final = 366
 MAX_TOKENS: Final = 50
-
-
-class TokenOptions(TypedDict):
-    """The options of an API token, see `create_token`."""
-
-    name: str
-    scopes: Collection[Scope]
-    days: int
-    evaluation: Evaluation | None
 
 
 @transaction.atomic

@@ -35,6 +35,7 @@ from evaluations.members.requests import (
 )
 from evaluations.members.selectors import list_active_tokens
 from evaluations.members.services import (
+    AccountSettings,
     SignInLinkRefused,
     change_account,
     create_token,
@@ -87,7 +88,7 @@ def account(request: AuthenticatedRequest) -> HttpResponse:
     user = request.user
     form = AccountForm(request.POST or None, instance=User.objects.get(pk=user.pk))
     if form.is_valid():
-        change_account(form.instance, form.settings())
+        change_account(form.instance, AccountSettings(**form.cleaned_data))
         messages.success(request, "Saved.")
         return redirect("account")
     return render_account(request, form, PasswordForm(user=user, by_link=SIGNED_IN_BY_LINK in request.session))
@@ -328,7 +329,7 @@ def tokens(request: AuthenticatedRequest) -> HttpResponse:
     form = TokenForm(request.POST if request.method == "POST" else None, user=user)
     if form.is_valid():
         try:
-            token, text = create_token(user, **form.token_options())
+            token, text = create_token(user, **form.cleaned_data)
         except InputRefused as refused:
             form.add_error(None, str(refused))
         else:
