@@ -1,10 +1,10 @@
 """Bulk inserts, updates and deletes of rows, past the ORM."""
 
 import json
-import uuid
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from django.db import IntegrityError, connection, models
@@ -57,7 +57,9 @@ def update_many(model: type[models.Model], columns: tuple[str, ...], rows: Colum
     ready = to_stored_rows(model, columns, rows)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            cursor.execute(update_from_json(model, columns), [to_json_rows(columns, ready)])
+            objects = [dict(zip(columns, row, strict=True)) for row in ready]
+            values = json.dumps(objects, default=str, ensure_ascii=False)
+            cursor.execute(update_from_json(model, columns), [values])
         else:
             cursor.executemany(update_by_id(model, columns), [(*row[1:], row[0]) for row in ready])
 
@@ -143,10 +145,6 @@ def get_column(model: type[models.Model], column: str) -> "models.Field[Any, Any
     return next(field for field in model._meta.concrete_fields if field.column == column)
 
 
-def to_json_rows(columns: tuple[str, ...], rows: ColumnRows) -> str:
-    return json.dumps([dict(zip(columns, row, strict=True)) for row in rows], default=str, ensure_ascii=False)
-
-
 def to_stored_rows(model: type[models.Model], columns: tuple[str, ...], rows: ColumnRows) -> ColumnRows:
     places = [
         (place, convert)
@@ -175,13 +173,9 @@ def column_converter(field: "models.Field[Any, Any]", vendor: str) -> Callable[[
         return json.dumps
     if vendor == "sqlite" and isinstance(field, models.DateTimeField):
         return time_for_sqlite
-    return uuid_hex if vendor == "sqlite" and isinstance(field, models.UUIDField) else None
+    return attrgetter("hex") if vendor == "sqlite" and isinstance(field, models.UUIDField) else None
 
 
 @lru_cache(maxsize=8)  # of many rows at once most are written at one moment
 def time_for_sqlite(moment: datetime) -> str:
     return str(connection.ops.adapt_datetimefield_value(moment))
-
-
-def uuid_hex(key: uuid.UUID) -> str:
-    return key.hex

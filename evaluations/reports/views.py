@@ -107,7 +107,8 @@ def report(request: AuthenticatedRequest, slug: str, part: str = ReportPart.AGRE
     try:
         if form.is_valid():
             result = reveal_report(user, evaluation, form.rules(), (asked_part,), form.cleaned_data["aspect"])
-            if asked_part is ReportPart.AGREEMENT and not result.names and sees_all and has_any_score(evaluation):
+            scores = Score.objects.filter(rater__evaluation=evaluation)
+            if asked_part is ReportPart.AGREEMENT and not result.names and sees_all and scores.exists():
                 return redirect(f"{get_part_url(evaluation, ReportPart.SCORES)}?{request.GET.urlencode()}".rstrip("?"))
             context |= build_report_context(result, evaluation, form, asked_part)
             context["gives_away"] = (
@@ -120,10 +121,6 @@ def report(request: AuthenticatedRequest, slug: str, part: str = ReportPart.AGRE
     except InputRefused as refused:
         form.add_error(None, str(refused))
     return render(request, "report/report.html", {**context, "is_filtered": True}, status=422)
-
-
-def has_any_score(evaluation: Evaluation) -> bool:
-    return Score.objects.filter(rater__evaluation=evaluation).exists()
 
 
 def build_report_context(

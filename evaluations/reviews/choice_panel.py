@@ -126,7 +126,7 @@ def build_scales(line: SheetLine, fields: FieldValues) -> list[PanelScale]:
             side,
             letter,
             f"{side}_{line.aspect.key}",
-            format_scores_at(line, index),
+            (format_score_at(line.first, index), format_score_at(line.final, index)),
             format_score_at(judge_scores, index),
             fields,
         )
@@ -143,10 +143,6 @@ def build_scale(
         PanelOption(option, option, option == value, option == first, option == judges) for option in scale.values
     ]
     return PanelScale(side, letter, name, options, value, first, judges)
-
-
-def format_scores_at(line: SheetLine, index: int) -> tuple[str, str]:
-    return format_score_at(line.first, index), format_score_at(line.final, index)
 
 
 def format_score_at(answer: Answer | None, index: int) -> str:

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import TypeVar
 
 from django.db import connection
-from django.db.models import QuerySet
 from django.utils.crypto import salted_hmac
 
 from evaluations.domain.choices import ShownOrder
@@ -37,16 +36,11 @@ def get_review_progress(evaluation: Evaluation, rater: Rater | None) -> ReviewPr
         return ReviewProgress(total, 0, 0)
     with connection.cursor() as cursor:
         cursor.execute(SELECT_OWN_COUNTS, [rater.pk, evaluation.review_rubric_id] * 2)
-        done, skipped_by_me = cursor.fetchone()
+        done, skipped = cursor.fetchone()
     if done is None:
-        done = get_reviews_of(evaluation, rater).filter(state__in=SAVED_REVIEW_STATES).count()
-    return ReviewProgress(total, done, skipped_by_me)
-
-
-def get_reviews_of(evaluation: Evaluation, rater: Rater | None) -> QuerySet[Review]:
-    """This person's reviews by the rubric in force."""
-    reviews: QuerySet[Review] = Review.objects.filter(rubric_version=evaluation.review_rubric_id)
-    return reviews.filter(rater=rater) if rater else reviews.none()
+        reviews = Review.objects.filter(rater=rater, rubric_version=evaluation.review_rubric_id)
+        done = reviews.filter(state__in=SAVED_REVIEW_STATES).count()
+    return ReviewProgress(total, done, skipped)
 
 
 def get_earlier_review(evaluation: Evaluation, rater: Rater | None, review: Review | None) -> Review | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 from django.db.models import Exists, OuterRef
 
@@ -29,6 +29,8 @@ from evaluations.reviews.selectors import get_order_shown, is_judge_shown_first
 from evaluations.verdicts.judge_choices import load_judge_choices, scoring_raters
 from evaluations.verdicts.score_choices import derive_score_choices
 from evaluations.visibility import was_revealed
+
+SWAPPABLE_ORDERS: Final = frozenset({ShownOrder.AS_STORED, ShownOrder.SWAPPED})
 
 
 @dataclass(frozen=True)
@@ -131,25 +133,11 @@ def build_scored_answer(
     )
 
 
-def build_derived_choice(scores: CompleteSideScores, shown: ShownOrder) -> JudgeChoice:
-    return JudgeChoice(
-        swap_choice(scores.choice, shown),
-        False,
-        0,
-        "",
-        describe_derivation(scores, shown),
-        get_scores_as_shown(scores, shown),
-    )
-
-
-def describe_derivation(derived: CompleteSideScores, shown: ShownOrder) -> str:
-    scores = get_scores_as_shown(derived, shown)
-    return f"{scores.left:.10g} to {scores.right:.10g}, {derived.rule.remark}"
-
-
-def get_scores_as_shown(derived: CompleteSideScores, shown: ShownOrder) -> ScorePair:
-    scores = (derived.score_a, derived.score_b)
-    return ScorePair(*(scores[::-1] if shown == ShownOrder.SWAPPED else scores))
+def build_derived_choice(derived: CompleteSideScores, shown: ShownOrder) -> JudgeChoice:
+    stored = (derived.score_a, derived.score_b)
+    scores = ScorePair(*(stored[::-1] if shown == ShownOrder.SWAPPED else stored))
+    remark = f"{scores.left:.10g} to {scores.right:.10g}, {derived.rule.remark}"
+    return JudgeChoice(swap_choice(derived.choice, shown), False, 0, "", remark, scores)
 
 
 def count_orders(verdicts: Collection[Verdict]) -> int:
@@ -160,15 +148,11 @@ def count_orders(verdicts: Collection[Verdict]) -> int:
 def collect_rationales(verdicts: Collection[Verdict], shown: ShownOrder) -> tuple[JudgeRationale, ...]:
     """The judge's rationale of each call, first those in the order that the reviewer sees."""
     by_call = {
-        verdict.call_id: JudgeRationale(verdict.call.rationale, is_other_order(ShownOrder(verdict.call.shown), shown))
+        verdict.call_id: JudgeRationale(verdict.call.rationale, {verdict.call.shown, shown} == SWAPPABLE_ORDERS)
         for verdict in sorted(verdicts, key=lambda verdict: verdict.pk)
         if verdict.call and verdict.call.rationale
     }
     return tuple(sorted(by_call.values(), key=lambda rationale: rationale.swapped))
-
-
-def is_other_order(judged: ShownOrder, shown: ShownOrder) -> bool:
-    return {judged, shown} == {ShownOrder.AS_STORED, ShownOrder.SWAPPED}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Passages of a response that a reviewer highlights."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -97,16 +96,15 @@ def locate_passage(response: Response, turn: int | None, start: int | None, end:
     texts = {number: get_turn_text(response, number) for number in turns}
     if turn is not None and start is not None and end is not None and texts[turn][start:end].split() == words:
         return Passage(turn, start, min(end, len(texts[turn])), texts[turn][start:end])
-    passages = [passage for number, text in texts.items() for passage in find_occurrences(number, text, words)]
+    any_white_space = re.compile(r"\s+".join(map(re.escape, words)))
+    passages = [
+        Passage(number, match.start(), match.end(), match.group())
+        for number, text in texts.items()
+        for match in any_white_space.finditer(text)
+    ]
     if not passages:
         raise InputRefused("Nothing was marked: those words do not stand in this response. Copy them as shown.")
     return min(passages, key=lambda passage: abs(passage.start - (start or 0)) if turn is not None else 0)
-
-
-def find_occurrences(turn: int, text: str, words: list[str]) -> Iterator[Passage]:
-    """Every occurrence of these words, with any white space between them."""
-    for match in re.finditer(r"\s+".join(map(re.escape, words)), text):
-        yield Passage(turn, match.start(), match.end(), match.group())
 
 
 def get_turn_text(response: Response, turn: int) -> str:

@@ -117,12 +117,6 @@ def is_long_response(texts: Sequence[str]) -> bool:
     )
 
 
-def drop_shared_turns(left: Sequence[Message], right: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
-    """The turns of both responses after their common beginning."""
-    shared = count_shared_turns(left, right)
-    return left[shared:], right[shared:]
-
-
 def get_contents(messages: Sequence[Message]) -> list[str]:
     return [message["content"] for message in messages]
 
@@ -137,7 +131,8 @@ class ResponseDiff:
 
 
 def diff_responses(sheet: ReviewSheet) -> ResponseDiff:
-    left, right = drop_shared_turns(sheet.left.messages, sheet.right.messages)
+    shared = count_shared_turns(sheet.left.messages, sheet.right.messages)
+    left, right = sheet.left.messages[shared:], sheet.right.messages[shared:]
     try:
         pairs = [diff_words(get_content(a), get_content(b)) for a, b in zip_longest(left, right)]
     except InputRefused as refusal:

@@ -122,18 +122,14 @@ def index_report_comparisons(table: ComparisonTable, comparisons: "QuerySet[Comp
     return ComparisonPositions(np.intersect1d(ids, table.rows["comparison"], assume_unique=True))
 
 
-def select_comparison_rows(table: ComparisonTable, places: ComparisonPositions) -> npt.NDArray[np.void]:
-    is_whole = len(places.ids) == len(table.rows)
-    return table.rows if is_whole else table.rows[np.searchsorted(table.rows["comparison"], places.ids)]
-
-
 def build_items(evaluation: Evaluation, table: ComparisonTable, places: ComparisonPositions) -> Items:
     """One entry for each of these comparisons, in their order, all of one stratum."""
-    rows = select_comparison_rows(table, places)
+    is_whole = len(places.ids) == len(table.rows)
+    rows = table.rows if is_whole else table.rows[np.searchsorted(table.rows["comparison"], places.ids)]
     cluster = np.ascontiguousarray(rows["cluster"])
     candidates = list(Candidate.objects.filter(evaluation=evaluation).order_by("name"))
     return Items(
-        cluster=cluster if rows is table.rows else number_values(cluster),
+        cluster=cluster if is_whole else number_values(cluster),
         category=rows["category"],
         categories=table.categories,
         candidate_a=map_candidates(candidates, rows["candidate_a"]),

@@ -102,7 +102,10 @@ def read_score_arrays(comparisons: QuerySet[Comparison], ids: IntArray, judges: 
         return ScoreArrays()
     sides = read_response_sides(comparisons, ids)
     margins = tie_margins_by_rater(judges)
-    verdicts = read_derived_verdicts(sides, [rater.pk for rater in judges], margins)
+    verdicts = {
+        about: verdicts_from_scores(mean[sides.a], mean[sides.b], margins.get(about, 0.0))
+        for about, mean in read_mean_scores(sides, [rater.pk for rater in judges]).items()
+    }
     unanswered, states, repaired = read_calls_without_score(sides, judges)
     return ScoreArrays(verdicts, margins, unanswered, states, repaired)
 
@@ -115,15 +118,6 @@ def read_response_sides(comparisons: QuerySet[Comparison], ids: IntArray) -> Res
     rows = rows[np.isin(rows["comparison"], ids)]  # one that came meanwhile has no place
     responses, places = np.unique(np.concatenate([rows["a"], rows["b"]]), return_inverse=True)
     return ResponseSides(responses, *np.split(places, 2))
-
-
-def read_derived_verdicts(
-    sides: ResponseSides, raters: Sequence[int], margins: Mapping[tuple[int, int], float]
-) -> dict[tuple[int, int], JudgeVerdicts]:
-    return {
-        about: verdicts_from_scores(mean[sides.a], mean[sides.b], margins.get(about, 0.0))
-        for about, mean in read_mean_scores(sides, raters).items()
-    }
 
 
 def read_mean_scores(sides: ResponseSides, raters: Sequence[int]) -> dict[tuple[int, int], FloatArray]:
@@ -154,30 +148,17 @@ def read_calls_without_score(
     unanswered, states, repaired = {}, {}, {}
     for (judge,), part in group_rows(rows[known], "judge"):
         rater = rater_of[judge]
-        part, repaired[rater] = split_call_states(part)
-        states[rater] = part["packed"]
-        item, number = sides.comparisons_with(part["response"])
+        answered = part["packed"] == len(STATES)
+        repaired[rater] = int(answered.sum())
+        states[rater] = part["packed"][~answered]
+        item, number = sides.comparisons_with(part["response"][~answered])
         unanswered[rater] = UnansweredCalls(item, np.full(len(item), FOLDED), states[rater][number])
     return unanswered, states, repaired
 
 
-def split_call_states(rows: StructuredRows) -> tuple[StructuredRows, int]:
-    """The calls without an answer, and how many others there are: those that were answered after a repair."""
-    answered = rows["packed"] == len(STATES)
-    return rows[~answered], int(answered.sum())
-
-
 REVIEWED_SCORE_COLUMNS: Final = (
-    "review",
-    "rater",
-    "comparison",
-    "aspect",
-    "version",
-    "side",
-    "marks",
-    "judge",
-    "active",
-    "day",
+    *("review", "rater", "comparison", "aspect", "version"),
+    *("side", "marks", "judge", "active", "day"),
 )
 REVIEWED_SCORE_ROW: Final = np.dtype([*((name, np.int64) for name in REVIEWED_SCORE_COLUMNS), ("value", np.float64)])
 VOTE_COLUMNS: Final = ("item", "rater", "shown", "choice")
@@ -193,10 +174,7 @@ def read_scored_vote_arrays(
     if not len(rows):
         return {}
     margins = get_tie_margins(set(rows["version"].tolist()))
-    votes = {}
-    for (about,), part in group_rows(rows, "aspect"):
-        votes[about] = pair_reviewed_scores(part, place, ids, margins)
-    return votes
+    return {about: pair_reviewed_scores(part, place, ids, margins) for (about,), part in group_rows(rows, "aspect")}
 
 
 def read_reviewed_score_rows(

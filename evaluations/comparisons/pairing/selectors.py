@@ -122,7 +122,9 @@ def count_pairs(
     candidates = {row.pk: row for row in Candidate.objects.filter(evaluation=evaluation)}
     queries, last = 0, 0
     while block := list(list_queries_after(evaluation, last)[:QUERIES_PER_BLOCK]):
-        sides, made = load_sides(block, candidates), find_existing_pairs(block)
+        sides = load_sides(block, candidates)
+        existing = Comparison.objects.filter(query__in=[pk for pk, _ in block])
+        made = set(existing.values_list("response_a_id", "response_b_id"))
         for query, key in block:
             for way in ways:
                 pairs = pair_responses(sides[query], way, pairing_seed(evaluation, key), ranking)
@@ -144,11 +146,6 @@ def load_sides(block: Sequence[tuple[int, str]], candidates: Mapping[int, Candid
     rows = Response.objects.filter(query__in=[pk for pk, _ in block]).order_by("pk")
     columns = rows.values_list("query_id", "candidate_id", "pk", "sha256")
     return group_values((query, PairSide(pk, candidates[of], sha256)) for query, of, pk, sha256 in columns)
-
-
-def find_existing_pairs(block: Sequence[tuple[int, str]]) -> set[tuple[int, int]]:
-    rows = Comparison.objects.filter(query__in=[pk for pk, _ in block])
-    return set(rows.values_list("response_a_id", "response_b_id"))
 
 
 def refuse_too_many_pairs(counted: PairCount, way: Pairing, *, confirmed: bool) -> None:

@@ -38,16 +38,12 @@ MAX_CALIBRATION_ITEMS: Final = 200
 
 def find_comparisons_with_known_labels(evaluation: Evaluation) -> "QuerySet[Comparison]":
     """Comparisons with a gold verdict or a resolution on an aspect of the current rubric."""
-    aspects = get_rubric_aspects(evaluation)
+    version = evaluation.review_rubric
+    aspects = list(version.rubric_aspects.values_list("aspect", flat=True)) if version else []
     gold = Verdict.objects.filter(comparison=OuterRef("pk"), rater__kind=RaterKind.GOLD, aspect__in=aspects)
     resolved = Adjudication.objects.filter(comparison=OuterRef("pk"), aspect__in=aspects)
     comparisons: QuerySet[Comparison] = Comparison.objects.filter(evaluation=evaluation)
     return comparisons.filter(Exists(gold) | Exists(resolved))
-
-
-def get_rubric_aspects(evaluation: Evaluation) -> list[int]:
-    version = evaluation.review_rubric
-    return list(version.rubric_aspects.values_list("aspect", flat=True)) if version else []
 
 
 def create_calibration(
@@ -170,12 +166,8 @@ def is_end_of_calibration(evaluation: Evaluation, rater: Rater, comparisons: Col
 def get_progress_in_calibration(queue: Queue, rater: Rater | None) -> CalibrationProgress:
     total = queue.slots.count()
     done = get_calibration_reviews(queue, rater).count() if rater else 0
-    return CalibrationProgress(
-        queue,
-        done,
-        total,
-        is_news=done >= total and rater is not None and not has_seen_calibration_result(queue, rater),
-    )
+    seen = QueueProgress.objects.filter(rater=rater, queue=queue, result_seen_at__isnull=False)
+    return CalibrationProgress(queue, done, total, is_news=done >= total and rater is not None and not seen.exists())
 
 
 def get_calibration_reviews(queue: Queue, rater: Rater) -> "QuerySet[Review]":
@@ -187,10 +179,6 @@ def get_calibration_reviews(queue: Queue, rater: Rater) -> "QuerySet[Review]":
         state__in=PASSED_STATES,
     )
     return reviews
-
-
-def has_seen_calibration_result(queue: Queue, rater: Rater) -> bool:
-    return QueueProgress.objects.filter(rater=rater, queue=queue, result_seen_at__isnull=False).exists()
 
 
 def record_calibration_result_seen(queue: Queue, user: User) -> None:

@@ -191,17 +191,14 @@ def take_assigned(request: NextRequest) -> int | None:
 def renew_reservation(request: NextRequest, assignment: Assignment) -> int:
     """The assignment's comparison with a renewed reservation, even if no slot is left."""
     if assignment.state == AssignmentState.RESERVED:
-        extend_reservation(request, assignment)
+        # Extended once half of it is over, so that page loads rarely write.
+        until = get_reservation_end(request.evaluation)
+        half = timedelta(minutes=request.evaluation.reservation_minutes) / 2
+        if assignment.reserved_until is not None and until - assignment.reserved_until > half:
+            Assignment.objects.filter(pk=assignment.pk, state=AssignmentState.RESERVED).update(reserved_until=until)
     elif assignment.state == AssignmentState.EXPIRED:
         reserve_again(assignment, request.evaluation)
     return assignment.item.comparison_id
-
-
-def extend_reservation(request: NextRequest, assignment: Assignment) -> None:
-    """Extend the reservation if half of it is over, so that page loads rarely write."""
-    until, half = get_reservation_end(request.evaluation), timedelta(minutes=request.evaluation.reservation_minutes) / 2
-    if assignment.reserved_until is not None and until - assignment.reserved_until > half:
-        Assignment.objects.filter(pk=assignment.pk, state=AssignmentState.RESERVED).update(reserved_until=until)
 
 
 def reserve_skipped(request: NextRequest) -> int | None:
