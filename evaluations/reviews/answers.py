@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder, Stage
@@ -30,6 +31,7 @@ class ScorePair(NamedTuple):
 Answer = Choice | ScorePair
 Answers = Mapping[str, Answer]
 TextByAspect = Mapping[str, str]  # aspect key → what was written about it
+NO_TEXTS: Final[TextByAspect] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -136,15 +138,15 @@ def store_answers(
     review: Review,
     choices: Answers,
     *stages: Stage,
-    notes: TextByAspect | None = None,
-    reasons: TextByAspect | None = None,
+    notes: TextByAspect = NO_TEXTS,
+    reasons: TextByAspect = NO_TEXTS,
 ) -> None:
     """Store the same answers at each of these stages."""
     aspects = {aspect.key: aspect for aspect in Aspect.objects.filter(evaluation=review.comparison.evaluation_id)}
     verdicts, scores = [], []
     for stage, (key, shown_answer) in product(stages, choices.items()):
         answer = swap_answer(shown_answer, ShownOrder(review.shown))
-        texts = {"note": (notes or {}).get(key, ""), "reason": (reasons or {}).get(key, "")}
+        texts = {"note": notes.get(key, ""), "reason": reasons.get(key, "")}
         if isinstance(answer, Choice):
             verdicts.append(build_verdict(review, aspects[key], stage, answer, texts))
         else:

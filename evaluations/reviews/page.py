@@ -240,12 +240,8 @@ def render_refusal(
         context["versions"] = compare_texts_with_stored(sheet, unsaved)  # the page has no fields for it
     if not is_fragment(page.request):
         return render_comparison(page, sheet=sheet, unsaved=unsaved, status=422, **context)
-    return retarget(
-        reswap(
-            render_comparison(page, PANEL_TEMPLATE, sheet=sheet, unsaved=unsaved, status=422, **context), "outerHTML"
-        ),
-        "#panel",
-    )
+    panel = render_comparison(page, PANEL_TEMPLATE, sheet=sheet, unsaved=unsaved, status=422, **context)
+    return retarget(reswap(panel, "outerHTML"), "#panel")
 
 
 def build_overwrite_step(page: ReviewContext, stage: str, fields: FieldValues) -> dict[str, object]:

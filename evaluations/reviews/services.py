@@ -1,7 +1,6 @@
 """The steps of a review: save, confirm, skip, undo, reopen."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from django.db.models import F
@@ -20,6 +19,7 @@ from evaluations.models.transactions import transaction_in_turn
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review
 from evaluations.reviews.answers import (
+    NO_TEXTS,
     Answers,
     ReviewAnswers,
     TextByAspect,
@@ -51,8 +51,8 @@ class EnteredStep(NamedTuple):
 
     choices: Answers
     note: str
-    notes: TextByAspect = MappingProxyType({})
-    reasons: TextByAspect = MappingProxyType({})
+    notes: TextByAspect = NO_TEXTS
+    reasons: TextByAspect = NO_TEXTS
 
 
 class ReviewChangedElsewhere(InputRefused):
@@ -139,14 +139,6 @@ def get_answer_for_review(review: Review, spec: RubricSpec) -> object:
     return get_judge_answer(judge, review.comparison, aspects, ShownOrder(review.shown))
 
 
-def has_reviewed_before(review: Review) -> bool:
-    """Whether the rater reviewed the comparison by an earlier rubric version."""
-    earlier = Review.objects.filter(
-        rater=review.rater_id, comparison=review.comparison_id, state__in=SAVED_REVIEW_STATES
-    )
-    return earlier.exclude(pk=review.pk).exists()
-
-
 # ---- the record
 
 
@@ -154,12 +146,12 @@ def describe_review(
     review: Review,
     choices: Answers,
     note: str = "",
-    notes: TextByAspect | None = None,
-    reasons: TextByAspect | None = None,
+    notes: TextByAspect = NO_TEXTS,
+    reasons: TextByAspect = NO_TEXTS,
 ) -> dict[str, object]:
     """The answers as the event stores them, in terms of A and B as stored."""
     shown = ShownOrder(review.shown)
-    texts = {"note": note, "notes": drop_empty_texts(notes or {}), "reasons": drop_empty_texts(reasons or {})}
+    texts = {"note": note, "notes": drop_empty_texts(notes), "reasons": drop_empty_texts(reasons)}
     return {
         "state": review.state,
         "shown": shown,
@@ -201,12 +193,14 @@ def save_first_choices(
         return accept_repeat_or_refuse(review, stored_first, EnteredStep(choices, note))
     origin = reservations.complete_assignment(review)
     judge = get_judge_exposure(user, review, spec, calibrates=origin.selection_method == SelectionMethod.CALIBRATION)
+    saved = Review.objects.filter(rater=review.rater_id, comparison=comparison, state__in=SAVED_REVIEW_STATES)
+    by_other_version = saved.exclude(pk=review.pk)
     now = timezone.now()
     advance_review(
         review,
         version,
         state=ReviewState.FIRST if judge["waits"] else ReviewState.FINAL,
-        blind=not (seen_verdicts or judge["seen"] or has_reviewed_before(review)),
+        blind=not (seen_verdicts or judge["seen"] or by_other_version.exists()),
         judge_first=judge["first"],
         reveal=comparison.evaluation.reveal,
         judge=comparison.evaluation.shown_judge_id if any(judge.values()) else None,
@@ -238,7 +232,7 @@ def save_final_choices(
     choices: Answers,
     notes: TextByAspect,
     version: int,
-    reasons: TextByAspect | None = None,
+    reasons: TextByAspect = NO_TEXTS,
     note: str = "",
     active_ms: int = 0,
 ) -> Review:
@@ -246,13 +240,12 @@ def save_final_choices(
     review = get_or_create_review(user, comparison)
     spec = review.rubric_version.spec()
     choices = validate_answers(spec, choices)
-    refuse_unknown_reasons(reasons or {})
+    refuse_unknown_reasons(reasons)
     if review.state == ReviewState.FINAL:
         answers = read_answers(review, spec.kind)
         stored_final = EnteredStep(answers.final, review.note, answers.notes, answers.reasons)
-        return accept_repeat_or_refuse(
-            review, stored_final, EnteredStep(choices, note, drop_empty_texts(notes), drop_empty_texts(reasons or {}))
-        )
+        sent = EnteredStep(choices, note, drop_empty_texts(notes), drop_empty_texts(reasons))
+        return accept_repeat_or_refuse(review, stored_final, sent)
     if review.state != ReviewState.FIRST:
         raise ReviewChangedElsewhere("This review was taken back elsewhere. Nothing was stored: choose again here.")
     awaits = review.awaits_judge and get_answer_for_review(review, spec) is None
@@ -282,13 +275,12 @@ def skip_comparison(user: User, comparison: Comparison, *, reason: str, version:
         return review
     if review.state in SAVED_REVIEW_STATES:
         raise ReviewChangedElsewhere("You have saved choices here already, so it was not skipped. Undo them first.")
-    now = timezone.now()
     skip_assignment(review)
     advance_review(
         review,
         version,
         state=ReviewState.SKIPPED,
-        finished_at=now,
+        finished_at=timezone.now(),
         skip_reason=reason,
         active_ms=active_ms,
         draft=reset_draft_time(review.draft),
