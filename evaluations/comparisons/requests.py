@@ -18,9 +18,7 @@ from evaluations.web.requests import AuthenticatedRequest
 SESSION_KEY: Final = "asked of comparisons"
 MAX_SELECTED: Final = 500
 DETAIL_RELATIONS: Final = (
-    "query",
-    "response_a__candidate",
-    "response_b__candidate",
+    *("query", "response_a__candidate", "response_b__candidate"),
     "evaluation__review_rubric__rubric",
 )
 

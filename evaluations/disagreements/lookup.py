@@ -12,9 +12,7 @@ from evaluations.models.verdicts import Adjudication, Comment, Review
 from evaluations.visibility import visible_comparisons
 
 COMPARISON_RELATIONS: Final = (
-    "query",
-    "response_a__candidate",
-    "response_b__candidate",
+    *("query", "response_a__candidate", "response_b__candidate"),
     "evaluation__review_rubric__rubric",
 )
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from django.db import connection
 from django.db.models import Case, Exists, F, IntegerField, Max, Min, OuterRef, Q, QuerySet, When
@@ -28,6 +28,8 @@ from evaluations.models.runs import Call
 from evaluations.models.search_index import search_first_ids, search_ids
 from evaluations.models.verdicts import Adjudication, Label, PackedVotes, Review, Score
 from evaluations.models.vote_holders import holding_votes
+
+Row = TypeVar("Row")
 
 CODE_BITS: Final = 7
 FEW_COMPARISONS: Final = 400
@@ -202,17 +204,21 @@ def find_few_flagged(evaluation: Evaluation) -> set[int] | None:
     return comparisons
 
 
-def find_id_by_name(model: type, evaluation: Evaluation, label: str, name: str) -> int:
-    pk: int | None = model.objects.filter(evaluation=evaluation, name=name).values_list("pk", flat=True).first()  # type: ignore[attr-defined]
-    if pk is None:
-        raise InputRefused(f"There is no {label} “{name}” here.")
-    return pk
+def find_or_refuse(rows: "QuerySet[Any, Row]", label: str) -> Row:
+    row = rows.first()
+    if row is None:
+        raise InputRefused(f"There is no {label} here.")
+    return row
+
+
+def find_id_by_name(model: type[Candidate | Tag], evaluation: Evaluation, label: str, name: str) -> int:
+    rows = model.objects.filter(evaluation=evaluation, name=name)
+    return find_or_refuse(rows.values_list("pk", flat=True), f"{label} “{name}”")
 
 
 def check_import_id(evaluation: Evaluation, number: int) -> int:
-    if not Import.objects.filter(evaluation=evaluation, pk=number).exists():
-        raise InputRefused(f"There is no import {number} here.")
-    return number
+    rows = Import.objects.filter(evaluation=evaluation, pk=number)
+    return find_or_refuse(rows.values_list("pk", flat=True), f"import {number}")
 
 
 def review_condition(wanted: ReviewsSaved, among: ComparisonRange) -> Q | Combinable:
@@ -244,19 +250,13 @@ def choice_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Itera
 
 
 def find_aspect(evaluation: Evaluation, key: str) -> Aspect:
-    aspect = Aspect.objects.filter(evaluation=evaluation, key=key).first()
-    if aspect is None:
-        raise InputRefused(f"There is no aspect “{key}” here.")
-    return aspect
+    return find_or_refuse(Aspect.objects.filter(evaluation=evaluation, key=key), f"aspect “{key}”")
 
 
 def find_rater_by_key(evaluation: Evaluation, rater_key: str) -> Rater:
     """The rater with this key, ``kind:name``."""
     kind, _, name = rater_key.partition(":")
-    rater = Rater.objects.filter(evaluation=evaluation, kind=kind, name=name).first()
-    if rater is None:
-        raise InputRefused(f"There is no {kind} “{name}” here.")
-    return rater
+    return find_or_refuse(Rater.objects.filter(evaluation=evaluation, kind=kind, name=name), f"{kind} “{name}”")
 
 
 def label_condition(aspect: Aspect, choice: str, among: ComparisonRange) -> Q:

@@ -42,20 +42,18 @@ class Worker(Row):
 
 # Raw: an ORM update took as long as fifty rows of an import, and each of its transactions has a heartbeat.
 HEARTBEAT: Final = {
-    "sqlite": (
-        "UPDATE evaluations_job SET heartbeat_at = STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW'), "
-        "lease_until = STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', '+' || %s || ' seconds'), "
-        "attempts = CASE WHEN %s AND COALESCE(%s, position) > position THEN 1 ELSE attempts END, "
-        "position = COALESCE(%s, position), total = COALESCE(%s, total) "
-        "WHERE id = %s AND claim = %s AND state = 'running'"
-    ),
-    "postgresql": (
-        "UPDATE evaluations_job SET heartbeat_at = STATEMENT_TIMESTAMP(), "
-        "lease_until = STATEMENT_TIMESTAMP() + %s * INTERVAL '1 second', "
-        "attempts = CASE WHEN %s AND COALESCE(%s, position) > position THEN 1 ELSE attempts END, "
-        "position = COALESCE(%s, position), total = COALESCE(%s, total) "
-        "WHERE id = %s AND claim = %s AND state = 'running'"
-    ),
+    vendor: f"UPDATE evaluations_job SET heartbeat_at = {now}, lease_until = {lease_end}, "
+    "attempts = CASE WHEN %s AND COALESCE(%s, position) > position THEN 1 ELSE attempts END, "
+    "position = COALESCE(%s, position), total = COALESCE(%s, total) "
+    "WHERE id = %s AND claim = %s AND state = 'running'"
+    for vendor, now, lease_end in (
+        (
+            "sqlite",
+            "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')",
+            "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', '+' || %s || ' seconds')",
+        ),
+        ("postgresql", "STATEMENT_TIMESTAMP()", "STATEMENT_TIMESTAMP() + %s * INTERVAL '1 second'"),
+    )
 }
 
 

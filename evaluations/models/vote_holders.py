@@ -1,5 +1,6 @@
 """Which review holds a reviewer's vote on an aspect, as SQL made from the tables of `domain.vote_rules`."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, Value, When
@@ -14,13 +15,16 @@ from evaluations.models.verdicts import Review, Score, Verdict
 PRACTICE: Final = SelectionMethod.CALIBRATION.value
 
 
+def list_tiers(review: str) -> Iterator[tuple[Q, int]]:
+    """The condition of each tier on a review."""
+    for (state, is_practice), tier in TIERS.items():
+        selected = Q(**{f"{review}selection_method": PRACTICE})
+        yield Q(**{f"{review}state": state.value}) & (selected if is_practice else ~selected), tier
+
+
 def encode_tier(review: str = "") -> Case:
     """The tier of a review, or of the one that a row belongs to: ``review__`` then leads to it."""
-    whens = []
-    for (state, is_practice), tier in TIERS.items():
-        of_state = Q(**{f"{review}state": state.value})
-        selected = Q(**{f"{review}selection_method": PRACTICE})
-        whens.append(When(of_state & (selected if is_practice else ~selected), then=Value(tier)))
+    whens = (When(condition, then=Value(tier)) for condition, tier in list_tiers(review))
     return Case(*whens, default=Value(UNSAVED), output_field=IntegerField())
 
 
@@ -41,10 +45,9 @@ def was_drawn(review: str = "") -> Q:
 def admitted(rule: VoteRule, review: str = "") -> Q:
     """The condition of `VoteRule.admits` in SQL."""
     condition = Q()
-    for (state, is_practice), tier in TIERS.items():
+    for of_tier, tier in list_tiers(review):
         if tier >= rule.lowest_tier:
-            selected = Q(**{f"{review}selection_method": PRACTICE})
-            condition |= Q(**{f"{review}state": state.value}) & (selected if is_practice else ~selected)
+            condition |= of_tier
     if rule.blind is not None:
         condition &= Q(**{f"{review}blind": rule.blind})
     return condition & was_drawn(review) if rule.is_drawn else condition

@@ -43,11 +43,9 @@ def get_comparison_table(evaluation: Evaluation) -> ComparisonTable:
         return read_comparison_table(evaluation)
     try:
         return load_comparison_table(path)
-    except (OSError, EOFError, ValueError):  # another reader may take it away at any moment
+    except (OSError, EOFError, ValueError):  # another reader may delete it at any moment
         table = read_comparison_table(evaluation)
-        if (
-            get_comparison_file(evaluation) == path
-        ):  # or comparisons came in meanwhile, and some of them are among these
+        if get_comparison_file(evaluation) == path:  # else the table may hold comparisons that were just added
             save_comparison_table(path, table)
         return table
 
@@ -83,20 +81,12 @@ def read_comparison_table(evaluation: Evaluation) -> ComparisonTable:
 def read_comparison_rows(comparisons: "QuerySet[Comparison]") -> npt.NDArray[np.void]:
     """By id; clusters as the database has them, without the category."""
     markup = F("response_a__markup") * MARKUP_KINDS + F("response_b__markup")
-    *values, marked = read_columns(
-        comparisons.values_list(
-            "pk",
-            "query_id",
-            "query__cluster_number",
-            "random_order",
-            "response_a__candidate_id",
-            "response_b__candidate_id",
-            "response_a__characters",
-            "response_b__characters",
-            markup,
-        ),
-        9,
+    columns = (
+        *("pk", "query_id", "query__cluster_number", "random_order"),
+        *("response_a__candidate_id", "response_b__candidate_id"),
+        *("response_a__characters", "response_b__characters"),
     )
+    *values, marked = read_columns(comparisons.values_list(*columns, markup), 9)
     rows = np.empty(len(marked), dtype=COMPARISON_DTYPE)
     for name, column in zip(COMPARISON_DTYPE.names or (), values, strict=False):
         rows[name] = column

@@ -26,12 +26,8 @@ PACKED_COLUMNS: Final = (
 # What identifies a row of one import.
 PACKED_KEY_COLUMNS: Final = ("rater_id", "comparison_id", "sample", "shown", "aspect_block", "decided_at_ms")
 IMPORTED_PACKED_COLUMNS: Final = (
-    "created_at",
-    *PACKED_KEY_COLUMNS,
-    "first_choices",
-    "final_choices",
-    "inconsistent_aspects",
-    "source_import_id",
+    *("created_at", *PACKED_KEY_COLUMNS),
+    *("first_choices", "final_choices", "inconsistent_aspects", "source_import_id"),
 )
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND: Final = timedelta(milliseconds=1)

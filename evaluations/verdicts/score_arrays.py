@@ -332,19 +332,9 @@ def derive_votes(
 
 def build_imported_votes(votes: Votes, day: IntArray) -> VoteArrays:
     """Votes from imported scores: they have no review, and the order shown is unknown."""
-    same = np.ones_like(votes.item)
-    none = np.zeros_like(votes.item)
-    return VoteArrays(
-        votes,
-        same * vote_arrays.UNKNOWN,
-        same * NO_ARM,
-        same * DRAWN_AT_RANDOM,
-        final=none,
-        review=none,
-        judge=none,
-        day=day,
-        active=none,
-    )
+    unknown, none = np.full_like(votes.item, vote_arrays.UNKNOWN), np.zeros_like(votes.item)
+    marks = {"knew": unknown, "arm": none + NO_ARM, "picked": none + DRAWN_AT_RANDOM}
+    return VoteArrays(votes, **marks, final=none, review=none, judge=none, day=day, active=none)
 
 
 def pair_scores(rows: StructuredRows, sides: ResponseSides) -> tuple[IntArray, IntArray, IntArray]:

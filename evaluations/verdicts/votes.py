@@ -69,13 +69,8 @@ def read_chosen_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
     verdicts = Verdict.objects.filter(finished | Q(review__isnull=True), rater__kind=RaterKind.HUMAN)
     rows = verdicts.filter(comparison__in=comparison_ids).order_by("pk")
     columns = (
-        "comparison_id",
-        "aspect_id",
-        "rater_id",
-        "choice",
-        "review_id",
-        "review__state",
-        "review__selection_method",
+        *("comparison_id", "aspect_id", "rater_id", "choice"),
+        *("review_id", "review__state", "review__selection_method"),
     )
     for comparison, aspect, rater, choice, review, state, selection_method in rows.values_list(*columns):
         facts = None if review is None else ReviewFacts(review, state, selection_method)

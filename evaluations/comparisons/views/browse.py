@@ -97,19 +97,16 @@ def comparison_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     return render(request, "comparison_new/comparison_new.html", context, status=status)
 
 
-# Lists show neither the messages of a query nor those of its responses: they are left unread.
+# Lists show no messages of queries or responses, so these are not read.
 LIST_COLUMNS = (
     *("evaluation", "query__text", "query__category", "query__flags"),
     *("response_a__candidate__name", "response_a__flags", "response_b__candidate__name", "response_b__flags"),
 )
 
-# Beside what a search found stands where it found it: texts beyond so many characters are left unread for it.
+# Search results show an excerpt of the text that matches. Texts with more characters are not read for it.
 EXCERPT_COLUMNS = (
-    "query__messages",
-    "query__context",
-    "query__reference",
-    "response_a__messages",
-    "response_b__messages",
+    *("query__messages", "query__context", "query__reference"),
+    *("response_a__messages", "response_b__messages"),
 )
 
 MAX_EXCERPTED_CHARACTERS = 200_000
