@@ -135,7 +135,7 @@ def comparison_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "cell": cell,
         "comparisons": page,
         "is_whole": is_whole,
-        "rows": build_list_rows(user, evaluation, page, get_search_of_form(form)),
+        "rows": build_list_rows(user, evaluation, page, form.wanted().text),
         "sees_judges": can_see_judges(user, evaluation),
         "is_filtered": bool(cell or wanted or form.errors),
         "can_save_filter": bool(wanted and not cell and not form.errors) and is_allowed(user, Action.TAG, evaluation),
@@ -191,14 +191,6 @@ def select_list_columns(comparisons: QuerySet[Comparison]) -> QuerySet[Compariso
     return comparisons.select_related("query", "response_a__candidate", "response_b__candidate").only(*LIST_COLUMNS)
 
 
-def get_search_of_form(form: FilterForm) -> SearchQuery | None:
-    text = form.wanted().text
-    try:
-        return parse_search_text(text) if text else None
-    except InputRefused:
-        return None
-
-
 def filter_by_cell(
     request: AuthenticatedRequest, evaluation: Evaluation, comparisons: QuerySet[Comparison], cell: CellForm
 ) -> QuerySet[Comparison]:
@@ -227,12 +219,12 @@ def filter_by_cell(
 
 
 def build_list_rows(
-    user: User, evaluation: Evaluation, page: Page[Comparison], search: SearchQuery | None
+    user: User, evaluation: Evaluation, page: Page[Comparison], search_text: str
 ) -> list[dict[str, object]]:
     ids = [comparison.pk for comparison in page.rows]
     progress = count_raters(ids)
     named = set(visible_comparisons(user, evaluation).filter(pk__in=ids).values_list("pk", flat=True))
-    excerpts = build_excerpts(page.rows, search, user, named) if search else {}
+    excerpts = build_excerpts(page.rows, parse_search_text(search_text), user, named) if search_text else {}
     tags = load_tag_names(ids) if is_allowed(user, Action.SEE_ALL, evaluation) else {}
     return [
         {
