@@ -101,5 +101,5 @@ def save_outbox_entries(listening: Sequence[Webhook], subjects: WebhookSubjects)
         OutboxEntry(webhook=webhook, kind=kind, subject=subject)
         for webhook in listening
         for kind, subject in noted
-        if kind in webhook.wanted
+        if kind in webhook.subscribed_kinds
     )

@@ -92,8 +92,8 @@ def list_comparisons(request: AuthenticatedRequest, slug: str, paging: Query[Pag
     """List comparisons by id. The filters are those of the page; one that you may not use is refused."""
     user = request.user
     evaluation = require_evaluation(user, slug)
-    wanted = parse_filters(request, evaluation)
-    page = reveal_found_comparisons(user, evaluation, wanted, after=decode_cursor(paging), size=paging.limit)
+    filters = parse_filters(request, evaluation)
+    page = reveal_found_comparisons(user, evaluation, filters, after=decode_cursor(paging), size=paging.limit)
     rows = list(select_row_columns(Comparison.all_rows.filter(pk__in=page.ids)))
     return ComparisonPageOut(
         items=serialize_comparisons(user, evaluation, rows),
@@ -111,12 +111,14 @@ def parse_filters(request: AuthenticatedRequest, evaluation: Evaluation) -> list
     saved = str(sent.pop(SAVED_FILTER_PARAMETER, [""])[-1]) if sees_all else ""
     for name in sent.keys() - list_usable_parameters(sees_all=sees_all, sees_judges=sees_judges):
         raise InputRefused(f"There is no filter “{name[:60]}” here for you.", field=name)
-    wanted = parse_filter({name: sent.getlist(name) if name in REPEATABLE_PARAMETERS else sent[name] for name in sent})
-    of_category = Comparison.objects.filter(evaluation=evaluation, category=wanted.category)
-    if wanted.category and not of_category.exists():
-        raise InputRefused(f"There is no category “{wanted.category}” here.", field="category")
-    named = [get_saved_filter(evaluation, saved).named.wanted] if saved else []
-    return [comparison_filter for comparison_filter in (wanted, *named) if comparison_filter]
+    comparison_filter = parse_filter(
+        {name: sent.getlist(name) if name in REPEATABLE_PARAMETERS else sent[name] for name in sent}
+    )
+    of_category = Comparison.objects.filter(evaluation=evaluation, category=comparison_filter.category)
+    if comparison_filter.category and not of_category.exists():
+        raise InputRefused(f"There is no category “{comparison_filter.category}” here.", field="category")
+    named = [get_saved_filter(evaluation, saved).named.comparison_filter] if saved else []
+    return list(filter(None, (comparison_filter, *named)))
 
 
 @operations.make("/evaluations/{slug:slug}/comparisons", Scope.WRITE, ComparisonDetailOut)
@@ -235,8 +237,10 @@ def put_tag_on_all(request: AuthenticatedRequest, slug: str, body: TagJobIn) -> 
     """Tag all comparisons that match a filter, or remove the tag from them, in the background."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
-    wanted = parse_filter_json(body.filter)
-    change = start_tag_job(evaluation, [wanted] if wanted else [], body.name, removes=body.takes_away, user=user)
+    comparison_filter = parse_filter_json(body.filter)
+    change = start_tag_job(
+        evaluation, [comparison_filter] if comparison_filter else [], body.name, removes=body.takes_away, user=user
+    )
     return serialize_row(TagJobOut, change)
 
 
@@ -302,4 +306,4 @@ def delete_slice(request: AuthenticatedRequest, slug: str, pk: int) -> None:
 
 
 def serialize_saved_filter(saved: SavedFilter) -> SavedFilterOut:
-    return serialize_row(SavedFilterOut, saved, in_words=saved.wanted.in_words())
+    return serialize_row(SavedFilterOut, saved, in_words=saved.comparison_filter.in_words())

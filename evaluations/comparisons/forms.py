@@ -187,7 +187,7 @@ class FilterForm(forms.Form):
             add_refusal(self, refused)
         return cleaned
 
-    def wanted(self) -> ComparisonFilter:
+    def to_filter(self) -> ComparisonFilter:
         """The filter; an invalid form filters nothing."""
         return self.filter if self.is_valid() else ComparisonFilter()
 
@@ -256,6 +256,6 @@ class BulkActionForm(forms.Form):
     queue = forms.CharField(required=False)
     confirmed = forms.BooleanField(required=False)
 
-    def wanted(self) -> dict[str, Any]:
+    def to_options(self) -> dict[str, Any]:
         step = self.cleaned_data
         return {**step, "act": BulkAction(step["act"]), "which": BulkScope(step["which"] or BulkScope.CHOSEN)}

@@ -15,7 +15,7 @@ from evaluations.models.verdicts import Adjudication
 from evaluations.visibility import can_see_judges
 from evaluations.web.requests import AuthenticatedRequest
 
-SESSION_KEY: Final = "asked of comparisons"
+SESSION_KEY: Final = "refused bulk action"
 MAX_SELECTED: Final = 500
 DETAIL_RELATIONS: Final = (
     *("query", "response_a__candidate", "response_b__candidate"),
@@ -78,5 +78,5 @@ def build_filter_form(request: AuthenticatedRequest, evaluation: Evaluation) -> 
 def list_filters(form: FilterForm) -> list[ComparisonFilter]:
     """The filters that must all match: the form's own, and the saved filter it is limited to."""
     sliced = form.sliced()
-    filters = (form.wanted(), sliced.wanted if sliced else ComparisonFilter())
+    filters = (form.to_filter(), sliced.comparison_filter if sliced else ComparisonFilter())
     return [comparison_filter for comparison_filter in filters if comparison_filter]

@@ -44,7 +44,7 @@ class FoundComparisons:
 
 def find_comparisons(
     evaluation: Evaluation,
-    wanted: Sequence[ComparisonFilter],
+    filters: Sequence[ComparisonFilter],
     *,
     after: int = 0,
     size: int = 50,
@@ -57,13 +57,13 @@ def find_comparisons(
     each longer than the last, so that two filters with many matches and none in common cost no more than both one
     after the other. When the time is over, the result says how far the search came.
     """
-    quick = [condition for part in wanted for condition in indexed_conditions(evaluation, part)]
-    slow = [condition for part in wanted for condition in unindexed_conditions(evaluation, part)]
+    quick = [condition for part in filters for condition in indexed_conditions(evaluation, part)]
+    slow = [condition for part in filters for condition in unindexed_conditions(evaluation, part)]
     rows = list_finished_comparisons(evaluation)
     if not (quick or slow):
         ids = list(order_ids(rows, after or None, backwards)[: size + 1])
         return FoundComparisons(ids[:size], ids[size - 1] if len(ids) > size else None)
-    few = next((match for part in wanted if (match := find_few_matches(evaluation, part)) is not None), None)
+    few = next((match for part in filters if (match := find_few_matches(evaluation, part)) is not None), None)
     if few is not None:
         return find_among_few(rows, few, (*quick, *slow), after or None, size, backwards)
     until, ids, place, length = time.monotonic() + seconds, list[int](), after or None, FIRST_BLOCK
@@ -127,11 +127,11 @@ def filter_block(
     return piece.filter(*(condition(among) for condition in slow))
 
 
-def find_comparison_ids(evaluation: Evaluation, wanted: Sequence[ComparisonFilter], most: int) -> list[int]:
+def find_comparison_ids(evaluation: Evaluation, filters: Sequence[ComparisonFilter], most: int) -> list[int]:
     """The ids of all matching comparisons, cut off one beyond ``most``."""
     ids, place = list[int](), 0
     while len(ids) <= most:
-        page = find_comparisons(evaluation, wanted, after=place, size=most + 1 - len(ids), seconds=COUNT_SECONDS)
+        page = find_comparisons(evaluation, filters, after=place, size=most + 1 - len(ids), seconds=COUNT_SECONDS)
         ids += page.ids
         if page.continues_after is None:
             break
@@ -154,9 +154,9 @@ def find_block_end(evaluation: Evaluation, place: int | None, length: int, backw
 SMALL_SEARCH_SECONDS: Final = 1.0
 
 
-def find_excluding_filters(evaluation: Evaluation, wanted: Sequence[ComparisonFilter]) -> list[str]:
+def find_excluding_filters(evaluation: Evaluation, filters: Sequence[ComparisonFilter]) -> list[str]:
     """In words, each part of the filter without which something would match."""
-    parts = [part for comparison_filter in wanted for part in comparison_filter.parts()]
+    parts = [part for comparison_filter in filters for part in comparison_filter.parts()]
     if len(parts) < 2:
         return []
     excluding = []
@@ -170,7 +170,7 @@ def find_excluding_filters(evaluation: Evaluation, wanted: Sequence[ComparisonFi
 def reveal_found_comparisons(
     user: User,
     evaluation: Evaluation,
-    wanted: Sequence[ComparisonFilter],
+    filters: Sequence[ComparisonFilter],
     *,
     after: int = 0,
     size: int = 50,
@@ -180,19 +180,19 @@ def reveal_found_comparisons(
 
     If a filter is by the choices of others, the user now counts as having seen what others chose on them.
     """
-    page = find_comparisons(evaluation, wanted, after=after, size=size, backwards=backwards)
-    if any(part.reveals_choices for part in wanted):
-        seen = list_if_few_distinguishable(evaluation, wanted) or select_sides(page.ids)
+    page = find_comparisons(evaluation, filters, after=after, size=size, backwards=backwards)
+    if any(part.reveals_choices for part in filters):
+        seen = list_if_few_distinguishable(evaluation, filters) or select_sides(page.ids)
         record_disclosure(user, evaluation, seen)  # a saved filter may be by judges that are shown to nobody
     return page
 
 
-def list_if_few_distinguishable(evaluation: Evaluation, wanted: Sequence[ComparisonFilter]) -> list[Comparison]:
+def list_if_few_distinguishable(evaluation: Evaluation, filters: Sequence[ComparisonFilter]) -> list[Comparison]:
     """All matches of the filter without the choices of others, if they are few: what it leaves out is revealed, too.
 
     None if they are many. If the time is too short to find all, those that were found.
     """
-    without_choices = [part.without_choices() for part in wanted]
+    without_choices = [part.without_choices() for part in filters]
     page = find_comparisons(evaluation, without_choices, size=SMALL_REPORT_COMPARISONS, seconds=SMALL_SEARCH_SECONDS)
     if page.is_whole and page.continues_after is not None:
         return []

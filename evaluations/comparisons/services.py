@@ -27,13 +27,13 @@ MAX_FILTER_NAME = 80
 
 @transaction.atomic
 def create_saved_filter(
-    evaluation: Evaluation, name: str, wanted: ComparisonFilter, *, user: User | None
+    evaluation: Evaluation, name: str, comparison_filter: ComparisonFilter, *, user: User | None
 ) -> SavedFilter:
     refuse_filter_name(evaluation, name := name.strip())
-    if not wanted:
+    if not comparison_filter:
         raise InputRefused("Filter the comparisons first: a filter that matches all of them need not be saved.")
-    filter_evaluation(evaluation, wanted)  # refuses names that do not exist
-    saved = SavedFilter.objects.create(evaluation=evaluation, name=name, filter=wanted.as_json(), user=user)
+    filter_evaluation(evaluation, comparison_filter)  # refuses names that do not exist
+    saved = SavedFilter.objects.create(evaluation=evaluation, name=name, filter=comparison_filter.as_json(), user=user)
     record_event("saved", saved, user=user, evaluation=evaluation, after={"name": name, "filter": saved.filter})
     return saved
 
@@ -197,16 +197,16 @@ def delete_unused_tag(tag: Tag, *, user: User | None) -> None:
 
 
 def start_tag_job(
-    evaluation: Evaluation, wanted: Sequence[ComparisonFilter], name: str, *, removes: bool, user: User | None
+    evaluation: Evaluation, filters: Sequence[ComparisonFilter], name: str, *, removes: bool, user: User | None
 ) -> TagChange:
     """Start a job that tags all comparisons matching the filters now, or removes the tag from them."""
     tag = get_tag(evaluation, name) if removes else get_or_create_tag(evaluation, name, user)
     last = Comparison.all_rows.filter(evaluation=evaluation).aggregate(last=Max("pk"))["last"] or 0
-    filters = [comparison_filter.as_json() for comparison_filter in wanted]
+    stored = [comparison_filter.as_json() for comparison_filter in filters]
     with transaction.atomic():
-        change = TagChange.objects.create(evaluation=evaluation, tag=tag, user=user, filters=filters, removes=removes)
+        change = TagChange.objects.create(evaluation=evaluation, tag=tag, user=user, filters=stored, removes=removes)
         verb = "began untagging" if removes else "began tagging"
-        record_event(verb, tag, user=user, evaluation=evaluation, after={"name": tag.name, "filters": filters})
+        record_event(verb, tag, user=user, evaluation=evaluation, after={"name": tag.name, "filters": stored})
         enqueue_job(TAG_JOB, change.pk, evaluation=evaluation, total=last)
     return change
 

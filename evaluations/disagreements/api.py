@@ -95,9 +95,9 @@ def list_disagreements(request: AuthenticatedRequest, slug: str, paging: Query[P
     evaluation = require_evaluation(user, slug)
     form = DisagreementsForm(request.GET, evaluation=evaluation, user=user)
     validate_filters(request, form, ("cursor", "limit"))
-    wanted = form.wanted()
-    disagreements = reveal_disagreements(user, wanted, after=decode_cursor(paging), size=paging.limit)
-    between_people, resolved = count_disagreements(wanted)
+    filters = form.to_filter()
+    disagreements = reveal_disagreements(user, filters, after=decode_cursor(paging), size=paging.limit)
+    between_people, resolved = count_disagreements(filters)
     items = [
         DisagreementOut(
             comparison=row.pk,

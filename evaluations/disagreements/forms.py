@@ -66,7 +66,7 @@ class DisagreementsForm(forms.Form):
             self.add_error("judge", "A judge is no part of what people differ on: choose another kind.")
         return cleaned
 
-    def wanted(self) -> DisagreementFilter:
+    def to_filter(self) -> DisagreementFilter:
         """The filter; an invalid form filters nothing."""
         cleaned = self.cleaned_data if self.is_valid() else {}
         chosen_judge = cleaned.get("judge")

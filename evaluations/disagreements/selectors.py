@@ -94,18 +94,18 @@ def get_disagreement_judge(evaluation: Evaluation) -> Rater | None:
 
 
 def find_disagreements(
-    wanted: DisagreementFilter, *, after: int = 0, size: int = 50, backwards: bool = False
+    filters: DisagreementFilter, *, after: int = 0, size: int = 50, backwards: bool = False
 ) -> DisagreementIds:
     """The next comparisons with a disagreement, by their numbers; ``backwards`` those before ``after``."""
-    if wanted.only_judge:
-        return merge_pages([find_by_judge(wanted, after, size, backwards)], size, backwards)
-    if wanted.resolved:
-        return find_by_labels(filter_resolved(wanted), after, size, backwards)
+    if filters.only_judge:
+        return merge_pages([find_by_judge(filters, after, size, backwards)], size, backwards)
+    if filters.resolved:
+        return find_by_labels(filter_resolved(filters), after, size, backwards)
     parts: list[DisagreementIds] = []
-    if wanted.kind != DisagreementKind.JUDGE:
-        parts.append(find_by_labels(filter_reviewer_disagreements(wanted), after, size, backwards))
-    if wanted.kind != DisagreementKind.PEOPLE and wanted.judge is not None:
-        parts.append(find_by_judge(wanted, after, size, backwards))
+    if filters.kind != DisagreementKind.JUDGE:
+        parts.append(find_by_labels(filter_reviewer_disagreements(filters), after, size, backwards))
+    if filters.kind != DisagreementKind.PEOPLE and filters.judge is not None:
+        parts.append(find_by_judge(filters, after, size, backwards))
     return merge_pages(parts, size, backwards)
 
 
@@ -120,37 +120,37 @@ def merge_pages(parts: Sequence[DisagreementIds], size: int, backwards: bool) ->
     return DisagreementIds(ids_in_range, end)
 
 
-def filter_reviewer_disagreements(wanted: DisagreementFilter) -> QuerySet[Label]:
-    return filter_labels(wanted).filter(unanimous=False).exclude(IS_RESOLVED)
+def filter_reviewer_disagreements(filters: DisagreementFilter) -> QuerySet[Label]:
+    return filter_labels(filters).filter(unanimous=False).exclude(IS_RESOLVED)
 
 
-def filter_resolved(wanted: DisagreementFilter) -> QuerySet[Label]:
+def filter_resolved(filters: DisagreementFilter) -> QuerySet[Label]:
     """Resolved labels. A resolution of a unanimous label was about the judge."""
-    rows = filter_labels(wanted).filter(IS_RESOLVED, comparison__in=get_resolutions(wanted).values("comparison"))
-    return rows if wanted.kind is None else rows.filter(unanimous=wanted.kind == DisagreementKind.JUDGE)
+    rows = filter_labels(filters).filter(IS_RESOLVED, comparison__in=get_resolutions(filters).values("comparison"))
+    return rows if filters.kind is None else rows.filter(unanimous=filters.kind == DisagreementKind.JUDGE)
 
 
-def get_resolutions(wanted: DisagreementFilter) -> QuerySet[Adjudication]:
+def get_resolutions(filters: DisagreementFilter) -> QuerySet[Adjudication]:
     """The resolutions in scope. They are few, and no index finds them among the labels."""
-    resolutions = Adjudication.objects.filter(comparison__evaluation=wanted.evaluation)
-    return resolutions if wanted.among is None else resolutions.filter(comparison__in=wanted.among)
+    resolutions = Adjudication.objects.filter(comparison__evaluation=filters.evaluation)
+    return resolutions if filters.among is None else resolutions.filter(comparison__in=filters.among)
 
 
-def filter_labels(wanted: DisagreementFilter) -> QuerySet[Label]:
+def filter_labels(filters: DisagreementFilter) -> QuerySet[Label]:
     """The labels that match all filters other than those on who differs."""
-    rows = Label.objects.filter(comparison__evaluation=wanted.evaluation)
-    if wanted.among is not None:
-        rows = rows.filter(comparison__in=wanted.among)
-    if wanted.aspect is not None:
-        rows = rows.filter(aspect=wanted.aspect)
-    for candidate in wanted.candidates:
+    rows = Label.objects.filter(comparison__evaluation=filters.evaluation)
+    if filters.among is not None:
+        rows = rows.filter(comparison__in=filters.among)
+    if filters.aspect is not None:
+        rows = rows.filter(aspect=filters.aspect)
+    for candidate in filters.candidates:
         rows = rows.filter(
             Q(comparison__response_a__candidate=candidate) | Q(comparison__response_b__candidate=candidate)
         )
-    if wanted.reason is not None:
-        rows = rows.filter(has_reason(wanted.reason))
-    if wanted.mentioning is not None:
-        mentions = Mention.objects.filter(user=wanted.mentioning, comment__withdrawn_at__isnull=True)
+    if filters.reason is not None:
+        rows = rows.filter(has_reason(filters.reason))
+    if filters.mentioning is not None:
+        mentions = Mention.objects.filter(user=filters.mentioning, comment__withdrawn_at__isnull=True)
         rows = rows.filter(comparison__in=mentions.values("comment__comparison"))
     return rows
 
@@ -176,21 +176,21 @@ def list_comparisons_after(rows: QuerySet[Label], after: int, backwards: bool) -
     return ordered.values_list("comparison_id", flat=True).distinct()
 
 
-def find_by_judge(wanted: DisagreementFilter, after: int, size: int, backwards: bool) -> DisagreementIds:
+def find_by_judge(filters: DisagreementFilter, after: int, size: int, backwards: bool) -> DisagreementIds:
     """Comparisons where the judge differs: SQL finds candidates, the judge's one verdict decides."""
-    assert wanted.judge is not None
-    labels = filter_labels(wanted).exclude(choice="")
+    assert filters.judge is not None
+    labels = filter_labels(filters).exclude(choice="")
     rows = filter_possible_differences(
-        labels.filter(IS_RESOLVED) if wanted.resolved else labels.exclude(IS_RESOLVED), wanted.judge
+        labels.filter(IS_RESOLVED) if filters.resolved else labels.exclude(IS_RESOLVED), filters.judge
     )
     differing: list[int] = []
     for _ in range(MAX_WINDOWS):
-        end = get_window_end(wanted.evaluation, after, backwards)
+        end = get_window_end(filters.evaluation, after, backwards)
         window = rows if end is None else rows.filter(**{"comparison__gte" if backwards else "comparison__lte": end})
         ids = list(list_comparisons_after(window, after, backwards))
         for start in range(0, len(ids), size + 1):
             batch = ids[start : start + size + 1]
-            differing += filter_differing_from_judge(rows, wanted.judge, batch)
+            differing += filter_differing_from_judge(rows, filters.judge, batch)
             if len(differing) > size:
                 return DisagreementIds(differing, batch[-1])
         if end is None:
@@ -222,17 +222,19 @@ def filter_differing_from_judge(rows: QuerySet[Label], judge: Rater, ids: Sequen
     return [pk for pk in ids if pk in differ]
 
 
-def count_disagreements(wanted: DisagreementFilter) -> tuple[int, int]:
+def count_disagreements(filters: DisagreementFilter) -> tuple[int, int]:
     """Numbers of comparisons with open disagreements among reviewers, and of resolved ones."""
-    filter_all = DisagreementFilter(wanted.evaluation, wanted.among)
+    filter_all = DisagreementFilter(filters.evaluation, filters.among)
     number_open = filter_reviewer_disagreements(filter_all).values("comparison").distinct().count()
     return number_open, get_resolutions(filter_all).values("comparison").distinct().count()
 
 
-def get_neighbouring_disagreements(wanted: DisagreementFilter, comparison: Comparison) -> tuple[int | None, int | None]:
+def get_neighbouring_disagreements(
+    filters: DisagreementFilter, comparison: Comparison
+) -> tuple[int | None, int | None]:
     """The disagreements before and after this one."""
-    before = find_disagreements(wanted, after=comparison.pk, size=1, backwards=True).ids
-    after = find_disagreements(wanted, after=comparison.pk, size=1).ids
+    before = find_disagreements(filters, after=comparison.pk, size=1, backwards=True).ids
+    after = find_disagreements(filters, after=comparison.pk, size=1).ids
     return (before[0] if before else None), (after[0] if after else None)
 
 
@@ -250,21 +252,21 @@ class DisagreementRows:
     continues_after: int | None
 
 
-def reveal_disagreements(user: User, wanted: DisagreementFilter, *, after: int, size: int) -> DisagreementRows:
+def reveal_disagreements(user: User, filters: DisagreementFilter, *, after: int, size: int) -> DisagreementRows:
     """The next disagreements, whose choices this person now counts as having seen."""
-    page = find_disagreements(wanted, after=after, size=size)
+    page = find_disagreements(filters, after=after, size=size)
     related = Comparison.objects.select_related("query", "response_a__candidate", "response_b__candidate")
     comparisons = list(related.only(*LISTED_COLUMNS).filter(pk__in=page.ids).order_by("pk"))
-    differences = get_disagreements(wanted, [comparison.pk for comparison in comparisons])
-    revealed = reveal_comparisons(user, wanted.evaluation, comparisons)
+    differences = get_disagreements(filters, [comparison.pk for comparison in comparisons])
+    revealed = reveal_comparisons(user, filters.evaluation, comparisons)
     return DisagreementRows([(comparison, differences[comparison.pk]) for comparison in revealed], page.continues_after)
 
 
-def get_disagreements(wanted: DisagreementFilter, ids: Sequence[int]) -> Mapping[int, list[Disagreement]]:
+def get_disagreements(filters: DisagreementFilter, ids: Sequence[int]) -> Mapping[int, list[Disagreement]]:
     """The matching disagreements by comparison, in the rubric's order, in a fixed number of queries."""
     by_comparison: dict[int, list[Disagreement]] = {pk: [] for pk in ids}
-    for disagreement in read_disagreements(wanted, ids):
-        if is_matching_disagreement(disagreement, wanted):
+    for disagreement in read_disagreements(filters, ids):
+        if is_matching_disagreement(disagreement, filters):
             by_comparison[disagreement.label.comparison_id].append(disagreement)
     return by_comparison
 
@@ -277,23 +279,23 @@ def get_disagreements_on(comparison: Comparison, judge: Rater | None) -> Mapping
     return {disagreement.aspect.pk: disagreement for disagreement in disagreements}
 
 
-def is_matching_disagreement(disagreement: Disagreement, wanted: DisagreementFilter) -> bool:
-    if wanted.only_judge:
+def is_matching_disagreement(disagreement: Disagreement, filters: DisagreementFilter) -> bool:
+    if filters.only_judge:
         return disagreement.differs_from_judge
-    return bool(disagreement.kinds) if wanted.kind is None else wanted.kind in disagreement.kinds
+    return bool(disagreement.kinds) if filters.kind is None else filters.kind in disagreement.kinds
 
 
-def read_disagreements(wanted: DisagreementFilter, ids: Sequence[int]) -> list[Disagreement]:
-    rows = filter_labels(wanted).filter(comparison__in=ids).select_related("aspect")
-    if wanted.resolved is not None:
-        rows = rows.filter(IS_RESOLVED) if wanted.resolved else rows.exclude(IS_RESOLVED)
+def read_disagreements(filters: DisagreementFilter, ids: Sequence[int]) -> list[Disagreement]:
+    rows = filter_labels(filters).filter(comparison__in=ids).select_related("aspect")
+    if filters.resolved is not None:
+        rows = rows.filter(IS_RESOLVED) if filters.resolved else rows.exclude(IS_RESOLVED)
     votes = count_votes(ids)
-    judge_choices = load_judge_choices(wanted.judge, ids) if wanted.judge else {}
+    judge_choices = load_judge_choices(filters.judge, ids) if filters.judge else {}
     resolutions = {}
-    if wanted.resolved is not False:
+    if filters.resolved is not False:
         for resolution in Adjudication.objects.filter(comparison__in=ids).select_related("user", "aspect"):
             resolutions[resolution.comparison_id, resolution.aspect_id] = resolution
-    in_rubric = RubricAspect.objects.filter(version=wanted.evaluation.review_rubric_id)
+    in_rubric = RubricAspect.objects.filter(version=filters.evaluation.review_rubric_id)
     positions = dict(in_rubric.values_list("aspect_id", "position"))
     return [
         Disagreement(

@@ -74,21 +74,21 @@ def disagreement_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     user = request.user
     evaluation = require_evaluation(user, slug)
     form = DisagreementsForm(request.GET, evaluation=evaluation, user=user)
-    wanted = form.wanted()
+    filters = form.to_filter()
     after = parse_after(request)
-    disagreements = reveal_disagreements(user, wanted, after=after, size=PAGE_SIZE)
+    disagreements = reveal_disagreements(user, filters, after=after, size=PAGE_SIZE)
     page = Page(
         [row for row, _ in disagreements.rows],
         is_first=not after,
         first_page=build_page_query(request, 0),
         next_page=build_page_query(request, disagreements.continues_after) if disagreements.continues_after else None,
     )
-    between_people, number_resolved = count_disagreements(wanted)
+    between_people, number_resolved = count_disagreements(filters)
     context = {
         "page": "disagreements",
         "evaluation": evaluation,
         "form": form,
-        "wanted": wanted,
+        "filters": filters,
         "page_of_rows": page,
         "rows": [
             {"comparison": comparison, "differences": differences} for comparison, differences in disagreements.rows
@@ -160,11 +160,11 @@ def render_disagreement(
     comment: CommentForm | None = None,
 ) -> HttpResponse:
     user, evaluation = request.user, comparison.evaluation
-    wanted = DisagreementsForm(request.GET, evaluation=evaluation, user=user).wanted()
-    before, after = get_neighbouring_disagreements(wanted, comparison)
+    filters = DisagreementsForm(request.GET, evaluation=evaluation, user=user).to_filter()
+    before, after = get_neighbouring_disagreements(filters, comparison)
     table = reveal_visible_vote_table(user, comparison)
     questions = list(
-        build_questions(comparison, wanted, table, refused, is_allowed(user, Action.ADJUDICATE, evaluation))
+        build_questions(comparison, filters, table, refused, is_allowed(user, Action.ADJUDICATE, evaluation))
     )
     comments = get_thread(comparison)
     html = render_texts([*iter_comparison_texts(comparison), *table.rationales, *(row.text for row in comments)])
@@ -200,14 +200,14 @@ def render_disagreement(
 
 def build_questions(
     comparison: Comparison,
-    wanted: DisagreementFilter,
+    filters: DisagreementFilter,
     table: VoteTable,
     refused: RefusedInput | None,
     may_resolve: bool,
 ) -> Iterator[AspectQuestion]:
     """Every aspect that has choices or that the rubric has, in the rubric's order."""
     reviewer_choices = get_reviewer_choices(comparison)
-    differences = get_disagreements_on(comparison, wanted.judge)
+    differences = get_disagreements_on(comparison, filters.judge)
     offered = get_offered_choices(comparison.evaluation)
     for index, aspect in enumerate(table.aspects):
         other_choices = [

@@ -192,10 +192,10 @@ class NamedFilter:
     """A saved filter as a report or an export keeps it: its name, with its conditions at that time."""
 
     name: str
-    wanted: ComparisonFilter
+    comparison_filter: ComparisonFilter
 
     def in_words(self) -> str:
-        return f"“{self.name}”: {self.wanted.in_words()}"
+        return f"“{self.name}”: {self.comparison_filter.in_words()}"
 
 
 def parse_filter(parameters: JsonMapping) -> ComparisonFilter:

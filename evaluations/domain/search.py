@@ -26,10 +26,10 @@ Term = tuple[str, ...]  # consecutive words
 
 @dataclass(frozen=True)
 class SearchQuery:
-    """Terms that must all occur in the texts (``wanted``) and terms that must not (``unwanted``)."""
+    """Terms that must all occur in the texts (``required``) and terms that must not (``excluded``)."""
 
-    wanted: tuple[Term, ...]
-    unwanted: tuple[Term, ...] = ()
+    required: tuple[Term, ...]
+    excluded: tuple[Term, ...] = ()
 
 
 def split_words(text: str) -> list[str]:
@@ -48,18 +48,18 @@ def fold_text(text: str) -> str:
 
 def parse_search_text(text: str) -> SearchQuery:
     """Parse a search: words, “phrases”, and -words that must not occur."""
-    wanted: dict[Term, None] = {}
-    unwanted: dict[Term, None] = {}
+    required: dict[Term, None] = {}
+    excluded: dict[Term, None] = {}
     for piece in SEARCH_TERM.findall(text.translate(QUOTES)):
-        is_unwanted = piece.startswith("-")
+        is_excluded = piece.startswith("-")
         term = tuple(split_words(piece))
         if term:
-            (unwanted if is_unwanted else wanted)[term] = None
-    if not wanted:
-        raise InputRefused(explain_missing_words(text, bool(unwanted)))
-    if len(wanted) + len(unwanted) > MAX_SEARCH_TERMS:
+            (excluded if is_excluded else required)[term] = None
+    if not required:
+        raise InputRefused(explain_missing_words(text, bool(excluded)))
+    if len(required) + len(excluded) > MAX_SEARCH_TERMS:
         raise InputRefused(f"At most {MAX_SEARCH_TERMS} words and phrases can be searched for at once.")
-    return SearchQuery(tuple(wanted), tuple(unwanted))
+    return SearchQuery(tuple(required), tuple(excluded))
 
 
 def explain_missing_words(text: str, has_unwanted: bool) -> str:
@@ -91,12 +91,12 @@ def make_search_excerpt(text: str, search: SearchQuery, around: int = 90) -> lis
 
 
 def find_hits(text: str, search: SearchQuery) -> Iterator[tuple[int, int]]:
-    """Character ranges of the wanted terms in the text, in order, without overlaps."""
+    """Character ranges of the required terms in the text, in order, without overlaps."""
     matches = [(match.start(), match.end(), fold_text(match[0])[:MAX_WORD_CHARACTERS]) for match in WORD.finditer(text)]
     words = [word for _, _, word in matches]
     place = 0
     while place < len(words):
-        length = next((len(term) for term in search.wanted if has_term_at(words, place, term)), 0)
+        length = next((len(term) for term in search.required if has_term_at(words, place, term)), 0)
         if length:
             yield matches[place][0], matches[place + length - 1][1]
         place += length or 1

@@ -93,7 +93,7 @@ def serialize_filters(request: ExportRequest) -> dict[str, object]:
     """The conditions that selected the comparisons, as the export's record keeps them."""
     filters: dict[str, object] = {"where": [list(pair) for pair in request.where], "part": request.part}
     if request.sliced:
-        filters |= {"slice": request.sliced.name, "filter": request.sliced.wanted.as_json()}
+        filters |= {"slice": request.sliced.name, "filter": request.sliced.comparison_filter.as_json()}
     return {name: value for name, value in filters.items() if value}
 
 

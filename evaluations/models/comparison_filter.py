@@ -41,16 +41,16 @@ STATES_OF_REVIEWS_SAVED: Final = {
 }
 
 
-def filter_evaluation(evaluation: Evaluation, wanted: ComparisonFilter) -> "QuerySet[Comparison]":
+def filter_evaluation(evaluation: Evaluation, comparison_filter: ComparisonFilter) -> "QuerySet[Comparison]":
     """The comparisons of an evaluation that match a filter. Permission is checked in `access`."""
-    return apply_comparison_filter(Comparison.objects.filter(evaluation=evaluation), evaluation, wanted)
+    return apply_comparison_filter(Comparison.objects.filter(evaluation=evaluation), evaluation, comparison_filter)
 
 
 def apply_comparison_filter(
-    comparisons: "QuerySet[Comparison]", evaluation: Evaluation, wanted: ComparisonFilter
+    comparisons: "QuerySet[Comparison]", evaluation: Evaluation, comparison_filter: ComparisonFilter
 ) -> "QuerySet[Comparison]":
     """Apply a filter to comparisons. A name that does not exist in the evaluation is refused."""
-    for condition in filter_conditions(evaluation, wanted):
+    for condition in filter_conditions(evaluation, comparison_filter):
         comparisons = comparisons.filter(condition(ALL_COMPARISONS))
     return comparisons
 
@@ -76,70 +76,74 @@ ALL_COMPARISONS: Final = ComparisonRange()
 FilterCondition = Callable[[ComparisonRange], Q | Combinable]
 
 
-def filter_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Iterator[FilterCondition]:
+def filter_conditions(evaluation: Evaluation, comparison_filter: ComparisonFilter) -> Iterator[FilterCondition]:
     """The conditions of a filter, for all comparisons or a range of them. Names are looked up here, once."""
-    yield from indexed_conditions(evaluation, wanted)
-    yield from unindexed_conditions(evaluation, wanted)
+    yield from indexed_conditions(evaluation, comparison_filter)
+    yield from unindexed_conditions(evaluation, comparison_filter)
 
 
-def indexed_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Iterator[FilterCondition]:
+def indexed_conditions(evaluation: Evaluation, comparison_filter: ComparisonFilter) -> Iterator[FilterCondition]:
     """The conditions that an index of comparisons or of their relations answers."""
-    for name in filter(None, (wanted.candidate, wanted.against)):
+    for name in filter(None, (comparison_filter.candidate, comparison_filter.against)):
         candidate = find_id_by_name(Candidate, evaluation, "candidate", name)
         yield fixed_condition(Q(candidate_a=candidate) | Q(candidate_b=candidate))
-    columns: dict[str, str | int] = {"category": wanted.category, "origin": wanted.origin}
-    if wanted.source:
-        columns["source_import"] = check_import_id(evaluation, wanted.source)
+    columns: dict[str, str | int] = {"category": comparison_filter.category, "origin": comparison_filter.origin}
+    if comparison_filter.source:
+        columns["source_import"] = check_import_id(evaluation, comparison_filter.source)
     for column, value in columns.items():
         if value:
             yield fixed_condition(Q(**{column: value}))
-    for name in wanted.tags:
+    for name in comparison_filter.tags:
         yield partial(tag_condition, find_id_by_name(Tag, evaluation, "tag", name))
-    if wanted.disagreement:
-        yield partial(disagreement_condition, DisagreementState(wanted.disagreement))
-    if wanted.flagged:
+    if comparison_filter.disagreement:
+        yield partial(disagreement_condition, DisagreementState(comparison_filter.disagreement))
+    if comparison_filter.flagged:
         yield flag_condition(evaluation)
 
 
-def find_few_matches(evaluation: Evaluation, wanted: ComparisonFilter) -> tuple[int, ...] | None:
+def find_few_matches(evaluation: Evaluation, comparison_filter: ComparisonFilter) -> tuple[int, ...] | None:
     """All ids that one indexed part of the filter matches, if they are few; else None.
 
     The other parts then need to be checked on these only.
     """
-    for ids in first_matches_by_part(evaluation, wanted):
+    for ids in first_matches_by_part(evaluation, comparison_filter):
         if ids is not None and len(ids) <= FEW_COMPARISONS:
             return tuple(sorted(set(ids)))
     return None
 
 
-def first_matches_by_part(evaluation: Evaluation, wanted: ComparisonFilter) -> Iterator[Collection[int] | None]:
+def first_matches_by_part(
+    evaluation: Evaluation, comparison_filter: ComparisonFilter
+) -> Iterator[Collection[int] | None]:
     """The first matching ids of each indexed part of the filter; None if there may be many."""
-    for name in wanted.tags:
+    for name in comparison_filter.tags:
         tag = find_id_by_name(Tag, evaluation, "tag", name)
         yield first_few_ids(Tagging.objects.filter(tag=tag).values_list("comparison_id", flat=True))
-    if wanted.disagreement == DisagreementState.SETTLED:
+    if comparison_filter.disagreement == DisagreementState.SETTLED:
         resolutions = Adjudication.objects.filter(aspect__evaluation=evaluation)
         yield first_few_ids(resolutions.values_list("comparison_id", flat=True))
-    if wanted.source:
-        imported = Comparison.all_rows.filter(source_import=check_import_id(evaluation, wanted.source))
+    if comparison_filter.source:
+        imported = Comparison.all_rows.filter(source_import=check_import_id(evaluation, comparison_filter.source))
         yield first_few_ids(imported.values_list("pk", flat=True))
-    if wanted.flagged:
+    if comparison_filter.flagged:
         yield find_few_flagged(evaluation)
-    if wanted.origin == ComparisonOrigin.BY_HAND:  # other origins are rarely few
+    if comparison_filter.origin == ComparisonOrigin.BY_HAND:  # other origins are rarely few
         manual = Comparison.all_rows.filter(evaluation=evaluation, origin=ComparisonOrigin.BY_HAND)
         yield first_few_ids(manual.values_list("pk", flat=True))
-    if wanted.reviews and wanted.reviews != ReviewsSaved.NONE:
-        yield first_few_ids(reviewed_comparison_ids(evaluation, STATES_OF_REVIEWS_SAVED[ReviewsSaved(wanted.reviews)]))
-    if wanted.aspect and wanted.choice and not wanted.rater:
-        labels = labels_with_choice(find_aspect(evaluation, wanted.aspect), wanted.choice)
+    if comparison_filter.reviews and comparison_filter.reviews != ReviewsSaved.NONE:
+        yield first_few_ids(
+            reviewed_comparison_ids(evaluation, STATES_OF_REVIEWS_SAVED[ReviewsSaved(comparison_filter.reviews)])
+        )
+    if comparison_filter.aspect and comparison_filter.choice and not comparison_filter.rater:
+        labels = labels_with_choice(find_aspect(evaluation, comparison_filter.aspect), comparison_filter.choice)
         yield first_few_ids(labels.values_list("comparison_id", flat=True))
-    if wanted.category:
-        queries = Query.all_rows.filter(evaluation=evaluation, category=wanted.category)
+    if comparison_filter.category:
+        queries = Query.all_rows.filter(evaluation=evaluation, category=comparison_filter.category)
         query_ids = first_few_ids(queries.values_list("pk", flat=True))
         of_queries = Comparison.all_rows.filter(query__in=query_ids).values_list("pk", flat=True)
         yield first_few_ids(of_queries) if len(query_ids) <= FEW_COMPARISONS else None
-    if wanted.text:
-        yield search_first_ids(parse_search_text(wanted.text), FEW_COMPARISONS + 1)
+    if comparison_filter.text:
+        yield search_first_ids(parse_search_text(comparison_filter.text), FEW_COMPARISONS + 1)
 
 
 def reviewed_comparison_ids(evaluation: Evaluation, states: Collection[ReviewState]) -> "QuerySet[Any, int]":
@@ -154,13 +158,13 @@ def first_few_ids(ids: "QuerySet[Any, int]") -> list[int]:
     return list(ids.order_by()[: FEW_COMPARISONS + 1])
 
 
-def unindexed_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Iterator[FilterCondition]:
+def unindexed_conditions(evaluation: Evaluation, comparison_filter: ComparisonFilter) -> Iterator[FilterCondition]:
     """The conditions without an index, to be applied to few comparisons."""
-    if wanted.text:
-        yield partial(words_condition, parse_search_text(wanted.text))
-    yield from choice_conditions(evaluation, wanted)
-    if wanted.reviews:
-        yield partial(review_condition, ReviewsSaved(wanted.reviews))
+    if comparison_filter.text:
+        yield partial(words_condition, parse_search_text(comparison_filter.text))
+    yield from choice_conditions(evaluation, comparison_filter)
+    if comparison_filter.reviews:
+        yield partial(review_condition, ReviewsSaved(comparison_filter.reviews))
 
 
 def fixed_condition(condition: Q) -> FilterCondition:
@@ -221,32 +225,32 @@ def check_import_id(evaluation: Evaluation, number: int) -> int:
     return find_or_refuse(rows.values_list("pk", flat=True), f"import {number}")
 
 
-def review_condition(wanted: ReviewsSaved, among: ComparisonRange) -> Q | Combinable:
-    if wanted == ReviewsSaved.NONE:
+def review_condition(state: ReviewsSaved, among: ComparisonRange) -> Q | Combinable:
+    if state == ReviewsSaved.NONE:
         if connection.vendor == "sqlite":  # a lookup for each takes ten times as long
             saved = Review.all_rows.filter(among.where(), state__in=SAVED_REVIEW_STATES)
             return ~Q(pk__in=saved.values("comparison"))
         return ~Exists(Review.all_rows.filter(comparison=OuterRef("pk"), state__in=SAVED_REVIEW_STATES))
-    reviews = Review.objects.filter(among.where(), state__in=STATES_OF_REVIEWS_SAVED[wanted])
+    reviews = Review.objects.filter(among.where(), state__in=STATES_OF_REVIEWS_SAVED[state])
     return Q(pk__in=reviews.values("comparison"))
 
 
 # ---- choices
 
 
-def choice_conditions(evaluation: Evaluation, wanted: ComparisonFilter) -> Iterator[FilterCondition]:
-    aspect = find_aspect(evaluation, wanted.aspect) if wanted.aspect else None
-    if wanted.rater:
-        rater = find_rater_by_key(evaluation, wanted.rater)
+def choice_conditions(evaluation: Evaluation, comparison_filter: ComparisonFilter) -> Iterator[FilterCondition]:
+    aspect = find_aspect(evaluation, comparison_filter.aspect) if comparison_filter.aspect else None
+    if comparison_filter.rater:
+        rater = find_rater_by_key(evaluation, comparison_filter.rater)
         yield (
             partial(rater_condition, rater)
             if aspect is None
-            else partial(rater_choice_condition, rater, aspect, wanted.choice)
+            else partial(rater_choice_condition, rater, aspect, comparison_filter.choice)
         )
     elif aspect is not None:
-        yield partial(label_condition, aspect, wanted.choice)
-    if wanted.failed:
-        yield partial(failure_condition, evaluation, wanted.failed)
+        yield partial(label_condition, aspect, comparison_filter.choice)
+    if comparison_filter.failed:
+        yield partial(failure_condition, evaluation, comparison_filter.failed)
 
 
 def find_aspect(evaluation: Evaluation, key: str) -> Aspect:

@@ -261,12 +261,12 @@ class SavedFilter(Row):
         constraints = [models.UniqueConstraint(fields=["evaluation", "name"], name="saved_filter_name")]
 
     @property
-    def wanted(self) -> ComparisonFilter:
+    def comparison_filter(self) -> ComparisonFilter:
         return parse_filter(self.filter)
 
     @property
     def named(self) -> NamedFilter:
-        return NamedFilter(self.name, self.wanted)
+        return NamedFilter(self.name, self.comparison_filter)
 
 
 class TagChange(Row):

@@ -37,7 +37,7 @@ def search_first_ids(search: SearchQuery, most: int) -> list[int] | None:
     """Some comparisons of whichever evaluation in whose texts the search finds what it wants: all where they are less
     than so many. None for a phrase, whose words may be everywhere and never meet.
     """
-    if any(len(term) > 1 for term in search.wanted):
+    if any(len(term) > 1 for term in search.required):
         return None
     column = "comparison_id" if is_postgresql() else "rowid"
     with connection.cursor() as cursor:
@@ -55,10 +55,10 @@ def match_clause(search: SearchQuery) -> str:
 def match_expression(search: SearchQuery) -> str:
     """The search as the database writes it. Words are letters and digits, and quoted all the same."""
     if is_postgresql():
-        wanted = " & ".join(phrase_expression(term) for term in search.wanted)
-        return wanted + "".join(f" & !({phrase_expression(term)})" for term in search.unwanted)
-    wanted = " AND ".join(quote_term(term) for term in search.wanted)
-    return f"({wanted})" + "".join(f" NOT {quote_term(term)}" for term in search.unwanted)
+        required = " & ".join(phrase_expression(term) for term in search.required)
+        return required + "".join(f" & !({phrase_expression(term)})" for term in search.excluded)
+    required = " AND ".join(quote_term(term) for term in search.required)
+    return f"({required})" + "".join(f" NOT {quote_term(term)}" for term in search.excluded)
 
 
 def phrase_expression(term: Term) -> str:

@@ -132,7 +132,7 @@ def select_report_comparisons(
     ``or_responses``: there may be none where there are single responses.
     """
     selected = filter_by_rules(comparisons, evaluation, rules)
-    if rules.sliced and not apply_comparison_filter(comparisons, evaluation, rules.sliced.wanted).exists():
+    if rules.sliced and not apply_comparison_filter(comparisons, evaluation, rules.sliced.comparison_filter).exists():
         raise InputRefused(f"The slice {rules.sliced.in_words()}, has no comparison.")
     if (
         rules.where
@@ -147,7 +147,7 @@ def filter_by_rules(
     comparisons: QuerySet[Comparison], evaluation: Evaluation, rules: ReportRules
 ) -> QuerySet[Comparison]:
     if rules.sliced:
-        comparisons = apply_comparison_filter(comparisons, evaluation, rules.sliced.wanted)
+        comparisons = apply_comparison_filter(comparisons, evaluation, rules.sliced.comparison_filter)
     if rules.part:
         comparisons = filter_by_split_part(comparisons, evaluation, get_default_split(evaluation), rules.part)
     return filter_by_pairs(comparisons, rules.where)

@@ -35,7 +35,7 @@ class Webhook(Row):
         return self.url
 
     @property
-    def wanted(self) -> tuple[WebhookKind, ...]:
+    def subscribed_kinds(self) -> tuple[WebhookKind, ...]:
         return tuple(WebhookKind(kind) for kind in self.kinds.split(",") if kind)
 
 

@@ -22,8 +22,8 @@ REPORT_CACHE_SECONDS: Final = 24 * 60 * 60
 EVENTS_IN_FLIGHT: Final = 100  # more than are written to one evaluation while a transaction with an Event ends
 
 
-def get_cached_report(evaluation: Evaluation, asked: object, make: Callable[[], Made]) -> Made:
-    """The result of ``make``, computed once for each state of the evaluation. ``asked``: everything else it depends on.
+def get_cached_report(evaluation: Evaluation, depends_on: object, make: Callable[[], Made]) -> Made:
+    """The result of ``make``, computed once for each state of the evaluation and value of ``depends_on``.
 
     A result during whose computation the state changed is returned, but not cached.
     """
@@ -32,7 +32,7 @@ def get_cached_report(evaluation: Evaluation, asked: object, make: Callable[[], 
         return make()
     # The caller's evaluation object may be older than its last change.
     columns = [getattr(evaluation, column.attname) for column in evaluation._meta.concrete_fields]
-    key = hashlib.sha256(repr((columns, asked, state, VERSION)).encode()).hexdigest()
+    key = hashlib.sha256(repr((columns, depends_on, state, VERSION)).encode()).hexdigest()
     report: Made | None = read_cached_report(key)
     if report is None:
         report = make()

@@ -164,7 +164,7 @@ class ReportForm(forms.Form):
         choices: Choices = self.fields[name].choices  # type: ignore[attr-defined]
         return str(self.cleaned_data[name] or choices[0][0])
 
-    def asked(self) -> QueryValues:
+    def to_query(self) -> QueryValues:
         """The requested parameters, without defaults."""
         values = {name: self.cleaned_data.get(name) for name in self.fields}
         lists = {name: value if isinstance(value, list) else [str(value)] for name, value in values.items() if value}
@@ -177,13 +177,13 @@ class ReportForm(forms.Form):
 
     def active_filters(self) -> list[ActiveFilter]:
         """The values that differ from the defaults."""
-        asked = self.asked()
+        query = self.to_query()
         return [
             ActiveFilter(
-                str(self.fields[name].label), self.get_text(name, value), remove_query_value(asked, name, value)
+                str(self.fields[name].label), self.get_text(name, value), remove_query_value(query, name, value)
             )
             for name in (*self.FREQUENT, *self.RARE)
-            for value in asked.get(name, ())
+            for value in query.get(name, ())
         ]
 
     def get_text(self, name: str, value: str) -> str:
@@ -214,6 +214,6 @@ class ReportForm(forms.Form):
         return [str(message) for messages in self.errors.values() for message in messages]
 
 
-def remove_query_value(asked: QueryValues, name: str, value: str) -> QueryValues:
-    remaining = {**asked, name: [other for other in asked[name] if other != value]}
+def remove_query_value(query: QueryValues, name: str, value: str) -> QueryValues:
+    remaining = {**query, name: [other for other in query[name] if other != value]}
     return {name: values for name, values in remaining.items() if values}

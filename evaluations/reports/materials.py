@@ -55,14 +55,14 @@ def iterate_aspect_materials(
     gathered: VerdictArrays,
     items: Items,
     raters: Sequence[Rater],
-    asked: AskedAspects,
+    asked_aspects: AskedAspects,
     judged: Mapping[int, set[int]],
     panels: Mapping[str, tuple[str, ...]],
     rules: ReportRules,
 ) -> Iterator[tuple[str, AspectMaterial]]:
     """Pairs of an aspect's key with its material, each built on demand."""
     for aspect in aspects:
-        yield aspect.key, build_aspect_material(aspect, gathered, items, raters, asked, judged, panels, rules)
+        yield aspect.key, build_aspect_material(aspect, gathered, items, raters, asked_aspects, judged, panels, rules)
 
 
 def build_aspect_material(
@@ -70,14 +70,14 @@ def build_aspect_material(
     gathered: VerdictArrays,
     items: Items,
     raters: Sequence[Rater],
-    asked: AskedAspects,
+    asked_aspects: AskedAspects,
     judged: Mapping[int, set[int]],
     panels: Mapping[str, tuple[str, ...]],
     rules: ReportRules,
 ) -> AspectMaterial:
     people = gathered.votes(aspect).between(rules.since, rules.until)
     counted = people.counted(*KNOWLEDGE_COUNTED[rules.seen])
-    rows = asked.about(aspect.pk)
+    rows = asked_aspects.about(aspect.pk)
     return AspectMaterial(
         name=aspect.name,
         items=len(gathered.comparisons),

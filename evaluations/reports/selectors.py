@@ -109,27 +109,29 @@ def build_report(
     ``aspect``: the one that parts with a page for each aspect are about, as in `full_report`; None: all.
     """
     everything = Comparison.objects.filter(evaluation=evaluation)
-    wanted = select_report_comparisons(
+    selected = select_report_comparisons(
         everything if comparisons is None else comparisons, evaluation, rules, or_responses=comparisons is None
     )
     raters = [rater for rater in list_counted_raters(evaluation, rules) if with_judges or rater.kind != RaterKind.JUDGE]
     table = get_comparison_table(evaluation)
-    narrowed = None if comparisons is None and not (rules.where or rules.sliced or rules.part) else wanted
+    narrowed = None if comparisons is None and not (rules.where or rules.sliced or rules.part) else selected
     places = index_report_comparisons(table, narrowed)
-    gathered = read_verdict_arrays(places, wanted, raters, rules)
-    asked = read_asked_aspects(evaluation, narrowed, raters)
-    aspects = list_aspects_in_order(evaluation, asked)
-    judged = find_judged_aspects(gathered, raters, asked, aspects)
+    gathered = read_verdict_arrays(places, selected, raters, rules)
+    asked_aspects = read_asked_aspects(evaluation, narrowed, raters)
+    aspects = list_aspects_in_order(evaluation, asked_aspects)
+    judged = find_judged_aspects(gathered, raters, asked_aspects, aspects)
     panels = find_panels(evaluation, raters)
     with_verdicts = gathered.aspects(aspects).union(*judged.values())
     items = add_strata(build_items(evaluation, table, places), evaluation)
     families = {rater.name: rater.judge.family for rater in raters if rater.judge}
     reported = [row for row in aspects if row.pk in with_verdicts]
-    materials = iterate_aspect_materials(reported, gathered, items, raters, asked, judged, panels, rules)
+    materials = iterate_aspect_materials(reported, gathered, items, raters, asked_aspects, judged, panels, rules)
     family = list_judges_in_claim_family(evaluation)
     if with_judges and ReportPart.AGREEMENT in parts:
         hidden = [rater for rater in family if rater not in raters]
-        materials = add_hidden_judges(materials, reported, hidden, raters, items, places, wanted, asked, rules)
+        materials = add_hidden_judges(
+            materials, reported, hidden, raters, items, places, selected, asked_aspects, rules
+        )
     # A user who sees only reviewed comparisons sees no other responses.
     alone = select_single_responses(evaluation, rules) if comparisons is None else Response.objects.none()
     del gathered  # it is large, and let go as soon as the last material is made
@@ -140,7 +142,7 @@ def build_report(
         rules,
         parts,
         group_weights_by_aspect(raters, places, aspects) if ReportPart.JUDGES in parts else {},
-        read_aspect_scores(aspects, raters, wanted, places.ids, alone, rules) if ReportPart.SCORES in parts else {},
+        read_aspect_scores(aspects, raters, selected, places.ids, alone, rules) if ReportPart.SCORES in parts else {},
         no_verdicts=tuple(row.name for row in aspects if row not in reported),
         aspect=aspect,
         look_at=partial(get_or_record_look, evaluation) if comparisons is None and rules == TEST_PART_RULES else None,
@@ -155,14 +157,14 @@ def add_hidden_judges(
     items: Items,
     places: ComparisonPositions,
     comparisons: QuerySet[Comparison],
-    asked: AskedAspects,
+    asked_aspects: AskedAspects,
     rules: ReportRules,
 ) -> Iterator[tuple[str, AspectMaterial]]:
     """The materials with the answers of judges that filters hide, since claims are controlled over all judges."""
     if not hidden:
         return materials
     gathered = read_verdict_arrays(places, comparisons, hidden, rules)
-    judged = find_judged_aspects(gathered, hidden, asked, aspects)
+    judged = find_judged_aspects(gathered, hidden, asked_aspects, aspects)
     by_key = {aspect.key: aspect for aspect in aspects}
     panels = find_panels(hidden[0].evaluation, [*shown, *hidden])
     return (

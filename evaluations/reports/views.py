@@ -36,9 +36,9 @@ from evaluations.web.requests import AuthenticatedRequest
 FORMAT_PARAMETER = "as"
 
 
-def get_chart_files_url(address: str, asked: Mapping[str, Sequence[str]]) -> str:
-    """Where the files of a plot are, by what was asked of its page; the name of a format is to follow."""
-    return f"{address}?{urlencode({**asked, FORMAT_PARAMETER: ['']}, doseq=True)}"
+def get_chart_files_url(address: str, query: Mapping[str, Sequence[str]]) -> str:
+    """Where the files of a plot are, by the query of its page; the name of a format is to follow."""
+    return f"{address}?{urlencode({**query, FORMAT_PARAMETER: ['']}, doseq=True)}"
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class ChartOnPage:
 
 
 def build_part_context(
-    evaluation: Evaluation, report: Report, part: ReportPart, asked_aspect: str, asked: QueryValues
+    evaluation: Evaluation, report: Report, part: ReportPart, asked_aspect: str, query: QueryValues
 ) -> dict[str, object]:
     aspect = choose_aspect(report, part, asked_aspect)
     return {
         "part_aspect": aspect,
         "part_aspects": [(key, report.names[key]) for key in list_part_aspects(report, part)],
         "plots": [
-            ChartOnPage(plot, get_chart_files_url(reverse("report_plot", args=[evaluation.slug, plot.name]), asked))
+            ChartOnPage(plot, get_chart_files_url(reverse("report_plot", args=[evaluation.slug, plot.name]), query))
             for plot in build_report_charts(report, part, aspect)
         ],
     }
@@ -101,7 +101,7 @@ def report(request: AuthenticatedRequest, slug: str, part: str = ReportPart.AGRE
         "path": request.path,
         "sees_judges": sees_judges,
         "sees_all": sees_all,
-        "asked": {},
+        "query": {},
         "tabs": list(list_tabs(evaluation, {}, asked_part, sees_judges=sees_judges)),
     }
     try:
@@ -116,7 +116,7 @@ def report(request: AuthenticatedRequest, slug: str, part: str = ReportPart.AGRE
                 and is_allowed(user, Action.REVIEW, evaluation)
                 and 0 < result.comparisons <= SMALL_REPORT_COMPARISONS
             )
-            context |= build_part_context(evaluation, result, asked_part, form.cleaned_data["aspect"], form.asked())
+            context |= build_part_context(evaluation, result, asked_part, form.cleaned_data["aspect"], form.to_query())
             return render(request, "report/report.html", context)
     except InputRefused as refused:
         form.add_error(None, str(refused))
@@ -127,13 +127,13 @@ def build_report_context(
     result: Report, evaluation: Evaluation, form: ReportForm, part: ReportPart
 ) -> dict[str, object]:
     """The template context of a report."""
-    asked, ties, measure = form.asked(), form.get_layout("ties"), form.get_layout("measure")
+    query, ties, measure = form.to_query(), form.get_layout("ties"), form.get_layout("measure")
     aspect = form.cleaned_data["aspect"]
     return {
         "report": result,
-        "asked": asked,
+        "query": query,
         "is_filtered": bool(form.active_filters()),
-        "tabs": list(list_tabs(evaluation, asked, part, sees_judges="judge" in form.fields)),
+        "tabs": list(list_tabs(evaluation, query, part, sees_judges="judge" in form.fields)),
         "ties": ties,
         "measure": measure,
         "measure_name": dict(MEASURE_CHOICES)[measure],
@@ -144,18 +144,18 @@ def build_report_context(
         "sentences": [judge.sentence for judge in result.judges.values() if judge.sentence],
         "overview": build_overview_table(result.aspects, ties, measure, form.get_layout("sort")),
         "in_detail": bool(aspect) or count_person_rows(result) <= MAX_DETAIL_ROWS,
-        "cells": get_cells_url(evaluation, form.rules(), asked),
+        "cells": get_cells_url(evaluation, form.rules(), query),
     }
 
 
 def list_tabs(
-    evaluation: Evaluation, asked: QueryValues, current: ReportPart, *, sees_judges: bool
+    evaluation: Evaluation, query: QueryValues, current: ReportPart, *, sees_judges: bool
 ) -> Iterator[ReportTab]:
-    values_kept = {name: values for name, values in asked.items() if name not in PART_LAYOUT_FIELDS}
-    query = f"?{urlencode(values_kept, doseq=True)}" if values_kept else ""
+    values_kept = {name: values for name, values in query.items() if name not in PART_LAYOUT_FIELDS}
+    query_string = f"?{urlencode(values_kept, doseq=True)}" if values_kept else ""
     for part, name in PART_NAMES.items():
         if sees_judges or part not in JUDGE_PARTS:
-            yield ReportTab(name, get_part_url(evaluation, part) + query, part == current)
+            yield ReportTab(name, get_part_url(evaluation, part) + query_string, part == current)
 
 
 def get_part_url(evaluation: Evaluation, part: ReportPart) -> str:
@@ -173,7 +173,7 @@ def count_person_rows(result: Report) -> int:
     )
 
 
-def get_cells_url(evaluation: Evaluation, rules: ReportRules, asked: QueryValues) -> str:
+def get_cells_url(evaluation: Evaluation, rules: ReportRules, query: QueryValues) -> str:
     """Where the comparisons behind a cell are listed. First and second shown are no choice to list by: none."""
     if rules.coding is not SideCoding.CANDIDATE:
         return ""
@@ -181,8 +181,8 @@ def get_cells_url(evaluation: Evaluation, rules: ReportRules, asked: QueryValues
         *("slice", "category", "candidate_1", "candidate_2", "reviewer"),
         *("since", "until", "seen", "split_rule", "failed", "part"),
     )
-    query = urlencode({name: asked[name] for name in passed if name in asked}, doseq=True)
-    return f"{reverse('comparisons', args=[evaluation.slug])}?{query}{'&' if query else ''}"
+    kept = urlencode({name: query[name] for name in passed if name in query}, doseq=True)
+    return f"{reverse('comparisons', args=[evaluation.slug])}?{kept}{'&' if kept else ''}"
 
 
 @require_safe

@@ -176,24 +176,24 @@ def level(ceiling: Any, ties: str) -> Any:
 @register.simple_tag(takes_context=True)
 def changed(context: Context, **changes: str) -> str:
     """The address of this page with these parameters changed; an empty value takes one out."""
-    asked = {**context["asked"], **{name: [str(value)] for name, value in changes.items()}}
-    return address(context["path"], asked)
+    query = {**context["query"], **{name: [str(value)] for name, value in changes.items()}}
+    return address(context["path"], query)
 
 
-def address(path: str, asked: Mapping[str, list[str]]) -> str:
-    query = urlencode({name: values for name, values in asked.items() if any(values)}, doseq=True)
-    return f"{path}?{query}" if query else path
+def address(path: str, query: Mapping[str, list[str]]) -> str:
+    query_string = urlencode({name: values for name, values in query.items() if any(values)}, doseq=True)
+    return f"{path}?{query_string}" if query_string else path
 
 
 @register.simple_tag(takes_context=True)
-def without(context: Context, asked: Mapping[str, list[str]]) -> str:
-    """The address of this page where only this is asked for."""
-    return address(context["path"], asked)
+def without(context: Context, query: Mapping[str, list[str]]) -> str:
+    """The address of this page with this query alone."""
+    return address(context["path"], query)
 
 
 @register.filter
-def asked_for(asked: Mapping[str, list[str]], name: str) -> list[str]:
-    return asked.get(name, [])
+def get_values(query: Mapping[str, list[str]], name: str) -> list[str]:
+    return query.get(name, [])
 
 
 @register.filter

@@ -50,15 +50,15 @@ def read_asked_aspects(
     return AskedAspects(list(rows.order_by("version__rubric__name", "version__number")), frozenset(used))
 
 
-def list_aspects_in_order(evaluation: Evaluation, asked: AskedAspects) -> list[Aspect]:
+def list_aspects_in_order(evaluation: Evaluation, asked_aspects: AskedAspects) -> list[Aspect]:
     """The aspects in the order of the reviewers' rubric, then the others by key."""
-    place = {row.aspect_id: row.position for row in asked.rows if row.version_id == evaluation.review_rubric_id}
+    place = {row.aspect_id: row.position for row in asked_aspects.rows if row.version_id == evaluation.review_rubric_id}
     aspects = Aspect.objects.filter(evaluation=evaluation).order_by("key")
     return sorted(aspects, key=lambda aspect: place.get(aspect.pk, len(place)))
 
 
 def find_judged_aspects(
-    gathered: VerdictArrays, raters: Sequence[Rater], asked: AskedAspects, aspects: Sequence[Aspect]
+    gathered: VerdictArrays, raters: Sequence[Rater], asked_aspects: AskedAspects, aspects: Sequence[Aspect]
 ) -> dict[int, set[int]]:
     """By rater id the aspects that each judge was asked about here.
 
@@ -67,9 +67,9 @@ def find_judged_aspects(
     judged: dict[int, set[int]] = {}
     for rater in raters:
         if rater.judge is not None and gathered.was_asked(rater):
-            of_rubric = {row.aspect_id for row in asked.rows if row.version_id == rater.judge.rubric_version_id}
+            of_rubric = {row.aspect_id for row in asked_aspects.rows if row.version_id == rater.judge.rubric_version_id}
             of_judge = gathered.get_judged_aspects(rater, aspects) | of_rubric
-            judged[rater.pk] = of_judge or gathered.aspects(aspects) or {row.aspect_id for row in asked.rows}
+            judged[rater.pk] = of_judge or gathered.aspects(aspects) or {row.aspect_id for row in asked_aspects.rows}
     return judged
 
 

@@ -67,10 +67,10 @@ def load_pairwise_choices(
         answered[rater_id, comparison_id, aspect][ShownOrder(shown)].append(
             ConsolidatedChoice(Choice(choice), inconsistent)
         )
-    asked = load_asked_orders(raters, comparison_ids)
+    orders_asked = load_asked_orders(raters, comparison_ids)
     choices: dict[int, dict[int, dict[str, ConsolidatedChoice]]] = {rater.pk: defaultdict(dict) for rater in raters}
     for (rater_id, comparison_id, aspect), answers in answered.items():
-        consolidated = consolidate_orders(answers, asked[rater_id, comparison_id])
+        consolidated = consolidate_orders(answers, orders_asked[rater_id, comparison_id])
         if consolidated is not None:
             choices[rater_id][comparison_id][aspect] = consolidated
     return choices
@@ -84,12 +84,12 @@ def load_asked_orders(
     Orders whose calls are all open or cancelled count too: the verdict is missing until they are answered. Imported
     failures are calls as well.
     """
-    asked: dict[tuple[int, int], set[ShownOrder]] = defaultdict(set)
+    orders_asked: dict[tuple[int, int], set[ShownOrder]] = defaultdict(set)
     rater_of = {rater.judge_id: rater.pk for rater in raters}
     calls = Call.objects.filter(judge__in=list(rater_of), comparison__in=comparison_ids)
     for judge_id, comparison_id, shown in calls.values_list("judge_id", "comparison_id", "shown").distinct():
-        asked[rater_of[judge_id], comparison_id].add(ShownOrder(shown))
-    return asked
+        orders_asked[rater_of[judge_id], comparison_id].add(ShownOrder(shown))
+    return orders_asked
 
 
 ASPECTS_PER_GROUP: Final = 3
@@ -199,7 +199,7 @@ def collect_judge_answers(
 
 @lru_cache(maxsize=MAX_CACHED_GROUPS)
 def fold_group_choices(
-    answered: GroupAnswers, asked: frozenset[str], group: AspectGroup
+    answered: GroupAnswers, orders_asked: frozenset[str], group: AspectGroup
 ) -> dict[str, ExportedJudgeChoice]:
     """The judge's one verdict by aspect with its orders. Cached: callers must not change the result."""
     choices: dict[str, ExportedJudgeChoice] = {}
@@ -211,15 +211,15 @@ def fold_group_choices(
                     (sample, ConsolidatedChoice(PACKED_CHOICES[code - 1], bool(marks >> place & 1)))
                 )
         if key is not None and answers:
-            choices[key] = fold_orders(answers, asked)
+            choices[key] = fold_orders(answers, orders_asked)
     return choices
 
 
 def fold_orders(
-    by_order: Mapping[ShownOrder, Sequence[tuple[int, ConsolidatedChoice]]], asked: frozenset[str]
+    by_order: Mapping[ShownOrder, Sequence[tuple[int, ConsolidatedChoice]]], orders_asked: frozenset[str]
 ) -> ExportedJudgeChoice:
     answers = {shown: [choice for _, choice in samples] for shown, samples in by_order.items()}
-    consolidated = consolidate_orders(answers, {ShownOrder(shown) for shown in asked})
+    consolidated = consolidate_orders(answers, {ShownOrder(shown) for shown in orders_asked})
     return {
         "choice": consolidated.choice.value if consolidated else None,
         "inconsistent": consolidated.inconsistent if consolidated else False,
@@ -241,8 +241,8 @@ def fill_positions(pairs: Iterable[tuple[int, Value]], nothing: Value) -> list[V
 
 def fold_all_choices(answers: JudgeAnswers, groups: tuple[AspectGroup, ...]) -> dict[str, ExportedJudgeChoice]:
     choices: dict[str, ExportedJudgeChoice] = {}
-    asked, sheet = answers
+    orders_asked, sheet = answers
     for answered, group in zip(sheet, groups, strict=True):
         if answered:
-            choices.update(fold_group_choices(answered, asked, group))
+            choices.update(fold_group_choices(answered, orders_asked, group))
     return choices

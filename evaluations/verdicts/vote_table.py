@@ -252,9 +252,9 @@ def build_verdict_rows(
 def load_calls_on(comparison: Comparison) -> list[Call]:
     """The calls about the comparison, and those about one of its responses."""
     # One query each: joined by OR they would be looked for among all calls.
-    asked = Call.objects.select_related("judge").order_by("response", "shown", "sample", "pk")
+    calls = Call.objects.select_related("judge").order_by("response", "shown", "sample", "pk")
     sides = (comparison.response_a_id, comparison.response_b_id)
-    return [*asked.filter(comparison=comparison), *asked.filter(response__in=sides)]
+    return [*calls.filter(comparison=comparison), *calls.filter(response__in=sides)]
 
 
 def list_table_aspects(comparison: Comparison, voted_aspects: set[Aspect]) -> tuple[Aspect, ...]:

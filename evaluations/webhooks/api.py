@@ -119,7 +119,7 @@ def send_again(
 
 
 def build_webhook_out(row: Webhook) -> WebhookOut:
-    return serialize_row(WebhookOut, row, kinds=list(row.wanted), person=serialize_optional_person(row.user))
+    return serialize_row(WebhookOut, row, kinds=list(row.subscribed_kinds), person=serialize_optional_person(row.user))
 
 
 def build_webhook_secret_out(row: Webhook) -> WebhookSecretOut:

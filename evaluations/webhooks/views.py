@@ -42,7 +42,7 @@ def redirect_with_secret(request: AuthenticatedRequest, slug: str, row: Webhook)
 @require_safe
 def webhook(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     row = get_webhook_or_404(request, slug, pk)
-    return render_webhook(request, row, WebhookKindsForm(initial={"kinds": list(row.wanted)}))
+    return render_webhook(request, row, WebhookKindsForm(initial={"kinds": list(row.subscribed_kinds)}))
 
 
 def render_webhook(

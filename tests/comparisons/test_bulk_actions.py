@@ -203,7 +203,7 @@ def test_a_filter_is_saved_with_a_name_and_deleted_by_it(as_owner: Client, four:
     save = reverse("saved_filter_new", args=["study"], query={"category": "math"})
     as_owner.post(save, {"name": "numbers"})
     made = SavedFilter.objects.get()
-    assert made.wanted == ComparisonFilter(category="math")
+    assert made.comparison_filter == ComparisonFilter(category="math")
     assert shown(page(as_owner, slice="numbers")) == [four[0].pk, four[1].pk]
     as_owner.post(reverse("saved_filter_rename", args=["study", made.pk]), {"name": "sums"})
     assert "sums" in html_of(as_owner.get(reverse("saved_filters", args=["study"])))

@@ -32,7 +32,7 @@ def votes_by_category(evaluation: Evaluation) -> None:
 
 def test_a_slice_is_saved_renamed_and_deleted_and_all_of_it_is_on_record(evaluation: Evaluation) -> None:
     made = create_saved_filter(evaluation, " hard ", MATH, user=None)
-    assert get_saved_filter(evaluation, "hard").wanted == MATH
+    assert get_saved_filter(evaluation, "hard").comparison_filter == MATH
     rename_saved_filter(made, "harder", user=None)
     delete_saved_filter(get_saved_filter(evaluation, "harder"), user=None)
     verbs = Event.objects.filter(object_type="savedfilter").order_by("pk").values_list("verb", flat=True)

@@ -199,7 +199,7 @@ def test_the_same_file_comes_in_again_as_if_it_had_never_been_here(evaluation: E
 def test_the_words_of_its_texts_are_found_no_more(evaluation: Evaluation) -> None:
     def found() -> list[int]:
         with connection.cursor() as cursor:
-            search = search_ids(SearchQuery(wanted=(("rayleigh",),), unwanted=()), None, None)
+            search = search_ids(SearchQuery(required=(("rayleigh",),), excluded=()), None, None)
             cursor.execute(str(search.sql), list(search.params))
             return [pk for (pk,) in cursor.fetchall()]
 

@@ -69,8 +69,8 @@ def pair_responses(
         drawn = set(sorted(range(len(pairs)), key=lambda place: draw_pair_lot(seed, *pairs[place]))[: pairing.number])
         return [pair for place, pair in enumerate(pairs) if place in drawn]
     if pairing.way == PairingWay.ADJACENT:
-        wanted = find_neighbours({response.candidate.name for response in responses}, ranking)
-        return [pair for pair in pairs if frozenset((pair[0].candidate.name, pair[1].candidate.name)) in wanted]
+        neighbours = find_neighbours({response.candidate.name for response in responses}, ranking)
+        return [pair for pair in pairs if frozenset((pair[0].candidate.name, pair[1].candidate.name)) in neighbours]
     return pairs
 
 

@@ -118,7 +118,7 @@ def comparison_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(user, slug)
     form = build_filter_form(request, evaluation)
     cell = CellForm(request.GET) if "judge_choice" in request.GET else None
-    wanted = list_filters(form)
+    filters = list_filters(form)
     if form.errors:  # all comparisons are not what was asked for
         page, is_whole = Page[Comparison]([], is_first=True, first_page="", next_page=None), True
     elif cell:
@@ -126,7 +126,7 @@ def comparison_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         in_cell = filter_by_cell(request, evaluation, counted, cell)
         page, is_whole = paginate(request, select_list_columns(in_cell)), True
     else:
-        page, is_whole = build_page(request, evaluation, form, wanted)
+        page, is_whole = build_page(request, evaluation, form, filters)
     people = list_reviewers(evaluation) if is_allowed(user, Action.MANAGE, evaluation) else []
     context = {
         "page": "comparisons",
@@ -135,26 +135,26 @@ def comparison_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "cell": cell,
         "comparisons": page,
         "is_whole": is_whole,
-        "rows": build_list_rows(user, evaluation, page, form.wanted().text),
+        "rows": build_list_rows(user, evaluation, page, form.to_filter().text),
         "sees_judges": can_see_judges(user, evaluation),
-        "is_filtered": bool(cell or wanted or form.errors),
-        "can_save_filter": bool(wanted and not cell and not form.errors) and is_allowed(user, Action.TAG, evaluation),
-        "excluding": find_excluding_filters(evaluation, wanted)
-        if wanted and not page.rows and page.is_first and is_whole
+        "is_filtered": bool(cell or filters or form.errors),
+        "can_save_filter": bool(filters and not cell and not form.errors) and is_allowed(user, Action.TAG, evaluation),
+        "excluding": find_excluding_filters(evaluation, filters)
+        if filters and not page.rows and page.is_first and is_whole
         else [],
-        "is_behind": bool(form.wanted().text) and is_index_behind(evaluation),
+        "is_behind": bool(form.to_filter().text) and is_index_behind(evaluation),
         "known_tags": form.tags,
         "people": people,
         "can_act": bool(people) or is_allowed(user, Action.TAG, evaluation),
-        "asked": pop_refused_action(request, slug),
+        "refused_action": pop_refused_action(request, slug),
     }
     return render(request, "comparisons/comparisons.html", context, status=422 if form.errors else 200)
 
 
 def filter_by_form(comparisons: QuerySet[Comparison], evaluation: Evaluation, form: FilterForm) -> QuerySet[Comparison]:
-    for wanted in list_filters(form):
+    for comparison_filter in list_filters(form):
         try:
-            comparisons = apply_comparison_filter(comparisons, evaluation, wanted)
+            comparisons = apply_comparison_filter(comparisons, evaluation, comparison_filter)
         except InputRefused as refused:  # of a saved filter: what it names may be gone
             form.add_error(None, str(refused))
             return comparisons.none()
@@ -162,14 +162,14 @@ def filter_by_form(comparisons: QuerySet[Comparison], evaluation: Evaluation, fo
 
 
 def build_page(
-    request: AuthenticatedRequest, evaluation: Evaluation, form: FilterForm, wanted: Sequence[ComparisonFilter]
+    request: AuthenticatedRequest, evaluation: Evaluation, form: FilterForm, filters: Sequence[ComparisonFilter]
 ) -> tuple[Page[Comparison], bool]:
     """A page of comparisons in either direction, and whether everything up to its end was searched."""
     after, before = parse_after(request), parse_after(request, "before")
     try:
         user = request.user
         search = reveal_found_comparisons(
-            user, evaluation, wanted, after=before or after, size=PAGE_SIZE, backwards=bool(before)
+            user, evaluation, filters, after=before or after, size=PAGE_SIZE, backwards=bool(before)
         )
     except InputRefused as refused:
         form.add_error(None, str(refused))

@@ -48,7 +48,7 @@ class BulkStep:
 
     evaluation: Evaluation
     user: User
-    wanted: dict[str, Any]
+    options: dict[str, Any]
     filters: Sequence[ComparisonFilter]
     ids: list[int]
     posted: Any
@@ -65,20 +65,20 @@ def comparisons_bulk_action(request: AuthenticatedRequest, slug: str) -> HttpRes
     if not form.is_valid():
         require_evaluation(user, slug)
         raise Http404
-    wanted = form.wanted()
-    evaluation = require_evaluation(user, slug, NEEDED_PERMISSION[wanted["act"]])
-    filters = filters_of_request(request, evaluation) if wanted["which"] == BulkScope.ALL else []
+    options = form.to_options()
+    evaluation = require_evaluation(user, slug, NEEDED_PERMISSION[options["act"]])
+    filters = filters_of_request(request, evaluation) if options["which"] == BulkScope.ALL else []
     back = redirect(reverse("comparisons", args=[slug], query=request.GET))
     with show_refusal(request, otherwise=lambda: keep_refused_action(request, slug)):
-        if wanted["which"] == BulkScope.ALL:
+        if options["which"] == BulkScope.ALL:
             ids = find_comparison_ids(evaluation, filters, comparisons_services.MAX_TAGGED_AT_ONCE)
         else:
             ids = read_ids(request, "comparison")
-        step = BulkStep(evaluation, user, wanted, filters, ids, request.POST)
+        step = BulkStep(evaluation, user, options, filters, ids, request.POST)
         refuse_bulk_step(step)
-        if wanted["which"] == BulkScope.ALL and not wanted["confirmed"]:
+        if options["which"] == BulkScope.ALL and not options["confirmed"]:
             return render_confirmation(request, step)
-        ACTIONS[wanted["act"]](request, step)
+        ACTIONS[options["act"]](request, step)
     return back
 
 
@@ -90,16 +90,16 @@ def filters_of_request(request: AuthenticatedRequest, evaluation: Evaluation) ->
 
 
 def refuse_bulk_step(step: BulkStep) -> None:
-    act, wanted = step.wanted["act"], step.wanted
+    act, options = step.options["act"], step.options
     if not step.ids:
         raise InputRefused("Choose at least one comparison in the list.")
     if act in (BulkAction.TAG, BulkAction.UNTAG):
-        refuse_tag_name(wanted["tag"])
+        refuse_tag_name(options["tag"])
     elif step.is_large:
         raise InputRefused(
             f"More than {comparisons_services.MAX_TAGGED_AT_ONCE:,} comparisons match: filter for fewer first."
         )
-    if act == BulkAction.QUEUE and not wanted["queue"]:
+    if act == BulkAction.QUEUE and not options["queue"]:
         raise InputRefused("Give the queue a name.")
     if act == BulkAction.GIVE:
         selected_reviewers(step)
@@ -111,7 +111,7 @@ def render_confirmation(request: AuthenticatedRequest, step: BulkStep) -> HttpRe
         "page": "comparisons",
         "evaluation": step.evaluation,
         "step": step,
-        "words": ACTION_LABELS[step.wanted["act"]].format(**step.wanted),
+        "words": ACTION_LABELS[step.options["act"]].format(**step.options),
         "number": min(len(step.ids), comparisons_services.MAX_TAGGED_AT_ONCE),
         "filter": " and ".join(comparison_filter.in_words() for comparison_filter in step.filters)
         or "every comparison",
@@ -125,8 +125,8 @@ def render_confirmation(request: AuthenticatedRequest, step: BulkStep) -> HttpRe
 
 
 def apply_tag(request: AuthenticatedRequest, step: BulkStep) -> None:
-    name = step.wanted["tag"]
-    removes = step.wanted["act"] == BulkAction.UNTAG
+    name = step.options["tag"]
+    removes = step.options["act"] == BulkAction.UNTAG
     if step.is_large:
         start_tag_job(step.evaluation, step.filters, name, removes=removes, user=step.user)
         doing = "taken from" if removes else "put to"
@@ -162,7 +162,7 @@ def selected_reviewers(step: BulkStep) -> list[User]:
 
 
 def queue_selected(request: AuthenticatedRequest, step: BulkStep) -> None:
-    queue = create_queue_of_comparisons(step.evaluation, step.ids, name=step.wanted["queue"], user=step.user)
+    queue = create_queue_of_comparisons(step.evaluation, step.ids, name=step.options["queue"], user=step.user)
     address = reverse("queue", args=[step.evaluation.slug, queue.pk])
     words = 'The queue <a href="{}">{}</a> has {} of them: reviewers get these before the default queue.'
     messages.success(request, format_html(words, address, queue.name, queue.slots.count()))

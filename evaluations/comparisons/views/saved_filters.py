@@ -54,7 +54,7 @@ def saved_filter_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     with show_refusal(request):
         if form.sliced():
             raise InputRefused("A saved filter within another cannot be saved: choose its filters themselves.")
-        saved = create_saved_filter(evaluation, request.POST.get("name", ""), form.wanted(), user=user)
+        saved = create_saved_filter(evaluation, request.POST.get("name", ""), form.to_filter(), user=user)
         messages.success(request, f"The filter “{saved.name}” is saved: you can limit the report and exports to it.")
     return redirect(reverse("comparisons", args=[slug], query=request.GET))
 

@@ -93,7 +93,7 @@ class Selection:
         chosen = {"only_states": list(self.only_states), "comparison": self.comparison, "response": self.response}
         kept: JsonDict = {key: value for key, value in chosen.items() if value}
         if self.sliced:
-            kept["slice"] = {"name": self.sliced.name, "filter": self.sliced.wanted.as_json()}
+            kept["slice"] = {"name": self.sliced.name, "filter": self.sliced.comparison_filter.as_json()}
         return {"limit": self.limit, "ask_failures_again": self.ask_failures_again, **kept}
 
 
@@ -196,7 +196,7 @@ def select_comparisons(selection: Selection) -> "QuerySet[Comparison]":
     comparisons = Comparison.objects.filter(evaluation=selection.judge.evaluation_id).order_by("random_order", "pk")
     if selection.sliced is None:
         return comparisons
-    return apply_comparison_filter(comparisons, selection.judge.evaluation, selection.sliced.wanted)
+    return apply_comparison_filter(comparisons, selection.judge.evaluation, selection.sliced.comparison_filter)
 
 
 def select_subject_ids(selection: Selection) -> "QuerySet[Comparison, int] | QuerySet[Response, int]":

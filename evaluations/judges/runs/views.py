@@ -227,7 +227,7 @@ def render_run_form(
 def is_usable_filter(saved_filter: SavedFilter) -> bool:
     """Whether everything that the filter names still exists; starting a run reports what does not."""
     try:
-        filter_evaluation(saved_filter.evaluation, saved_filter.wanted)
+        filter_evaluation(saved_filter.evaluation, saved_filter.comparison_filter)
     except InputRefused:
         return False
     return True

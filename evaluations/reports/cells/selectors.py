@@ -74,14 +74,14 @@ def find_comparisons_in_cell(
         raise InputRefused(f"This evaluation has no aspect “{aspect}”.")
     everyone = list_counted_raters(evaluation, rules)
     raters = [rater for rater in everyone if rater.kind != RaterKind.JUDGE or rater.pk == judge_rater_id]
-    wanted = select_report_comparisons(comparisons, evaluation, rules)
+    selected = select_report_comparisons(comparisons, evaluation, rules)
     gathered = read_verdict_arrays(
-        index_report_comparisons(get_comparison_table(evaluation), wanted), wanted, raters, rules
+        index_report_comparisons(get_comparison_table(evaluation), selected), selected, raters, rules
     )
     items = len(gathered.comparisons)
     people = gathered.votes(about).between(rules.since, rules.until).where(*KNOWLEDGE_COUNTED[rules.seen])
-    asked = read_asked_aspects(evaluation, wanted, everyone)
-    offered = get_offered_choices(asked.about(about.pk), gathered.preferred.has_tie(about.pk))
+    asked_aspects = read_asked_aspects(evaluation, selected, everyone)
+    offered = get_offered_choices(asked_aspects.about(about.pk), gathered.preferred.has_tie(about.pk))
     human = majority_of_votes(people.item, people.choice, items, effective_split_rule(rules.split_rule, offered)).choice
     judge = next((rater for rater in raters if rater.pk == judge_rater_id), None)
     if judge is None:
