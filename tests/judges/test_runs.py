@@ -249,6 +249,8 @@ def test_a_pointwise_run_is_limited_planned_in_parts_counted_and_reused(
     assert expect_calls(pointwise, response=one).in_other_runs == 1
     with pytest.raises(InputRefused, match="choose a response of its evaluation"):
         start_run(pointwise, user=None, comparison=evaluation.comparisons.all()[0])
+    with pytest.raises(InputRefused, match="choose a response of its evaluation"):
+        start_run(pointwise, user=None, comparison=evaluation.comparisons.all()[0], response=Response.objects.all()[0])
 
 
 def test_a_panel_shares_a_batch_and_starts_whole_or_not_at_all(evaluation: Evaluation, judge: Judge) -> None:

@@ -184,7 +184,8 @@ def refuse_invalid_subject(selection: Selection) -> None:
     if selection.sliced and not select_subject_ids(selection).exists():
         raise InputRefused(f"The slice {selection.sliced.in_words()}, has no comparison.")
     judge, is_empty = selection.judge, not select_subject_ids(selection).exists()
-    if selection.is_one and (selection.subject is None or is_empty):
+    of_other_kind = selection.comparison if judge.is_pointwise else selection.response
+    if of_other_kind or (selection.is_one and is_empty):
         raise InputRefused(f"“{judge.name}” cannot be asked about this: choose a {selection.column} of its evaluation.")
     if is_empty:
         what = "comparisons" if selection.column == "comparison" else "responses or comparisons"
