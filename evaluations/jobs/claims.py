@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import uuid
 from datetime import timedelta
 from typing import Any, Final
@@ -14,14 +12,9 @@ from django.db.models.functions import Coalesce, Greatest, Now
 
 from evaluations.domain.jobs import JobState
 from evaluations.jobs.kinds import JobClaim, get_kind
-from evaluations.models.jobs import Job
+from evaluations.models.jobs import Job, process_name
 
 FAULT_PAUSE: Final = timedelta(seconds=30)
-
-
-def process_name() -> str:
-    """The name of this process in claims on jobs and calls."""
-    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def claim_job(job_id: int, *, until: float | None = None) -> JobClaim | None:

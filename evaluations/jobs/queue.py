@@ -9,11 +9,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluations.domain.jobs import OPEN_JOB_STATES, JobState
-from evaluations.jobs.claims import process_name
 from evaluations.jobs.kinds import JobClaim, get_kind
 from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.jobs import Job
+from evaluations.models.jobs import Job, process_name
 
 # The columns that are reset when a job is enqueued again.
 RESET_COLUMNS: Final = (

@@ -12,10 +12,9 @@ from django.db.models.functions import Now
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.jobs import JobState
-from evaluations.jobs.claims import process_name
 from evaluations.jobs.kinds import get_kind, job_kinds
 from evaluations.jobs.nudges import WorkerTask, nudge
-from evaluations.models.jobs import Job, Lease
+from evaluations.models.jobs import Job, Lease, process_name
 
 SWEPT_AT_ONCE: Final = 200
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Collection
 from contextlib import nullcontext
 from datetime import timedelta
@@ -18,6 +20,11 @@ from evaluations.models.evaluations import Evaluation
 
 # A worker reports itself every 5 seconds: three reports missed, and it counts as gone.
 WORKER_ALIVE: Final = timedelta(seconds=20)
+
+
+def process_name() -> str:
+    """The name of this process as a worker, and in its claims on jobs."""
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 class WorkerQuerySet(models.QuerySet["Worker"]):

@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.jobs import JobState
-from evaluations.jobs.claims import claim_job, end_claim, process_name, release_claim
+from evaluations.jobs.claims import claim_job, end_claim, release_claim
 from evaluations.jobs.kinds import JobClaim, JobKind, LeaseLost, job_kinds, register_job_kind
 from evaluations.jobs.queue import cancel_job, enqueue_job, measure_job_progress, start_claimed_job
 from evaluations.jobs.runner import work_while_due
 from evaluations.jobs.sweeper import list_jobs_set_aside, put_back_lost_jobs, site_lease, sweep_jobs
-from evaluations.models.jobs import Job, Lease, Worker
+from evaluations.models.jobs import Job, Lease, Worker, process_name
 from evaluations.operations.doctor import check_jobs
 from tests.helpers.job_work import Nudges, hold_by_dead_worker, job_about, kill_worker_at, nudged_jobs, work_once
 

@@ -20,7 +20,6 @@ from evaluations.judges.calls.worker_registry import (
     endpoint_capacity,
     forget_own_standing,
     must_count_in_flight,
-    own_worker_name,
     record_heartbeat,
     registered_worker,
     send_heartbeats,
@@ -29,7 +28,7 @@ from evaluations.judges.calls.worker_registry import (
 from evaluations.judges.endpoints.selectors import endpoint_slots, endpoint_timeout
 from evaluations.judges.runs.services import start_run
 from evaluations.llm.rate_limits import RateLimits
-from evaluations.models.jobs import WORKER_ALIVE, Worker
+from evaluations.models.jobs import WORKER_ALIVE, Worker, process_name
 from evaluations.models.judges import Endpoint, EndpointCheck
 from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import make_llm_judge, work_run_here
@@ -288,7 +287,7 @@ def test_without_a_limit_on_places_nothing_is_ever_counted() -> None:
 def test_a_process_that_works_by_itself_counts_as_a_worker_meanwhile() -> None:
     with registered_worker():
         deadline = time.monotonic() + 60
-        while not Worker.objects.filter(name=own_worker_name()).exists():
+        while not Worker.objects.filter(name=process_name()).exists():
             assert time.monotonic() < deadline
     assert not Worker.objects.exists()
 

@@ -24,7 +24,7 @@ from django.db.models.functions import Now
 from evaluations.judges.endpoints.selectors import endpoint_timeout
 from evaluations.llm.capacity import Capacity
 from evaluations.llm.rate_limits import RateLimits
-from evaluations.models.jobs import Worker, WorkerQuerySet
+from evaluations.models.jobs import Worker, WorkerQuerySet, process_name
 from evaluations.models.judges import Endpoint
 
 # After the timeout, until requests that were sent before their sender noticed a new worker have surely ended.
@@ -178,7 +178,7 @@ def record_heartbeat(name: str, *, host: str, pid: int, version: str, in_flight:
 
 def send_heartbeats(leaving: threading.Event) -> None:
     """Send a heartbeat every five seconds until this process leaves, whatever happens to the database."""
-    name = own_worker_name()
+    name = process_name()
     while not leaving.is_set() or count_in_flight():
         close_old_connections()
         began = time.monotonic()
@@ -191,11 +191,6 @@ def send_heartbeats(leaving: threading.Event) -> None:
             logger.warning("The heartbeat was not stored: %s", error)
         wait_for_next_heartbeat(leaving)
     sign_off(name)
-
-
-def own_worker_name() -> str:
-    """The name of this process among workers."""
-    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def wait_for_next_heartbeat(leaving: threading.Event) -> None:
