@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import ComparisonFilter, parse_filter
-from evaluations.domain.grouping import split_into_slices
+from evaluations.domain.groups import split_into_slices
 from evaluations.domain.jobs import JobState
 from evaluations.jobs.claims import end_claim
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind

@@ -12,7 +12,7 @@ from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor, 
 from evaluations.api.serializers import serialize_person, serialize_row
 from evaluations.api.vote_table import AdjudicationOut, serialize_adjudication, serialize_vote_table
 from evaluations.disagreements.forms import DisagreementsForm
-from evaluations.disagreements.lookup import (
+from evaluations.disagreements.requests import (
     get_aspect_or_404,
     get_open_comparison_or_404,
     get_own_comment_or_404,

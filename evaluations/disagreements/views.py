@@ -20,7 +20,7 @@ from evaluations.disagreements.forms import (
     clean_or_refuse,
 )
 from evaluations.disagreements.history import get_comparison_history
-from evaluations.disagreements.lookup import (
+from evaluations.disagreements.requests import (
     get_aspect_or_404,
     get_open_comparison_or_404,
     get_own_comment_or_404,

@@ -18,7 +18,7 @@ from evaluations.domain.files import ExportState
 from evaluations.domain.roles import Scope
 from evaluations.domain.splits import Split, make_split
 from evaluations.exports.options import ExportRequest
-from evaluations.exports.requests import get_export_of_request, send_export_file
+from evaluations.exports.requests import get_export_or_404, send_export_file
 from evaluations.exports.schemas import (
     ExportFormatList,
     ExportFormatOut,
@@ -130,20 +130,20 @@ def parse_split(evaluation: Evaluation, body: ExportIn) -> Split | None:
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}", Scope.READ, ExportOut)
 def get_export(request: AuthenticatedRequest, slug: str, pk: int) -> ExportOut:
     """Get an export with its options and progress, and with its rows and SHA-256 once it is done."""
-    export = get_export_of_request(request, slug, pk)
+    export = get_export_or_404(request, slug, pk)
     return build_export_out(export, get_export_job(export))
 
 
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}/manifest", Scope.READ, ManifestOut)
 def get_manifest(request: AuthenticatedRequest, slug: str, pk: int) -> ManifestOut:
     """The manifest of an export: filters, label policy, rubrics, judges, counts, exclusions."""
-    return ManifestOut(manifest=build_manifest(get_export_of_request(request, slug, pk, state=ExportState.DONE)))
+    return ManifestOut(manifest=build_manifest(get_export_or_404(request, slug, pk, state=ExportState.DONE)))
 
 
 @operations.do("/evaluations/{slug:slug}/exports/{int:pk}/cancel", Scope.WRITE, ExportOut)
 def cancel_export(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ExportOut:
     """Cancel an export that is waiting or in progress. Its partial file is deleted."""
-    user, export = request.user, get_export_of_request(request, slug, pk)
+    user, export = request.user, get_export_or_404(request, slug, pk)
     require_evaluation(user, slug, action_for_export(export.format))
     stop_export(export, user=user)
     return build_export_out(export, get_export_job(export))
@@ -152,13 +152,13 @@ def cancel_export(request: AuthenticatedRequest, slug: str, pk: int, body: Empty
 @operations.remove("/evaluations/{slug:slug}/exports/{int:pk}/file", Scope.ADMIN)
 def remove_export_file(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     """Delete the file of an export. Its record and its manifest are kept."""
-    delete_export_file(get_export_of_request(request, slug, pk, Action.OWN), user=request.user)
+    delete_export_file(get_export_or_404(request, slug, pk, Action.OWN), user=request.user)
 
 
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}/file", Scope.READ, None, extra=FILE_RESPONSE)
 def get_export_file(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponseBase:
     """Download a finished export. `Range: bytes=1000-` resumes an interrupted download."""
-    answer = send_export_file(request, get_export_of_request(request, slug, pk, state=ExportState.DONE))
+    answer = send_export_file(request, get_export_or_404(request, slug, pk, state=ExportState.DONE))
     if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
         code = "range_not_satisfiable"
         raise Problem(code, DEFAULT_DETAILS[code], headers={"Content-Range": answer["Content-Range"]})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from evaluations.domain.choices import CompleteSideScores, ShownOrder, Stage
-from evaluations.domain.grouping import group_values
+from evaluations.domain.groups import group_values
 from evaluations.domain.judges import FAILURE_STATES
 from evaluations.domain.reviews import ReviewState, SelectionMethod
 from evaluations.domain.roles import RaterKind

@@ -1,4 +1,4 @@
-"""The exports that requests name, and responses with their files."""
+"""Exports that requests name, or a 404, and responses with their files."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from evaluations.web.file_responses import file_response
 from evaluations.web.requests import AuthenticatedRequest
 
 
-def get_export_of_request(
+def get_export_or_404(
     request: AuthenticatedRequest, slug: str, pk: int, action: Action = Action.EXPORT, **columns: Any
 ) -> Export:
     evaluation = require_evaluation(request.user, slug, action)

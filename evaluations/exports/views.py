@@ -20,7 +20,7 @@ from evaluations.exports.failures import OPEN
 from evaluations.exports.forms import ExportForm
 from evaluations.exports.options import get_export_format
 from evaluations.exports.participants import load_participants
-from evaluations.exports.requests import get_export_of_request, send_export_file
+from evaluations.exports.requests import get_export_or_404, send_export_file
 from evaluations.exports.selectors import (
     ExportPreview,
     build_manifest,
@@ -119,7 +119,7 @@ def preview_from_form(request: AuthenticatedRequest, evaluation: Evaluation, for
 @never_cache
 @require_GET
 def export_page(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    return render_export(request, get_export_of_request(request, slug, pk))
+    return render_export(request, get_export_or_404(request, slug, pk))
 
 
 def render_export(request: AuthenticatedRequest, export: Export, error: str = "") -> HttpResponse:
@@ -142,7 +142,7 @@ def render_export(request: AuthenticatedRequest, export: Export, error: str = ""
 @require_GET
 def export_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """The progress, polled every second; when the export has ended the whole page is loaded again."""
-    export = get_export_of_request(request, slug, pk)
+    export = get_export_or_404(request, slug, pk)
     is_cancelled = export.state == ExportState.CANCELLED
     if export.state not in OPEN and not is_cancelled:
         return HttpResponseClientRefresh()
@@ -157,7 +157,7 @@ def export_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRe
 @require_POST
 def export_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user = request.user
-    export = get_export_of_request(request, slug, pk)
+    export = get_export_or_404(request, slug, pk)
     require_evaluation(user, slug, action_for_export(export.format))
     try:
         stop_export(export, user=user)
@@ -169,7 +169,7 @@ def export_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResp
 
 @require_POST
 def export_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    export = get_export_of_request(request, slug, pk, Action.OWN)
+    export = get_export_or_404(request, slug, pk, Action.OWN)
     try:
         delete_export_file(export, user=request.user)
     except InputRefused as refused:
@@ -181,7 +181,7 @@ def export_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResp
 @never_cache
 @require_GET
 def export_manifest(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    export = get_export_of_request(request, slug, pk, state=ExportState.DONE)
+    export = get_export_or_404(request, slug, pk, state=ExportState.DONE)
     name = content_disposition_header(True, f"{export.file_name}.manifest.json") or ""
     content = encode_manifest(build_manifest(export))
     return HttpResponse(content, content_type="application/json", headers={"Content-Disposition": name})
@@ -191,7 +191,7 @@ def export_manifest(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRe
 @require_http_methods(["GET", "HEAD"])
 def export_file(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponseBase:
     """The file of a finished export, or a range of it."""
-    export = get_export_of_request(request, slug, pk, state=ExportState.DONE)
+    export = get_export_or_404(request, slug, pk, state=ExportState.DONE)
     try:
         return send_export_file(request, export)
     except InputRefused as refused:

@@ -11,7 +11,7 @@ from evaluations.api.schemas import EmptyIn
 from evaluations.api.uploads import describe_upload, read_sent_fields, read_sent_file
 from evaluations.domain.imports import build_import_request
 from evaluations.domain.roles import Scope
-from evaluations.imports.requests import get_import_of_request
+from evaluations.imports.requests import get_import_or_404
 from evaluations.imports.schemas import ImportDetailOut, ImportIn, ImportPageOut, StoreImportIn
 from evaluations.imports.serializers import serialize_import, serialize_import_detail
 from evaluations.imports.services import discard_import, receive_upload, start_storing
@@ -53,22 +53,22 @@ def upload_file(request: AuthenticatedRequest, slug: str) -> ImportDetailOut:
 @operations.get_one("/evaluations/{slug:slug}/imports/{int:pk}", Scope.READ, ImportDetailOut)
 def get_import(request: AuthenticatedRequest, slug: str, pk: int) -> ImportDetailOut:
     """Get an import with its preview, its invalid rows and its progress."""
-    return serialize_import_detail(get_import_of_request(request, slug, pk))
+    return serialize_import_detail(get_import_or_404(request, slug, pk))
 
 
 @operations.do("/evaluations/{slug:slug}/imports/{int:pk}/store", Scope.WRITE, ImportDetailOut)
 def store_file(request: AuthenticatedRequest, slug: str, pk: int, body: StoreImportIn | None = None) -> ImportDetailOut:
     """Store the rows of an import in the background. Get the import to see its progress."""
-    importing = get_import_of_request(request, slug, pk)
+    importing = get_import_or_404(request, slug, pk)
     start_storing(importing, skip_bad=bool(body and body.skip_bad), user=request.user)
-    return serialize_import_detail(get_import_of_request(request, slug, pk))
+    return serialize_import_detail(get_import_or_404(request, slug, pk))
 
 
 @operations.do("/evaluations/{slug:slug}/imports/{int:pk}/cancel", Scope.WRITE, ImportDetailOut)
 def cancel_import(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ImportDetailOut:
     """Cancel an import. Nothing of it is stored."""
-    discard_import(get_import_of_request(request, slug, pk), user=request.user)
-    return serialize_import_detail(get_import_of_request(request, slug, pk))
+    discard_import(get_import_or_404(request, slug, pk), user=request.user)
+    return serialize_import_detail(get_import_or_404(request, slug, pk))
 
 
 @operations.do("/evaluations/{slug:slug}/imports/{int:pk}/undo", Scope.WRITE, ImportDetailOut)
@@ -77,6 +77,6 @@ def undo_import(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn
 
     It is hidden at once and removed in the background: its state is `undoing`, then `undone`.
     """
-    importing = get_import_of_request(request, slug, pk)
+    importing = get_import_or_404(request, slug, pk)
     start_undo(importing, user=request.user)
-    return serialize_import_detail(get_import_of_request(request, slug, pk))
+    return serialize_import_detail(get_import_or_404(request, slug, pk))

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from evaluations.comparisons.search.services import remove_from_search_index
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import BACKUP_FORMAT_NAME, FOLDER_FORMAT, ExportState
-from evaluations.domain.grouping import split_into_slices
+from evaluations.domain.groups import split_into_slices
 from evaluations.domain.reviews import TAKING_STATES, AssignmentState
 from evaluations.models.comparisons import Comparison, Response, Tagging
 from evaluations.models.evaluations import Evaluation

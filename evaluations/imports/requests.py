@@ -1,4 +1,4 @@
-"""The import that an address names."""
+"""Imports that requests name, or a 404."""
 
 from django.shortcuts import get_object_or_404
 
@@ -7,6 +7,6 @@ from evaluations.models.imports import Import
 from evaluations.web.requests import AuthenticatedRequest
 
 
-def get_import_of_request(request: AuthenticatedRequest, slug: str, pk: int) -> Import:
+def get_import_or_404(request: AuthenticatedRequest, slug: str, pk: int) -> Import:
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     return get_object_or_404(evaluation.imports.select_related("evaluation", "user"), pk=pk)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evaluations.comparisons.pairing.selectors import draw_random_order
 from evaluations.domain.choices import INCONSISTENT, Choice, Stage
-from evaluations.domain.grouping import group_values
+from evaluations.domain.groups import group_values
 from evaluations.domain.texts import (
     ComparisonOrigin,
     cluster_number,

@@ -16,7 +16,7 @@ from evaluations.domain.files import DEFAULT_FILE_NAME, FileFormat, ImportState
 from evaluations.domain.jobs import JobState
 from evaluations.imports.forms import FORMAT_CHOICES, ImportForm
 from evaluations.imports.lifecycle import BUSY_STATES, IMPORT_JOB, WORKING_STATES, get_import_progress
-from evaluations.imports.requests import get_import_of_request
+from evaluations.imports.requests import get_import_or_404
 from evaluations.imports.services import discard_import, receive_upload, start_storing
 from evaluations.imports.undo import describe_later_duplicates, explain_why_not_undoable, start_undo
 from evaluations.jobs.queue import find_job
@@ -70,7 +70,7 @@ def render_import_form(
 
 @require_POST
 def import_undo(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    importing = get_import_of_request(request, slug, pk)
+    importing = get_import_or_404(request, slug, pk)
     try:
         start_undo(importing, user=request.user)
     except InputRefused as refused:
@@ -82,7 +82,7 @@ def import_undo(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
 @never_cache
 @require_GET
 def import_detail(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    importing = get_import_of_request(request, slug, pk)
+    importing = get_import_or_404(request, slug, pk)
     if importing.state == ImportState.MAPPING:
         return redirect("import_map", slug, pk)
     return render_import(request, importing)
@@ -109,7 +109,7 @@ def render_import(request: AuthenticatedRequest, importing: Import, error: str =
 @require_GET
 def import_progress(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """The progress. When the import has ended the whole page is loaded again, except after Cancel."""
-    importing = get_import_of_request(request, slug, pk)
+    importing = get_import_or_404(request, slug, pk)
     is_cancelled = importing.state == ImportState.CANCELLED
     if importing.state not in WORKING_STATES and not is_cancelled:
         return HttpResponseClientRefresh()
@@ -129,7 +129,7 @@ def is_worked_on(importing: Import) -> bool:
 
 @require_POST
 def import_store(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    importing = get_import_of_request(request, slug, pk)
+    importing = get_import_or_404(request, slug, pk)
     try:
         start_storing(importing, skip_bad="skip_bad" in request.POST, user=request.user)
     except InputRefused as refused:
@@ -139,7 +139,7 @@ def import_store(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespo
 
 @require_POST
 def import_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    importing = get_import_of_request(request, slug, pk)
+    importing = get_import_or_404(request, slug, pk)
     try:
         discard_import(importing, user=request.user)
     except InputRefused as refused:

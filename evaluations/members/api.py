@@ -15,8 +15,8 @@ from evaluations.domain.roles import Role, Scope
 from evaluations.members.requests import (
     create_link_url,
     create_member_link_url,
-    get_account_of_request,
-    get_membership_of_request,
+    get_account_or_404,
+    get_membership_or_404,
 )
 from evaluations.members.schemas import (
     AccountOut,
@@ -96,7 +96,7 @@ def add_member(request: AuthenticatedRequest, slug: str, body: MemberIn) -> NewM
 
 @operations.change("/evaluations/{slug:slug}/people/{int:pk}", Scope.ADMIN, MemberOut)
 def change_role(request: AuthenticatedRequest, slug: str, pk: int, body: MemberPatch) -> MemberOut:
-    user, membership = request.user, get_membership_of_request(request, slug, pk)
+    user, membership = request.user, get_membership_or_404(request, slug, pk)
     changed = set_role(membership.evaluation, membership.user, Role(body.role), by=user)
     (serialized,) = serialize_members(user, membership.evaluation, [changed])
     return serialized
@@ -105,13 +105,13 @@ def change_role(request: AuthenticatedRequest, slug: str, pk: int, body: MemberP
 @operations.remove("/evaluations/{slug:slug}/people/{int:pk}", Scope.ADMIN)
 def remove_person(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     """Remove a member from the evaluation. Their reviews are kept."""
-    remove_member(get_membership_of_request(request, slug, pk), by=request.user)
+    remove_member(get_membership_or_404(request, slug, pk), by=request.user)
 
 
 @operations.make("/evaluations/{slug:slug}/people/{int:pk}/link", Scope.ADMIN, SignInLinkOut, keeps=False)
 def make_member_link(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> SignInLinkOut:
     """Create a one-time sign-in link for an account that opens only evaluations of yours."""
-    link = create_member_link_url(request, get_membership_of_request(request, slug, pk))
+    link = create_member_link_url(request, get_membership_or_404(request, slug, pk))
     return SignInLinkOut(link=link, hours=settings.SIGN_IN_LINK_HOURS)
 
 
@@ -144,21 +144,21 @@ def list_accounts(request: AuthenticatedRequest, paging: Query[AccountQuery]) ->
 
 @operations.make("/accounts/{int:pk}/link", Scope.ADMIN, SignInLinkOut, keeps=False)
 def make_account_link(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> SignInLinkOut:
-    link = create_link_url(request, get_account_of_request(request, pk))
+    link = create_link_url(request, get_account_or_404(request, pk))
     return SignInLinkOut(link=link, hours=settings.SIGN_IN_LINK_HOURS)
 
 
 @operations.do("/accounts/{int:pk}/disable", Scope.ADMIN, AccountOut)
 def disable(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> AccountOut:
     """Disable an account: nobody can sign in to it or use its tokens. Its reviews are kept."""
-    disable_account(get_account_of_request(request, pk), by=request.user)
-    return serialize_account(get_account_of_request(request, pk))
+    disable_account(get_account_or_404(request, pk), by=request.user)
+    return serialize_account(get_account_or_404(request, pk))
 
 
 @operations.do("/accounts/{int:pk}/enable", Scope.ADMIN, AccountOut)
 def enable(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> AccountOut:
-    enable_account(get_account_of_request(request, pk), by=request.user)
-    return serialize_account(get_account_of_request(request, pk))
+    enable_account(get_account_or_404(request, pk), by=request.user)
+    return serialize_account(get_account_or_404(request, pk))
 
 
 def serialize_account(user: User) -> AccountOut:

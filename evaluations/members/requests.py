@@ -11,12 +11,12 @@ from evaluations.models.users import Membership, User
 from evaluations.web.requests import AuthenticatedRequest
 
 
-def get_membership_of_request(request: AuthenticatedRequest, slug: str, pk: int) -> Membership:
+def get_membership_or_404(request: AuthenticatedRequest, slug: str, pk: int) -> Membership:
     evaluation = require_evaluation(request.user, slug, Action.OWN)
     return get_object_or_404(Membership.objects.select_related("user", "evaluation"), evaluation=evaluation, pk=pk)
 
 
-def get_account_of_request(request: AuthenticatedRequest, pk: int) -> User:
+def get_account_or_404(request: AuthenticatedRequest, pk: int) -> User:
     require_site_administrator(request.user)
     return get_object_or_404(User, pk=pk)
 

@@ -30,8 +30,8 @@ from evaluations.members.forms import (
 from evaluations.members.requests import (
     create_link_url,
     create_member_link_url,
-    get_account_of_request,
-    get_membership_of_request,
+    get_account_or_404,
+    get_membership_or_404,
 )
 from evaluations.members.selectors import list_active_tokens
 from evaluations.members.services import (
@@ -156,7 +156,7 @@ def people(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["POST"])
 def people_role(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    membership = get_membership_of_request(request, slug, pk)
+    membership = get_membership_or_404(request, slug, pk)
     form = RoleForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Choose one of the roles.")
@@ -170,7 +170,7 @@ def people_role(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
 
 @require_http_methods(["POST"])
 def people_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    membership = get_membership_of_request(request, slug, pk)
+    membership = get_membership_or_404(request, slug, pk)
     try:
         remove_member(membership, by=request.user)
     except InputRefused as refused:
@@ -183,7 +183,7 @@ def people_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResp
 @never_cache
 @require_http_methods(["POST"])
 def people_link(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    membership = get_membership_of_request(request, slug, pk)
+    membership = get_membership_or_404(request, slug, pk)
     try:
         link = create_member_link_url(request, membership)
     except InputRefused as refused:
@@ -248,7 +248,7 @@ def accounts(request: AuthenticatedRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["POST"])
 def account_link(request: AuthenticatedRequest, pk: int) -> HttpResponse:
-    person = get_account_of_request(request, pk)
+    person = get_account_or_404(request, pk)
     try:
         link = create_link_url(request, person)
     except InputRefused as refused:
@@ -259,7 +259,7 @@ def account_link(request: AuthenticatedRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["POST"])
 def account_disable(request: AuthenticatedRequest, pk: int) -> HttpResponse:
-    person = get_account_of_request(request, pk)
+    person = get_account_or_404(request, pk)
     with show_refusal(request):
         disable_account(person, by=request.user)
         messages.success(request, f"{person} can no longer sign in. Every review stays.")
@@ -268,7 +268,7 @@ def account_disable(request: AuthenticatedRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["POST"])
 def account_enable(request: AuthenticatedRequest, pk: int) -> HttpResponse:
-    person = get_account_of_request(request, pk)
+    person = get_account_or_404(request, pk)
     enable_account(person, by=request.user)
     messages.success(request, f"{person} can sign in again.")
     return redirect("accounts")

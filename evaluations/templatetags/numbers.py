@@ -98,6 +98,14 @@ def in_usd(nano: int | None) -> str:
 
 
 @register.filter
+def chance(probability: float | None) -> str:
+    """A probability as people read it: ``25.0%``; a dash if there is none."""
+    if probability is None:
+        return "–"
+    return f"{probability:.3g}" if probability < 0.001 else f"{probability:.1%}"
+
+
+@register.filter
 def duration(seconds: float) -> str:
     """The one or two largest units: ``2 hours 5 minutes``, ``40 seconds``."""
     left = max(round(seconds), 1)

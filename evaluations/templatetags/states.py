@@ -194,14 +194,6 @@ def is_deterministic(strategy: str) -> bool:
 
 
 @register.filter
-def chance(probability: float | None) -> str:
-    """A probability as people read it: ``25.0%``; a dash where no chance decided."""
-    if probability is None:
-        return "–"
-    return f"{probability:.3g}" if probability < 0.001 else f"{probability:.1%}"
-
-
-@register.filter
 def is_shown_in(judge: Judge | None, evaluation: Evaluation) -> bool:
     """Whether the choices of this judge are those that reviewers are shown."""
     return judge is not None and judge.pk == evaluation.shown_judge_id

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from evaluations.domain.files import ImportState
-from evaluations.domain.grouping import split_into_slices
+from evaluations.domain.groups import split_into_slices
 from evaluations.domain.jobs import COUNT_LABELS
 from evaluations.domain.roles import RaterKind
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind

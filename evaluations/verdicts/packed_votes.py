@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from evaluations.domain.choices import Choice, ShownOrder, Stage
-from evaluations.domain.grouping import group_values
+from evaluations.domain.groups import group_values
 from evaluations.domain.packed_votes import ORDER_CODES, block_of_slot, pack_choice, pack_choices, pack_mark, pack_marks
 from evaluations.models.bulk import insert_many, update_many
 from evaluations.models.imports import Import

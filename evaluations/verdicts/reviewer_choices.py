@@ -8,7 +8,7 @@ from typing import Final
 from django.db.models import Q
 
 from evaluations.domain.choices import Choice, ShownOrder, Stage
-from evaluations.domain.grouping import group_values
+from evaluations.domain.groups import group_values
 from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS, DifferenceReason, ReviewState
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.rubrics import AspectSpec

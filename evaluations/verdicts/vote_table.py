@@ -14,7 +14,7 @@ from evaluations.domain.choices import (
     Stage,
     consolidate_orders,
 )
-from evaluations.domain.grouping import group_values
+from evaluations.domain.groups import group_values
 from evaluations.domain.judges import FAILURE_STATES, CallState
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.vote_rules import LABEL_VOTES, SHOWN_ON_PAGES, ReviewFacts, find_vote_holder

@@ -12,7 +12,7 @@ from evaluations.api.serializers import serialize_optional_person, serialize_row
 from evaluations.domain.roles import Scope
 from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
 from evaluations.web.requests import AuthenticatedRequest
-from evaluations.webhooks.guards import get_webhook_or_404
+from evaluations.webhooks.requests import get_webhook_or_404
 from evaluations.webhooks.schemas import (
     DeliveryAttemptOut,
     DeliveryOut,

@@ -18,7 +18,7 @@ from evaluations.web.forms import add_refusal
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
 from evaluations.webhooks.forms import WebhookForm, WebhookKindsForm
-from evaluations.webhooks.guards import get_webhook_or_404
+from evaluations.webhooks.requests import get_webhook_or_404
 from evaluations.webhooks.services import (
     change_webhook_kinds,
     create_webhook,

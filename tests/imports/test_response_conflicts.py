@@ -175,7 +175,12 @@ def test_what_is_skipped_brings_nothing_else_of_its_row(evaluation: Evaluation) 
     import_rows(evaluation, answer("Because."))
     row = answer("No.", value=4, rater="ann", rater_kind="human")
     importing = import_rows(
-        evaluation, row, answer("x", "q2"), format="responses", mapping={"value": "value"}, new_response="skip"
+        evaluation,
+        row,
+        answer("x", "q2"),
+        format="responses",
+        mapping={"value": "value"},
+        new_response=NewResponse.SKIP,
     )
     assert (importing.rows_skipped, Score.objects.count(), Query.objects.count()) == (1, 0, 2)
 

@@ -14,7 +14,7 @@ from django.db.models import Avg, Count, Q, QuerySet
 
 from evaluations.domain.choices import Choice, Stage
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.grouping import group_values
+from evaluations.domain.groups import group_values
 from evaluations.domain.pairing import Pairing, PairingWay
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation

@@ -18,7 +18,7 @@ from evaluations.imports.columns.services import (
     preview_mapping,
     read_import_sheet,
 )
-from evaluations.imports.requests import get_import_of_request
+from evaluations.imports.requests import get_import_or_404
 from evaluations.imports.schemas import (
     BadRowOut,
     ColumnMappingIn,
@@ -81,7 +81,7 @@ def forget_columns(request: AuthenticatedRequest, slug: str, pk: int) -> None:
 
 
 def get_mappable_import(request: AuthenticatedRequest, slug: str, pk: int) -> tuple[Import, Sheet]:
-    importing = get_import_of_request(request, slug, pk)
+    importing = get_import_or_404(request, slug, pk)
     if importing.state not in MAPPABLE_STATES:
         raise InputRefused(
             f"{importing.file_name} is {importing.state}: its columns can be mapped only while it waits to be stored."

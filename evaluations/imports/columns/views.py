@@ -15,7 +15,7 @@ from evaluations.imports.columns.services import (
     preview_mapping,
     read_import_sheet,
 )
-from evaluations.imports.requests import get_import_of_request
+from evaluations.imports.requests import get_import_or_404
 from evaluations.imports.source_files import Sheet
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.web.requests import AuthenticatedRequest
@@ -25,7 +25,7 @@ from evaluations.web.requests import AuthenticatedRequest
 @require_http_methods(["GET", "HEAD", "POST"])
 def column_mapping(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Preview a mapping; a POST with ``do=fit`` applies it and has the file checked."""
-    importing = get_import_of_request(request, slug, pk)
+    importing = get_import_or_404(request, slug, pk)
     if importing.state not in MAPPABLE_STATES:
         return redirect("import", slug, pk)
     sheet = read_import_sheet(importing)
@@ -72,7 +72,7 @@ def render_column_mapping(
 
 @require_POST
 def column_mapping_forget(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    importing = get_import_of_request(request, slug, pk)
+    importing = get_import_or_404(request, slug, pk)
     is_mappable = importing.state in MAPPABLE_STATES
     columns = read_import_sheet(importing).columns if is_mappable else ()
     if mapping := find_remembered_mapping(importing.evaluation, columns):

@@ -10,7 +10,7 @@ from django.db.models.functions import RowNumber
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import FileFormat, QueryPart
-from evaluations.domain.grouping import group_values
+from evaluations.domain.groups import group_values
 from evaluations.domain.texts import messages_to_text, near_duplicate_key
 from evaluations.formats.record_streams import Record
 from evaluations.formats.sources import open_source

@@ -20,7 +20,7 @@ FAILURE_OUTCOMES: Final = (
     AttemptOutcome.TRUNCATED,
     AttemptOutcome.TOO_LONG,
 )
-# Failures of one of these kinds are equal whatever their messages are.
+# Failures of one of these kinds are equal even if their messages differ.
 UNIFORM_FAILURES: Final = (AttemptOutcome.UNREADABLE, AttemptOutcome.TRUNCATED, AttemptOutcome.TOO_LONG)
 ATTEMPTS_PER_FAILURE: Final = 20  # attempts looked at, for each failure that pauses
 TOO_MANY_REQUESTS: Final = 429

@@ -156,7 +156,7 @@ def outcome_from_answer(
     attempt = attempt_from_answer(answer, latency_ms)
     requester.session.learn_of_reply(answer.tokens_out, answer.usage.tokens_reasoning)
     if requester.truncation_watch and (why := requester.truncation_watch.find_cut(request.messages, answer.tokens_in)):
-        # A reply to half a prompt never counts, whatever it says.
+        # A reply to half a prompt never counts, even if it can be parsed.
         cut = make_failed_outcome(call, CallState.TOO_LONG, attempt, why)
         return replace(cut, ceiling=requester.truncation_watch.rates.ceiling)
     if requester.is_evaluation(call):

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.files import ImportState
-from evaluations.domain.grouping import split_into_slices
+from evaluations.domain.groups import split_into_slices
 from evaluations.domain.jobs import FILL_QUEUE
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.models.bulk import refresh_statistics

@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from evaluations.domain.grouping import split_into_slices
+from evaluations.domain.groups import split_into_slices
 from evaluations.domain.reviews import AssignmentState, QueueKind, Reveal, ReviewState, SelectionMethod
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation

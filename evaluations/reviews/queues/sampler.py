@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from evaluations.domain.choices import ConsolidatedChoice, LabelSource
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.grouping import split_into_slices
+from evaluations.domain.groups import split_into_slices
 from evaluations.domain.judges import JudgeKind
 from evaluations.domain.reviews import SELECTION_STRATEGIES, QueueAudience, SelectionMethod, StratifyBy
 from evaluations.domain.rubrics import RubricKind

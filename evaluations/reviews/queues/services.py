@@ -11,7 +11,7 @@ from django.utils import timezone
 from evaluations.access import list_reviewers
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.grouping import split_into_slices
+from evaluations.domain.groups import split_into_slices
 from evaluations.domain.reviews import RANDOM_SELECTION, AssignmentState, QueueAudience, QueueKind, SelectionMethod
 from evaluations.domain.roles import REVIEWING_ROLES
 from evaluations.models.comparisons import Comparison

@@ -1,4 +1,4 @@
-"""The rows that a request about disagreements names: 404 for those that the user may not use."""
+"""Rows that requests about disagreements name, or a 404 if the user may not use them."""
 
 from typing import Final
 

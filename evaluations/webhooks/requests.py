@@ -1,4 +1,4 @@
-"""The look-up of a webhook that the user may manage, or a 404."""
+"""Webhooks that requests name, or a 404."""
 
 from django.shortcuts import get_object_or_404
 
