@@ -323,7 +323,9 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
     Price.objects.create(
         pk=number, endpoint_id=number, model=f"model-{number}", tokens_in=1, tokens_cached=1, tokens_out=1
     )
-    LocalServer.objects.create(pk=number, base_url=f"http://127.0.0.1:{11434 + number}/v1", kind="ollama", seen_at=now)
+    LocalServer.objects.create(
+        pk=number, base_url=f"http://127.0.0.1:{11434 + number % 50_000}/v1", kind="ollama", seen_at=now
+    )
     EndpointCheck.objects.create(pk=number, endpoint_id=number, model=f"model-{number}", checked_at=now)
     Reparse.objects.create(pk=number, judge_id=number, calls=number)
     Batch.objects.create(pk=number, run_id=number, error=f"batch error {number}")

@@ -65,4 +65,4 @@ def write_gzip(path: Path, content: bytes) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

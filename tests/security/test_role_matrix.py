@@ -1,0 +1,146 @@
+"""Every writing door of an evaluation, with the action that it needs: who lacks it changes nothing.
+
+The doors come from the URL patterns and from the API's document; a new one has to be listed here.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import pytest
+from django.db import transaction
+from django.http.response import HttpResponseBase
+
+from evaluations.access import ALLOWED_ROLES, Action
+from evaluations.domain.roles import Role
+from evaluations.models.users import User
+from tests.api import test_access as api
+from tests.factories.evaluations import make_member
+from tests.factories.full_evaluation import FullEvaluation, every_row, make_full_evaluation
+from tests.helpers.api_client import token_for
+from tests.helpers.browser_client import sign_in_client
+from tests.web import test_access as web
+
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+
+PAGES: Final[Mapping[Action, str]] = {
+    Action.OWN: "people people_link people_remove people_role",
+    Action.EXPORT: "export_new export_cancel",
+    Action.BACK_UP: "export_remove",
+    Action.DISCUSS: "disagreement_comment disagreement_why comment_withdraw",
+    Action.ADJUDICATE: "adjudication_withdraw disagreement_settle",
+    Action.TAG: "saved_filter_delete saved_filter_new saved_filter_rename tag_delete tag_rename tag_undo",
+    Action.REVIEW: "review_again review_confirm review_draft review_save review_skip review_span review_span_change "
+    "review_span_remove review_undo",
+    Action.MANAGE: "calibration_new call_confirm comparison_new duplicates duplicates_together evaluation_archive "
+    "evaluation_bring_back evaluation_settings families import_cancel import_map import_map_forget import_new "
+    "import_store import_undo judge_archive judge_new judge_restore judge_try pairs queue_close queue_new queue_open "
+    "queue_people rubric_new rubric_next rubric_paste rubric_write run_budget run_cancel run_new run_pause run_reread "
+    "run_resume run_retry webhook_again webhook_kinds webhook_new webhook_secret webhook_start webhook_stop "
+    "webhook_test",
+}
+OPERATIONS: Final[Mapping[Action, str]] = {
+    Action.OWN: "add_member change_role remove_person make_member_link",
+    Action.EXPORT: "make_export cancel_export",
+    Action.BACK_UP: "remove_export_file",
+    Action.DISCUSS: "explain_choice post_comment withdraw_comment",
+    Action.ADJUDICATE: "resolve_disagreement reopen_disagreement",
+    Action.TAG: "put_tag take_tag undo_tag put_tag_on_all rename_tag delete_tag save_slice rename_slice delete_slice",
+    Action.REVIEW: "save_review confirm_review skip_review undo_review reopen_review_for_judge keep_review_as_is "
+    "save_review_draft add_span edit_span remove_span",
+    Action.MANAGE: "archive_evaluation bring_back_evaluation change_settings change_families add_one_comparison "
+    "give_comparisons upload_file store_file cancel_import undo_import set_columns forget_columns try_columns "
+    "make_pairs hold_file_against put_in_one_cluster write_rubric begin_builtin_rubric write_version read_prompts "
+    "look_at_rubric make_judge archive_judge restore_judge try_judge start_runs estimate_runs pause_run resume_run "
+    "cancel_run set_budget retry_run reread_run confirm_call create_review_queue preview_review_queue "
+    "create_calibration_queue assign_review_queue close_review_queue reopen_review_queue add_webhook change_webhook "
+    "send_test stop_webhook start_webhook renew_webhook_secret send_again",
+}
+# Which of several actions a door needs depends on what is sent: it is refused as unknown before that.
+DECIDED_BY_BODY: Final = {"comparisons_act"}
+# The rows of the full evaluation, which only their makers may change.
+OF_OTHERS: Final = {"comment_withdraw", "withdraw_comment", "explain_choice", "disagreement_why"}
+REFUSALS: Final = (403, 404)
+# What monitors ask changes nothing by any method.
+FOR_MONITORS: Final = {"health"}
+Send = Callable[[Role], HttpResponseBase]
+
+
+def by_door(table: Mapping[Action, str]) -> dict[str, Action]:
+    return {name: action for action, names in table.items() for name in names.split()}
+
+
+@pytest.fixture
+def marked() -> FullEvaluation:
+    return make_full_evaluation(web.NUMBER)
+
+
+@pytest.fixture
+def people(marked: FullEvaluation) -> dict[Role, User]:
+    return {role: make_member(marked.evaluation, role, f"a-{role}") for role in Role}
+
+
+def page_writes(marked: FullEvaluation, people: Mapping[Role, User]) -> Iterator[tuple[str, Send]]:
+    clients = {role: sign_in_client(user) for role, user in people.items()}
+    for door in web.INTO_AN_EVALUATION:
+        address = door.address(marked.evaluation.slug)
+        if web.ask(clients[Role.VIEWER], "post", address).status_code != 405:
+            yield door.name, lambda role, address=address: web.ask(clients[role], "post", address)  # type: ignore[misc]
+
+
+def operation_writes(marked: FullEvaluation, people: Mapping[Role, User]) -> Iterator[tuple[str, Send]]:
+    tokens = {role: token_for(user) for role, user in people.items()}
+    for door in api.INTO_AN_EVALUATION:
+        if door.method != "get":
+            yield door.name, lambda role, door=door: api.ask(door, tokens[role], marked.evaluation.slug)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("table", "writes"), [(PAGES, page_writes), (OPERATIONS, operation_writes)])
+def test_who_lacks_the_action_of_a_door_is_refused_and_changes_nothing(
+    table: Mapping[Action, str], writes: Any, marked: FullEvaluation, people: Mapping[Role, User]
+) -> None:
+    actions, wrong, seen = by_door(table), [], set()
+    doors = list(writes(marked, people))
+    before = rows_but_tokens()
+    for name, send in doors:
+        seen.add(name)
+        if name in DECIDED_BY_BODY:
+            continue
+        for role in set(Role) - ALLOWED_ROLES[actions[name]]:
+            if (status := send(role).status_code) not in REFUSALS:
+                wrong.append((name, role, status))
+    assert wrong == []
+    assert rows_but_tokens() == before
+    assert seen - DECIDED_BY_BODY == actions.keys(), "list a new door with the action that it needs"
+
+
+@pytest.mark.parametrize(("table", "writes"), [(PAGES, page_writes), (OPERATIONS, operation_writes)])
+def test_who_has_the_action_of_a_door_is_not_refused(
+    table: Mapping[Action, str], writes: Any, marked: FullEvaluation, people: Mapping[Role, User]
+) -> None:
+    """Else the test above would be satisfied by doors that open for nobody."""
+    actions, wrong = by_door(table), []
+    for name, send in writes(marked, people):
+        if name in DECIDED_BY_BODY | OF_OTHERS:
+            continue
+        for role in ALLOWED_ROLES[actions[name]]:
+            with transaction.atomic():
+                if (status := send(role).status_code) == 403 or status >= 500:
+                    wrong.append((name, role, status))
+                transaction.set_rollback(True)
+    assert wrong == []
+
+
+@pytest.mark.parametrize("method", ["put", "patch", "delete", "options", "trace"])
+def test_a_page_takes_no_other_method(method: str, marked: FullEvaluation, people: Mapping[Role, User]) -> None:
+    client = sign_in_client(people[Role.OWNER])
+    before, wrong = rows_but_tokens(), []
+    for door in (door for door in web.DOORS if door.name not in FOR_MONITORS):
+        status = web.ask(client, method, door.address(marked.evaluation.slug)).status_code
+        if status != 405 and not (door.name in web.FOR_ADMINISTRATORS and status == 404):
+            wrong.append((door.name, status))
+    assert wrong == []
+    assert rows_but_tokens() == before
+
+
+def rows_but_tokens() -> list[tuple[str, Any]]:
+    return [(model.__name__, rows) for model, rows in every_row() if model.__name__ not in api.COUNTED]
