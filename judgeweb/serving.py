@@ -165,7 +165,7 @@ def build_children(listener: socket.socket, lock: IO[str]) -> list[Child]:
 def build_web_command(socket_number: int) -> list[str]:
     options = {
         "bind": f"fd://{socket_number}",
-        "worker-class": "gthread",
+        "worker-class": "judgeweb.web_worker.WebWorker",
         "workers": settings.WEB_PROCESSES,
         "threads": settings.WEB_THREADS,
         "timeout": 60,

@@ -329,6 +329,8 @@ CACHES = {
 MAX_UPLOAD_BYTES = read_whole_number("JUDGEWEB_MAX_UPLOAD_MB", 512, 1, 4096) * 1024 * 1024
 # What a compressed file may become, and how many rows are read of any.
 MAX_UNPACKED_BYTES = read_whole_number("JUDGEWEB_MAX_UNPACKED_MB", 16_384, 1, 1_048_576) * 1024 * 1024
+# What is left free on the disk of the data folder: the database needs some to go on.
+DISK_RESERVE_BYTES = read_whole_number("JUDGEWEB_DISK_RESERVE_MB", 500, 0, 1_048_576) * 1024 * 1024
 # An export of no more comparisons is sent while it is written; a longer one is written by a worker.
 EXPORT_SENT_ROWS = read_whole_number("JUDGEWEB_EXPORT_SENT_ROWS", 20_000, 0, 1_000_000_000)
 MAX_ROWS = read_whole_number("JUDGEWEB_MAX_ROWS", 10_000_000, 1, 1_000_000_000)
@@ -354,6 +356,7 @@ LOG_DIR = DATA_DIR / "logs"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    "filters": {"known_failures": {"()": "evaluations.web.failure_log.KnownFailures"}},
     "formatters": {
         "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
     },
@@ -365,6 +368,6 @@ LOGGING = {
         "evaluations": {"level": "INFO"},
         "judgeweb": {"level": "INFO"},
         "celery": {"level": "WARNING"},
-        "django.request": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["known_failures"]},
     },
 }

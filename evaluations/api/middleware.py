@@ -1,14 +1,12 @@
 """Problem documents for errors that arise outside an operation."""
 
 from collections.abc import Callable
-from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from evaluations.api.problems import CODES_BY_STATUS, DEFAULT_DETAILS, PROBLEM_TYPE, Problem, problem_response
-
-API_PREFIX: Final = "/api/"
+from evaluations.web.requests import is_api_request
 
 
 class ProblemMiddleware:
@@ -19,11 +17,13 @@ class ProblemMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         answer = self.get_response(request)
-        if not f"{request.path}/".startswith(API_PREFIX):
+        if not is_api_request(request):
             return answer
         answer["Cache-Control"] = "no-store"
         if answer.status_code not in CODES_BY_STATUS or answer["Content-Type"].startswith(PROBLEM_TYPE):
             return answer
         code = CODES_BY_STATUS[answer.status_code]
-        kept = {name: answer[name] for name in ("Allow", "Cache-Control", "Content-Range") if name in answer}
+        kept = {
+            name: answer[name] for name in ("Allow", "Cache-Control", "Content-Range", "Retry-After") if name in answer
+        }
         return problem_response(request, Problem(code, DEFAULT_DETAILS[code], headers=kept))

@@ -1,9 +1,10 @@
 """The router of API operations, which checks token, scope and idempotency key."""
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from tempfile import SpooledTemporaryFile
-from typing import Final, TypedDict, TypeVar, Unpack
+from typing import BinaryIO, Final, TypedDict, TypeVar, Unpack, cast
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -24,6 +25,7 @@ from evaluations.api.problems import Problem
 from evaluations.audit.events import act_with_token
 from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.roles import Scope
+from evaluations.web.request_bodies import take_body_file
 from evaluations.web.requests import ApiRequest
 
 JSON_TYPE: Final = "application/json"
@@ -160,16 +162,24 @@ def refuse_media_type(request: HttpRequest, takes: str) -> None:
         )
 
 
-def spool_body(request: HttpRequest) -> SpooledTemporaryFile[bytes]:
-    """Read a body that is a file into memory, or onto disk if it is long. Refuse more than an upload may have."""
+def spool_body(request: HttpRequest) -> BinaryIO:
+    """The body as a file: the web server's, or else in memory or on disk. Refuses more than an upload may have."""
+    if (received := take_body_file(request)) is not None:
+        if os.fstat(received.fileno()).st_size > settings.MAX_UPLOAD_BYTES:
+            raise body_too_large()
+        return received
     file = SpooledTemporaryFile(max_size=SPOOL_MEMORY_BYTES)  # noqa: SIM115 - closed with the request
     request._files_to_close = [file]  # type: ignore[attr-defined]
     size = 0
     while block := request.read(SPOOL_BLOCK_BYTES):
         size += len(block)
         if size > settings.MAX_UPLOAD_BYTES:
-            megabytes = settings.MAX_UPLOAD_BYTES // 1024 // 1024
-            raise Problem("too_large", f"This server takes files of up to {megabytes:,} MB. Nothing was stored.")
+            raise body_too_large()
         file.write(block)
     file.seek(0)
-    return file
+    return cast(BinaryIO, file)
+
+
+def body_too_large() -> Problem:
+    megabytes = settings.MAX_UPLOAD_BYTES // 1024 // 1024
+    return Problem("too_large", f"This server takes files of up to {megabytes:,} MB. Nothing was stored.")

@@ -6,7 +6,9 @@ from typing import Final
 
 from django.http import HttpRequest, JsonResponse
 
+from evaluations.domain.disk_space import DISK_FULL_SENTENCE
 from evaluations.domain.json_values import JsonDict
+from evaluations.web.error_views import UNAVAILABLE_SENTENCE
 
 PROBLEM_TYPE: Final = "application/problem+json"
 
@@ -36,6 +38,8 @@ PROBLEM_KINDS: Final[Mapping[str, ProblemKind]] = {
     "key_reused": ProblemKind(422, "The key belongs to another request"),
     "rate_limited": ProblemKind(429, "Too many requests"),
     "server_error": ProblemKind(500, "Something went wrong here"),
+    "unavailable": ProblemKind(503, "The server cannot answer now"),
+    "disk_full": ProblemKind(507, "The server’s disk is almost full"),
 }
 # What an answer that was made elsewhere means, by its status alone.
 CODES_BY_STATUS: Final[Mapping[int, str]] = {
@@ -46,6 +50,8 @@ CODES_BY_STATUS: Final[Mapping[int, str]] = {
     413: "too_large",
     416: "range_not_satisfiable",
     500: "server_error",
+    503: "unavailable",
+    507: "disk_full",
 }
 DEFAULT_DETAILS: Final[Mapping[str, str]] = {
     "malformed": "The request is not of a form that can be read. Nothing was done.",
@@ -55,6 +61,8 @@ DEFAULT_DETAILS: Final[Mapping[str, str]] = {
     "too_large": "What was sent is larger than this server takes. Nothing was stored: send less at once.",
     "range_not_satisfiable": "The file is shorter than the part that was asked for.",
     "server_error": "The fault is on this side, and it was logged. Try again later.",
+    "unavailable": UNAVAILABLE_SENTENCE,
+    "disk_full": DISK_FULL_SENTENCE,
 }
 
 

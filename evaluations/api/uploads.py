@@ -11,6 +11,7 @@ from evaluations.api.operations import BYTES_TYPE, FORM_TYPE
 from evaluations.api.problems import FieldError, Problem
 from evaluations.domain.files import DEFAULT_FILE_NAME
 from evaluations.domain.json_values import JsonMapping
+from evaluations.web.request_bodies import take_body_file
 
 SentFields = TypeVar("SentFields", bound=Schema)
 FILE_SCHEMA: Final = {"type": "string", "format": "binary"}
@@ -76,4 +77,14 @@ def read_raw_body(request: HttpRequest, name: str) -> "UploadedFile[bytes]":
     file.seek(0, 2)
     size = file.tell()
     file.seek(0)
-    return UploadedFile(file, name=name.replace("/", "_").replace("\\", "_"), size=size)
+    name = name.replace("/", "_").replace("\\", "_")
+    if (received := take_body_file(request)) is not None:
+        return ReceivedFile(received, name=name, size=size)
+    return UploadedFile(file, name=name, size=size)
+
+
+class ReceivedFile(UploadedFile):  # type: ignore[type-arg]
+    """A body that lies on disk already: storage takes the file itself instead of a copy."""
+
+    def temporary_file_path(self) -> str:
+        return str(self.file.name)

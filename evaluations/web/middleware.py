@@ -11,8 +11,9 @@ from django.shortcuts import resolve_url
 from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
-from evaluations.web.error_views import render_too_large
-from evaluations.web.requests import HtmxRequest
+from evaluations.web.error_views import render_disk_full, render_too_large, render_unavailable
+from evaluations.web.request_bodies import BodyRefusal, get_body_refusal
+from evaluations.web.requests import HtmxRequest, is_api_request
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -21,7 +22,7 @@ DRAIN_BLOCK_BYTES: Final = 1024 * 1024
 
 
 class UploadLimitMiddleware:
-    """Refuses a file that is too large before a byte of it is stored anywhere."""
+    """Refuses a file that is too large, or for which there is no room, before a byte of it is stored anywhere."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -29,6 +30,13 @@ class UploadLimitMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         header = request.headers.get("Content-Length", "")
         size = int(header) if header.isdecimal() else 0
+        refusal = get_body_refusal(request)
+        if refusal == BodyRefusal.NO_ROOM:
+            return render_disk_full(request)
+        if refusal == BodyRefusal.NO_DATABASE:
+            return render_unavailable(request)
+        if refusal == BodyRefusal.SIGNED_OUT and not is_api_request(request):
+            return redirect_to_login(request.get_full_path())
         if size <= settings.MAX_UPLOAD_BYTES + FORM_BYTES:
             return self.get_response(request)
         drain_body(request)
