@@ -67,6 +67,18 @@ def require_evaluation(user: User, slug: str, action: Action = Action.LOOK) -> E
     return evaluation
 
 
+def may_change_row(user: User, maker_id: int | None, evaluation: Evaluation) -> bool:
+    """Whether the user made this row of the evaluation, or manages the evaluation."""
+    return maker_id == user.pk or is_allowed(user, Action.MANAGE, evaluation)
+
+
+def require_maker_or_manager(user: User, maker_id: int | None, evaluation: Evaluation, change: str) -> None:
+    if not may_change_row(user, maker_id, evaluation):
+        raise PermissionDenied(
+            f"Only the person who made it and the managers of “{evaluation.name}” may {change}. Ask one of them."
+        )
+
+
 def action_for_export(written_as: str) -> Action:
     """The action that creating and downloading an export in this format needs."""
     return Action.BACK_UP if written_as == BACKUP_FORMAT_NAME else Action.EXPORT

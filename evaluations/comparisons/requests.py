@@ -5,7 +5,7 @@ from typing import Final
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 
-from evaluations.access import Action, is_allowed, require_evaluation
+from evaluations.access import Action, is_allowed, require_evaluation, require_maker_or_manager
 from evaluations.comparisons.forms import FilterForm
 from evaluations.domain.filters import ComparisonFilter
 from evaluations.models.comparisons import Comparison, SavedFilter, Tag
@@ -41,9 +41,11 @@ def get_tag_or_404(user: User, slug: str, pk: int) -> Tag:
 
 
 def get_saved_filter_or_404(user: User, slug: str, pk: int) -> SavedFilter:
-    """The saved filter, for a user who may change it."""
+    """The saved filter, for a user who may change it: its maker and managers."""
     evaluation = require_evaluation(user, slug, Action.TAG)
-    return get_object_or_404(SavedFilter.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
+    saved = get_object_or_404(SavedFilter.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
+    require_maker_or_manager(user, saved.user_id, evaluation, "change this saved filter")
+    return saved
 
 
 def keep_refused_action(request: AuthenticatedRequest, slug: str) -> None:

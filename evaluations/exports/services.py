@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from evaluations.access import require_maker_or_manager
 from evaluations.audit.events import record_event
 from evaluations.backups.selectors import refuse_if_busy
 from evaluations.domain.errors import InputRefused
@@ -151,7 +152,12 @@ register_job_kind(
 
 
 def stop_export(export: Export, *, user: User | None) -> None:
-    """Cancel an export that is waiting or being written, and delete its file."""
+    """Cancel an export that is waiting or being written, and delete its file.
+
+    Only its maker and managers may; a command (no user) may too.
+    """
+    if user is not None:
+        require_maker_or_manager(user, export.user_id, export.evaluation, "cancel this export")
     with transaction.atomic():
         cancel_job(get_export_job_kind(export), export.pk)  # lock the job before its row, as the writer does
         cancelled = Export.objects.filter(pk=export.pk, state__in=OPEN)

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from evaluations.access import Action, action_for_export, is_allowed, require_evaluation
+from evaluations.access import Action, action_for_export, is_allowed, may_change_row, require_evaluation
 from evaluations.backups.selectors import refuse_if_busy
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ExportState
@@ -133,6 +133,7 @@ def render_export(request: AuthenticatedRequest, export: Export, error: str = ""
         "excluded": list_exclusion_reasons(export.format, export.counts.get("excluded", {})),
         "owns": is_allowed(user, Action.OWN, export.evaluation),
         "may_take": is_allowed(user, action_for_export(export.format), export.evaluation),
+        "may_cancel": may_change_row(user, export.user_id, export.evaluation),
         "error": error,
     }
     return render(request, "export/export.html", context, status=422 if error else 200)
