@@ -16,6 +16,7 @@ from evaluations.domain.judges import RunState
 from evaluations.exports import services as exports_services
 from evaluations.imports import storage, undo
 from evaluations.imports.source_files import remove_stale_uploads
+from evaluations.jobs.direct_work import take_unanswered
 from evaluations.jobs.kinds import JobClaim
 from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.jobs.runner import work_for_a_while, work_on_now
@@ -146,12 +147,16 @@ def sweep_all() -> None:
     release_departed_reservations(SLOTS_AT_ONCE)
     planner.cancel_waiting_calls(seconds=SWEEP_SECONDS)
     finish_ended_runs()
-    for run_id in find_idle_runs():
+    idle_runs = find_idle_runs()
+    for run_id in idle_runs:
         nudge(WorkerTask.WORK_RUN, run_id, expires=SWEEP_SECONDS)
     for run_id in find_runs_to_join():
         for _ in range(count_idle_workers()):
             nudge(WorkerTask.WORK_RUN, run_id, expires=SWEEP_SECONDS)
-    sweep_jobs(expires=SWEEP_SECONDS)
+    due_jobs = sweep_jobs(expires=SWEEP_SECONDS)
+    take_unanswered(
+        [(WorkerTask.WORK_RUN, (pk,)) for pk in idle_runs] + [(WorkerTask.WORK_ON_JOB, (pk,)) for pk in due_jobs]
+    )
     exports_services.remove_files_left_over()
     rendered_texts.delete_outdated_renderings()
     remove_stale_uploads()

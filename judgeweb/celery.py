@@ -1,12 +1,14 @@
 """The Celery application: where tasks are found, and the two threads of a worker: its heartbeat and periodic work."""
 
+import logging
 import os
 import threading
 import time
-from typing import Final
+from typing import Any, Final
 
 from celery import Celery
-from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
+from celery.signals import celeryd_after_setup, worker_shutdown, worker_shutting_down
+from celery.worker import state
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "judgeweb.settings")
 
@@ -15,13 +17,19 @@ SWEEP_RETRY_SECONDS: Final = 1.0  # while another worker sweeps, or has just don
 LOOK_SECONDS: Final = 60.0
 LEAVE_SECONDS: Final = 5.0
 
+logger = logging.getLogger(__name__)
+
 app = Celery("judgeweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
-@worker_ready.connect
-def start_work(**details: object) -> None:
+@celeryd_after_setup.connect
+def start_work(instance: Any, **details: object) -> None:
+    """Before the first connection to the broker, without which a worker works too."""
+    from evaluations.jobs.direct_work import offer_slots  # noqa: PLC0415 - Django is set up only now
+
+    offer_slots(instance.concurrency, count_busy=lambda: len(state.active_requests))
     HEART.start()
     TIMER.start()
 
@@ -51,19 +59,35 @@ def beat_heart() -> None:
 
 def run_periodic_tasks() -> None:
     """Sweep and look for a local server at once, and again whenever it is time, until this process stops."""
-    from django.db import close_old_connections  # noqa: PLC0415 - Django is set up only now
-
-    from evaluations.models.transactions import PROCESS_STOPPING  # noqa: PLC0415
-    from evaluations.tasks import look_for_local_server, sweep  # noqa: PLC0415
+    from evaluations.models.transactions import PROCESS_STOPPING  # noqa: PLC0415 - Django is set up only now
 
     next_look = time.monotonic()
     while not PROCESS_STOPPING.is_set():
-        close_old_connections()
-        was_ours = sweep.apply().result  # in this thread; Celery logs what fails
-        if time.monotonic() >= next_look:
-            look_for_local_server.apply()
-            next_look = time.monotonic() + LOOK_SECONDS
+        try:
+            was_ours = sweep_once()
+            if time.monotonic() >= next_look:
+                look_once()
+                next_look = time.monotonic() + LOOK_SECONDS
+        except Exception:
+            logger.exception("Periodic work failed; it goes on.")
+            was_ours = False
         PROCESS_STOPPING.wait(SWEEP_SECONDS if was_ours else SWEEP_RETRY_SECONDS)
+
+
+def sweep_once() -> bool:
+    """Sweep in this thread, with a connection that works. Celery logs what fails."""
+    from django.db import close_old_connections  # noqa: PLC0415 - Django is set up only now
+
+    from evaluations.tasks import sweep  # noqa: PLC0415
+
+    close_old_connections()
+    return sweep.apply().result is True  # a sweep that failed has its error as its result
+
+
+def look_once() -> None:
+    from evaluations.tasks import look_for_local_server  # noqa: PLC0415 - Django is set up only now
+
+    look_for_local_server.apply()
 
 
 HEART: Final = threading.Thread(target=beat_heart, name="heartbeat", daemon=True)

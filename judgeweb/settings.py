@@ -96,6 +96,13 @@ def read_broker_url(name: str) -> str:
     return url
 
 
+def read_queue_prefix(name: str) -> str:
+    prefix = os.environ.get(name, "")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,39}|", prefix):
+        raise ImproperlyConfigured(f"{name} must be 1 to 40 of a–z, 0–9, - and _, as in team-a.")
+    return prefix
+
+
 def read_ollama_url() -> str:
     """Where workers look for a local model server. An empty value disables it."""
     default = "http://127.0.0.1:11434"
@@ -224,6 +231,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # ---- background work -----------------------------------------------------------------------
 CELERY_BROKER_URL = read_broker_url("CELERY_BROKER_URL")
+# All that this site has at the broker begins with this name, so that others may use the broker too.
+QUEUE = "judgeweb" + (f".{prefix}" if (prefix := read_queue_prefix("JUDGEWEB_QUEUE_PREFIX")) else "")
 if urlsplit(CELERY_BROKER_URL).scheme == "filesystem":
     BROKER_DIR = DATA_DIR / "broker"
     BROKER_DIR.mkdir(exist_ok=True)
@@ -234,14 +243,31 @@ if urlsplit(CELERY_BROKER_URL).scheme == "filesystem":
         "control_folder": str(BROKER_DIR / "control"),
         "polling_interval": 0.1,
     }
+elif CELERY_BROKER_URL.startswith("redis"):
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "global_keyprefix": f"{QUEUE}:",
+        "socket_connect_timeout": 4,
+        "socket_timeout": 10,
+        "health_check_interval": 5,
+    }
+else:
+    # Without the broker's word for each message, one that went into a cut connection is lost in silence.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"confirm_publish": True}
+CELERY_TASK_DEFAULT_QUEUE = CELERY_TASK_DEFAULT_EXCHANGE = CELERY_TASK_DEFAULT_ROUTING_KEY = QUEUE
+CELERY_CONTROL_EXCHANGE, CELERY_EVENT_EXCHANGE = f"{QUEUE}.control", f"{QUEUE}.events"
+CELERY_EVENT_QUEUE_PREFIX = f"{QUEUE}.events"
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+CELERY_WORKER_CONSUMER = "judgeweb.consumer:LastingConsumer"
+CELERY_BROKER_HEARTBEAT = 10
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # for ever: workers go on by the database meanwhile
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_POOL = "threads"
 CELERY_WORKER_CONCURRENCY = read_whole_number("JUDGEWEB_WORKER_THREADS", 4, 1, 64)
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True  # of those acknowledged late: there is none
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TIMEZONE = "UTC"
 
 # ---- judges --------------------------------------------------------------------------------

@@ -21,12 +21,14 @@ SWEPT_AT_ONCE: Final = 200
 logger = logging.getLogger(__name__)
 
 
-def sweep_jobs(*, expires: float | None = None) -> None:
-    """Put back the jobs of killed workers, and wake workers for due jobs."""
+def sweep_jobs(*, expires: float | None = None) -> list[int]:
+    """Put back the jobs of killed workers, wake workers for due jobs, and return these."""
     put_back_lost_jobs()
     due = Job.objects.due().filter(kind__in=job_kinds()).order_by("not_before", "pk")
-    for pk in due.values_list("pk", flat=True)[:SWEPT_AT_ONCE]:
+    due_ids = list(due.values_list("pk", flat=True)[:SWEPT_AT_ONCE])
+    for pk in due_ids:
         nudge(WorkerTask.WORK_ON_JOB, pk, expires=expires)
+    return due_ids
 
 
 def put_back_lost_jobs(kind: str | None = None, subject: int | None = None) -> None:
@@ -96,7 +98,7 @@ def site_lease(name: str, seconds: float, *, rest: float = 0) -> Iterator[bool]:
         if is_ours:
             # A sum has microseconds on SQLite, so it is later than the millisecond that it is made in.
             until = Now() + timedelta(seconds=rest) if rest else Now()
-            Lease.objects.filter(name=name, holder=me).update(until=until)
+            Lease.objects.filter(name=name, holder=me).update(until=until, ended_at=Now())
 
 
 def create_lease(name: str, holder: str, length: timedelta) -> bool:

@@ -151,8 +151,9 @@ class Job(Row):
 
 
 class Lease(Row):
-    """Work that one process of the whole site does at a time, such as the sweep."""
+    """Work that one process of the whole site does at a time, such as the sweep, and when it last ended."""
 
     name = models.CharField(max_length=40, unique=True)
     holder = models.CharField(max_length=200, blank=True)
     until = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)

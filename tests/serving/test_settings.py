@@ -32,7 +32,8 @@ def test_the_example_file_lists_every_setting_and_no_other() -> None:
     source = (ROOT / "judgeweb" / "settings.py").read_text()
     read = set(
         re.findall(
-            r'(?:environ\.get|read_whole_number|read_flag|names|networks|read_site_address|read_broker_url)\("(\w+)"',
+            r"(?:environ\.get|read_whole_number|read_flag|names|networks|read_site_address|read_broker_url|queue_prefix)"
+            r'\("(\w+)"',
             source,
         )
     )
@@ -120,6 +121,7 @@ def test_a_secret_is_made_once_and_kept_from_others(tmp_path: Path) -> None:
         ("JUDGEWEB_DATA_DIR", "/dev/null/x", "JUDGEWEB_DATA_DIR is not writable"),
         ("JUDGEWEB_WEB_THREADS", "sk-secret", "JUDGEWEB_WEB_THREADS must be a whole number"),
         ("JUDGEWEB_ADDRESS", "https://u:secret@judge.example.org", "JUDGEWEB_ADDRESS must look like"),
+        ("JUDGEWEB_QUEUE_PREFIX", "secret.*", "JUDGEWEB_QUEUE_PREFIX must be 1 to 40 of"),
         ("JUDGEWEB_WEBHOOK_NETWORKS", "secret", "JUDGEWEB_WEBHOOK_NETWORKS must be networks"),
         ("CELERY_BROKER_URL", "redis://secret@127.0.0.1:1/0", "has a user without a password"),
         ("CELERY_BROKER_URL", "redis://127.0.0.1:1/secret", "must end in the number of a database"),
