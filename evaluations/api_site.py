@@ -22,6 +22,7 @@ from evaluations.api.parser import StrictParser, UnreadableRequest
 from evaluations.api.problems import DEFAULT_DETAILS, PROBLEM_KINDS, PROBLEM_TYPE, FieldError, Problem, problem_response
 from evaluations.api.schemas import ProblemOut
 from evaluations.disagreements.services import ResolvedElsewhere
+from evaluations.domain.disk_space import DiskFull
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.json_values import JsonDict
 from evaluations.reviews.drafts import DraftChangedElsewhere
@@ -69,6 +70,8 @@ def handle_refusal(request: HttpRequest, error: InputRefused) -> HttpResponse:
     if error.field:
         fault = FieldError(f"{get_field_source(request)}.{error.field}", str(error))
         return problem_response(request, Problem("invalid", f"{error} Nothing was done.", faults=[fault]))
+    if isinstance(error, DiskFull):
+        return problem_response(request, Problem("disk_full", str(error)))
     code = "changed_elsewhere" if isinstance(error, STALE_VERSION_ERRORS) else "refused"
     return problem_response(request, Problem(code, str(error)))
 

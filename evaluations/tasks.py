@@ -15,7 +15,7 @@ from evaluations.domain.jobs import PLAN_RUN
 from evaluations.domain.judges import RunState
 from evaluations.exports import services as exports_services
 from evaluations.imports import storage, undo
-from evaluations.imports.source_files import remove_stale_uploads
+from evaluations.imports.source_files import remove_orphaned_uploads, remove_stale_uploads
 from evaluations.jobs.direct_work import take_unanswered
 from evaluations.jobs.kinds import JobClaim
 from evaluations.jobs.nudges import WorkerTask, nudge
@@ -160,6 +160,7 @@ def sweep_all() -> None:
     exports_services.remove_files_left_over()
     rendered_texts.delete_outdated_renderings()
     remove_stale_uploads()
+    remove_orphaned_uploads()
     drop_old_answers()
     create_due_messages()
     deliveries.delete_old_deliveries()

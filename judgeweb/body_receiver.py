@@ -1,7 +1,6 @@
 """The bodies of requests on their way in: small ones to memory, others to disk, and none at all that is not wanted."""
 
 import asyncio
-import errno
 import os
 import tempfile
 import time
@@ -13,6 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
+from evaluations.domain.disk_space import is_no_space_left
 from evaluations.web.request_bodies import BODY_FILE, BODY_REFUSAL, BodyRefusal
 
 SMALL_BYTES: Final = 64 * 1024
@@ -121,7 +121,7 @@ class BodyReceiver:
             await in_thread(self.disk, body.file.seek, 0)
         except OSError as error:
             body.close()
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if not is_no_space_left(error):
                 raise
             return ReceivedBody(self.size, refusal=BodyRefusal.NO_ROOM)
         except BaseException:

@@ -165,6 +165,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    "evaluations.web.middleware.PrivateResponseMiddleware",
     "evaluations.web.middleware.UploadLimitMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -335,7 +336,7 @@ STATICFILES_FINDERS = [
 ]
 MEDIA_ROOT = DATA_DIR / "files"
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": {"BACKEND": "judgeweb.file_storage.WholeFiles"},
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
@@ -364,6 +365,8 @@ MAX_ROWS = read_whole_number("JUDGEWEB_MAX_ROWS", 10_000_000, 1, 1_000_000_000)
 SCRATCH_DIR = DATA_DIR / "scratch"
 SCRATCH_DIR.mkdir(exist_ok=True)
 FILE_UPLOAD_TEMP_DIR = SCRATCH_DIR
+FILE_UPLOAD_PERMISSIONS = 0o600
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 

@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 class WebWorker(Worker):  # type: ignore[misc]
     """gunicorn's worker class: ``--worker-class judgeweb.web_worker.WebWorker --threads 8``."""
 
+    alive: bool
+
     def run(self) -> None:
         allow_open_files(CONNECTIONS_PER_PROCESS + SPARE_FILES)
         log = logging.getLogger("uvicorn.error")

@@ -18,7 +18,7 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 STATIC_ROOT = Path(os.environ["JUDGEWEB_TEST_DIR"]) / "static"
 STATIC_ROOT.mkdir(exist_ok=True)  # WhiteNoise warns where there is none
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": {"BACKEND": "judgeweb.file_storage.WholeFiles"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 # Rows have the numbers of those of the test before and of other workers: nothing may be remembered between them.

@@ -19,7 +19,7 @@ class ProblemMiddleware:
         answer = self.get_response(request)
         if not is_api_request(request):
             return answer
-        answer["Cache-Control"] = "no-store"
+        answer["Cache-Control"] = "private, no-store"
         if answer.status_code not in CODES_BY_STATUS or answer["Content-Type"].startswith(PROBLEM_TYPE):
             return answer
         code = CODES_BY_STATUS[answer.status_code]

@@ -1,6 +1,6 @@
 """Files that programs send, as a form or as the whole body."""
 
-from typing import Any, Final, TypeVar, cast
+from typing import Any, BinaryIO, Final, TypeVar, cast
 
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest
@@ -87,4 +87,4 @@ class ReceivedFile(UploadedFile):  # type: ignore[type-arg]
     """A body that lies on disk already: storage takes the file itself instead of a copy."""
 
     def temporary_file_path(self) -> str:
-        return str(self.file.name)
+        return str(cast(BinaryIO, self.file).name)

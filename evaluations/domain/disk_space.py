@@ -1,5 +1,6 @@
 """Free space on the disk of a folder."""
 
+import errno
 import os
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,10 @@ class DiskFull(InputRefused):
 
     def __init__(self) -> None:
         super().__init__(DISK_FULL_SENTENCE)
+
+
+def is_no_space_left(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def count_free_bytes(folder: Path) -> int:

@@ -80,11 +80,15 @@ class ExportState(StrEnum):
 
 @dataclass(frozen=True)
 class FileLimits:
-    """Limits for reading a file. ``scratch``: the folder for files that must be unpacked completely."""
+    """Limits for reading a file.
+
+    ``scratch``: the folder for files that must be unpacked completely, on whose disk ``reserve_bytes`` stay free.
+    """
 
     rows: int = 10_000_000
     unpacked_bytes: int = 16 * 1024**3
     scratch: str | None = None
+    reserve_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,12 @@ from evaluations.exports.options import (
     serialize_filters,
     serialize_options,
 )
-from evaluations.exports.writer import ExportHandedOver, filter_export_comparisons, stream_export
+from evaluations.exports.writer import (
+    ExportHandedOver,
+    filter_export_comparisons,
+    require_room_for_exports,
+    stream_export,
+)
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.queue import cancel_job, enqueue_job, find_job, find_jobs, start_claimed_job
 from evaluations.models.comparisons import Comparison
@@ -52,7 +57,11 @@ class RequestedExport:
 
 
 def request_export(evaluation: Evaluation, *, written_as: str, user: User, request: ExportRequest) -> RequestedExport:
-    """Start an export of the comparisons that this person may see. A long one is written by a worker."""
+    """Start an export of the comparisons that this person may see. A long one is written by a worker.
+
+    Raises DiskFull if there is no room for files.
+    """
+    require_room_for_exports()
     comparisons = visible_comparisons(user, evaluation)
     is_long = needs_background(evaluation, written_as, comparisons, request)
     export = start_export(evaluation, written_as=written_as, user=user, request=request, in_background=is_long)

@@ -14,6 +14,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from evaluations.access import Action, action_for_export, is_allowed, may_change_row, require_evaluation
 from evaluations.backups.selectors import refuse_if_busy
+from evaluations.domain.disk_space import DiskFull
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ExportState
 from evaluations.exports.failures import OPEN
@@ -70,7 +71,7 @@ def export_new(request: AuthenticatedRequest, slug: str) -> HttpResponseBase:
         )
     except InputRefused as refused:
         form.add_error(None, str(refused))
-        return render_export_form(request, evaluation, form, status=422)
+        return render_export_form(request, evaluation, form, status=507 if isinstance(refused, DiskFull) else 422)
     if requested.blocks is None:
         return redirect("export", slug, requested.record.pk)
     return StreamingHttpResponse(

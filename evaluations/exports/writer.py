@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Final, TypeVar, cast
 
+from django.conf import settings
 from django.core.files.base import ContentFile
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.utils import CursorWrapper
@@ -15,6 +16,7 @@ from django.db.models.functions import Now
 
 from evaluations.audit.events import record_event
 from evaluations.backups.selectors import BACKUP_TABLES, BACKUP_VERSION, iterate_backup_files
+from evaluations.domain.disk_space import DiskFull, has_room, is_no_space_left
 from evaluations.domain.files import ExportState
 from evaluations.domain.jobs import JobState
 from evaluations.exports.comparison_rows import iterate_full_rows, iterate_labelled_rows
@@ -43,6 +45,7 @@ from evaluations.models.transactions import PROCESS_STOPPING
 
 Item = TypeVar("Item")
 BLOCK_BYTES: Final = 64 * 1024
+BYTES_BETWEEN_LOOKS: Final = 16 * 1024 * 1024  # at the free space
 FLUSH_SECONDS: Final = 0.25
 DOWNLOAD_ABORTED: Final = "It broke off before the last byte: the download was stopped, or the disk is full."
 LONG_FORM_ROWS: Final[
@@ -55,6 +58,12 @@ LONG_FORM_ROWS: Final[
 
 class ExportHandedOver(Exception):
     """This process was told to stop: another process starts the export again."""
+
+
+def require_room_for_exports() -> None:
+    """Raises DiskFull where less than the reserve is free."""
+    if not has_room(settings.DATA_DIR, 0, settings.DISK_RESERVE_BYTES):
+        raise DiskFull
 
 
 def stream_export(
@@ -71,13 +80,21 @@ def stream_export(
     heartbeat = Heartbeat(export, tally, claim)
     try:
         with export.file.storage.open(str(export.file.name), "wb") as file:
+            looked_at = 0
             for block in join_blocks(build_file_content(export, comparisons, tally, heartbeat)):
+                if size - looked_at > BYTES_BETWEEN_LOOKS:
+                    looked_at = size
+                    require_room_for_exports()
                 file.write(block)
                 digest.update(block)
                 size += len(block)
                 yield block
         finish_export(export, claim, tally, digest.hexdigest(), size)
         whole = True
+    except OSError as error:
+        if is_no_space_left(error):
+            raise DiskFull from error
+        raise
     finally:
         if not whole:
             discard_unfinished(export, claim)

@@ -1,14 +1,15 @@
 """The kind of a file, recognised from its beginning, and its records."""
 
 import codecs
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
+from evaluations.domain.disk_space import DiskFull, has_room
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import BadRow, FileLimits
 from evaluations.formats.archives import Archive, ArchivePart, is_tar, is_zip, tar_archive, zip_archive
@@ -44,6 +45,7 @@ from evaluations.formats.values import json_or_none
 
 VIEWED: Final = {"row_idx", "row", "truncated_cells"}
 HEAD_BYTES: Final = BLOCK_BYTES
+BLOCKS_BETWEEN_LOOKS: Final = 256  # at the free space while a file is unpacked
 USUAL: Final = FileLimits()
 # So many unreadable records at the start, or later in a row, mean that it is the wrong file.
 PATIENCE: Final = 100
@@ -120,7 +122,12 @@ def spill_to_disk(stream: BinaryIO, name: str, limits: FileLimits) -> BinaryIO:
     """An unnamed temporary file with the stream: a compressed Parquet file has to be read from its end."""
     try:
         whole = cast(BinaryIO, tempfile.TemporaryFile(dir=limits.scratch))  # noqa: SIM115 - the caller reads it
-        shutil.copyfileobj(stream, whole, BLOCK_BYTES)
+        folder = Path(limits.scratch or tempfile.gettempdir())
+        for written, block in enumerate(read_pieces(stream.read)):
+            if written % BLOCKS_BETWEEN_LOOKS == 0 and not has_room(folder, len(block), limits.reserve_bytes):
+                whole.close()
+                raise DiskFull
+            whole.write(block)
     except OSError as error:
         raise InputRefused(f"{name} cannot be unpacked here ({error.strerror}): bring it as it is.") from None
     whole.seek(0)

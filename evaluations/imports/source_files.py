@@ -10,6 +10,7 @@ from time import time
 from typing import BinaryIO, Final, cast
 
 from django.conf import settings
+from django.core.cache import cache
 from django.core.files.uploadedfile import TemporaryUploadedFile
 
 from evaluations.domain.errors import InputRefused
@@ -21,7 +22,7 @@ from evaluations.formats.seen_index import SeenIndex
 from evaluations.formats.sources import open_source
 from evaluations.models.imports import Import
 
-STALE_AFTER: Final = timedelta(days=1)  # since the last write to a file that was being sent
+STALE_AFTER: Final = timedelta(hours=1)  # since the last write to a file that was being sent
 SAMPLED_ROWS: Final = 200
 SHOWN_ROWS: Final = 3
 MAX_DISTINCT_WORDS: Final = 12  # of a column whose words a person can be asked about
@@ -29,7 +30,9 @@ MAX_WORD_LENGTH: Final = 80
 
 
 def get_file_limits() -> FileLimits:
-    return FileLimits(settings.MAX_ROWS, settings.MAX_UNPACKED_BYTES, str(settings.SCRATCH_DIR))
+    return FileLimits(
+        settings.MAX_ROWS, settings.MAX_UNPACKED_BYTES, str(settings.SCRATCH_DIR), settings.DISK_RESERVE_BYTES
+    )
 
 
 @contextmanager
@@ -52,6 +55,18 @@ def remove_stale_uploads() -> None:
     for path in Path(settings.SCRATCH_DIR).iterdir():
         with suppress(OSError):
             if path.is_file() and path.stat().st_mtime < time() - STALE_AFTER.total_seconds():
+                path.unlink()
+
+
+def remove_orphaned_uploads() -> None:
+    """Once an hour, remove files that a killed process kept before it could store their import."""
+    if not cache.add("orphaned-uploads", True, STALE_AFTER.total_seconds()):
+        return
+    root = Path(settings.MEDIA_ROOT)
+    for path in root.glob("uploads/*/*/*"):
+        with suppress(OSError):
+            is_old = path.stat().st_mtime < time() - STALE_AFTER.total_seconds()
+            if is_old and not Import.objects.filter(file=str(path.relative_to(root))).exists():
                 path.unlink()
 
 

@@ -1,10 +1,11 @@
 """Failures of the database and the disk that no input causes and that pass."""
 
-import errno
 from collections.abc import Iterator
 from typing import Final
 
 from django.db import InterfaceError, OperationalError
+
+from evaluations.domain.disk_space import DiskFull, is_no_space_left
 
 SQLITE_AWAY: Final = ("is locked", "unable to open database file", "disk i/o error")
 SQLITE_FULL: Final = "database or disk is full"
@@ -22,7 +23,7 @@ def is_database_away(error: BaseException | None) -> bool:
 
 def is_disk_full(error: BaseException | None) -> bool:
     for cause in list_causes(error):
-        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+        if is_no_space_left(cause) or isinstance(cause, DiskFull):
             return True
         if isinstance(cause, OperationalError) and (
             SQLITE_FULL in str(cause) or get_postgres_state(cause) == POSTGRES_FULL

@@ -47,6 +47,19 @@ class UploadLimitMiddleware:
         )
 
 
+class PrivateResponseMiddleware:
+    """Lets no cache, of a browser or in between, keep what a person sees. Static files never come this far."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if "no-store" not in response.get("Cache-Control", ""):
+            response["Cache-Control"] = "private, no-store"
+        return response
+
+
 def drain_body(request: HttpRequest) -> None:
     """Read the body first: a browser that is still sending shows a broken connection instead of the response."""
     remaining = settings.MAX_UPLOAD_BYTES

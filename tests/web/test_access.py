@@ -148,6 +148,20 @@ def test_an_owner_finds_something_behind_every_door_and_every_marked_word_somewh
     assert [word for word in marked.outside if word not in seen] == []
 
 
+def test_no_answer_of_the_site_may_be_kept_by_a_cache(client: Client, marked: FullEvaluation) -> None:
+    for user in (None, marked.owner, make_user("admin", is_superuser=True)):
+        client.logout()
+        if user is not None:
+            client.force_login(user)
+        keeps = [
+            (method, door.name)
+            for door in DOORS
+            for method in METHODS
+            if "no-store" not in ask(client, method, door.address(marked.evaluation.slug)).get("Cache-Control", "")
+        ]
+        assert keeps == []
+
+
 # ---- not signed in
 
 

@@ -172,7 +172,7 @@ def test_a_token_that_cannot_be_looked_up_is_503(visitor: Client, monkeypatch: p
 def refused(why: BodyRefusal, address: str) -> HttpResponse:
     request: WSGIRequest = RequestFactory().post(address)
     request.META[BODY_REFUSAL] = why
-    return ProblemMiddleware(UploadLimitMiddleware(lambda _: HttpResponse("went on")))(request)  # type: ignore[arg-type,return-value]
+    return ProblemMiddleware(UploadLimitMiddleware(lambda _: HttpResponse("went on")))(request)  # type: ignore[return-value]
 
 
 def test_a_body_that_was_not_read_is_explained_by_its_reason() -> None:
