@@ -37,7 +37,7 @@ from evaluations.models.runs import Run
 from evaluations.reviews.queues import items
 from evaluations.reviews.queues.reservations import release_expired_reservations
 from evaluations.reviews.queues.services import release_departed_reservations
-from evaluations.verdicts import label_updates
+from evaluations.verdicts import label_updates, progress_recount
 from evaluations.webhooks import deliveries
 from evaluations.webhooks.messages import create_due_messages
 
@@ -54,6 +54,7 @@ MAX_HANDOVERS: Final = 4
 # Importing these registers their kinds of jobs.
 JOB_MODULES: Final = (
     *(comparisons_services, storage, undo, search_services, label_updates, items, rendered_texts),
+    progress_recount,
     *(planner, reply_reparse, deliveries, exports_services),
 )
 
@@ -153,6 +154,7 @@ def sweep_all() -> None:
     for run_id in find_runs_to_join():
         for _ in range(count_idle_workers()):
             nudge(WorkerTask.WORK_RUN, run_id, expires=SWEEP_SECONDS)
+    progress_recount.count_all_changes(seconds=SWEEP_SECONDS / 2)
     due_jobs = sweep_jobs(expires=SWEEP_SECONDS)
     take_unanswered(
         [(WorkerTask.WORK_RUN, (pk,)) for pk in idle_runs] + [(WorkerTask.WORK_ON_JOB, (pk,)) for pk in due_jobs]

@@ -37,6 +37,7 @@ from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServer, Price, Rater
+from evaluations.models.progress import ComparisonProgress, ProgressCounters, VerdictChange
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
@@ -116,7 +117,7 @@ BACKUP_TABLES: Final = (
     BackupTable(Aspect, "evaluation"),
     BackupTable(RubricAspect, "version__rubric__evaluation"),
     BackupTable(Judge, "evaluation"),
-    BackupTable(Rater, "evaluation"),
+    BackupTable(Rater, "evaluation", (("verdict_changes", 0),)),
     BackupTable(Import, "evaluation"),
     BackupTable(Candidate, "evaluation"),
     BackupTable(Query, "evaluation"),
@@ -158,6 +159,7 @@ BACKUP_TABLES: Final = (
 EXCLUDED_MODELS: Final = (
     *(SignInLink, ApiToken, IdempotencyRecord, Webhook, OutboxEntry, Delivery, DeliveryAttempt),
     *(LocalServer, EndpointCheck, Worker, Job, Lease, Rendering, TagChange),
+    *(VerdictChange, ComparisonProgress, ProgressCounters),
 )
 
 # These are in the manifest and are matched with existing rows.

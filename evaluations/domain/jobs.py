@@ -17,6 +17,7 @@ OPEN_JOB_STATES: Final = (JobState.WAITING, JobState.RUNNING)
 
 # Kinds of jobs that one part of the product enqueues and another works on.
 COUNT_LABELS: Final = "count_labels"  # of an import's votes
+COUNT_PROGRESS: Final = "count_progress"  # of an evaluation: how much is judged and reviewed
 FILL_QUEUE: Final = "fill_queue"
 INDEX_IMPORT: Final = "index_import"  # for the search
 PLAN_RUN: Final = "plan_run"

@@ -38,6 +38,7 @@ from evaluations.models.verdicts import Review, Verdict
 from evaluations.overview.services import create_evaluation
 from evaluations.reviews.queues.items import fill_default_queue
 from evaluations.reviews.services import get_review_rubric
+from evaluations.verdicts.changes import ChangedRow, record_changes
 from evaluations.verdicts.label_updates import count_votes_left
 from evaluations.verdicts.packed_votes import pack_review_verdicts
 from evaluations.verdicts.votes import update_labels
@@ -106,14 +107,14 @@ def add_example_reviews(evaluation: Evaluation, owner: User | None) -> None:
     for line in lines:
         add_example_review(line, raters[line["rater"]], comparisons[line["query_id"]], rubric, shown)
     update_labels([comparison.pk for comparison in comparisons.values()])
+    changes = [ChangedRow(raters[line["rater"]].pk, comparisons[line["query_id"]].pk) for line in lines]
+    record_changes(evaluation.pk, changes)
     fill_default_queue(evaluation)  # gives these reviews their places in the queue
     record_event("loaded reviews", evaluation, user=owner, evaluation=evaluation, after={"example reviews": len(lines)})
 
 
 def add_example_reviewer(evaluation: Evaluation, name: str) -> Rater:
-    return Rater.objects.create(
-        evaluation=evaluation, kind=RaterKind.HUMAN, name=name, verdicts_changed_at=timezone.now()
-    )
+    return Rater.objects.create(evaluation=evaluation, kind=RaterKind.HUMAN, name=name)
 
 
 def add_example_review(

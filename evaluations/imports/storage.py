@@ -70,6 +70,7 @@ from evaluations.models.transactions import (
 )
 from evaluations.models.verdicts import PackedVotes, Score, Verdict
 from evaluations.rubrics.services import lock_aspects
+from evaluations.verdicts.changes import mark_raters_changed
 from evaluations.verdicts.label_updates import find_score_imports, recount_labels_later
 from evaluations.verdicts.score_choices import find_imported_rubric
 
@@ -375,7 +376,7 @@ def finish_import(importing: Import) -> None:
         created = replace(importing.created, rubric_versions=tuple(versions))
         Import.objects.filter(pk=importing.pk).update(created_json=created.to_json())
         recount_labels_later(recounted)
-        Rater.objects.filter(pk__in=raters).update(verdicts_changed_at=Now())
+        mark_raters_changed(raters)
         importing.refresh_from_db()
         Evaluation.objects.filter(pk=importing.evaluation_id).update(comparisons_changed_at=Now())
         enqueue_follow_ups(importing)

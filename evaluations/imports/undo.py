@@ -39,13 +39,13 @@ from evaluations.models.comparisons import Comparison, Response, Tagging
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
-from evaluations.models.judges import Rater
 from evaluations.models.queues import Assignment, DefaultQueue, QueueSlot
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Call
 from evaluations.models.transactions import TransactionPacer, is_time_up, rows_per_transaction
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Disclosure, Label, Review, Score, Verdict
+from evaluations.verdicts.changes import mark_raters_changed
 from evaluations.verdicts.label_updates import (
     find_score_imports,
     get_comparisons_per_batch,
@@ -204,7 +204,7 @@ def reset_queue_fill(evaluation: Evaluation) -> None:
 
 def mark_material_changed(importing: Import) -> None:
     """Have reports on its raters and comparisons computed again."""
-    Rater.objects.filter(pk__in=find_raters_of_import(importing)).update(verdicts_changed_at=Now())
+    mark_raters_changed(find_raters_of_import(importing))
     Evaluation.objects.filter(pk=importing.evaluation_id).update(comparisons_changed_at=Now())
 
 

@@ -4,6 +4,7 @@ It is raw because composing these statements took longer than running them.
 """
 
 import uuid
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -15,6 +16,7 @@ from django.utils import timezone
 from evaluations.domain.rubrics import RubricKind
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Call, Run
+from evaluations.verdicts.changes import ChangedRow, record_changes
 
 
 def clock_sql() -> str:
@@ -159,16 +161,16 @@ def book_spending(run_id: int, *, spent: int, released: int) -> None:
             )
 
 
-def touch_rater(rater_id: int, now: datetime) -> None:
-    moment = connection.ops.adapt_datetimefield_value(now)
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE evaluations_rater SET verdicts_changed_at = %s WHERE id = %s", [moment, rater_id])
-
-
 def touch_raters(calls: "QuerySet[Call]") -> None:
-    """Mark reports on these calls' judges as out of date; the raters are locked in the order of their judges."""
-    for judge in sorted(calls.order_by().values_list("judge", flat=True).distinct()):
-        Rater.objects.filter(judge=judge).update(verdicts_changed_at=timezone.now())
+    """Mark what these calls' judges said about their subjects as changed."""
+    judges = calls.order_by().values("judge")
+    raters = {rater.judge_id: rater for rater in Rater.objects.filter(judge__in=judges)}
+    changes: dict[int, list[ChangedRow]] = defaultdict(list)
+    for judge, *subject in calls.order_by("pk").values_list("judge_id", "comparison_id", "response_id"):
+        if rater := raters.get(judge):
+            changes[rater.evaluation_id].append(ChangedRow(rater.pk, *subject))
+    for evaluation, rows in changes.items():
+        record_changes(evaluation, rows)
 
 
 class EqualCall(NamedTuple):

@@ -7,6 +7,7 @@ from evaluations.models import (  # noqa: F401
     imports,
     jobs,
     judges,
+    progress,
     queues,
     rubrics,
     runs,

@@ -203,7 +203,9 @@ class Rater(Row):
     name = models.CharField(max_length=200)
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="raters")
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, null=True, blank=True, related_name="raters")
+    # The time of the last counted change of what it said, and their number: later ones are rows of VerdictChange.
     verdicts_changed_at = models.DateTimeField(null=True)
+    verdict_changes = models.PositiveBigIntegerField(default=0, db_default=0)
 
     objects = RaterQuerySet.as_manager()
 

@@ -11,7 +11,6 @@ from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_optional_person, serialize_row
 from evaluations.domain.roles import Role, Scope
 from evaluations.evaluation_settings.services import move_to_archive, take_from_archive
-from evaluations.models import comparisons
 from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.users import Membership
@@ -71,7 +70,7 @@ def get_evaluation(request: AuthenticatedRequest, slug: str) -> EvaluationDetail
         evaluation,
         role=role,
         archived=evaluation.archived_at is not None,
-        queries=comparisons.Query.objects.filter(evaluation=evaluation).count(),
+        queries=progress.queries,
         candidates=Candidate.objects.filter(evaluation=evaluation).count(),
         people=Membership.objects.filter(evaluation=evaluation).count(),
         standing=serialize_row(EvaluationProgressOut, progress, judges=judges, reviews_wanted_of_each=progress.wanted),

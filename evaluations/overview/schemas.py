@@ -42,6 +42,7 @@ class EvaluationProgressOut(Schema):
     active_runs: int
     failed_calls: int
     exports: int
+    is_counting: bool = Field(description="comparisons are being counted again, and these are the last numbers")
 
 
 class EvaluationDetailOut(EvaluationOut):

@@ -1,25 +1,24 @@
 """The progress of evaluations and the next step in each."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import Count, Exists, F, Model, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, Model, OuterRef, Q, QuerySet
 
 from evaluations.access import ALLOWED_ROLES, Action
 from evaluations.domain.files import ExportState, ImportState
 from evaluations.domain.judges import ACTIVE_RUN_STATES, FAILURE_STATES, JudgeKind
-from evaluations.domain.reviews import ReviewState
-from evaluations.domain.roles import RaterKind, Role
-from evaluations.models.comparisons import Comparison
+from evaluations.domain.roles import Role
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call, Run
 from evaluations.models.users import Membership, User
-from evaluations.models.verdicts import Review, Score, Verdict
+from evaluations.models.verdicts import Score
+from evaluations.verdicts.progress_counters import read_progress_counts, saved_reviews
 
 
 class StepState(StrEnum):
@@ -48,9 +47,11 @@ class EvaluationProgress:
 
     ``judged`` and ``reviewed`` count the comparisons with a verdict, or scores of both responses, by any judge or any
     reviewer; archived judges do not count. ``scored``: whether any response has a score. ``reviews`` counts the reviews
-    saved by the current rubric version; ``wanted`` of these are wanted for each comparison.
+    saved by the current rubric version; ``wanted`` of these are wanted for each comparison. ``is_counting``: these
+    are those of the last count and are being counted again.
     """
 
+    queries: int = 0
     comparisons: int = 0
     judged: int = 0
     reviewed: int = 0
@@ -63,6 +64,7 @@ class EvaluationProgress:
     judges: int = 0
     imported_judges: int = 0
     scored: int = 0
+    is_counting: bool = False
     active_runs: int = 0
     failed_calls: int = 0
     exports: int = 0
@@ -126,7 +128,9 @@ def get_step_state(done: int, total: int, *, under_way: bool = False) -> StepSta
 def count_evaluation_progress(evaluations: Sequence[Evaluation], user: User) -> Mapping[int, EvaluationProgress]:
     """Progress of each evaluation by id, for this person."""
     ids = [evaluation.pk for evaluation in evaluations]
-    counts_by_id = {evaluation.pk: {"wanted": evaluation.reviews_wanted} for evaluation in evaluations}
+    counts_by_id: dict[int, dict[str, Any]] = {pk: asdict(counts) for pk, counts in read_progress_counts(ids).items()}
+    for evaluation in evaluations:
+        counts_by_id[evaluation.pk]["wanted"] = evaluation.reviews_wanted
     for rows, owner, counts in build_progress_queries(ids, user):
         for row in rows.values(owner).annotate(**counts).order_by(owner):
             counts_by_id[row.pop(owner)].update(row)
@@ -135,22 +139,13 @@ def count_evaluation_progress(evaluations: Sequence[Evaluation], user: User) -> 
 
 def build_progress_queries(ids: Sequence[int], user: User) -> list[tuple["QuerySet[Model]", str, dict[str, Count]]]:
     """For each query the rows that are counted, the column with their evaluation, and the counts."""
-    rows, by_me = Count("pk"), Count("pk", filter=Q(rater__user=user))
-    comparisons = {
-        "comparisons": rows,
-        "judged": Count("pk", filter=has_verdict_of_kind(RaterKind.JUDGE)),
-        "reviewed": Count("pk", filter=has_verdict_of_kind(RaterKind.HUMAN)),
-    }
+    rows = Count("pk")
     imports = {
         "imports": Count("pk", filter=Q(state=ImportState.DONE)),
         "imports_to_confirm": Count("pk", filter=Q(state=ImportState.PREVIEWED)),
         "imports_storing": Count("pk", filter=Q(state=ImportState.STORING)),
     }
-    reviews = Review.objects.filter(
-        comparison__evaluation__in=ids,
-        state__in=(ReviewState.FIRST, ReviewState.FINAL),
-        rubric_version=F("comparison__evaluation__review_rubric"),
-    )
+    mine = saved_reviews().filter(rater__user=user, rater__evaluation__in=ids)
     failed = Call.objects.filter(judge__evaluation__in=ids, judge__archived_at__isnull=True, state__in=FAILURE_STATES)
     judges = {
         "judges": Count("pk", filter=~Q(kind=JudgeKind.IMPORTED)),
@@ -161,8 +156,7 @@ def build_progress_queries(ids: Sequence[int], user: User) -> list[tuple["QueryS
     runs = Run.objects.filter(evaluation__in=ids, state__in=ACTIVE_RUN_STATES)
     exports = Export.objects.filter(evaluation__in=ids, state=ExportState.DONE)
     return [
-        (Comparison.objects.filter(evaluation__in=ids), "evaluation", comparisons),
-        (reviews, "comparison__evaluation", {"reviews": rows, "reviewed_by_me": by_me}),
+        (mine, "rater__evaluation", {"reviewed_by_me": rows}),
         (Import.objects.filter(evaluation__in=ids), "evaluation", imports),
         (Judge.objects.current().filter(evaluation__in=ids), "evaluation", judges),
         (scored, "pk", {"scored": rows}),
@@ -170,14 +164,6 @@ def build_progress_queries(ids: Sequence[int], user: User) -> list[tuple["QueryS
         (failed, "judge__evaluation", {"failed_calls": rows}),
         (exports, "evaluation", {"exports": rows}),
     ]
-
-
-def has_verdict_of_kind(kind: RaterKind) -> Q:
-    """A condition: a rater of this kind has a verdict on the comparison, or scores of both responses."""
-    by_kind = {"rater__kind": kind, "rater__judge__archived_at__isnull": True}
-    chosen = Exists(Verdict.objects.filter(comparison=OuterRef("pk"), **by_kind))
-    a, b = (Exists(Score.objects.filter(response=OuterRef(side), **by_kind)) for side in ("response_a", "response_b"))
-    return Q(chosen) | (Q(a) & Q(b))
 
 
 @dataclass(frozen=True)

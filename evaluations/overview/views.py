@@ -12,7 +12,7 @@ from evaluations.access import Action, get_role, is_allowed, require_evaluation
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import FAILURE_STATES
 from evaluations.domain.roles import Role
-from evaluations.models.comparisons import Candidate, Query
+from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Call
@@ -58,7 +58,7 @@ def evaluation(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "evaluation": evaluation,
         "progress": progress,
         "next": get_next_step(progress, cast(Role, get_role(user, evaluation))),
-        "queries": Query.objects.filter(evaluation=evaluation).count(),
+        "queries": progress.queries,
         "candidates": Candidate.objects.filter(evaluation=evaluation).count(),
         "people": Membership.objects.filter(evaluation=evaluation).count(),
         "rules": get_review_setup(evaluation),

@@ -13,6 +13,7 @@ from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Run
 from evaluations.verdicts.array_files import VERSION
+from evaluations.verdicts.changes import read_rater_states
 
 Made = TypeVar("Made")
 
@@ -68,12 +69,11 @@ def read_evaluation_state(evaluation: Evaluation) -> tuple[object, ...] | None:
     runs = list(Run.objects.filter(evaluation=evaluation).values_list("pk", "state").order_by("pk"))
     if any(state in ACTIVE_RUN_STATES for _, state in runs):
         return None
-    raters = (
-        Rater.objects.filter(evaluation=evaluation).order_by("pk").annotate(drawn_at=Max("queue_progress__drawn_at"))
-    )
-    rater_states = raters.values_list("pk", "name", "verdicts_changed_at", "drawn_at")
+    raters = Rater.objects.filter(evaluation=evaluation).order_by("pk")
+    drawn = raters.annotate(drawn_at=Max("queue_progress__drawn_at")).values_list("pk", "name", "drawn_at")
+    rater_states = (*drawn, *sorted((pk, *state[:2]) for pk, state in read_rater_states(raters).items()))
     changed = Evaluation.objects.values_list("comparisons_changed_at", flat=True).get(pk=evaluation.pk)
-    return tuple(runs), tuple(rater_states), list_last_events(evaluation), changed
+    return tuple(runs), rater_states, list_last_events(evaluation), changed
 
 
 def list_last_events(evaluation: Evaluation) -> tuple[object, ...]:

@@ -13,7 +13,7 @@ from evaluations.domain.reviews import SAVED_REVIEW_STATES, Reveal, ReviewState,
 from evaluations.domain.rubrics import RubricSpec
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judges import Rater, get_or_create_rater
+from evaluations.models.judges import get_or_create_rater
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.transactions import transaction_in_turn
 from evaluations.models.users import User
@@ -39,6 +39,7 @@ from evaluations.reviews.queues.selectors import has_seen_known_label
 from evaluations.reviews.selectors import get_order_shown, is_judge_shown_first
 from evaluations.reviews.sheet import get_judge_answer, get_judge_shown_to, is_awaiting_judge
 from evaluations.rubrics.services import freeze_version
+from evaluations.verdicts.changes import ChangedRow, record_changes
 from evaluations.verdicts.votes import update_labels
 from evaluations.visibility import was_revealed
 
@@ -69,7 +70,7 @@ def advance_review(review: Review, version: int, *, active_ms: int = 0, **column
     if not is_updated:
         raise ReviewChangedElsewhere("This review was changed elsewhere, in another tab perhaps. Yours was not stored.")
     review.refresh_from_db(fields=["version", "active_ms", *columns])
-    Rater.objects.filter(pk=review.rater_id).update(verdicts_changed_at=timezone.now())
+    record_changes(review.comparison.evaluation_id, [ChangedRow(review.rater_id, review.comparison_id)])
 
 
 def reopen_review(

@@ -25,6 +25,7 @@ from evaluations.models.verdicts import PackedVotes
 from evaluations.stats.coding import MISSING, BoolArray, IntArray
 from evaluations.stats.judge_verdicts import STATES, Choices, JudgeAnswers, JudgeVerdicts, UnansweredCalls
 from evaluations.verdicts.array_files import get_array_file, load_arrays, save_arrays
+from evaluations.verdicts.changes import read_rater_states
 from evaluations.verdicts.sql import encode_word, read_columns, read_columns_in_pieces
 
 CHOICE_MASK: Final = (1 << BITS_PER_CHOICE) - 1
@@ -172,7 +173,7 @@ def load_packed_choices(raters: Sequence[Rater], places: ComparisonPositions) ->
     for pk, choices in (row for batch in batches for row in read_packed_choices(batch, places)):
         loaded[pk] = choices
         # The rater may have voted since.
-        if pk in files and get_choice_files([Rater.objects.get(pk=pk)]).get(pk) == files[pk]:
+        if pk in files and get_choice_files([rater for rater in raters if rater.pk == pk]).get(pk) == files[pk]:
             save_arrays(files[pk], choices)
     return loaded
 
@@ -181,11 +182,12 @@ def get_choice_files(raters: Sequence[Rater]) -> dict[int, Path]:
     """By rater id; none of judges that said something just now and may go on. An import that is done shows its rows."""
     evaluations = {rater.evaluation_id for rater in raters}
     done = Import.objects.filter(evaluation__in=evaluations, state=ImportState.DONE.value).count()
-    suffix = f"-{done}"
     before = timezone.now() - QUIET_TIME
-    changed_at = {rater.pk: rater.verdicts_changed_at for rater in raters}
+    states = read_rater_states(Rater.objects.filter(pk__in=[rater.pk for rater in raters]))
     return {
-        pk: get_array_file(f"choices-{pk}", last, suffix) for pk, last in changed_at.items() if last and last < before
+        pk: get_array_file(f"choices-{pk}", state.changed_at, f"-{done}-{state.changes}")
+        for pk, state in states.items()
+        if state.changed_at and state.changed_at < before
     }
 
 

@@ -60,7 +60,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("consistent_packed_
 
 # What tells that something happened, and when; not what is there.
 CHRONICLE = {"event", "import", "defaultqueue", "job"}
-MOMENTS = {"verdicts_changed_at", "comparisons_changed_at"}
+MOMENTS = {"verdicts_changed_at", "verdict_changes", "comparisons_changed_at"}
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,7 @@ from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.verdicts import Score, Verdict
 from evaluations.rubrics.services import add_rubric
+from evaluations.verdicts.changes import read_rater_states
 from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import make_llm_judge
 from tests.helpers.work_sessions import (
@@ -87,7 +88,7 @@ def test_another_evaluation_that_asks_the_same_gets_the_answers_at_no_cost() -> 
     session.run.refresh_from_db()
     assert (session.run.reused, session.run.spent) == (2, 0)
     assert not Attempt.objects.filter(run=session.run).exists()
-    assert session.judge.raters.get().verdicts_changed_at is not None
+    assert read_rater_states(session.judge.raters.all())[session.rater_id].changes == 2
 
 
 def test_a_copy_of_a_copy_names_the_call_that_was_asked() -> None:

@@ -20,6 +20,7 @@ from evaluations.models.evaluations import Event
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.verdicts import Score, Verdict
+from evaluations.verdicts.changes import read_rater_states
 from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import make_llm_judge
 from tests.helpers.work_sessions import (
@@ -58,7 +59,7 @@ def test_an_answer_becomes_an_attempt_and_a_verdict_for_every_aspect(judge: Judg
     assert set(verdicts) == {(key, "A", "first", call.shown, judge.pk) for key in ASPECTS}
     attempt = Attempt.objects.get(call=call)
     assert (attempt.number, attempt.step, attempt.lease) == (1, AttemptStep.ASK, claimed.lease)
-    assert judge.raters.get().verdicts_changed_at is not None
+    assert read_rater_states(judge.raters.all())[judge.raters.get().pk].changes
 
 
 def test_an_attempt_holds_all_that_was_said(judge: Judge) -> None:
@@ -98,7 +99,7 @@ def test_a_score_is_written_for_every_aspect_of_a_response() -> None:
         (claimed[1].response_id, "overall", 2.0, 1.75, claimed[1].call_id),
     ]
     assert not Verdict.objects.exists()
-    assert judge.raters.get().verdicts_changed_at is not None
+    assert read_rater_states(judge.raters.all())[judge.raters.get().pk].changes
 
 
 def test_a_step_is_written_with_its_attempt_and_the_call_waits_for_the_next() -> None:

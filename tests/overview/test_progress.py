@@ -101,6 +101,7 @@ def test_the_counts_of_an_evaluation() -> None:
     Export.objects.create(evaluation=evaluation, format="jsonl", label_policy="majority", state="done")
 
     assert count_evaluation_progress([evaluation], me)[evaluation.pk] == EvaluationProgress(
+        queries=4,
         comparisons=4,
         judged=3,
         reviewed=2,

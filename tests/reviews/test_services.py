@@ -37,6 +37,7 @@ from evaluations.reviews.services import (
 )
 from evaluations.reviews.sheet import build_sheet
 from evaluations.rubrics.services import add_rubric, create_next_version
+from evaluations.verdicts.changes import read_rater_states
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_user
 from tests.factories.verdicts import (
     ALL_A,
@@ -194,11 +195,11 @@ def test_the_rubric_is_frozen_by_its_first_use(owner: User, comparison: Comparis
     assert rubric.frozen_at is not None
 
 
-def test_a_save_changes_the_raters_clock_and_writes_one_event(owner: User, comparison: Comparison) -> None:
+def test_a_save_changes_the_raters_state_and_writes_one_event(owner: User, comparison: Comparison) -> None:
     review = first(owner, shown_to(owner, comparison, ShownOrder.SWAPPED))
-    assert review.rater.verdicts_changed_at is None  # as it was read, before the save
-    review.rater.refresh_from_db()
-    assert review.rater.verdicts_changed_at is not None
+    state = read_rater_states(Rater.objects.all())[review.rater_id]
+    assert state.changed_at is not None
+    assert (state.changes, state.is_counted) == (1, False)
     event = Event.objects.get(verb="saved first choices")
     assert (event.user, event.object_id) == (owner, review.pk)
     assert event.after == {"state": "final", "shown": "swapped", "choices": ALL_B, "blind": True}

@@ -7,10 +7,10 @@ from typing import Final
 from evaluations.domain.choices import Stage
 from evaluations.domain.rubrics import AspectSpec
 from evaluations.judges.calls.work_session import CallOutcome, WorkSession
-from evaluations.judges.sql import touch_rater
 from evaluations.models.bulk import insert_many
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Score, Verdict
+from evaluations.verdicts.changes import ChangedRow, record_changes
 from evaluations.verdicts.packed_votes import build_packed_call_rows, delete_packed_calls, insert_packed_calls
 
 # Columns without a database default, which inserts must name even if they are empty.
@@ -45,8 +45,9 @@ def write_answers(session: WorkSession, outcomes: Sequence[CallOutcome], now: da
     tests = set(Call.all_rows.filter(judge=session.judge, is_test=True).values_list("pk", flat=True))
     counted = [outcome for outcome in outcomes if outcome.call.call_id not in tests]
     insert_packed_calls([row for outcome in counted for row in make_packed_vote_rows(session, outcome)], now)
-    if outcomes:
-        touch_rater(session.rater_id, now)
+    subjects = ((outcome.call.comparison_id, outcome.call.response_id) for outcome in outcomes)
+    changes = [ChangedRow(session.rater_id, *subject) for subject in subjects]
+    record_changes(session.judge.evaluation_id, changes, now)
 
 
 def make_verdict_rows(

@@ -31,7 +31,7 @@ def return_some_expired_calls() -> int:
         expired = Call.all_rows.filter(state=CallState.RUNNING, lease_until__lt=Now()).select_related("judge")
         calls = list(expired.select_for_update(of=("self",), skip_locked=True).order_by("pk")[:SHORT_TRANSACTION_ROWS])
         mine = Call.all_rows.filter(pk__in=[call.pk for call in calls])
-        touch_raters(mine)  # before the accounts of the runs, the order of locks that storing has
+        touch_raters(mine)
         record_lost_attempts([call for call in calls if call.run_id and call.judge.kind == JudgeKind.LLM])
         mine.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0)
         lost = Count("attempts", filter=Q(attempts__outcome=AttemptOutcome.LOST))

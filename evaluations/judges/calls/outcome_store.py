@@ -55,7 +55,7 @@ def store_outcomes(session: WorkSession, outcomes: Sequence[CallOutcome]) -> Non
         accounts = RunAccounts(session, lost)
         counting = enter_outcomes(accounts, new, rows, now)
         update_many(Call, RESOLVED_CALL_COLUMNS, [resolved_call_row(session, outcome, now) for outcome in counting])
-        # Calls, then the rater, then the run: claims lock them in the same order.
+        # Calls, then the run: claims lock them in the same order.
         write_answers(session, counting, now)
         for ceiling in {outcome.ceiling for outcome in new if outcome.ceiling}:
             withdraw_truncated_answers(session, ceiling)

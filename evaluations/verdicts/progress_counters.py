@@ -1,0 +1,271 @@
+"""How many comparisons are judged and reviewed: counters that follow appended changes, and equal a recount.
+
+A comparison that changed is looked at anew, so that it does not matter how often or in which order its changes are
+counted, nor whether two judges answer on it in the same moment.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+from django.db import transaction
+from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Greatest
+
+from evaluations.domain.files import ImportState
+from evaluations.domain.reviews import SAVED_REVIEW_STATES
+from evaluations.domain.roles import RaterKind
+from evaluations.models.comparisons import Comparison, Query
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import Import
+from evaluations.models.judges import Judge, Rater
+from evaluations.models.progress import ComparisonProgress, ProgressCounters, VerdictChange
+from evaluations.models.verdicts import Review, Score, Verdict
+from evaluations.verdicts.changes import list_changes
+
+# A page looks at up to so many changed comparisons itself, and counts up to so many comparisons while no counters hold.
+MAX_UNCOUNTED: Final = 1_000
+MAX_COUNTED_DIRECTLY: Final = 1_000
+# How often a page reads the counters again that were changed while it read.
+READS: Final = 5
+
+
+class ProgressRow(NamedTuple):
+    """What is counted of one comparison."""
+
+    is_judged: bool
+    is_reviewed: bool
+    reviews: int
+
+
+NO_PROGRESS: Final = ProgressRow(False, False, 0)
+
+
+@dataclass(frozen=True)
+class ProgressCounts:
+    """``is_counting``: the numbers are those of the last count, and they are being counted again."""
+
+    queries: int = 0
+    comparisons: int = 0
+    judged: int = 0
+    reviewed: int = 0
+    reviews: int = 0
+    is_counting: bool = False
+
+    def plus(self, difference: "Counter[str]") -> "ProgressCounts":
+        return replace(self, **{name: max(getattr(self, name) + by, 0) for name, by in difference.items()})
+
+
+# ---- what is counted
+
+
+def has_verdict_of_kind(kind: RaterKind) -> Q:
+    """A condition: a rater of this kind has a verdict on the comparison, or scores of both responses."""
+    by_kind = {"rater__kind": kind, "rater__judge__archived_at__isnull": True}
+    chosen = Exists(Verdict.objects.filter(comparison=OuterRef("pk"), **by_kind))
+    a, b = (Exists(Score.objects.filter(response=OuterRef(side), **by_kind)) for side in ("response_a", "response_b"))
+    return Q(chosen) | (Q(a) & Q(b))
+
+
+def saved_reviews() -> "QuerySet[Review]":
+    """Reviews saved by the rubric version that reviews use now."""
+    current = Review.objects.filter(rubric_version=F("comparison__evaluation__review_rubric"))
+    return current.filter(state__in=SAVED_REVIEW_STATES)
+
+
+def count_directly(evaluations: Collection[int]) -> dict[int, ProgressCounts]:
+    """Count all comparisons of these evaluations, which takes seconds for a hundred thousand."""
+    judged, reviewed = (Count("pk", filter=has_verdict_of_kind(kind)) for kind in (RaterKind.JUDGE, RaterKind.HUMAN))
+    found: dict[int, dict[str, Any]] = {pk: {} for pk in evaluations}
+    rows = Comparison.objects.filter(evaluation__in=evaluations).order_by("evaluation").values_list("evaluation")
+    for pk, *numbers in rows.annotate(number=Count("pk"), judged=judged, reviewed=reviewed):
+        found[pk] = dict(zip(("comparisons", "judged", "reviewed"), numbers, strict=True))
+    queries = Query.objects.filter(evaluation__in=evaluations).order_by().values_list("evaluation")
+    for pk, number in queries.annotate(Count("pk")):
+        found[pk]["queries"] = number
+    reviews = saved_reviews().filter(comparison__evaluation__in=evaluations).order_by()
+    for pk, number in reviews.values_list("comparison__evaluation").annotate(Count("pk")):
+        found[pk]["reviews"] = number
+    return {pk: ProgressCounts(**numbers) for pk, numbers in found.items()}
+
+
+def read_comparisons(comparisons: "QuerySet[Comparison]") -> dict[int, tuple[int, ProgressRow]]:
+    """Comparison id → its evaluation, and what is to be counted of it by now."""
+    reviews = saved_reviews().filter(comparison=OuterRef("pk")).order_by().values("comparison")
+    number = Subquery(reviews.annotate(number=Count("pk")).values("number"), output_field=IntegerField())
+    rows = comparisons.order_by().annotate(
+        is_judged=has_verdict_of_kind(RaterKind.JUDGE),
+        is_reviewed=has_verdict_of_kind(RaterKind.HUMAN),
+        saved=Coalesce(number, 0),
+    )
+    columns = rows.values_list("pk", "evaluation_id", "is_judged", "is_reviewed", "saved")
+    return {pk: (evaluation, ProgressRow(bool(j), bool(r), saved)) for pk, evaluation, j, r, saved in columns}
+
+
+def read_bases(evaluations: "QuerySet[Evaluation]") -> dict[int, str]:
+    """By evaluation, all that changes what counts without changing any verdict or review.
+
+    Imports come and go whole, judges are archived and restored, reviews are counted by the current rubric version.
+    """
+    archived = (
+        Judge.objects.filter(evaluation=OuterRef("pk"), archived_at__isnull=False).order_by().values("evaluation")
+    )
+    done = Import.objects.filter(evaluation=OuterRef("pk"), state=ImportState.DONE).order_by().values("evaluation")
+    rows = evaluations.order_by().annotate(
+        archived_judges=Subquery(archived.annotate(n=Count("pk")).values("n")),
+        last_archived=Subquery(archived.annotate(n=Max("archived_at")).values("n")),
+        imports_done=Subquery(done.annotate(n=Count("pk")).values("n")),
+    )
+    columns = ("comparisons_changed_at", "review_rubric_id", "archived_judges", "last_archived", "imports_done")
+    return {pk: " ".join(map(str, basis)) for pk, *basis in rows.values_list("pk", *columns)}
+
+
+# ---- the counters of a page
+
+
+def read_progress_counts(evaluations: Collection[int]) -> dict[int, ProgressCounts]:
+    """The counts of each evaluation, with the changes that are not counted yet."""
+    counts = {}
+    for _ in range(READS):
+        rows = ProgressCounters.objects.in_bulk(evaluations)
+        bases = read_bases(Evaluation.objects.filter(pk__in=rows))
+        usable = {pk: row for pk, row in rows.items() if row.basis == bases.get(pk)}
+        differences = measure_uncounted(usable)
+        counts = {pk: add_uncounted(row, differences) for pk, row in usable.items()}
+        if is_unchanged(rows):
+            break
+    counts |= {pk: None for pk in evaluations if pk not in counts}
+    unknown = [pk for pk, found in counts.items() if found is None]
+    small = [pk for pk in unknown if pk not in rows or is_small(pk)]
+    counted = count_directly(small) if small else {}
+    return {pk: found or counted.get(pk) or get_last_counts(rows[pk]) for pk, found in counts.items()}
+
+
+def is_unchanged(rows: Mapping[int, ProgressCounters]) -> bool:
+    """Whether nothing was counted since these counters were read."""
+    versions = dict(ProgressCounters.objects.filter(pk__in=rows).values_list("pk", "version"))
+    return versions == {pk: row.version for pk, row in rows.items()}
+
+
+def add_uncounted(row: ProgressCounters, differences: "Mapping[int, Counter[str]] | None") -> ProgressCounts | None:
+    """The counts with the changes that are not counted yet; None if these are too many to look at."""
+    return None if differences is None else to_counts(row).plus(differences.get(row.pk, Counter()))
+
+
+def to_counts(row: ProgressCounters) -> ProgressCounts:
+    return ProgressCounts(row.queries, row.comparisons, row.judged, row.reviewed, row.reviews)
+
+
+def get_last_counts(row: ProgressCounters) -> ProgressCounts:
+    """The last counts of an evaluation that is being counted again, with what it holds now."""
+    queries, comparisons = (rows.objects.filter(evaluation=row.pk).count() for rows in (Query, Comparison))
+    return replace(to_counts(row), queries=queries, comparisons=comparisons, is_counting=True)
+
+
+def is_small(evaluation: int) -> bool:
+    return Comparison.objects.filter(evaluation=evaluation)[: MAX_COUNTED_DIRECTLY + 1].count() <= MAX_COUNTED_DIRECTLY
+
+
+def measure_uncounted(evaluations: Collection[int]) -> "dict[int, Counter[str]] | None":
+    """By evaluation what its uncounted changes add to its counters; None if they are too many."""
+    changes = VerdictChange.objects.filter(evaluation__in=evaluations).order_by()
+    subjects = changes.values_list("comparison_id", "response_id").distinct()
+    changed = list(subjects[: MAX_UNCOUNTED + 1]) if evaluations else []
+    if len(changed) > MAX_UNCOUNTED:
+        return None
+    now = read_comparisons(find_comparisons(changed)) if changed else {}
+    earlier = read_counted_rows(now)
+    differences: dict[int, Counter[str]] = {}
+    for pk, (evaluation, row) in now.items():
+        differences.setdefault(evaluation, Counter()).update(subtract_rows(row, earlier.get(pk, NO_PROGRESS)))
+    return differences
+
+
+def find_comparisons(subjects: Iterable[tuple[int | None, int | None]]) -> "QuerySet[Comparison]":
+    """The comparisons that these comparisons and responses are, or are part of."""
+    pairs = list(subjects)
+    comparisons = {comparison for comparison, _ in pairs if comparison}
+    responses = {response for _, response in pairs if response}
+    found = Q(pk__in=comparisons)
+    return Comparison.objects.filter(
+        found | Q(response_a__in=responses) | Q(response_b__in=responses) if responses else found
+    )
+
+
+def read_counted_rows(comparisons: Collection[int]) -> dict[int, ProgressRow]:
+    rows = ComparisonProgress.objects.filter(pk__in=comparisons)
+    columns = rows.values_list("pk", "is_judged", "is_reviewed", "reviews")
+    return {pk: ProgressRow(judged, reviewed, reviews) for pk, judged, reviewed, reviews in columns}
+
+
+def subtract_rows(now: ProgressRow, earlier: ProgressRow) -> dict[str, int]:
+    return {
+        "judged": now.is_judged - earlier.is_judged,
+        "reviewed": now.is_reviewed - earlier.is_reviewed,
+        "reviews": now.reviews - earlier.reviews,
+    }
+
+
+# ---- counting
+
+
+def count_changes(evaluation: int, limit: int) -> int:
+    """Count the first changes of an evaluation, and return how many were counted.
+
+    The changes are deleted before their comparisons are looked at: what is committed in between is seen, and its own
+    change stays to be counted once more.
+    """
+    with transaction.atomic():
+        lock_counters(evaluation)
+        changes = list_changes(evaluation, limit)
+        if not changes or not add_to_raters(changes):
+            return 0
+        VerdictChange.objects.filter(pk__in=[change.pk for change in changes]).delete()
+        subjects = {(change.comparison_id, change.response_id) for change in changes}
+        comparisons = sorted(find_comparisons(subjects).values_list("pk", flat=True))
+        count_comparisons(evaluation, comparisons)
+    return len(changes)
+
+
+def lock_counters(evaluation: int) -> ProgressCounters:
+    """The counters, locked until the transaction ends: one process at a time counts."""
+    ProgressCounters.objects.get_or_create(evaluation_id=evaluation)
+    return ProgressCounters.objects.select_for_update().get(pk=evaluation)
+
+
+def add_to_raters(changes: Sequence[VerdictChange]) -> bool:
+    """Add the changes to their raters' own numbers; False if another transaction has one of the raters locked."""
+    numbers = Counter(change.rater_id for change in changes)
+    raters = Rater.objects.filter(pk__in=numbers)
+    # The lock leaves room for those that write verdicts of the rater, and waits for nobody.
+    mine = set(raters.select_for_update(skip_locked=True, no_key=True).order_by("pk").values_list("pk", flat=True))
+    if len(mine) < raters.count():
+        return False
+    for pk in sorted(mine):
+        last = max(change.created_at for change in changes if change.rater_id == pk)
+        raters.filter(pk=pk).update(
+            verdict_changes=F("verdict_changes") + numbers[pk],
+            verdicts_changed_at=Greatest(Coalesce("verdicts_changed_at", last), last),
+        )
+    return True
+
+
+def count_comparisons(evaluation: int, comparisons: Collection[int]) -> None:
+    """Look at these comparisons anew, and add what changed to the counters, which are locked."""
+    earlier = read_counted_rows(comparisons)
+    found = read_comparisons(Comparison.objects.filter(pk__in=comparisons))
+    now = {pk: row for pk, (_, row) in found.items() if row != NO_PROGRESS}
+    changed = [pk for pk in now if now[pk] != earlier.get(pk)]
+    difference: Counter[str] = Counter()
+    for pk in now.keys() | earlier.keys():
+        difference.update(subtract_rows(now.get(pk, NO_PROGRESS), earlier.get(pk, NO_PROGRESS)))
+    ComparisonProgress.objects.bulk_create(
+        [ComparisonProgress(comparison_id=pk, evaluation_id=evaluation, **now[pk]._asdict()) for pk in sorted(changed)],
+        update_conflicts=True,
+        unique_fields=["comparison"],
+        update_fields=["is_judged", "is_reviewed", "reviews"],
+    )
+    ComparisonProgress.objects.filter(pk__in=earlier.keys() - now.keys()).delete()
+    sums = {name: F(name) + by for name, by in difference.items() if by}
+    ProgressCounters.objects.filter(pk=evaluation).update(version=F("version") + 1, **sums)
