@@ -32,6 +32,7 @@ from evaluations.models.comparisons import (
     TagChange,
     Tagging,
 )
+from evaluations.models.endpoint_grants import EndpointAccount, EndpointGrant, EndpointSpending
 from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event, JudgeComparisonLook
 from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
@@ -158,6 +159,7 @@ BACKUP_TABLES: Final = (
 # Tables of the site, derived tables that are rebuilt, and secrets that must not leave the site.
 EXCLUDED_MODELS: Final = (
     *(SignInLink, ApiToken, IdempotencyRecord, Webhook, OutboxEntry, Delivery, DeliveryAttempt),
+    *(EndpointGrant, EndpointAccount, EndpointSpending),
     *(LocalServer, EndpointCheck, Worker, Job, Lease, Rendering, TagChange),
     *(VerdictChange, ComparisonProgress, ProgressCounters),
 )

@@ -24,6 +24,7 @@ from evaluations.llm.request_extras import check_extra_body, check_extra_headers
 from evaluations.members.services import set_role
 from evaluations.models.bulk import insert_many, refresh_statistics
 from evaluations.models.comparisons import Candidate, Comparison, Response, SavedFilter
+from evaluations.models.endpoint_grants import EndpointAccount, EndpointGrant
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
@@ -78,6 +79,13 @@ def create_restored_endpoint(row: JsonMapping) -> Endpoint:
     endpoint = Endpoint.objects.create(name=name, **columns)
     Price.objects.bulk_create(Price(endpoint=endpoint, **price) for price in row["prices"])
     return endpoint
+
+
+def grant_restored_endpoints(evaluation: Evaluation) -> None:
+    """Grant the evaluation the endpoints of its judges: whoever restores a backup administers the site."""
+    for endpoint in Endpoint.objects.filter(judges__evaluation=evaluation).distinct().order_by("pk"):
+        EndpointGrant.objects.create(endpoint=endpoint, evaluation=evaluation)
+        EndpointAccount.objects.get_or_create(endpoint=endpoint)
 
 
 RESTORE_BATCH_ROWS: Final = 2_000
@@ -186,6 +194,7 @@ def save_backup(
     evaluation.save(update_fields=["review_rubric", "shown_judge"])
     restore_members(evaluation, manifest["members"], people, owner)
     restore_uploads(backup, moved, kept)
+    grant_restored_endpoints(evaluation)
     schedule_indexing(evaluation)
     recount_labels_later(evaluation.imports.values_list("pk", flat=True))
     details = {"backup": backup.name, "rows": rows, "product": manifest["product"], "accounts made": list(created)}

@@ -15,6 +15,7 @@ from evaluations.domain.judges import JudgeKind
 from evaluations.domain.roles import Scope
 from evaluations.judges import services as judges_services
 from evaluations.judges.calls.serializers import serialize_call_detail
+from evaluations.judges.endpoints.grants import list_selectable_endpoints
 from evaluations.judges.guards import JUDGE_RELATIONS, get_judge_or_404
 from evaluations.judges.runs.schemas import RunOut
 from evaluations.judges.runs.serializers import serialize_run
@@ -41,7 +42,7 @@ from evaluations.judges.selectors import (
     preview_judge_sample_prompt,
 )
 from evaluations.judges.services import JudgeSettings, complete_settings, create_judge
-from evaluations.models.judges import Endpoint, Judge
+from evaluations.models.judges import Judge
 from evaluations.models.runs import Run
 from evaluations.visibility import reveal_call
 from evaluations.web.requests import AuthenticatedRequest
@@ -73,7 +74,7 @@ def list_judges(request: AuthenticatedRequest, slug: str, paging: Query[JudgePag
 @operations.make("/evaluations/{slug:slug}/judges", Scope.WRITE, JudgeDetailOut)
 def make_judge(request: AuthenticatedRequest, slug: str, body: JudgeIn) -> JudgeDetailOut:
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
-    endpoint = Endpoint.objects.filter(pk=body.endpoint).first() if body.endpoint else None
+    endpoint = list_selectable_endpoints(request.user, evaluation).filter(pk=body.endpoint or -1).first()
     if body.endpoint and endpoint is None:
         raise InputRefused(f"There is no endpoint {body.endpoint}.", field="endpoint")
     version = list_judgeable_versions(evaluation).filter(pk=body.version).first()

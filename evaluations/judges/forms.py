@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from django import forms
+from django.db.models import QuerySet
 from django.forms.models import ModelChoiceIterator
 
 from evaluations.domain.judges import RULE_JUDGE_TEXTS, OutputMode
@@ -54,10 +55,10 @@ class VersionChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # n
 
 class JudgeForm(SecretFreeForm):
     endpoint = forms.ModelChoiceField(
-        Endpoint.objects.order_by("name"),
+        Endpoint.objects.none(),
         required=False,
         empty_label="None: a rule, not an LLM",
-        help_text="Where the model is asked. Site administrators add endpoints.",
+        help_text="Where the model is asked. Site administrators add endpoints and grant them to evaluations.",
     )
     rule = forms.ChoiceField(
         choices=RULE_CHOICES,
@@ -129,9 +130,11 @@ class JudgeForm(SecretFreeForm):
         data: Mapping[str, object] | None = None,
         *,
         evaluation: Evaluation,
+        endpoints: QuerySet[Endpoint],
         initial: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(data, initial=initial)
+        self.fields["endpoint"].queryset = endpoints  # type: ignore[attr-defined]
         versions = self.fields["version"]
         assert isinstance(versions, VersionChoiceField)
         versions.queryset = list_judgeable_versions(evaluation)

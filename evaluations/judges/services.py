@@ -15,6 +15,7 @@ from evaluations.domain.rubrics import RubricKind, RubricOrigin, RubricSpec
 from evaluations.judge_prompts.baseline_rules import BASELINE_RULES, DEFAULT_RULE_SEEDS, TIE_RULES
 from evaluations.judge_prompts.placeholders import is_template
 from evaluations.judge_prompts.rubric_checks import refuse_unusable_rubric
+from evaluations.judges.endpoints.grants import grant_for_new_judge
 from evaluations.judges.endpoints.price_settings import keep_list_price
 from evaluations.judges.selectors import judge_fingerprint, judge_settings
 from evaluations.llm.request_extras import (
@@ -73,6 +74,8 @@ def create_judge(evaluation: Evaluation, settings: JudgeSettings, *, user: User 
     if version is None or version.rubric.evaluation_id != evaluation.pk:
         raise InputRefused("A judge needs a rubric version of this evaluation.")
     refuse_unusable_rubric(version.spec())
+    if endpoint is not None:
+        grant_for_new_judge(endpoint, evaluation, user=user)
     judge = Judge(
         evaluation=evaluation,
         name=settings.name.strip(),

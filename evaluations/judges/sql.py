@@ -25,19 +25,27 @@ def clock_sql() -> str:
 
 
 class RunAtWork(NamedTuple):
-    """The database's time, and the seconds for which the run's endpoint is paused."""
+    """The database's time, and the seconds for which the run's endpoint is paused.
+
+    ``is_granted``: whether the run's evaluation may use the endpoint. ``has_budget``: whether a budget of the run, the
+    grant or the endpoint bounds what it spends.
+    """
 
     now: datetime
     pause: float
+    is_granted: bool
+    has_budget: bool
 
 
 def find_run_at_work(run: Run) -> RunAtWork | None:
     """The run's present state; None unless it is running."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT {clock_sql()}, e.paused_until "
+            f"SELECT {clock_sql()}, e.paused_until, e.id IS NULL OR e.is_offered OR COALESCE(g.is_active, FALSE), "
+            "r.budget IS NOT NULL OR g.budget IS NOT NULL OR e.daily_budget IS NOT NULL "
             "FROM evaluations_run r JOIN evaluations_judge j ON j.id = r.judge_id "
-            "LEFT JOIN evaluations_endpoint e ON e.id = j.endpoint_id WHERE r.id = %s AND r.state = 'running'",
+            "LEFT JOIN evaluations_endpoint e ON e.id = j.endpoint_id LEFT JOIN evaluations_endpointgrant g "
+            "ON g.endpoint_id = e.id AND g.evaluation_id = r.evaluation_id WHERE r.id = %s AND r.state = 'running'",
             [run.pk],
         )
         row = cursor.fetchone()
@@ -46,7 +54,8 @@ def find_run_at_work(run: Run) -> RunAtWork | None:
     now, paused_until = row[0] or timezone.now(), row[1]
     if paused_until and paused_until.tzinfo is None:  # raw SQL on SQLite returns UTC without a time zone
         paused_until = paused_until.replace(tzinfo=UTC)
-    return RunAtWork(now, (paused_until - now).total_seconds() if paused_until else 0.0)
+    pause = (paused_until - now).total_seconds() if paused_until else 0.0
+    return RunAtWork(now, pause, bool(row[2]), bool(row[3]))
 
 
 class LockedCallRow(NamedTuple):
@@ -142,8 +151,8 @@ def fetch_due_calls(kind: RubricKind, where: str, values: Sequence[str | int | N
         return [DueCall(*row) for row in cursor.fetchall()]
 
 
-def reserve_amount(run_id: int, amount: int) -> bool:
-    """The only statement that allows a request to be bought: False if the budget does not cover it."""
+def reserve_in_run(run_id: int, amount: int) -> bool:
+    """Reserve an amount; False if the run's budget does not cover it."""
     fits = "(budget IS NULL OR spent + reserved + %s <= budget)"
     with connection.cursor() as cursor:
         cursor.execute(
@@ -152,7 +161,7 @@ def reserve_amount(run_id: int, amount: int) -> bool:
         return bool(cursor.rowcount)
 
 
-def book_spending(run_id: int, *, spent: int, released: int) -> None:
+def book_in_run(run_id: int, *, spent: int, released: int) -> None:
     if spent or released:
         with connection.cursor() as cursor:
             cursor.execute(

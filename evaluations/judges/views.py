@@ -18,6 +18,7 @@ from evaluations.domain.choices import ShownOrder
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import FAILURE_STATES, OPEN_CALL_STATES, JudgeKind
 from evaluations.domain.secrets import is_probable_key
+from evaluations.judges.endpoints.grants import list_grants_of_evaluation, list_selectable_endpoints
 from evaluations.judges.endpoints.prices import find_judge_price, find_price
 from evaluations.judges.endpoints.selectors import list_model_names
 from evaluations.judges.forms import JudgeForm
@@ -172,9 +173,11 @@ def judge_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The form; fields in the address fill it in. htmx gets only the model's price or the rubric's warnings."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
+    endpoints = list_selectable_endpoints(user, evaluation)
     if request.method != "POST":
-        return render_judge_form(request, evaluation, JudgeForm(initial=request.GET.dict(), evaluation=evaluation))
-    form = JudgeForm(request.POST, evaluation=evaluation)
+        form = JudgeForm(initial=request.GET.dict(), evaluation=evaluation, endpoints=endpoints)
+        return render_judge_form(request, evaluation, form)
+    form = JudgeForm(request.POST, evaluation=evaluation, endpoints=endpoints)
     if form.is_valid() and (judge := submit_form(form, create_judge, evaluation, form.settings(), user=user)):
         return redirect_to_new_judge(request, slug, judge)
     return render_judge_form(request, evaluation, form, status=422)
@@ -197,7 +200,8 @@ def render_judge_form(
     is_partial = request.htmx and request.method == "GET"
     if is_partial and request.htmx.target == MISSING_PLACEHOLDERS_ID:
         return render(request, "rubric/_left_out.html", {"warnings": form_warnings(form, evaluation)})
-    endpoint, model = form_endpoint(form), str(form["model"].value() or "").strip()
+    endpoints = list_selectable_endpoints(request.user, evaluation)
+    endpoint, model = form_endpoint(form, endpoints), str(form["model"].value() or "").strip()
     if is_probable_key(model):
         model = ""
     context = {
@@ -211,9 +215,9 @@ def render_judge_form(
     if is_partial:
         return render(request, "judge_new/_price.html", context)
     context |= {
-        "has_endpoints": Endpoint.objects.exists(),
+        "has_endpoints": endpoints.exists(),
         "may_add_endpoints": request.user.is_superuser,
-        "models": list_model_names(evaluation),
+        "models": list_model_names(evaluation, endpoints, sees_found_servers=request.user.is_superuser),
         "warnings": form_warnings(form, evaluation),
     }
     return render(request, "judge_new/judge_new.html", context, status=status)
@@ -229,10 +233,10 @@ def form_warnings(form: JudgeForm, evaluation: Evaluation) -> list[str]:
     return missing_placeholder_warnings(evaluation, version.spec()) if version else []
 
 
-def form_endpoint(form: JudgeForm) -> Endpoint | None:
-    """The endpoint in the form, submitted or not."""
+def form_endpoint(form: JudgeForm, endpoints: "QuerySet[Endpoint]") -> Endpoint | None:
+    """The endpoint in the form, submitted or not, if it is one of these."""
     chosen = str(form["endpoint"].value() or "")
-    return Endpoint.objects.filter(pk=chosen).first() if is_row_id(chosen) else None
+    return endpoints.filter(pk=chosen).first() if is_row_id(chosen) else None
 
 
 @require_POST
@@ -292,5 +296,6 @@ def judges(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "judges": paginate(request, listed.annotate(last_run=Max("runs__created_at"))),
         "archived": archived,
         "any_archived": all_judges.archived().exists(),
+        "grants": list_grants_of_evaluation(evaluation) if is_allowed(request.user, Action.MANAGE, evaluation) else [],
     }
     return render(request, "judges/judges.html", context)

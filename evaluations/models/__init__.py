@@ -2,6 +2,7 @@
 
 from evaluations.models import (  # noqa: F401
     comparisons,
+    endpoint_grants,
     evaluations,
     exports,
     imports,

@@ -30,6 +30,10 @@ class Endpoint(Row):
     dialect = models.CharField(max_length=20, blank=True, choices=enum_choices(Dialect))
     # Empty: long for servers on this machine or network, else the site's setting.
     timeout_seconds = models.PositiveIntegerField(null=True, blank=True)
+    # Nano-USD that all evaluations together may spend here on one UTC day.
+    daily_budget = models.BigIntegerField(null=True, blank=True)
+    # Whether every evaluation may use it without a grant.
+    is_offered = models.BooleanField(default=False)
     # Sent with every request. A value of the form $NAME is the environment variable of that name, as for keys.
     extra_headers = models.JSONField(default=dict, blank=True)
     extra_query = models.JSONField(default=dict, blank=True)

@@ -8,6 +8,7 @@ from django import forms
 from django.db.models import QuerySet
 
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.money import parse_budget_usd
 from evaluations.domain.secrets import can_show_lines
 from evaluations.models.users import User
 
@@ -28,6 +29,21 @@ def add_refusal(form: forms.Form, refused: InputRefused, field: str | None = Non
     """Show a refusal at the field that it names, or else at this one."""
     field_of_refusal = refused.field if refused.field in form.fields else field
     form.add_error(field_of_refusal, str(refused))
+
+
+class BudgetField(forms.CharField):
+    """An amount in USD; cleaned to nano-USD, None if empty."""
+
+    def __init__(self, *, help_text: str, label: str = "Budget in USD") -> None:
+        widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
+        super().__init__(required=False, label=label, widget=widget, help_text=help_text)
+
+    def clean(self, value: object) -> int | None:
+        text: str = super().clean(value)
+        try:
+            return parse_budget_usd(text, "Budget") if text else None
+        except InputRefused as refused:
+            raise forms.ValidationError(str(refused)) from refused
 
 
 CleanedData: TypeAlias = dict[str, Any]

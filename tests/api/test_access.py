@@ -49,7 +49,9 @@ class Door:
 
     def address(self, slug: str, number: int = NUMBER) -> str:
         path = self.path.replace("{slug}", slug).replace("{name}", "agreement-aspects")
-        return path.replace("{pk}", str(number)).replace("{run}", str(number)).replace("{delivery}", str(number))
+        for name in ("pk", "run", "delivery", "grant"):
+            path = path.replace(f"{{{name}}}", str(number))
+        return path
 
 
 def least(schema: Mapping[str, Any]) -> Any:

@@ -108,7 +108,7 @@ def test_a_judge_is_archived_and_restored(asking: ApiClient, evaluation: Evaluat
 
 def test_a_program_makes_a_judge_that_asks_for_one_aspect_per_call(asking: ApiClient, evaluation: Evaluation) -> None:
     make_comparison(evaluation)
-    endpoint = Endpoint.objects.create(name="local", base_url=CLOSED_ADDRESS)
+    endpoint = Endpoint.objects.create(name="local", base_url=CLOSED_ADDRESS, is_offered=True)
     wanted = {"endpoint": endpoint.pk, "model": "m", "version": evaluation.review_rubric_id}
     whole = asking.post("/evaluations/study/judges", {**wanted, "name": "whole"}).json()
     apart = asking.post("/evaluations/study/judges", {**wanted, "name": "apart", "one_aspect_per_call": True}).json()
@@ -132,7 +132,14 @@ def test_a_program_sets_how_an_endpoint_and_a_judge_are_asked_and_takes_a_list_p
 ) -> None:
     root = ApiClient(token_for(make_user("root", is_superuser=True)))
     extras = {"extra_headers": {"X-Key": "$GATEWAY_API_KEY"}, "extra_body": {"top_p": 0.5}}
-    given = {"name": "grok", "base_url": "https://api.x.ai/v1", "dialect": "xai", "timeout_seconds": 300, **extras}
+    given = {
+        "name": "grok",
+        "base_url": "https://api.x.ai/v1",
+        "dialect": "xai",
+        "timeout_seconds": 300,
+        "is_offered": True,
+    }
+    given |= extras
     made = root.post("/endpoints", given).json()
     assert {name: made[name] for name in given} == given
     at = f"/endpoints/{made['id']}"

@@ -13,6 +13,7 @@ from evaluations.api_site import build_openapi
 from evaluations.domain.judges import RunState
 from evaluations.domain.roles import Role
 from evaluations.models.comparisons import SavedFilter, Tag, Tagging
+from evaluations.models.endpoint_grants import EndpointGrant
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
@@ -103,6 +104,7 @@ def more_runs(marked: FullEvaluation, number: int) -> None:
     rubric = another(Rubric, name=f"rubric {number}")
     version = another(RubricVersion, rubric=rubric)
     endpoint = another(Endpoint, name=f"endpoint {number}")
+    another(EndpointGrant, endpoint=endpoint)
     judge = another(Judge, name=f"judge {number}", fingerprint=f"{number}", rubric_version=version, endpoint=endpoint)
     another(Run, judge=judge, batch=uuid.uuid4(), user=make_user())
 
@@ -141,6 +143,7 @@ LISTS: dict[str, tuple[str, Callable[[FullEvaluation, int], None]]] = {
     "list_calls": (f"{AT}/runs/{{number}}/calls", more_calls),
     "list_rubrics": (f"{AT}/rubrics", more_runs),
     "list_judges": (f"{AT}/judges", more_runs),
+    "list_evaluation_endpoints": (f"{AT}/endpoints", more_runs),
     "list_runs": (f"{AT}/runs", more_runs),
     "list_open_runs": ("/runs", more_open_runs),
     "list_endpoints": ("/endpoints", more_runs),

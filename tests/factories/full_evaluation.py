@@ -25,6 +25,7 @@ from evaluations.models.comparisons import (
     TagChange,
     Tagging,
 )
+from evaluations.models.endpoint_grants import EndpointAccount, EndpointGrant, EndpointSpending
 from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event, JudgeComparisonLook
 from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
@@ -147,6 +148,12 @@ def make_rubric(evaluation: Evaluation) -> tuple[RubricVersion, Aspect]:
 def make_verdicts(comparison: Comparison, version: RubricVersion, aspect: Aspect, bringing: Import) -> Judge:
     number, evaluation = comparison.pk, comparison.evaluation
     endpoint = Endpoint.objects.create(pk=number, name=f"endpoint-{number}", base_url="http://127.0.0.1:1/v1")
+    EndpointGrant.objects.create(pk=number, endpoint=endpoint, evaluation=evaluation)
+    EndpointAccount.objects.create(pk=number, endpoint=endpoint)
+    names = {"endpoint_name": endpoint.name, "evaluation_name": evaluation.name}
+    EndpointSpending.objects.create(
+        pk=number, endpoint=endpoint, evaluation=evaluation, day=timezone.now().date(), requests=1, **names
+    )
     judge = Judge.objects.create(
         pk=number,
         evaluation=evaluation,

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from evaluations.domain.judges import AttemptOutcome, CallState, RequestShape, RunState
 from evaluations.domain.money import format_exact_usd
-from evaluations.judges.calls.claims import CHECK_AGAIN_SECONDS, claim_calls, return_calls
+from evaluations.judges.calls.budget_limits import CHECK_AGAIN_SECONDS
+from evaluations.judges.calls.claims import claim_calls, return_calls
 from evaluations.judges.calls.lease_sweeper import return_expired_calls
 from evaluations.judges.calls.outcome_store import store_outcomes
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession

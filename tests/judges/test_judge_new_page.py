@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("owner_signed_in"),
 
 @pytest.fixture
 def endpoint() -> Endpoint:
-    return Endpoint.objects.create(name="local", base_url="http://localhost:11434/v1")
+    return Endpoint.objects.create(name="local", base_url="http://localhost:11434/v1", is_offered=True)
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_models_to_choose_from_are_those_of_this_evaluation_and_of_the_site(
     make_llm_judge(evaluation, "http://127.0.0.1:9/v1", model="ours")
     make_llm_judge(make_evaluation(), "http://127.0.0.1:9/v1", model="theirs")
     LocalServer.objects.create(
-        base_url="http://127.0.0.1:1/v1", kind="ollama", model_names=["nearby"], seen_at=timezone.now()
+        base_url="http://localhost:9/v1", kind="ollama", model_names=["nearby"], seen_at=timezone.now()
     )
     page = html_of(client.get(address))
     assert '<option value="ours">' in page

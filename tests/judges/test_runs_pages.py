@@ -68,7 +68,7 @@ def test_a_manager_makes_the_baseline_by_leaving_everything_as_it_is(owner: User
 
 
 def test_a_judge_on_an_endpoint_is_made_and_shows_its_exact_prompt(owner: User, evaluation: Evaluation) -> None:
-    endpoint = Endpoint.objects.create(name="local", base_url="http://localhost:11434/v1")
+    endpoint = Endpoint.objects.create(name="local", base_url="http://localhost:11434/v1", is_offered=True)
     fields = {"endpoint": endpoint.pk, "model": "llama", "version": evaluation.review_rubric_id, "mode": "auto"}
     sign_in_client(owner).post(reverse("judge_new", args=["study"]), fields | {"temperature": "0"})
     judge = Judge.objects.get()

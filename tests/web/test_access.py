@@ -51,6 +51,8 @@ FOR_ADMINISTRATORS = {
     "endpoint",
     "endpoint_price",
     "endpoint_check",
+    "endpoint_grant",
+    "endpoint_withdraw",
     "endpoint_checks",
 }
 NUMBER, OTHER_NUMBER = 770_100, 880_200

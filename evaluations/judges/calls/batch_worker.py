@@ -32,6 +32,7 @@ from evaluations.judges.calls.verdict_requests import (
     session_server,
 )
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, make_work_session
+from evaluations.judges.endpoints.grants import NOT_GRANTED, is_granted
 from evaluations.judges.runs.transitions import finish_run, stop_run
 from evaluations.llm.batch_client import (
     BatchLine,
@@ -106,6 +107,9 @@ def fill_batch(session: WorkSession, batch: Batch, write: Callable[[bytes], int]
 
 
 def upload_batch(session: WorkSession, batch: Batch, file: Path) -> bool:
+    if not is_granted(batch.run.judge.endpoint, batch.run.evaluation):  # withdrawn while the file was written
+        fail_batch(batch, NOT_GRANTED)
+        return False
     try:
         with connect_batches(session_server(session)) as server:
             mark_batch_submitted(batch, server.send(file, batch_mark(batch)))

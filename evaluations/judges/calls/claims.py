@@ -17,11 +17,11 @@ from django.utils import timezone
 
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState, RunState
-from evaluations.domain.money import format_exact_usd
 from evaluations.domain.rubrics import RubricKind
 from evaluations.domain.texts import PairTexts, ResponseTexts
 from evaluations.judge_prompts.prompt_builder import build_later_messages, build_messages, hash_prompt
 from evaluations.judges.calls.answer_cache import copy_answers, decide_reuse, make_reuse_key
+from evaluations.judges.calls.budget_limits import CHECK_AGAIN_SECONDS, stop_or_wait_for_budget
 from evaluations.judges.calls.conversations import (
     AspectProgress,
     Conversation,
@@ -30,11 +30,13 @@ from evaluations.judges.calls.conversations import (
 )
 from evaluations.judges.calls.work_session import LEASE_TIME, ClaimedCall, WorkSession
 from evaluations.judges.calls.worker_registry import must_count_in_flight
+from evaluations.judges.endpoints.grants import NOT_GRANTED
 from evaluations.judges.endpoints.prices import max_request_cost
 from evaluations.judges.endpoints.selectors import endpoint_timeout
-from evaluations.judges.runs.budget import reserve_budget
+from evaluations.judges.endpoints.sql import utc_date
+from evaluations.judges.runs.budget import release_budget, reserve_budget
 from evaluations.judges.runs.transitions import stop_run
-from evaluations.judges.sql import DueCall, book_spending, find_batch_calls, find_due_calls, find_run_at_work
+from evaluations.judges.sql import DueCall, find_batch_calls, find_due_calls, find_run_at_work
 from evaluations.llm.request_loop import ClaimResult
 from evaluations.models.bulk import update_many
 from evaluations.models.judges import Endpoint
@@ -46,8 +48,6 @@ from evaluations.net.addresses import is_local_address
 MAX_WAIT_SECONDS: Final = 5.0
 # A paused run may be resumed while its last requests are in flight.
 PAUSED_CHECK_SECONDS: Final = 1.0
-# How soon to check again for budget that requests in flight return.
-CHECK_AGAIN_SECONDS: Final = 0.2
 # How long a call waits while an equal one is in flight.
 EQUAL_CALL_WAIT: Final = timedelta(seconds=1)
 # Of the timeout: clocks and rounding may shorten it a little.
@@ -63,6 +63,10 @@ def claim_calls(session: WorkSession, room: int, unstored: int = 0) -> ClaimResu
         return ClaimResult(wait=PAUSED_CHECK_SECONDS if is_paused else None)
     if working.pause > 0:
         return ClaimResult(wait=working.pause if working.pause <= MAX_WAIT_SECONDS else None)
+    if not working.is_granted:
+        stop_run(session.run, NOT_GRANTED)
+        return ClaimResult()
+    session.keep_budget(exists=working.has_budget)
     room = room_at_endpoint(session, room, unstored)
     if room <= 0:
         return ClaimResult(wait=CHECK_AGAIN_SECONDS)
@@ -76,6 +80,10 @@ def claim_batch_calls(batch: Batch, session: WorkSession, room: int) -> ClaimRes
     working = find_run_at_work(session.run)
     if working is None:
         return ClaimResult()
+    if not working.is_granted:
+        stop_run(session.run, NOT_GRANTED)
+        return ClaimResult()
+    session.keep_budget(exists=working.has_budget)
     claimed = take_due_calls(session, find_due_calls(session.run, session.spec.kind, room, working.now), working.now)
     claimed_rows = Call.all_rows.filter(pk__in=[call.call_id for call in claimed.calls])
     claimed_rows.update(batch=batch, lease_until=None)
@@ -90,9 +98,10 @@ def take_due_calls(session: WorkSession, rows: Sequence[DueCall], now: datetime)
     update_many(Call, ("id", "not_before"), [(call.call_id, now + EQUAL_CALL_WAIT) for call in decision.to_wait])
     if decision.to_ask and is_budget_unbounded(session):
         return stop_for_unbounded_budget(session)
-    affordable = decision.to_ask[: reserve_budget(session.run.pk, [call.reserved for call in decision.to_ask])]
+    reservation = reserve_budget(session.run, [call.reserved for call in decision.to_ask], utc_date(now))
+    affordable = decision.to_ask[: reservation.count]
     if decision.to_ask and not affordable:
-        return stop_or_wait_for_budget(session, decision.to_ask[0])
+        return stop_or_wait_for_budget(session, reservation.exhausted, decision.to_ask[0].reserved, now)
     lease_calls(affordable, now)
     if affordable:
         return ClaimResult(affordable)
@@ -296,13 +305,12 @@ def release_calls(claimed: "QuerySet[Call]") -> None:
     calls = list(claimed.select_for_update().order_by("pk").only("run_id", "reserved"))
     freed = Call.all_rows.filter(pk__in=[call.pk for call in calls])
     freed.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0, batch=None)
-    for call in calls:
-        book_spending(call.run_id or 0, spent=0, released=call.reserved)
+    release_budget(calls, utc_date(timezone.now()))
 
 
 def is_budget_unbounded(session: WorkSession) -> bool:
-    """Whether the run has a budget but no known bound on the cost of a request."""
-    if session.run.budget is None or session.judge.endpoint is None:
+    """Whether a budget bounds the run, but nothing is known to bound the cost of a request."""
+    if not session.has_budget or session.judge.endpoint is None:
         return False
     return session.price is None or session.bound_of_reply is None
 
@@ -315,19 +323,5 @@ def stop_for_unbounded_budget(session: WorkSession) -> ClaimResult[ClaimedCall]:
         session.run,
         f"The budget cannot be guaranteed: {reason} Enter its price with its longest reply, "
         "or take the budget away, and resume the run.",
-    )
-    return ClaimResult()
-
-
-def stop_or_wait_for_budget(session: WorkSession, next_call: ClaimedCall) -> ClaimResult[ClaimedCall]:
-    """Wait while requests in flight may return budget; otherwise stop the run."""
-    run = Run.objects.get(pk=session.run.pk)
-    if run.reserved:
-        return ClaimResult(wait=CHECK_AGAIN_SECONDS)
-    stop_run(
-        run,
-        f"The budget is used up: USD {format_exact_usd(run.spent)} of {format_exact_usd(run.budget or 0)} are spent, "
-        f"and the next request may cost {format_exact_usd(next_call.reserved)}. Give the run a larger "
-        "budget and resume it.",
     )
     return ClaimResult()

@@ -1,16 +1,20 @@
 """The sweeper that returns calls with expired leases, ends finished runs, finds runs without a worker."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from datetime import date
 from typing import Final
 
 from django.db import transaction
 from django.db.models import Count, Exists, Max, OuterRef, Q
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from evaluations.domain.judges import OPEN_CALL_STATES, AttemptOutcome, CallState, JudgeKind, RunState
+from evaluations.judges.endpoints.sql import GrantKey, SpendingTotals, add_to_totals, utc_date
+from evaluations.judges.runs.budget import book_spending
 from evaluations.judges.runs.transitions import finish_run
-from evaluations.judges.sql import book_spending, touch_raters
+from evaluations.judges.sql import touch_raters
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, pause_after_transaction
 
@@ -48,7 +52,7 @@ def record_lost_attempts(calls: Sequence[Call]) -> None:
     """Record one lost request per call; its cost is unknown, so the reserved amount counts as spent."""
     attempts = Attempt.objects.filter(call__in=[call.pk for call in calls]).order_by().values_list("call_id")
     last_numbers = dict(attempts.annotate(Max("number")))
-    Attempt.objects.bulk_create(
+    lost = Attempt.objects.bulk_create(
         Attempt(
             call=call,
             run_id=call.run_id or 0,
@@ -63,10 +67,15 @@ def record_lost_attempts(calls: Sequence[Call]) -> None:
         for call in calls
     )
     reserved: Counter[int] = Counter()
-    for call in calls:
+    totals: defaultdict[tuple[GrantKey, date], SpendingTotals] = defaultdict(SpendingTotals)
+    for call, attempt in zip(calls, lost, strict=True):
         reserved[call.run_id or 0] += call.reserved
-    for run_id, amount in sorted(reserved.items()):
-        book_spending(run_id, spent=amount, released=amount)
+        if call.judge.endpoint_id is not None:
+            key = GrantKey(call.judge.endpoint_id, call.judge.evaluation_id)
+            totals[key, utc_date(attempt.created_at)].add(None, None, None, attempt.max_cost)
+    now = timezone.now()
+    book_spending(reserved, reserved, utc_date(now))
+    add_to_totals(totals, now)
 
 
 def finish_ended_runs() -> None:

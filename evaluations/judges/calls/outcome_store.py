@@ -1,10 +1,10 @@
 """The store of outcomes: every attempt is written, then the answers that still count."""
 
 import uuid
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from django.db import transaction
@@ -19,8 +19,10 @@ from evaluations.judges.calls.circuit_breaker import find_reason_to_pause
 from evaluations.judges.calls.prompt_truncation import withdraw_truncated_answers
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, ClaimKey, WorkSession
 from evaluations.judges.endpoints.prices import request_cost
+from evaluations.judges.endpoints.sql import SpendingTotals, add_to_totals, utc_date
+from evaluations.judges.runs.budget import Bookings, grant_key
 from evaluations.judges.runs.transitions import pause_failing_run, stop_run
-from evaluations.judges.sql import book_spending, lock_call_rows
+from evaluations.judges.sql import lock_call_rows
 from evaluations.models.bulk import insert_many, update_many
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Attempt, Call
@@ -55,12 +57,12 @@ def store_outcomes(session: WorkSession, outcomes: Sequence[CallOutcome]) -> Non
         accounts = RunAccounts(session, lost)
         counting = enter_outcomes(accounts, new, rows, now)
         update_many(Call, RESOLVED_CALL_COLUMNS, [resolved_call_row(session, outcome, now) for outcome in counting])
-        # Calls, then the run: claims lock them in the same order.
+        # Calls, the endpoint, then the accounts: claims lock them in the same order.
+        pause_endpoint(session, new)
         write_answers(session, counting, now)
         for ceiling in {outcome.ceiling for outcome in new if outcome.ceiling}:
             withdraw_truncated_answers(session, ceiling)
-        accounts.book()
-        pause_endpoint(session, new)
+        accounts.book(now)
         for shapes in {(outcome.shape_found, outcome.request_shape_found) for outcome in new}:
             if any(shapes):
                 freeze_capabilities(session.judge, *shapes)
@@ -68,6 +70,7 @@ def store_outcomes(session: WorkSession, outcomes: Sequence[CallOutcome]) -> Non
             stop_run(session.run, reason)
         if reason := find_reason_to_pause(session, new):
             pause_failing_run(session.run, reason)
+        accounts.add_to_totals(now)
 
 
 @dataclass
@@ -140,6 +143,9 @@ class RunAccounts:
     lost: Mapping[ClaimKey, Attempt]
     spent: Counter[int] = field(default_factory=Counter)
     released: Counter[int] = field(default_factory=Counter)
+    # Of what is spent, the part that an earlier day was charged for a lost request.
+    spent_before: Counter[int] = field(default_factory=Counter)
+    totals: dict[date, SpendingTotals] = field(default_factory=lambda: defaultdict(SpendingTotals))
 
     def add_attempt(self, outcome: CallOutcome, row: LockedCall, now: datetime) -> tuple[object, ...]:
         """The row of an Attempt, charged to the run that has the call, or to the run that lost it."""
@@ -156,17 +162,25 @@ class RunAccounts:
         max_cost = row.reserved or None if is_held and cost is None and is_billable(outcome) else None
         if lost and cost is not None:  # its answer came after all: the assumed cost is removed
             self.spent[lost.run_id] -= lost.max_cost or 0
+            self.totals[utc_date(lost.created_at)].max_cost -= lost.max_cost or 0
+            if utc_date(lost.created_at) != utc_date(now):
+                self.spent_before[run_id] += cost - (lost.max_cost or 0)
             Attempt.objects.filter(pk=lost.pk).update(max_cost=None)
         self.spent[run_id] += cost or max_cost or 0
+        self.totals[utc_date(now)].add(fields.get("tokens_in"), fields.get("tokens_out"), cost, max_cost)
         row.attempts += 1
         columns = {**EMPTY_ATTEMPT, **fields, "created_at": now, "call_id": call.call_id, "run_id": run_id}
         columns |= {"number": row.attempts, "step": call.step.value, "lease": call.lease}
         columns |= {"cost": cost, "max_cost": max_cost}
         return tuple(columns[column] for column in ATTEMPT_COLUMNS)
 
-    def book(self) -> None:
-        for run_id in sorted({*self.spent, *self.released}):
-            book_spending(run_id, spent=self.spent[run_id], released=self.released[run_id])
+    def book(self, now: datetime) -> None:
+        if any(amount for account in (self.spent, self.released, self.spent_before) for amount in account.values()):
+            Bookings(self.spent, self.released, self.spent_before).book(utc_date(now))
+
+    def add_to_totals(self, now: datetime) -> None:
+        if key := grant_key(self.session.run):
+            add_to_totals({(key, day): total for day, total in self.totals.items()}, now)
 
 
 def is_billable(outcome: CallOutcome) -> bool:

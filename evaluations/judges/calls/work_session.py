@@ -50,6 +50,8 @@ class WorkSession:
     aspect_places: Mapping[str, int]
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     price: Price | None = None
+    # Whether a budget of the run, of its evaluation at the endpoint or of the day bounds what it spends.
+    has_budget: bool = False
     # Nano-USD of this run's most expensive request so far: no less is reserved for the next one.
     most_expensive: int = 0
     # Of this run's replies: whether none exceeded the judge's token limit, how many kept to it, and whether the
@@ -62,6 +64,12 @@ class WorkSession:
     specs: dict[str, RubricSpec] = field(default_factory=dict)
     systems: dict[str, str] = field(default_factory=dict)
     settings_sums: dict[ReplyShape, str] = field(default_factory=dict)
+
+    def keep_budget(self, *, exists: bool) -> None:
+        """Take note that there is a budget now, or none any longer; one needs to know what requests have cost."""
+        if exists and not self.has_budget:
+            vars(self).update(observe_budget_limits(self.run))
+        self.has_budget = exists
 
     def spec_of(self, aspect: str) -> RubricSpec:
         """The rubric as a request uses it: one aspect, or all of them if ``aspect`` is empty."""
@@ -244,7 +252,6 @@ def make_work_session(run: Run, retry_policy: RetryPolicy) -> WorkSession:
         aspect_places={key: place for key, _, place in aspects},
         retry_policy=retry_policy,
         price=find_judge_price(run.judge),
-        **(observe_budget_limits(run) if run.budget is not None else {}),
     )
 
 

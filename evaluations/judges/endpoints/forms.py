@@ -17,8 +17,16 @@ from evaluations.judges.endpoints.services import (
     MAX_TIMEOUT_SECONDS,
     REQUEST_OPTION_FIELDS,
 )
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Price
-from evaluations.web.forms import HeaderLinesField, JSONObjectField, SecretFreeForm, SecretFreeInput, SecretFreeURLInput
+from evaluations.web.forms import (
+    BudgetField,
+    HeaderLinesField,
+    JSONObjectField,
+    SecretFreeForm,
+    SecretFreeInput,
+    SecretFreeURLInput,
+)
 
 PROVIDER_CHOICES: Final = [("", "Automatic"), *((dialect.value, title) for dialect, title in DIALECT_NAMES.items())]
 VARIABLES_HINT: Final = "For a secret, write $ and the name of an environment variable: $…_API_KEY or $JUDGEWEB_KEY_…."
@@ -66,6 +74,14 @@ class EndpointForm(SecretFreeForm):
         label="Tokens a minute, at most",
         help_text="In and out together. Empty: as many as the server takes.",
     )
+    daily_budget = BudgetField(
+        label="Daily budget in USD", help_text="Of all evaluations together, per UTC day. Empty: no limit."
+    )
+    is_offered = forms.BooleanField(
+        label="Offer to all evaluations",
+        required=False,
+        help_text="Off: only evaluations that you grant it to can use it.",
+    )
     dialect = forms.ChoiceField(
         choices=PROVIDER_CHOICES,
         required=False,
@@ -110,7 +126,10 @@ class ChangedEndpointForm(EndpointForm):
     """The form of an existing endpoint; once judges use it, address and key name are fixed."""
 
     def __init__(self, data: QueryDict | None = None, *, endpoint: Endpoint, is_used: bool) -> None:
-        super().__init__(data, initial={name: getattr(endpoint, name) for name in EndpointForm.base_fields})
+        initial = {name: getattr(endpoint, name) for name in EndpointForm.base_fields}
+        if endpoint.daily_budget is not None:
+            initial["daily_budget"] = format_exact_usd(endpoint.daily_budget)
+        super().__init__(data, initial=initial)
         for name in FIXED_FIELDS:
             self.fields[name].disabled = is_used
             if is_used:
@@ -131,6 +150,13 @@ class USDField(forms.DecimalField):
             required=required,
         )
         self.widget.attrs["step"] = "any"
+
+
+class GrantForm(forms.Form):
+    """Grants an endpoint to an evaluation, or changes the budget of a grant."""
+
+    evaluation = forms.ModelChoiceField(Evaluation.objects.order_by("name", "pk"), empty_label="Choose an evaluation")
+    budget = BudgetField(help_text="For all its runs here together. Empty: no limit.")
 
 
 class PriceForm(forms.Form):

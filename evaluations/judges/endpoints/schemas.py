@@ -1,6 +1,6 @@
 """What the API accepts for endpoints, prices, tests."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Literal
 
 from ninja import Field, Schema
@@ -33,6 +33,8 @@ class EndpointOut(Schema):
     tokens_per_minute: int | None
     dialect: str = Field(description="chosen by the base URL where empty")
     timeout_seconds: int | None
+    daily_budget_usd: float | None = Field(description="of all evaluations together, per UTC day")
+    is_offered: bool = Field(description="to all evaluations, without a grant")
     extra_headers: JsonDict
     extra_query: JsonDict
     extra_body: JsonDict
@@ -66,6 +68,58 @@ class EndpointDetailOut(EndpointOut):
     pause_reason: str
 
 
+class GrantIn(StrictIn):
+    evaluation: Annotated[str, Field(min_length=1, max_length=80)]
+    budget_usd: UsdAmount | None = Field(None, description="of all its runs here together; null for no limit")
+
+
+class GrantOut(Schema):
+    """An evaluation at an endpoint. A withdrawn grant is listed for what was spent."""
+
+    id: int
+    evaluation: str
+    is_active: bool
+    budget_usd: float | None
+    spent_usd: float
+    reserved_usd: float = Field(description="for requests in flight")
+
+
+class SpendingOut(Schema):
+    """The requests of an evaluation at an endpoint on one UTC day. It survives both."""
+
+    day: date
+    evaluation: str = Field(description="its name on that day")
+    requests: int
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    max_cost_usd: float = Field(description="upper bound of requests whose cost is unknown")
+
+
+class SpendingPage(Schema):
+    items: list[SpendingOut]
+    next: str | None
+
+
+class GrantList(Schema):
+    items: list[GrantOut]
+
+
+class GrantedEndpointOut(Schema):
+    """An endpoint that an evaluation may use, and its own account there."""
+
+    id: int
+    name: str
+    is_granted: bool = Field(description="false where it is only offered to all")
+    budget_usd: float | None
+    spent_usd: float
+    reserved_usd: float
+
+
+class GrantedEndpointList(Schema):
+    items: list[GrantedEndpointOut]
+
+
 class FoundServerOut(Schema):
     id: int
     base_url: str
@@ -94,6 +148,8 @@ class EndpointIn(StrictIn):
     tokens_per_minute: PositiveLimit | None = None
     dialect: Dialect | Literal[""] = ""
     timeout_seconds: PositiveLimit | None = None
+    daily_budget_usd: UsdAmount | None = None
+    is_offered: bool = False
     extra_headers: ExtraLines = {}
     extra_query: ExtraLines = {}
     extra_body: JsonDict = {}
@@ -110,6 +166,8 @@ class EndpointPatch(StrictIn):
     tokens_per_minute: PositiveLimit | None = None
     dialect: Dialect | Literal[""] | None = None
     timeout_seconds: PositiveLimit | None = None
+    daily_budget_usd: UsdAmount | None = None
+    is_offered: bool | None = None
     extra_headers: ExtraLines | None = None
     extra_query: ExtraLines | None = None
     extra_body: JsonDict | None = None

@@ -68,10 +68,19 @@ def normalise_address(address: str) -> str:
     return address.rstrip("/").casefold().replace("//localhost", "//127.0.0.1", 1)
 
 
-def list_model_names(evaluation: Evaluation) -> list[str]:
-    """Names of models that were priced, found, or used in this evaluation, for autocompletion."""
-    names = {name for server in LocalServer.objects.all() for name in server.model_names}
-    priced = set(Price.objects.values_list("model", flat=True))
+def list_model_names(evaluation: Evaluation, endpoints: "QuerySet[Endpoint]", *, sees_found_servers: bool) -> list[str]:
+    """Names of models that were priced or found at these endpoints, or used in the evaluation, for autocompletion.
+
+    ``sees_found_servers``: also those of local servers that are no endpoint yet.
+    """
+    addresses = {normalise_address(address) for address in endpoints.values_list("base_url", flat=True)}
+    servers = [
+        server
+        for server in LocalServer.objects.all()
+        if sees_found_servers or normalise_address(server.base_url) in addresses
+    ]
+    names = {name for server in servers for name in server.model_names}
+    priced = set(Price.objects.filter(endpoint__in=endpoints.order_by()).values_list("model", flat=True))
     judges = Judge.objects.filter(evaluation=evaluation, kind=JudgeKind.LLM)
     return sorted(names | priced | set(judges.values_list("model", flat=True)))
 

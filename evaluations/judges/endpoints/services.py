@@ -10,9 +10,12 @@ from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import Dialect
+from evaluations.domain.money import format_exact_usd
 from evaluations.domain.texts import find_free_name, replace_unstorable
 from evaluations.jobs.nudges import WorkerTask, nudge
+from evaluations.judges.endpoints.grants import stop_runs_no_longer_offered
 from evaluations.judges.endpoints.selectors import is_endpoint_used
 from evaluations.llm.request_extras import ExtrasInput, check_extra_body, check_extra_headers, check_extra_query
 from evaluations.llm.server_detection import dialect_of_server_kind, probe_local_address
@@ -24,6 +27,7 @@ MAX_IN_FLIGHT_LIMIT: Final = 1000
 MAX_PER_MINUTE_LIMIT: Final = 2_000_000_000
 MAX_TIMEOUT_SECONDS: Final = 86_400
 # Columns that say how requests are sent, besides the limits.
+SPENDING_FIELDS: Final = ("daily_budget", "is_offered")
 REQUEST_OPTION_FIELDS: Final = ("dialect", "timeout_seconds", "extra_headers", "extra_query", "extra_body")
 
 
@@ -39,6 +43,8 @@ class EndpointSettings:
     tokens_per_minute: int | None = None
     dialect: str = ""
     timeout_seconds: int | None = None
+    daily_budget: int | None = None  # nano-USD
+    is_offered: bool = False
     extra_headers: ExtrasInput = ""
     extra_query: ExtrasInput = ""
     extra_body: ExtrasInput = ""
@@ -80,6 +86,8 @@ def check_settings(settings: EndpointSettings, others: QuerySet[Endpoint]) -> En
         limit = getattr(settings, field)
         if limit is not None and not 1 <= limit <= highest:
             raise InputRefused(f"{label}: a whole number from 1 to {highest}.", field=field)
+    if settings.daily_budget is not None and settings.daily_budget <= 0:
+        raise InputRefused("A budget is more than 0 USD.", field="daily_budget")
     return checked
 
 
@@ -97,8 +105,9 @@ def create_endpoint(settings: EndpointSettings, *, user: User | None) -> Endpoin
     """An endpoint for judges. Only for site administrators and commands."""
     endpoint = Endpoint.objects.create(**asdict(check_settings(settings, Endpoint.objects.all())))
     after = {"name": endpoint.name, "base_url": endpoint.base_url, "key_variable": endpoint.key_variable}
-    added = {name: getattr(endpoint, name) for name in REQUEST_OPTION_FIELDS if getattr(endpoint, name)}
-    record_event("created", endpoint, user=user, evaluation=None, after=after | added)
+    optional = (*REQUEST_OPTION_FIELDS, *SPENDING_FIELDS)
+    added = {name: getattr(endpoint, name) for name in optional if getattr(endpoint, name)}
+    record_event("created", endpoint, user=user, evaluation=None, after=after | endpoint_event_fields(added))
     return endpoint
 
 
@@ -145,9 +154,24 @@ def change_endpoint(endpoint: Endpoint, settings: EndpointSettings, *, user: Use
     before = {column: getattr(endpoint, column) for column in after}
     for column, value in after.items():
         setattr(endpoint, column, value)
+    if "daily_budget" in after and endpoint.pause_reason:
+        # What it paused goes on within the new one; a quota of the provider pauses again at the next request.
+        Endpoint.objects.filter(pk=endpoint.pk).update(paused_until=None, pause_reason="")
+    if "is_offered" in after and not endpoint.is_offered:
+        stop_runs_no_longer_offered(endpoint)
     endpoint.save(update_fields=list(after))
+    before, after = endpoint_event_fields(before), endpoint_event_fields(after)
     record_event("changed", endpoint, user=user, evaluation=None, before=before, after=after)
     return True
+
+
+def endpoint_event_fields(columns: JsonMapping) -> JsonDict:
+    """The columns for an event, with the daily budget in USD."""
+    fields = dict(columns)
+    if "daily_budget" in fields:
+        budget = fields.pop("daily_budget")
+        fields["daily_budget_usd"] = None if budget is None else format_exact_usd(budget)
+    return fields
 
 
 def choose_endpoint_name(host: str) -> str:

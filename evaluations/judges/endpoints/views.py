@@ -6,13 +6,28 @@ from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evaluations.access import require_site_administrator
 from evaluations.domain.errors import InputRefused
-from evaluations.judges.endpoints.forms import ChangedEndpointForm, EndpointForm, PriceForm, price_initial_values
+from evaluations.judges.endpoints.forms import (
+    ChangedEndpointForm,
+    EndpointForm,
+    GrantForm,
+    PriceForm,
+    price_initial_values,
+)
+from evaluations.judges.endpoints.grants import (
+    find_account_of_today,
+    grant_endpoint,
+    list_grants,
+    list_spending,
+    sum_spending,
+    withdraw_grant,
+)
 from evaluations.judges.endpoints.price_settings import PriceSettings, set_price, use_list_price
 from evaluations.judges.endpoints.prices import find_price, pair_with_list_prices
 from evaluations.judges.endpoints.selectors import find_local_servers, is_endpoint_used, latest_model, summarize_checks
@@ -30,6 +45,8 @@ from evaluations.models.judges import Endpoint, LocalServer
 from evaluations.web.forms import submit_form
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
+
+SPENDING_ROWS_SHOWN: Final = 60
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -73,7 +90,12 @@ def apply_list_price(request: AuthenticatedRequest, row: Endpoint) -> HttpRespon
 
 
 def render_endpoint(
-    request: AuthenticatedRequest, row: Endpoint, form: ChangedEndpointForm, price: PriceForm, status: int = 200
+    request: AuthenticatedRequest,
+    row: Endpoint,
+    form: ChangedEndpointForm,
+    price: PriceForm,
+    grant: GrantForm | None = None,
+    status: int = 200,
 ) -> HttpResponse:
     context: dict[str, object] = {
         "page": "endpoints",
@@ -82,11 +104,42 @@ def render_endpoint(
         "price_form": price,
         "prices": pair_with_list_prices(row),
         "judges": row.judges.count(),
+        "grants": list_grants(row),
+        "grant_form": grant or GrantForm(),
+        "account": find_account_of_today(row),
+        "spending": list_spending(row)[:SPENDING_ROWS_SHOWN],
+        "spending_total": sum_spending(list_spending(row)),
         "usual_model": latest_model(row),
         "is_paused": row.paused_until is not None and row.paused_until > timezone.now(),
         **vars(summarize_checks(row)),
     }
     return render(request, "endpoint/endpoint.html", context, status=status)
+
+
+@require_POST
+def endpoint_grant(request: AuthenticatedRequest, pk: int) -> HttpResponse:
+    """Grant the endpoint to an evaluation, or change the budget of its grant."""
+    row = get_endpoint_or_404(request, pk)
+    form = GrantForm(request.POST)
+    if form.is_valid():
+        evaluation, budget = form.cleaned_data["evaluation"], form.cleaned_data["budget"]
+        if submit_form(form, grant_endpoint, row, evaluation, budget=budget, user=request.user):
+            messages.success(request, f"“{evaluation.name}” can use “{row.name}”.")
+            return redirect(f"{reverse('endpoint', args=[pk])}#grants")
+    unchanged = ChangedEndpointForm(endpoint=row, is_used=is_endpoint_used(row))
+    return render_endpoint(request, row, unchanged, PriceForm(), form, status=422)
+
+
+@require_POST
+def endpoint_withdraw(request: AuthenticatedRequest, pk: int) -> HttpResponse:
+    """Withdraw a grant; runs of its evaluation stop."""
+    row = get_endpoint_or_404(request, pk)
+    grant_id = request.POST.get("grant", "")
+    grants = row.grants.select_related("endpoint", "evaluation")
+    grant = get_object_or_404(grants, pk=grant_id if grant_id.isdecimal() and len(grant_id) < 19 else -1)
+    if withdraw_grant(grant, user=request.user):
+        messages.success(request, f"“{grant.evaluation.name}” can no longer use “{row.name}”. Its runs have stopped.")
+    return redirect(f"{reverse('endpoint', args=[pk])}#grants")
 
 
 @require_POST

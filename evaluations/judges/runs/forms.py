@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from django import forms
 from django.http import QueryDict
 
-from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import JudgeKind, RunChannel, RunOrders
-from evaluations.domain.money import parse_budget_usd
 from evaluations.judges.runs.selection import RETRYABLE_STATES, RunOptions
 from evaluations.judges.runs.selectors import list_runnable_judges
 from evaluations.models.comparisons import SavedFilter
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
+from evaluations.web.forms import BudgetField
 
 ORDER_CHOICES = [
     (RunOrders.BOTH, "both orders"),
@@ -25,21 +24,6 @@ CHANNEL_CHOICES = [
     (RunChannel.LIVE, "one by one, as fast as the endpoint allows"),
     (RunChannel.BATCH, "through the Batch API: about half the price, answers within a day"),
 ]
-
-
-class BudgetField(forms.CharField):
-    """An amount in USD; cleaned to nano-USD, None if empty."""
-
-    def __init__(self, *, help_text: str) -> None:
-        widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
-        super().__init__(required=False, label="Budget in USD", widget=widget, help_text=help_text)
-
-    def clean(self, value: object) -> int | None:
-        text: str = super().clean(value)
-        try:
-            return parse_budget_usd(text, "Budget") if text else None
-        except InputRefused as refused:
-            raise forms.ValidationError(str(refused)) from refused
 
 
 class RunForm(forms.Form):

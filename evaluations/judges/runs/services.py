@@ -16,6 +16,7 @@ from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.judge_prompts.placeholders import refuse_unresolved_placeholders
 from evaluations.judges.calls.batch_jobs import poll_batches_now
+from evaluations.judges.endpoints.grants import open_accounts, refuse_ungranted_judge
 from evaluations.judges.endpoints.price_settings import keep_list_price
 from evaluations.judges.runs.budget import refuse_invalid_budget
 from evaluations.judges.runs.selection import (
@@ -50,7 +51,10 @@ def start_run(
     with transaction.atomic():
         # Locked, so that two first runs do not draw a seed each, and nobody archives it meanwhile.
         refuse_archived_judge(Judge.objects.select_for_update().get(pk=judge.pk))
+        refuse_ungranted_judge(judge)
         keep_list_price(judge.endpoint, judge.model, user=user)
+        if judge.endpoint_id is not None:
+            open_accounts(judge.endpoint_id, judge.evaluation_id)
         seed = judge_seed(judge)
         run = Run.objects.create(
             evaluation=judge.evaluation,
@@ -135,8 +139,13 @@ def resume_run(run: Run, *, user: User | None, budget: int | None = None) -> Non
     """Continue a paused run, or a stopped one once its cause is fixed; with a new budget if given."""
     if budget is not None:
         change_budget(run, budget, user=user)
-    row = Run.objects.select_for_update(of=("self",)).select_related("judge").get(pk=run.pk)
+    row = (
+        Run.objects.select_for_update(of=("self",))
+        .select_related("judge__endpoint", "judge__evaluation")
+        .get(pk=run.pk)
+    )
     refuse_archived_judge(row.judge)
+    refuse_ungranted_judge(row.judge)
     waiting = Call.all_rows.filter(run=row, state__in=OPEN_CALL_STATES)
     if row.state == RunState.STOPPED and not waiting.exists():
         raise InputRefused("Nothing of this run is left to ask: start a new one.")
