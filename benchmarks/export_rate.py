@@ -55,7 +55,7 @@ RATIONALE = "B answers the question and A does not; both are safe, and neither i
 
 
 def make_study(comparisons: int) -> None:
-    evaluation = create_evaluation(slug=SLUG, name="Benchmark", owner=None)
+    evaluation = create_evaluation(slug=SLUG, name="Benchmark", owner=None, by=None)
     endpoint = Endpoint.objects.create(name="nowhere", base_url="http://127.0.0.1:9/v1")
     judge = Judge.objects.create(
         evaluation=evaluation,

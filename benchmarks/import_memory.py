@@ -260,7 +260,7 @@ def main() -> None:
     parser.add_argument("--store", action="store_true", help="store it as well")
     options = parser.parse_args()
     call_command("migrate", verbosity=0)
-    evaluation = create_evaluation(slug="benchmark", name="Benchmark", owner=None)
+    evaluation = create_evaluation(slug="benchmark", name="Benchmark", owner=None, by=None)
     connection.close()
     path = make_file(options.format, options.megabytes)
     idle = resident("VmRSS")

@@ -240,7 +240,7 @@ def cancelled(evaluation: Evaluation, path: Path, rows: int) -> dict[str, Any]:
 
 def measure(rows: int) -> None:
     call_command("migrate", verbosity=0)
-    evaluation = create_evaluation(slug="benchmark", name="Benchmark", owner=None)
+    evaluation = create_evaluation(slug="benchmark", name="Benchmark", owner=None, by=None)
     contents = {"comparisons": comparisons(rows), "verdicts": verdicts(rows), "scores": scores(rows)}
     files = [written(content, f"{name}.jsonl") for name, content in contents.items()]
     rests = Rests()
@@ -273,7 +273,7 @@ def phase_of(where: str) -> str:
 
 def profile(rows: int) -> None:
     call_command("migrate", verbosity=0)
-    evaluation = create_evaluation(slug="profiled", name="Profiled", owner=None)
+    evaluation = create_evaluation(slug="profiled", name="Profiled", owner=None, by=None)
     path = written(comparisons(rows), "comparisons.jsonl")
     for step in ("checking", "storing"):
         watched = cProfile.Profile()

@@ -48,7 +48,7 @@ def make_large_study(
     ``bare``: without the rows of verdicts, four in five of all, which no report reads. ``words``: what is asked
     and answered; without it every answer is the same.
     """
-    evaluation = create_evaluation(slug=SLUG, name="Large", owner=None)
+    evaluation = create_evaluation(slug=SLUG, name="Large", owner=None, by=None)
     assert evaluation.review_rubric is not None
     freeze_version(evaluation.review_rubric)
     Candidate.objects.bulk_create(Candidate(evaluation=evaluation, name=name, family=name[0]) for name in CANDIDATES)

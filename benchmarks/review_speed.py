@@ -84,7 +84,7 @@ Times = dict[str, list[float]]
 
 
 def make_study(comparisons: int, wanted: int) -> Evaluation:
-    evaluation = create_evaluation(slug=SLUG, name="Benchmark", owner=None)
+    evaluation = create_evaluation(slug=SLUG, name="Benchmark", owner=None, by=None)
     change_evaluation(evaluation, {"reviews_wanted": wanted}, user=None)
     a, b = (Candidate.objects.create(evaluation=evaluation, name=name).pk for name in ("alpha", "beta"))
     rng, now, says = random.Random(1), timezone.now(), [{"role": "assistant", "content": ""}]

@@ -1,17 +1,20 @@
-"""Permissions of roles in an evaluation."""
+"""Permissions of roles in an evaluation, and rights on the whole site."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.core.exceptions import PermissionDenied
+from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.http import Http404
 
 from evaluations.domain.files import BACKUP_FORMAT_NAME
 from evaluations.domain.roles import REVIEWING_ROLES, Role
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.users import Membership, User
+from evaluations.models.users import Membership, SitePolicy, User
 
 
 class Action(StrEnum):
@@ -97,14 +100,88 @@ def require_site_administrator(user: User) -> None:
         raise Http404
 
 
+class Right(StrEnum):
+    """What site policy lets an account do. Site administrators may do all of it."""
+
+    CREATE_EVALUATIONS = "create evaluations"
+    CREATE_ACCOUNTS = "create accounts"
+    MAKE_LINKS = "make sign-in links"
+
+
+@dataclass(frozen=True)
+class RightColumns:
+    """Where a right is granted: to one account, and to all."""
+
+    account: str
+    policy: str
+
+
+RIGHT_COLUMNS: Final[Mapping[Right, RightColumns]] = {
+    Right.CREATE_EVALUATIONS: RightColumns("can_create_evaluations", "everyone_creates_evaluations"),
+    Right.CREATE_ACCOUNTS: RightColumns("can_create_accounts", "everyone_creates_accounts"),
+    Right.MAKE_LINKS: RightColumns("can_make_links", "everyone_makes_links"),
+}
+ASK_ADMINISTRATOR: Final = "Ask a site administrator."
+
+
+class RightRefused(PermissionDenied):
+    """Site policy does not give this account the right."""
+
+    def __init__(self, right: Right) -> None:
+        super().__init__(f"Your account may not {right}. {ASK_ADMINISTRATOR}")
+        self.right = right
+
+
+def get_site_policy() -> SitePolicy:
+    """The policy in force: closed while nobody has changed it."""
+    return SitePolicy.objects.filter(pk=1).first() or SitePolicy(pk=1)
+
+
+def has_right(user: User, right: Right) -> bool:
+    return grants_right(right, user, get_site_policy)
+
+
+def grants_right(right: Right, user: User, find_policy: Callable[[], SitePolicy]) -> bool:
+    columns = RIGHT_COLUMNS[right]
+    return user.is_superuser or getattr(user, columns.account) or getattr(find_policy(), columns.policy)
+
+
+def list_rights(user: User) -> frozenset[Right]:
+    policy = get_site_policy()
+    return frozenset(right for right in Right if grants_right(right, user, lambda: policy))
+
+
+def require_right(user: User | None, right: Right) -> None:
+    """Raise RightRefused if the account lacks the right now. None: a command of the machine's owner.
+
+    It reads the account and the policy anew and locks them, so that neither changes before the transaction ends.
+    """
+    if user is None:
+        return
+    if not connection.in_atomic_block:
+        raise transaction.TransactionManagementError("A right is checked in the transaction of what it allows.")
+    current = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True).first()
+    policy = SitePolicy.objects.select_for_update(no_key=True).filter(pk=1).first() or SitePolicy(pk=1)
+    if current is None or not grants_right(right, current, lambda: policy):
+        raise RightRefused(right)
+
+
 def list_invitees(user: User) -> "QuerySet[User]":
     """The users for whom this user may create sign-in links, which give full access to an account.
 
-    Owners may do so only for accounts that were created for their evaluations and open no others.
+    Owners with the right may do so only for accounts that were created for their evaluations, open no others and have
+    no password yet: an account belongs to the person who sets its password.
     """
     if user.is_superuser:
         return User.objects.all()
+    if not has_right(user, Right.MAKE_LINKS):
+        return User.objects.none()
     owned = Evaluation.objects.filter(memberships__user=user, memberships__role=Role.OWNER)
     elsewhere = Membership.objects.exclude(evaluation__in=owned)
-    created = User.objects.filter(created_for__in=owned, is_superuser=False)
+    created = list_unclaimed().filter(created_for__in=owned, is_superuser=False)
     return created.exclude(pk__in=elsewhere.values("user"))
+
+
+def list_unclaimed() -> "QuerySet[User]":
+    """The accounts in which nobody has set a password yet."""
+    return User.objects.filter(password__startswith=UNUSABLE_PASSWORD_PREFIX)

@@ -15,18 +15,22 @@ from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
+from evaluations.access import RightRefused
 from evaluations.api.authentication import BearerAuth
 from evaluations.api.idempotency import KEY_HEADER, MAX_KEY_CHARACTERS
 from evaluations.api.operations import BYTES_TYPE, FORM_TYPE, guard_operation
 from evaluations.api.parser import StrictParser, UnreadableRequest
 from evaluations.api.problems import DEFAULT_DETAILS, PROBLEM_KINDS, PROBLEM_TYPE, FieldError, Problem, problem_response
 from evaluations.api.schemas import ProblemOut
+from evaluations.audit.security import record_security_event
 from evaluations.disagreements.services import ResolvedElsewhere
 from evaluations.domain.disk_space import DiskFull
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.json_values import JsonDict
+from evaluations.domain.security import SecurityEventKind
 from evaluations.reviews.drafts import DraftChangedElsewhere
 from evaluations.reviews.services import ReviewChangedElsewhere
+from evaluations.web.requests import ApiRequest
 
 API_DESCRIPTION = """
 Everything that a page can do. Send a token with every request (`Authorization: Bearer jw_…`); people make theirs on
@@ -52,7 +56,8 @@ api.add_decorator(guard_operation, "view")
 
 # In the order of the document: each has a router named `operations`.
 API_MODULES: Final = (
-    *("overview", "evaluation_settings", "members", "comparisons", "imports", "imports.columns", "imports.pairs"),
+    *("overview", "evaluation_settings", "members", "members.invitations", "members.account", "members.accounts"),
+    *("comparisons", "imports", "imports.columns", "imports.pairs"),
     *("rubrics", "judges.endpoints", "judges", "judges.runs", "judges.calls", "reviews", "reviews.queues"),
     *("disagreements", "reports", "exports", "webhooks"),
 )
@@ -84,6 +89,12 @@ def handle_not_found(request: HttpRequest, error: Http404) -> HttpResponse:
 @api.exception_handler(PermissionDenied)
 def handle_forbidden(request: HttpRequest, error: PermissionDenied) -> HttpResponse:
     return problem_response(request, Problem("forbidden", str(error) or DEFAULT_DETAILS["forbidden"]))
+
+
+@api.exception_handler(RightRefused)
+def handle_right_refused(request: ApiRequest, error: RightRefused) -> HttpResponse:
+    record_security_event(SecurityEventKind.RIGHT_REFUSED, request.user, detail=error.right)
+    return handle_forbidden(request, error)
 
 
 @api.exception_handler(ValidationError)

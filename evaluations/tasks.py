@@ -9,6 +9,7 @@ from django.conf import settings
 
 from evaluations import rendered_texts
 from evaluations.api.idempotency import drop_old_answers
+from evaluations.audit.security import delete_old_security_events
 from evaluations.comparisons import services as comparisons_services
 from evaluations.comparisons.search import services as search_services
 from evaluations.domain.jobs import PLAN_RUN
@@ -32,12 +33,14 @@ from evaluations.judges.calls.lease_sweeper import (
 from evaluations.judges.calls.worker_registry import count_idle_workers
 from evaluations.judges.endpoints.services import refresh_local_server
 from evaluations.judges.runs import planner
+from evaluations.members.services import delete_ended_sessions
 from evaluations.models.jobs import Worker
 from evaluations.models.runs import Run
 from evaluations.reviews.queues import items
 from evaluations.reviews.queues.reservations import release_expired_reservations
 from evaluations.reviews.queues.services import release_departed_reservations
 from evaluations.verdicts import label_updates, progress_recount
+from evaluations.web.throttle import delete_expired_throttles
 from evaluations.webhooks import deliveries
 from evaluations.webhooks.messages import create_due_messages
 
@@ -164,6 +167,9 @@ def sweep_all() -> None:
     remove_stale_uploads()
     remove_orphaned_uploads()
     drop_old_answers()
+    delete_ended_sessions()
+    delete_expired_throttles()
+    delete_old_security_events()
     create_due_messages()
     deliveries.delete_old_deliveries()
     deliveries.enqueue_due_deliveries()

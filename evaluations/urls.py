@@ -15,6 +15,10 @@ from evaluations.judges.calls import views as calls
 from evaluations.judges.endpoints import views as endpoints
 from evaluations.judges.runs import views as runs
 from evaluations.members import views as members
+from evaluations.members.account import views as account
+from evaluations.members.accounts import views as accounts
+from evaluations.members.invitations import views as invitations
+from evaluations.members.sign_in import views as sign_in
 from evaluations.operations import views as operations
 from evaluations.overview import views as overview
 from evaluations.reports import views as reports
@@ -41,20 +45,35 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/rubrics/<int:pk>", rubrics.rubric, name="rubric"),
     path("e/<slug:slug>/rubrics/<int:pk>/next", rubrics.rubric_next, name="rubric_next"),
     # signing in, and one's own account
-    path("sign-in", members.sign_in, name="sign_in"),
-    path("sign-in/<str:token>", members.sign_in_link, name="sign_in_link"),
-    path("sign-out", members.sign_out, name="sign_out"),
-    path("account", members.account, name="account"),
-    path("account/password", members.account_password, name="account_password"),
-    path("account/tokens", members.tokens, name="tokens"),
-    path("account/tokens/<int:pk>/revoke", members.token_revoke, name="token_revoke"),
+    path("sign-in", sign_in.sign_in, name="sign_in"),
+    path("sign-in/<str:token>", sign_in.sign_in_link, name="sign_in_link"),
+    path("sign-out", sign_in.sign_out, name="sign_out"),
+    path("account", account.account, name="account"),
+    path("account/password", account.account_password, name="account_password"),
+    path("account/sessions/end", account.sessions_end, name="sessions_end"),
+    path("account/sessions/<int:pk>/end", account.session_end, name="session_end"),
+    path("account/tokens", account.tokens, name="tokens"),
+    path("account/tokens/revoke", account.tokens_revoke, name="tokens_revoke"),
+    path("account/tokens/<int:pk>/revoke", account.token_revoke, name="token_revoke"),
+    path("invitations/<int:pk>/accept", invitations.invitation_accept, name="invitation_accept"),
+    path("invitations/<int:pk>/decline", invitations.invitation_decline, name="invitation_decline"),
     # accounts of the whole site, for its administrators
-    path("accounts", members.accounts, name="accounts"),
-    path("accounts/<int:pk>/link", members.account_link, name="account_link"),
-    path("accounts/<int:pk>/disable", members.account_disable, name="account_disable"),
-    path("accounts/<int:pk>/enable", members.account_enable, name="account_enable"),
+    path("accounts", accounts.accounts, name="accounts"),
+    path("accounts/policy", accounts.site_policy, name="site_policy"),
+    path("accounts/security", accounts.security_events, name="security_events"),
+    path("accounts/<int:pk>/rights", accounts.account_rights, name="account_rights"),
+    path("accounts/<int:pk>/end-access", accounts.account_end_access, name="account_end_access"),
+    path("accounts/<int:pk>/link", accounts.account_link, name="account_link"),
+    path("accounts/<int:pk>/disable", accounts.account_disable, name="account_disable"),
+    path("accounts/<int:pk>/enable", accounts.account_enable, name="account_enable"),
     # people
     path("e/<slug:slug>/people", members.people, name="people"),
+    path("e/<slug:slug>/people/invite", members.people_invite, name="people_invite"),
+    path(
+        "e/<slug:slug>/people/invitations/<int:pk>/withdraw",
+        invitations.invitation_withdraw,
+        name="invitation_withdraw",
+    ),
     path("e/<slug:slug>/people/<int:pk>/role", members.people_role, name="people_role"),
     path("e/<slug:slug>/people/<int:pk>/remove", members.people_remove, name="people_remove"),
     path("e/<slug:slug>/people/<int:pk>/link", members.people_link, name="people_link"),

@@ -150,7 +150,7 @@ ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", urlsplit(ADDRESS).hostname, 
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
+    "django.contrib.sessions",  # its table is emptied by a migration: sessions are in ours
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
@@ -167,7 +167,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "evaluations.web.middleware.PrivateResponseMiddleware",
     "evaluations.web.middleware.UploadLimitMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "evaluations.web.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -177,6 +177,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "evaluations.web.middleware.HtmxRedirectMiddleware",
     "evaluations.web.middleware.TimezoneMiddleware",
+    "evaluations.web.middleware.RightRefusalMiddleware",
 ]
 
 ROOT_URLCONF = "judgeweb.urls"
@@ -297,7 +298,15 @@ API_REQUESTS_PER_MINUTE = read_whole_number("JUDGEWEB_API_REQUESTS_PER_MINUTE", 
 SIGN_IN_LINK_HOURS = read_whole_number("JUDGEWEB_SIGN_IN_LINK_HOURS", 24, 1, 24 * 30)
 SESSION_COOKIE_NAME = f"judgeweb_{PORT}"
 CSRF_COOKIE_NAME = f"judgeweb_csrf_{PORT}"
+# A session ends when it is this old, or was not used for so long.
+SESSION_ENGINE = "evaluations.web.sessions"
 SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
+SESSION_IDLE_HOURS = read_whole_number("JUDGEWEB_SESSION_IDLE_HOURS", 24 * 7, 1, 24 * 30)
+# By this cookie a browser is known that signed in before: strangers who guess do not make it wait.
+DEVICE_COOKIE_NAME = f"judgeweb_device_{PORT}"
+# Proxies whose X-Forwarded-For is believed.
+TRUSTED_PROXIES = read_networks("JUDGEWEB_TRUSTED_PROXIES")
+SECURITY_EVENT_DAYS = read_whole_number("JUDGEWEB_SECURITY_EVENT_DAYS", 180, 1, 3650)
 CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "evaluations.web.error_views.csrf_failure"
 

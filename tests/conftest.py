@@ -23,7 +23,7 @@ from evaluations.judges.calls.prompt_truncation import WATCHES
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.search_index import clear_orphaned_words
 from evaluations.models.users import User
-from tests.factories.evaluations import make_evaluation, restart_numbers
+from tests.factories.evaluations import give_rights, make_evaluation, restart_numbers
 from tests.factories.packed_votes import assert_packed_votes_match
 from tests.factories.verdicts import make_judge_rater
 from tests.helpers.api_client import ApiClient, token_for
@@ -263,5 +263,5 @@ def browser(reviewer: User) -> Client:
 
 @pytest.fixture
 def asking(owner: User, evaluation: Evaluation) -> ApiClient:
-    """The owner's program, with a token for everything."""
-    return ApiClient(token_for(owner))
+    """The program of an owner who has every right of site policy, with a token for everything."""
+    return ApiClient(token_for(give_rights(owner)))

@@ -10,8 +10,13 @@ from django.utils import timezone
 from ninja.security import HttpBearer
 
 from evaluations.api.problems import Problem
+from evaluations.audit.events import act_with_token
+from evaluations.audit.security import get_client, record_security_event
 from evaluations.domain.roles import Scope
+from evaluations.domain.security import SecurityEventKind
+from evaluations.models.sign_ins import SecurityEvent
 from evaluations.models.users import ApiToken, hash_token
+from evaluations.web.throttle import TooManyTries, begin_try, limits_of_unknown_token
 
 WINDOW_SECONDS: Final = 60
 
@@ -41,12 +46,27 @@ def count_token_request(token: ApiToken) -> RequestAllowance:
     """Count a request in the token's row, so that all web processes share one limit."""
     now = timezone.now()
     window, into = divmod(int(now.timestamp()), WINDOW_SECONDS)
+    address = get_client().address
+    used_from = {"last_address": address} if address else {}
     ApiToken.objects.filter(pk=token.pk).update(
-        requests=Case(When(window=window, then=F("requests") + 1), default=Value(1)), window=window, last_used_at=now
+        requests=Case(When(window=window, then=F("requests") + 1), default=Value(1)),
+        window=window,
+        last_used_at=now,
+        **used_from,
     )
+    if address not in ("", token.last_address):
+        record_new_address(token, address)
     counted = ApiToken.objects.values_list("requests", flat=True).get(pk=token.pk)
     limit = settings.API_REQUESTS_PER_MINUTE
     return RequestAllowance(limit, limit - counted, WINDOW_SECONDS - into)
+
+
+def record_new_address(token: ApiToken, address: str) -> None:
+    """Record that a token came from an address that it did not come from before."""
+    kind = SecurityEventKind.TOKEN_NEW_ADDRESS
+    if not SecurityEvent.objects.filter(token=token, address=address, kind=kind).exists():
+        with act_with_token(token):
+            record_security_event(kind, token.user, detail=str(token))
 
 
 AUTH_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="judgeweb"'}
@@ -86,6 +106,7 @@ def read_bearer_token(request: HttpRequest) -> ApiToken:
         raise Problem("token_missing", "Send a token: Authorization: Bearer jw_…", headers=AUTH_CHALLENGE)
     token = find_token(text.strip())
     if token is None:
+        count_unknown_token()
         detail = "There is no such token, it was revoked, or its person’s account is disabled."
         raise Problem("token_unknown", detail, headers=AUTH_CHALLENGE)
     if token.expires_at <= timezone.now():
@@ -93,6 +114,15 @@ def read_bearer_token(request: HttpRequest) -> ApiToken:
             "token_expired", "This token has expired: make another on the account page.", headers=AUTH_CHALLENGE
         )
     return token
+
+
+def count_unknown_token() -> None:
+    """Slow down an address that guesses tokens. Requests with valid tokens from there go on."""
+    if limits := limits_of_unknown_token(get_client().address):
+        try:
+            begin_try(limits, user=None)
+        except TooManyTries as refused:
+            raise Problem("rate_limited", str(refused), headers={"Retry-After": str(refused.seconds)}) from refused
 
 
 def refuse_other_evaluation(token: ApiToken, slug: str | None) -> None:

@@ -42,7 +42,16 @@ from evaluations.models.progress import ComparisonProgress, ProgressCounters, Ve
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
-from evaluations.models.users import ApiToken, IdempotencyRecord, Membership, SignInLink, User
+from evaluations.models.sign_ins import SecurityEvent, Session, Throttle
+from evaluations.models.users import (
+    ApiToken,
+    IdempotencyRecord,
+    Invitation,
+    Membership,
+    SignInLink,
+    SitePolicy,
+    User,
+)
 from evaluations.models.verdicts import (
     Adjudication,
     Comment,
@@ -158,7 +167,8 @@ BACKUP_TABLES: Final = (
 
 # Tables of the site, derived tables that are rebuilt, and secrets that must not leave the site.
 EXCLUDED_MODELS: Final = (
-    *(SignInLink, ApiToken, IdempotencyRecord, Webhook, OutboxEntry, Delivery, DeliveryAttempt),
+    *(SitePolicy, Session, Throttle, SecurityEvent, Invitation, SignInLink, ApiToken, IdempotencyRecord),
+    *(Webhook, OutboxEntry, Delivery, DeliveryAttempt),
     *(EndpointGrant, EndpointAccount, EndpointSpending),
     *(LocalServer, EndpointCheck, Worker, Job, Lease, Rendering, TagChange),
     *(VerdictChange, ComparisonProgress, ProgressCounters),

@@ -62,7 +62,12 @@ def load_example(*, owner: User | None) -> Evaluation | None:
         return None
     with transaction.atomic():
         evaluation = create_evaluation(
-            slug=EXAMPLE_SLUG, name=EXAMPLE_NAME, description=EXAMPLE_DESCRIPTION, owner=owner, is_example=True
+            slug=EXAMPLE_SLUG,
+            name=EXAMPLE_NAME,
+            description=EXAMPLE_DESCRIPTION,
+            owner=owner,
+            by=None,
+            is_example=True,
         )
         guidelines = (EXAMPLE_FOLDER / "guidelines.md").read_text(encoding="utf-8")
         change_evaluation(evaluation, {"guidelines": guidelines, "reviews_wanted": REVIEWS_WANTED}, user=owner)

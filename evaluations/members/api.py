@@ -1,26 +1,19 @@
-"""API operations on members, accounts and the token's own account."""
+"""API operations on members and on the token's own account."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from django.conf import settings
-from ninja import Field, Query
+from ninja import Query
 
-from evaluations.access import Action, is_allowed, list_invitees, require_evaluation, require_site_administrator
+from evaluations.access import Action, is_allowed, list_invitees, list_rights, require_evaluation
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_person, serialize_row
 from evaluations.domain.roles import Role, Scope
-from evaluations.members.requests import (
-    create_link_url,
-    create_member_link_url,
-    get_account_or_404,
-    get_membership_or_404,
-)
+from evaluations.members.requests import create_link_url, get_membership_or_404
 from evaluations.members.schemas import (
-    AccountOut,
-    AccountPage,
     MemberIn,
     MemberOut,
     MemberPage,
@@ -30,16 +23,10 @@ from evaluations.members.schemas import (
     NewMemberOut,
     SignInLinkOut,
     TokenOut,
+    UnclaimedAccountOut,
 )
-from evaluations.members.services import (
-    change_account,
-    disable_account,
-    enable_account,
-    invite_member,
-    read_account_settings,
-    remove_member,
-    set_role,
-)
+from evaluations.members.selectors import describe_unclaimed
+from evaluations.members.services import change_account, enroll_member, read_account_settings, remove_member, set_role
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import Membership, User
@@ -47,10 +34,6 @@ from evaluations.reviews.queues.selectors import get_reviewer_work
 from evaluations.web.requests import ApiRequest, AuthenticatedRequest
 
 operations = OperationRouter(tags=["people"])
-
-
-class AccountQuery(PageQuery):
-    q: str = Field("", max_length=150, description="a part of the username")
 
 
 @operations.get_one("/me", Scope.READ, MeOut, site_wide=True)
@@ -72,7 +55,10 @@ def serialize_me(request: ApiRequest) -> MeOut:
     token = request.auth
     slug = token.evaluation.slug if token.evaluation else None
     shown_token = serialize_row(TokenOut, token, scopes=token.scopes.split(","), evaluation=slug)
-    return serialize_row(MeOut, token.user, is_site_administrator=token.user.is_superuser, token=shown_token)
+    rights = sorted(right.name.lower() for right in list_rights(token.user))
+    return serialize_row(
+        MeOut, token.user, is_site_administrator=token.user.is_superuser, rights=rights, token=shown_token
+    )
 
 
 @operations.get_one("/evaluations/{slug:slug}/people", Scope.READ, MemberPage)
@@ -85,11 +71,15 @@ def list_people(request: AuthenticatedRequest, slug: str, paging: Query[PageQuer
 
 @operations.make("/evaluations/{slug:slug}/people", Scope.ADMIN, NewMemberOut, keeps=False)
 def add_member(request: AuthenticatedRequest, slug: str, body: MemberIn) -> NewMemberOut:
-    """Add a member. If the account is new, the answer has a sign-in link, shown once."""
+    """Add a member at once, for those who may create accounts. Others invite (`invite_person`).
+
+    If the account is new and you may make links, the answer has a sign-in link, shown once.
+    """
     user = request.user
     evaluation = require_evaluation(user, slug, Action.OWN)
-    membership, is_new = invite_member(evaluation, body.username, body.role, by=user)
-    link = create_link_url(request, membership.user, evaluation) if is_new else None
+    membership, is_new = enroll_member(evaluation, body.username, body.role, by=user)
+    may_link = is_new and list_invitees(user).filter(pk=membership.user_id).exists()
+    link = create_link_url(request, membership.user, evaluation) if may_link else None
     (serialized,) = serialize_members(user, evaluation, [membership])
     return NewMemberOut(**serialized.model_dump(), sign_in_link=link)
 
@@ -110,8 +100,9 @@ def remove_person(request: AuthenticatedRequest, slug: str, pk: int) -> None:
 
 @operations.make("/evaluations/{slug:slug}/people/{int:pk}/link", Scope.ADMIN, SignInLinkOut, keeps=False)
 def make_member_link(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> SignInLinkOut:
-    """Create a one-time sign-in link for an account that opens only evaluations of yours."""
-    link = create_member_link_url(request, get_membership_or_404(request, slug, pk))
+    """Create a one-time sign-in link for an account that has no password and opens only evaluations of yours."""
+    membership = get_membership_or_404(request, slug, pk)
+    link = create_link_url(request, membership.user, membership.evaluation)
     return SignInLinkOut(link=link, hours=settings.SIGN_IN_LINK_HOURS)
 
 
@@ -119,6 +110,7 @@ def serialize_members(user: User, evaluation: Evaluation, rows: Sequence[Members
     owns, sees_all = is_allowed(user, Action.OWN, evaluation), is_allowed(user, Action.SEE_ALL, evaluation)
     ids = [row.user_id for row in rows]
     invitees = set(list_invitees(user).filter(pk__in=ids).values_list("pk", flat=True)) if owns else set()
+    unclaimed = describe_unclaimed([row.user for row in rows], user) if owns else {}
     raters = list(Rater.objects.filter(evaluation=evaluation, user__in=ids)) if sees_all else []
     work = get_reviewer_work(evaluation, raters) if raters else {}
     done = {rater.user_id: work[rater.pk].done for rater in raters}
@@ -128,38 +120,8 @@ def serialize_members(user: User, evaluation: Evaluation, rows: Sequence[Members
             person=serialize_person(row.user),
             role=Role(row.role),
             can_be_sent_a_link=row.user_id in invitees,
+            unclaimed=serialize_row(UnclaimedAccountOut, unclaimed[row.user_id]) if row.user_id in unclaimed else None,
             reviews_saved=done.get(row.user_id, 0) if sees_all else None,
         )
         for row in rows
     ]
-
-
-@operations.get_one("/accounts", Scope.ADMIN, AccountPage)
-def list_accounts(request: AuthenticatedRequest, paging: Query[AccountQuery]) -> AccountPage:
-    """List the accounts of the site, for site administrators."""
-    require_site_administrator(request.user)
-    rows, next_cursor = paginate_by_cursor(paging, User.objects.filter(username__icontains=paging.q))
-    return AccountPage(items=[serialize_account(row) for row in rows], next=next_cursor)
-
-
-@operations.make("/accounts/{int:pk}/link", Scope.ADMIN, SignInLinkOut, keeps=False)
-def make_account_link(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> SignInLinkOut:
-    link = create_link_url(request, get_account_or_404(request, pk))
-    return SignInLinkOut(link=link, hours=settings.SIGN_IN_LINK_HOURS)
-
-
-@operations.do("/accounts/{int:pk}/disable", Scope.ADMIN, AccountOut)
-def disable(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> AccountOut:
-    """Disable an account: nobody can sign in to it or use its tokens. Its reviews are kept."""
-    disable_account(get_account_or_404(request, pk), by=request.user)
-    return serialize_account(get_account_or_404(request, pk))
-
-
-@operations.do("/accounts/{int:pk}/enable", Scope.ADMIN, AccountOut)
-def enable(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> AccountOut:
-    enable_account(get_account_or_404(request, pk), by=request.user)
-    return serialize_account(get_account_or_404(request, pk))
-
-
-def serialize_account(user: User) -> AccountOut:
-    return serialize_row(AccountOut, user, name=str(user), is_site_administrator=user.is_superuser)

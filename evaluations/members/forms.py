@@ -5,10 +5,11 @@ from typing import Any
 
 from django import forms
 
+from evaluations.access import RIGHT_COLUMNS, Right
 from evaluations.domain.roles import SCOPE_TEXTS, Role, Scope
 from evaluations.members.selectors import list_time_zones
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.users import User
+from evaluations.models.users import SitePolicy, User
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be subscripted when it runs
@@ -52,17 +53,18 @@ class PasswordForm(forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
 
+    keep_tokens = forms.BooleanField(
+        label="Keep my API tokens",
+        required=False,
+        help_text="Leave it off if somebody else may have your password or a token.",
+    )
+
     def __init__(self, *args: Any, user: User, by_link: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.user = user
         if by_link or not user.has_usable_password():
             del self.fields["present"]
-
-    def clean_present(self) -> str:
-        present: str = self.cleaned_data["present"]
-        if not self.user.check_password(present):
-            raise forms.ValidationError("This is not your present password.")
-        return present
+        if not user.has_usable_password():
+            del self.fields["keep_tokens"]  # a first password ends everything from before it
 
     def clean_again(self) -> str:
         again: str = self.cleaned_data["again"]
@@ -83,7 +85,6 @@ ROLE_CHOICES = [
 class MemberForm(forms.Form):
     username = forms.CharField(
         max_length=150,
-        help_text="An account is made where there is none of that name.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
     )
     role = forms.ChoiceField(choices=ROLE_CHOICES, initial=Role.REVIEWER)
@@ -124,7 +125,38 @@ class TokenForm(forms.Form):
         help_text="A token that is tied to one opens no other, and no account or endpoint.",
     )
 
+    present = forms.CharField(
+        label="Your password",
+        strip=False,
+        max_length=4096,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
     def __init__(self, data: Mapping[str, object] | None = None, *, user: User) -> None:
         super().__init__(data)
+        if not user.has_usable_password():
+            del self.fields["present"]
         evaluations: forms.ModelChoiceField[Evaluation] = self.fields["evaluation"]  # type: ignore[assignment]
         evaluations.queryset = Evaluation.objects.of(user).order_by("name")
+
+
+class AccountRightsForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be subscripted when it runs
+    class Meta:
+        model = User
+        fields = [columns.account for columns in RIGHT_COLUMNS.values()]
+        labels = {columns.account: str(right).capitalize() for right, columns in RIGHT_COLUMNS.items()}
+
+
+RIGHT_HINTS: Mapping[Right, str] = {
+    Right.CREATE_EVALUATIONS: "Who creates an evaluation owns it.",
+    Right.CREATE_ACCOUNTS: "This shows whether a username exists, and adds people to evaluations without asking them.",
+    Right.MAKE_LINKS: "Only for accounts that were created for their own evaluations and have no password yet.",
+}
+
+
+class SitePolicyForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be subscripted when it runs
+    class Meta:
+        model = SitePolicy
+        fields = [columns.policy for columns in RIGHT_COLUMNS.values()]
+        labels = {columns.policy: f"Every account may {right}" for right, columns in RIGHT_COLUMNS.items()}
+        help_texts = {columns.policy: RIGHT_HINTS[right] for right, columns in RIGHT_COLUMNS.items()}

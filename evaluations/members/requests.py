@@ -1,19 +1,32 @@
-"""The members and accounts that requests name, and the sign-in links made for them."""
+"""The members, accounts and invitations that requests name, and the sign-in links made for accounts."""
 
-from django.shortcuts import get_object_or_404
+from django.conf import settings
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 
-from evaluations.access import Action, list_invitees, require_evaluation, require_site_administrator
-from evaluations.domain.errors import InputRefused
+from evaluations.access import Action, require_evaluation, require_site_administrator
+from evaluations.members.selectors import list_invitations, list_invitations_for
 from evaluations.members.services import create_sign_in_link
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.users import Membership, User
+from evaluations.models.users import Invitation, Membership, User
 from evaluations.web.requests import AuthenticatedRequest
 
 
 def get_membership_or_404(request: AuthenticatedRequest, slug: str, pk: int) -> Membership:
     evaluation = require_evaluation(request.user, slug, Action.OWN)
     return get_object_or_404(Membership.objects.select_related("user", "evaluation"), evaluation=evaluation, pk=pk)
+
+
+def get_invitation_or_404(request: AuthenticatedRequest, slug: str, pk: int) -> Invitation:
+    """An invitation of an evaluation, for its owners."""
+    evaluation = require_evaluation(request.user, slug, Action.OWN)
+    return get_object_or_404(list_invitations(evaluation).select_related("evaluation"), pk=pk)
+
+
+def get_own_invitation_or_404(request: AuthenticatedRequest, pk: int) -> Invitation:
+    """An invitation of the signed-in person."""
+    return get_object_or_404(list_invitations_for(request.user), pk=pk)
 
 
 def get_account_or_404(request: AuthenticatedRequest, pk: int) -> User:
@@ -27,12 +40,14 @@ def create_link_url(request: AuthenticatedRequest, person: User, evaluation: Eva
     return request.build_absolute_uri(reverse("sign_in_link", args=[token]))
 
 
-def create_member_link_url(request: AuthenticatedRequest, membership: Membership) -> str:
-    """The URL of a new sign-in link for an account that opens only evaluations of this owner."""
-    person = membership.user
-    if not list_invitees(request.user).filter(pk=person.pk).exists():
-        raise InputRefused(
-            f"{person}’s account opens more than your evaluations, so a link has to come from a site "
-            f"administrator or, on the machine itself, from  manage.py sign_in_link {person.username}"
-        )
-    return create_link_url(request, person, membership.evaluation)
+def render_new_link(
+    request: AuthenticatedRequest, person: User, link: str, evaluation: Evaluation | None = None
+) -> HttpResponse:
+    context = {
+        "page": "people" if evaluation else "accounts",
+        "evaluation": evaluation,
+        "person": person,
+        "link": link,
+        "hours": settings.SIGN_IN_LINK_HOURS,
+    }
+    return render(request, "members/sign_in_link.html", context)

@@ -24,6 +24,7 @@ class MeOut(Schema):
     theme: str
     single_keys: bool
     is_site_administrator: bool
+    rights: list[str] = Field(description="create_evaluations, create_accounts, make_links")
     token: TokenOut
 
 
@@ -34,11 +35,22 @@ class MePatch(StrictIn):
     single_keys: bool = OMITTED
 
 
+class UnclaimedAccountOut(Schema):
+    """An account without a password. Who made it could sign in as it; the numbers are of what opens it now."""
+
+    maker: str = Field(description="empty if you may not know it")
+    made_for: str = Field(description="the name of the evaluation; empty if you may not know it")
+    sessions: int
+    tokens: int
+    links: int
+
+
 class MemberOut(Schema):
     id: int
     person: PersonOut
     role: Role
     can_be_sent_a_link: bool
+    unclaimed: UnclaimedAccountOut | None = Field(description="of an account without a password, for owners")
     reviews_saved: int | None = Field(description="by the rubric in force; null where you may not see it")
 
 
@@ -57,22 +69,9 @@ class MemberPatch(StrictIn):
 
 
 class NewMemberOut(MemberOut):
-    sign_in_link: str | None = Field(description="of an account that was made for it; told once")
+    sign_in_link: str | None = Field(description="of an account that was made for it; shown once")
 
 
 class SignInLinkOut(Schema):
     link: str = Field(description="signs the person in once; told once")
     hours: int
-
-
-class AccountOut(Schema):
-    id: int
-    username: str
-    name: str
-    is_active: bool
-    is_site_administrator: bool
-
-
-class AccountPage(Schema):
-    items: list[AccountOut]
-    next: str | None

@@ -11,18 +11,32 @@ from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
+from evaluations.access import Right, list_invitees, require_right
 from evaluations.audit.events import record_event
+from evaluations.audit.security import record_security_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Role, Scope
+from evaluations.domain.security import SecurityEventKind
 from evaluations.members.selectors import find_account, list_active_tokens, list_time_zones
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.users import ApiToken, Membership, SignInLink, User, hash_token
+from evaluations.models.sign_ins import Session
+from evaluations.models.users import (
+    ApiToken,
+    Invitation,
+    Membership,
+    SignInLink,
+    User,
+    fold_username,
+    hash_token,
+)
 from evaluations.reviews.queues.services import release_departed_reservations
 
-# More than these are released by the next sweep.
+# More than these are released, or deleted, by the next sweep.
 RELEASED_AT_ONCE: Final = 200
+DELETED_AT_ONCE: Final = 2_000
 
 
 def set_role(evaluation: Evaluation, user: User, role: Role, *, by: User | None) -> Membership:
@@ -75,6 +89,7 @@ def create_token(
     user: User, *, name: str, scopes: Collection[Scope], days: int, evaluation: Evaluation | None = None
 ) -> tuple[ApiToken, str]:
     """A new token and its text, of which only the hash is stored."""
+    lock_active_account(user)  # of two tokens made at once the second sees the first
     name = name.strip()
     if not 1 <= len(name) <= 80 or not name.isprintable():
         raise InputRefused("A token needs a name of at most 80 characters: say what it is for.")
@@ -96,6 +111,7 @@ def create_token(
     )
     after = {"name": name, "scopes": token.scopes, "expires_at": token.expires_at.isoformat()}
     record_event("made token", token, user=user, evaluation=evaluation, after=after)
+    record_security_event(SecurityEventKind.TOKEN_MADE, user, detail=f"{name} ({token.prefix}…)")
     return token, text
 
 
@@ -104,6 +120,15 @@ def revoke_token(token: ApiToken, *, by: User | None) -> None:
     """Revoke an API token. Revoking it again changes nothing."""
     if ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=timezone.now()):
         record_event("revoked token", token, user=by, evaluation=token.evaluation, before={"name": token.name})
+        record_security_event(SecurityEventKind.TOKENS_REVOKED, token.user, by=by, detail=str(token))
+
+
+def revoke_all_tokens(user: User, *, by: User | None) -> int:
+    """Revoke every token of an account that opens anything; the number of them."""
+    tokens = list(list_active_tokens(user))
+    for token in tokens:
+        revoke_token(token, by=by)
+    return len(tokens)
 
 
 class SignInLinkRefused(InputRefused):
@@ -113,20 +138,27 @@ class SignInLinkRefused(InputRefused):
 @transaction.atomic
 def create_account(username: str, *, by: User | None, evaluation: Evaluation | None = None) -> User:
     """Create an account without a password, for which a sign-in link is needed."""
-    name = User.normalize_username(username.strip())
-    user = User(username=name, timezone=settings.TIME_ZONE, created_for=evaluation)
+    require_right(by, Right.CREATE_ACCOUNTS)
+    name = check_username(username)
+    user = User(username=name, timezone=settings.TIME_ZONE, created_for=evaluation, created_by=by)
     user.set_unusable_password()
-    try:
-        user.clean_fields(exclude=["password"])
-    except ValidationError as error:
-        raise InputRefused(
-            f"“{name[:150]}” cannot be a username: use letters, digits and . @ + - _, at most 150 in all."
-        ) from error
     if existing := find_account(name):
         raise InputRefused(f"There is an account “{existing.username}” already.")
     user.save()
     record_event("made account", user, user=by, evaluation=evaluation, after={"username": name})
     return user
+
+
+def check_username(username: str) -> str:
+    """The name as it is stored; InputRefused if no account can have it."""
+    name: str = User.normalize_username(username.strip())
+    try:
+        User(username=name).clean_fields(exclude={field.name for field in User._meta.fields} - {"username"})
+    except ValidationError as error:
+        raise InputRefused(
+            f"“{name[:150]}” cannot be a username: use letters, digits and . @ + - _, at most 150 in all."
+        ) from error
+    return name
 
 
 @dataclass(frozen=True)
@@ -166,22 +198,36 @@ def make_administrator(user: User) -> None:
 
 
 @transaction.atomic
-def invite_member(evaluation: Evaluation, username: str, role: Role, *, by: User) -> tuple[Membership, bool]:
-    """Add a member, creating the account if needed; the second value says whether it was created."""
+def enroll_member(evaluation: Evaluation, username: str, role: Role, *, by: User | None) -> tuple[Membership, bool]:
+    """Add a member at once, creating the account if needed; the second value says whether it was created.
+
+    This takes the right to create accounts: it tells whether a username exists. Others invite.
+    """
+    require_right(by, Right.CREATE_ACCOUNTS)
     person = find_account(username)
     if person and not person.is_active:
         raise InputRefused(f"The account “{person.username}” is disabled: ask a site administrator to enable it.")
     if person and Membership.objects.filter(evaluation=evaluation, user=person).exists():
         raise InputRefused(f"“{person.username}” takes part already: change the role in the list below.")
     account = person or create_account(username, by=by, evaluation=evaluation)
+    Invitation.objects.filter(evaluation=evaluation, name_key=fold_username(account.username)).delete()
     return set_role(evaluation, account, role, by=by), person is None
+
+
+def lock_active_account(user: User, *others: User) -> None:
+    """Lock the accounts until the transaction ends. Refuse if the first one is disabled by now."""
+    pks = {account.pk for account in (user, *others)}
+    locked = User.objects.select_for_update(no_key=True).filter(pk__in=pks).order_by("pk")
+    if not {row.pk: row.is_active for row in locked}.get(user.pk):
+        raise InputRefused(f"The account “{user.username}” is disabled: enable it first.")
 
 
 @transaction.atomic
 def create_sign_in_link(user: User, *, by: User | None, evaluation: Evaluation | None = None) -> str:
-    """The token of a new sign-in link, of which only the hash is stored."""
-    if not user.is_active:
-        raise InputRefused(f"The account “{user.username}” is disabled: enable it first.")
+    """The token of a new sign-in link, of which only the hash is stored. ``by`` None: a command on the machine."""
+    lock_active_account(user, *([by] if by else []))
+    if by is not None:
+        require_link_allowed(user, by)
     token = secrets.token_urlsafe(32)
     link = SignInLink.objects.create(
         user=user,
@@ -189,7 +235,18 @@ def create_sign_in_link(user: User, *, by: User | None, evaluation: Evaluation |
         expires_at=timezone.now() + timedelta(hours=settings.SIGN_IN_LINK_HOURS),
     )
     record_event("made sign-in link", link, user=by, evaluation=evaluation, after={"for": user.username})
+    record_security_event(SecurityEventKind.LINK_MADE, user, by=by)
     return token
+
+
+def require_link_allowed(user: User, by: User) -> None:
+    """Refuse a link that would open more than what its maker may open."""
+    require_right(by, Right.MAKE_LINKS)
+    if not list_invitees(by).filter(pk=user.pk).exists():
+        raise InputRefused(
+            f"{user}’s account has a password or opens more than your evaluations, so a link has to come from a site "
+            f"administrator or, on the machine itself, from  manage.py sign_in_link {user.username}"
+        )
 
 
 def hash_link_token(token: str) -> str:
@@ -215,41 +272,86 @@ def redeem_sign_in_link(token: str) -> User:
     """Use up the link and return its user. Of two clicks at once one is refused."""
     link = find_sign_in_link(token)
     # Only columns of the row itself: a second writer that waited for the first looks at them again.
-    won = SignInLink.objects.filter(pk=link.pk, used_at__isnull=True).update(used_at=timezone.now())
+    now = timezone.now()
+    won = SignInLink.objects.filter(pk=link.pk, used_at__isnull=True, expires_at__gt=now).update(used_at=now)
     if not won:
         raise SignInLinkRefused("This sign-in link was used already: each one works once.")
     record_event("signed in by link", link, user=link.user, evaluation=None)
+    record_security_event(SecurityEventKind.SIGNED_IN_BY_LINK, link.user)
     return link.user
 
 
 @transaction.atomic
-def set_password(user: User, password: str, *, by: User) -> None:
-    """Set a new password. All other sessions and sign-in links of the account end."""
+def set_password(
+    user: User, password: str, *, by: User, kept_session: str | None = None, keeps_tokens: bool = False
+) -> None:
+    """Set a new password. All other sessions, all sign-in links and, unless they are kept, all tokens end.
+
+    An account belongs to the person who sets its first password, so no token from before it is kept.
+    """
     try:
         validate_password(password, user)
     except ValidationError as error:
-        raise InputRefused(" ".join(error.messages)) from error
+        raise InputRefused(" ".join(error.messages), field="password") from error
+    lock_active_account(user)
+    # The person proved to know the password that `user` was read with, or that there was none.
+    if not User.objects.filter(pk=user.pk, password=user.password).exists():
+        raise InputRefused("The password was changed meanwhile. Sign in again.")
+    is_first = not user.has_usable_password()
     user.set_password(password)
     user.save(update_fields=["password"])
     expire_sign_in_links(user)
+    end_sessions(user, by=by, kept=kept_session)
+    if is_first or not keeps_tokens:
+        revoke_all_tokens(user, by=by)
     record_event("set password", user, user=by, evaluation=None)
+    record_security_event(SecurityEventKind.PASSWORD_SET, user, by=by, detail="the first one" if is_first else "")
+
+
+def end_sessions(user: User, *, by: User | None, kept: str | None = None) -> int:
+    """End the sessions of an account except the one with this key; the number of them."""
+    ended, _ = Session.objects.filter(user=user).exclude(pk=kept or "").delete()
+    if ended:
+        detail = f"{ended} session{'' if ended == 1 else 's'}"
+        record_security_event(SecurityEventKind.SESSIONS_ENDED, user, by=by, detail=detail)
+    return ended
+
+
+def delete_ended_sessions() -> None:
+    """Delete some thousand sessions that are too old or were idle for too long: they open nothing."""
+    now = timezone.now()
+    idle = Q(last_seen_at__lte=now - timedelta(hours=settings.SESSION_IDLE_HOURS))
+    ended = Session.objects.filter(idle | Q(expire_date__lte=now)).values_list("pk", flat=True)
+    Session.objects.filter(pk__in=list(ended[:DELETED_AT_ONCE])).delete()
+
+
+@transaction.atomic
+def end_access(user: User, *, by: User | None) -> None:
+    """End all sessions, sign-in links and tokens of an account. With its password it can be signed in to again."""
+    end_sessions(user, by=by)
+    expire_sign_in_links(user)
+    revoke_all_tokens(user, by=by)
 
 
 def disable_account(user: User, *, by: User) -> None:
-    """End all sessions of an account and refuse new ones. Its reviews are kept."""
+    """End everything that lets somebody in to an account, and refuse it from now on. Its reviews are kept."""
     if user == by:
         raise InputRefused("You cannot disable your own account: ask another site administrator.")
     with transaction.atomic():
         User.objects.filter(pk=user.pk).update(is_active=False)
-        expire_sign_in_links(user)
+        end_access(user, by=by)
         record_event("disabled account", user, user=by, evaluation=None)
+        record_security_event(SecurityEventKind.ACCOUNT_DISABLED, user, by=by)
     release_departed_reservations(RELEASED_AT_ONCE, of=user, by=by)
 
 
 @transaction.atomic
 def enable_account(user: User, *, by: User) -> None:
+    """Let an account be used again. What was made before it was disabled stays ended."""
+    end_access(user, by=by)  # a sign-in that was under way when the account was disabled left a session
     User.objects.filter(pk=user.pk).update(is_active=True)
     record_event("enabled account", user, user=by, evaluation=None)
+    record_security_event(SecurityEventKind.ACCOUNT_ENABLED, user, by=by)
 
 
 def expire_sign_in_links(user: User) -> None:

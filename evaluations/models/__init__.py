@@ -12,6 +12,7 @@ from evaluations.models import (  # noqa: F401
     queues,
     rubrics,
     runs,
+    sign_ins,
     users,
     verdicts,
     webhooks,

@@ -1,9 +1,10 @@
-"""Accounts with their sign-in links, memberships and API tokens."""
+"""Accounts with their rights, sign-in links, memberships, invitations and API tokens."""
 
 import hashlib
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.db.models import Q
 
 from evaluations.domain.roles import Role, Scope
 from evaluations.models.base import Row, enum_choices, enum_constraint
@@ -18,13 +19,39 @@ class User(AbstractUser):
 
     # Single keys act on the review page. Speech input and some keyboards press them by accident (WCAG 2.1.4).
     single_keys = models.BooleanField(default=True)
-    # Its owners may make sign-in links for the account. Of an account that a backup names nobody may.
+    # Its owners may make sign-in links for the account until it has a password, if site policy lets them. For an
+    # account that a backup names nobody may.
     created_for = models.ForeignKey(
         "Evaluation", on_delete=models.PROTECT, null=True, blank=True, related_name="accounts"
     )
+    # None: by a command on the machine, or by a restored backup.
+    created_by = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="created_accounts", db_index=False
+    )
+
+    # Rights of this account alone, in addition to those that site policy gives to everyone.
+    can_create_evaluations = models.BooleanField(default=False)
+    can_create_accounts = models.BooleanField(default=False)
+    can_make_links = models.BooleanField(default=False)
 
     def __str__(self) -> str:
         return self.display_name or self.username
+
+    @property
+    def rights_of_account(self) -> int:
+        """How many rights this account has of its own."""
+        return self.can_create_evaluations + self.can_create_accounts + self.can_make_links
+
+
+class SitePolicy(Row):
+    """The rights that every account has. There is one row, or none while nobody has changed the policy."""
+
+    everyone_creates_evaluations = models.BooleanField(default=False)
+    everyone_creates_accounts = models.BooleanField(default=False)
+    everyone_makes_links = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(pk=1), name="site_policy_once")]
 
 
 class SignInLink(Row):
@@ -48,6 +75,33 @@ class Membership(Row):
         ]
 
 
+class Invitation(Row):
+    """An offer to take part, addressed to a name that may or may not be an account.
+
+    ``name_key`` is the name as accounts are found by it. A declined one stays, hidden from the invited person, so that
+    an owner does not learn from it whether the account exists.
+    """
+
+    evaluation = models.ForeignKey("Evaluation", on_delete=models.PROTECT, related_name="invitations", db_index=False)
+    username = models.CharField(max_length=150)
+    name_key = models.CharField(max_length=200)
+    role = models.CharField(max_length=12, choices=enum_choices(Role))
+    invited_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, related_name="sent_invitations", db_index=False
+    )
+    declined_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "name_key"], name="invitation_once"),
+            enum_constraint("role", Role, "invitation_role"),
+        ]
+        indexes = [models.Index(fields=["name_key"], name="invitation_of_name")]
+
+    def __str__(self) -> str:
+        return self.username
+
+
 class ApiToken(Row):
     """A key to the API that belongs to one person. Only its hash is kept, and a beginning to know it by.
 
@@ -63,6 +117,7 @@ class ApiToken(Row):
     scopes = models.CharField(max_length=60)
     expires_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True)
+    last_address = models.CharField(max_length=64, blank=True, default="")
     revoked_at = models.DateTimeField(null=True)
     window = models.BigIntegerField(default=0)
     requests = models.PositiveIntegerField(default=0)
@@ -92,3 +147,8 @@ class IdempotencyRecord(Row):
 
 def hash_token(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fold_username(username: str) -> str:
+    """The form in which two spellings of one username are equal."""
+    return User.normalize_username(username.strip()).casefold()

@@ -52,7 +52,7 @@ def create_evaluation(request: AuthenticatedRequest, body: EvaluationIn) -> Eval
     """Create an evaluation with a built-in rubric. You are its owner."""
     slug = body.slug.strip() or overview_services.suggest_slug(body.name)
     evaluation = overview_services.create_evaluation(
-        slug=slug, name=body.name, owner=request.user, description=body.description
+        slug=slug, name=body.name, owner=request.user, by=request.user, description=body.description
     )
     return serialize_evaluation(evaluation, Role.OWNER)
 

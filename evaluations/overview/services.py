@@ -4,6 +4,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.text import slugify
 
+from evaluations.access import Right, require_right
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Role
@@ -24,16 +25,19 @@ def suggest_slug(name: str) -> str:
     return slug
 
 
+@transaction.atomic
 def create_evaluation(
     *,
     slug: str,
     name: str,
     owner: User | None,
+    by: User | None,
     description: str = "",
     rubric: str = SIX_ASPECT_NAME,
     is_example: bool = False,
 ) -> Evaluation:
-    """Create an evaluation with a built-in rubric and its owner."""
+    """Create an evaluation with a built-in rubric and its owner. ``by`` None: a command on the machine."""
+    require_right(by, Right.CREATE_EVALUATIONS)
     if slug != slugify(slug) or not slug:
         raise InputRefused(f"“{slug}” is not a valid address: use lowercase letters, digits and hyphens.", field="slug")
     spec = get_builtin_rubric(rubric)
@@ -47,13 +51,10 @@ def create_evaluation(
     except ValidationError as error:
         column, wrong = next(iter(error.message_dict.items()))
         raise InputRefused(f"{column}: {' '.join(wrong)}", field=column) from error
-    with transaction.atomic():
-        evaluation.save()
-        record_event("created", evaluation, user=owner, evaluation=evaluation, after={"slug": slug, "name": name})
-        evaluation.review_rubric = add_rubric(
-            evaluation, name=rubric, spec=spec, origin=RubricOrigin.BUILTIN, user=owner
-        )
-        evaluation.save(update_fields=["review_rubric"])
-        if owner is not None:
-            set_role(evaluation, owner, Role.OWNER, by=owner)
+    evaluation.save()
+    record_event("created", evaluation, user=owner, evaluation=evaluation, after={"slug": slug, "name": name})
+    evaluation.review_rubric = add_rubric(evaluation, name=rubric, spec=spec, origin=RubricOrigin.BUILTIN, user=owner)
+    evaluation.save(update_fields=["review_rubric"])
+    if owner is not None:
+        set_role(evaluation, owner, Role.OWNER, by=owner)
     return evaluation

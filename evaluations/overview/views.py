@@ -8,10 +8,11 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from evaluations.access import Action, get_role, is_allowed, require_evaluation
+from evaluations.access import Action, Right, RightRefused, get_role, has_right, is_allowed, require_evaluation
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import FAILURE_STATES
 from evaluations.domain.roles import Role
+from evaluations.members.selectors import list_invitations_for
 from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Rater
@@ -44,6 +45,8 @@ def evaluations(request: AuthenticatedRequest) -> HttpResponse:
         "page_of_rows": page,
         "archived": archived,
         "any_archived": own.archived().exists(),
+        "may_create": has_right(user, Right.CREATE_EVALUATIONS),
+        "invitations": list_invitations_for(user),
     }
     return render(request, "evaluations/evaluations.html", context)
 
@@ -81,6 +84,8 @@ def failed_calls_url(evaluation: Evaluation, *, manages: bool) -> str:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def evaluation_new(request: AuthenticatedRequest) -> HttpResponse:
+    if not has_right(request.user, Right.CREATE_EVALUATIONS):
+        raise RightRefused(Right.CREATE_EVALUATIONS)
     form = NewEvaluationForm(request.POST or None)
     if form.is_valid() and (evaluation := create_from_form(form, request.user)):
         messages.success(request, f"“{evaluation.name}” is ready. Bring in the responses to compare next.")
@@ -93,7 +98,9 @@ def create_from_form(form: NewEvaluationForm, owner: User) -> Evaluation | None:
     cleaned = form.cleaned_data
     try:
         slug = cleaned["slug"] or suggest_slug(cleaned["name"])
-        return create_evaluation(slug=slug, name=cleaned["name"], owner=owner, description=cleaned["description"])
+        return create_evaluation(
+            slug=slug, name=cleaned["name"], owner=owner, by=owner, description=cleaned["description"]
+        )
     except InputRefused as refused:
         add_refusal(form, refused, "slug")
         return None

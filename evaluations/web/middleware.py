@@ -11,6 +11,10 @@ from django.shortcuts import resolve_url
 from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
+from evaluations.access import RightRefused
+from evaluations.audit.security import record_security_event
+from evaluations.domain.security import SecurityEventKind
+from evaluations.models.users import User
 from evaluations.web.error_views import render_disk_full, render_too_large, render_unavailable
 from evaluations.web.request_bodies import BodyRefusal, get_body_refusal
 from evaluations.web.requests import HtmxRequest, is_api_request
@@ -90,6 +94,20 @@ def return_address(request: HtmxRequest, address: str) -> str:
     if page and address.partition("?")[0] == resolve_url(settings.LOGIN_URL):
         return redirect_to_login(page).url
     return address
+
+
+class RightRefusalMiddleware:
+    """Records that site policy refused something on a page."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> None:
+        if isinstance(exception, RightRefused) and isinstance(request.user, User):
+            record_security_event(SecurityEventKind.RIGHT_REFUSED, request.user, detail=exception.right)
 
 
 class TimezoneMiddleware:

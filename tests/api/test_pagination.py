@@ -2,12 +2,14 @@
 
 import uuid
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from evaluations.api_site import build_openapi
 from evaluations.domain.judges import RunState
@@ -21,7 +23,8 @@ from evaluations.models.judges import Endpoint, Judge, Rater
 from evaluations.models.queues import Assignment, Queue, QueueItem, QueueSlot
 from evaluations.models.rubrics import Rubric, RubricVersion
 from evaluations.models.runs import Call, Run
-from evaluations.models.users import User
+from evaluations.models.sign_ins import SecurityEvent, Session
+from evaluations.models.users import ApiToken, Invitation, User
 from evaluations.models.verdicts import Comment, Mention, Verdict
 from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
 from evaluations.verdicts.votes import update_labels
@@ -129,6 +132,14 @@ def more_calls(marked: FullEvaluation, number: int) -> None:
     another(Call, comparison=make_comparison(marked.evaluation), sample=number)
 
 
+def more_sign_ins(marked: FullEvaluation, number: int) -> None:
+    other, name = make_user(), f"invited-{number}"
+    another(SecurityEvent, by=other, token=another(ApiToken, token_sha256=f"{number}", user=other))
+    Session.objects.create(session_key=name, expire_date=timezone.now() + timedelta(days=1), user=marked.owner)
+    another(Invitation, username=name, name_key=name, invited_by=other)
+    another(Invitation, evaluation=make_evaluation(), name_key=marked.owner.username, invited_by=make_user())
+
+
 AT = "/evaluations/{slug}"
 LISTS: dict[str, tuple[str, Callable[[FullEvaluation, int], None]]] = {
     "list_comparisons": (f"{AT}/comparisons", more_comparisons),
@@ -156,6 +167,11 @@ LISTS: dict[str, tuple[str, Callable[[FullEvaluation, int], None]]] = {
     "list_people": (f"{AT}/people", more_files),
     "list_evaluations": ("/evaluations", more_files),
     "list_accounts": ("/accounts", more_files),
+    "list_pending_invitations": (f"{AT}/invitations", more_sign_ins),
+    "list_own_invitations": ("/me/invitations", more_sign_ins),
+    "list_sessions": ("/me/sessions", more_sign_ins),
+    "list_own_security_events": ("/me/security-events", more_sign_ins),
+    "list_site_security_events": ("/security-events", more_sign_ins),
 }
 
 

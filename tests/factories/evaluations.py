@@ -4,6 +4,7 @@ import hashlib
 import itertools
 from typing import Any
 
+from evaluations.access import RIGHT_COLUMNS, Right
 from evaluations.comparisons.search.services import add_to_search_index
 from evaluations.domain.roles import Role
 from evaluations.domain.texts import ComparisonOrigin
@@ -28,9 +29,17 @@ def make_user(username: str = "", **columns: Any) -> User:
     return User.objects.create_user(username or f"person{next(_numbers)}", **columns)
 
 
+def give_rights(user: User, *rights: Right) -> User:
+    """Give rights to this account alone, as a site administrator would."""
+    columns = {RIGHT_COLUMNS[right].account: True for right in rights or Right}
+    User.objects.filter(pk=user.pk).update(**columns)
+    user.refresh_from_db()
+    return user
+
+
 def make_evaluation(owner: User | None = None, slug: str = "", **columns: Any) -> Evaluation:
     slug = slug or f"study-{next(_numbers)}"
-    return create_evaluation(slug=slug, name=f"Study {slug}", owner=owner or make_user(), **columns)
+    return create_evaluation(slug=slug, name=f"Study {slug}", owner=owner or make_user(), by=None, **columns)
 
 
 def make_member(evaluation: Evaluation, role: Role, username: str = "") -> User:

@@ -14,6 +14,7 @@ from evaluations.domain.files import ExportState, ImportState
 from evaluations.domain.judges import CallState, JudgeKind, RunState
 from evaluations.domain.reviews import AssignmentState, SelectionMethod
 from evaluations.domain.roles import Role
+from evaluations.domain.security import SecurityEventKind
 from evaluations.models.comparisons import (
     Candidate,
     Comparison,
@@ -34,7 +35,8 @@ from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServe
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
-from evaluations.models.users import ApiToken, IdempotencyRecord, Membership, SignInLink, User
+from evaluations.models.sign_ins import SecurityEvent
+from evaluations.models.users import ApiToken, IdempotencyRecord, Invitation, Membership, SignInLink, User
 from evaluations.models.verdicts import (
     Adjudication,
     Comment,
@@ -310,6 +312,10 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
         finished_at=timezone.now(),
         file=ContentFile(f"rationale-{number}\n".encode(), name=f"file-{number}.jsonl"),
     )
+    Invitation.objects.create(
+        pk=number, evaluation=evaluation, username=f"person-{number}", name_key=f"person-{number}", role=Role.VIEWER
+    )
+    SecurityEvent.objects.create(pk=number, kind=SecurityEventKind.SIGNED_IN, user=owner)
     SignInLink.objects.create(pk=number, user=owner, token_sha256=f"{number:064}", expires_at=timezone.now())
     token = ApiToken.objects.create(
         pk=number,

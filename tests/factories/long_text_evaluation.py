@@ -24,7 +24,7 @@ ENDS = ((DeliveryState.FAILED, None), (DeliveryState.FAILED, 500), (DeliveryStat
 def make_long_text_pages() -> list[str]:
     """The addresses of its pages that are worth a look."""
     owner = User.objects.get(username="owner")
-    evaluation = create_evaluation(slug="filled", name="Filled", owner=owner)
+    evaluation = create_evaluation(slug="filled", name="Filled", owner=owner, by=None)
     queries = ["Who?", "who", f"Why {'so ' * 80}long?"]
     import_rows(evaluation, *(comparison_row(f"q{number}" * 20, query=query) for number, query in enumerate(queries)))
     ids = list(Comparison.objects.filter(evaluation=evaluation).values_list("pk", flat=True))

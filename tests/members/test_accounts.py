@@ -16,7 +16,7 @@ from evaluations.members.services import (
     create_sign_in_link,
     disable_account,
     enable_account,
-    invite_member,
+    enroll_member,
     make_administrator,
     redeem_sign_in_link,
     set_password,
@@ -24,7 +24,7 @@ from evaluations.members.services import (
 )
 from evaluations.models.evaluations import Event
 from evaluations.models.users import SignInLink, User
-from tests.factories.evaluations import make_evaluation, make_member, make_user
+from tests.factories.evaluations import give_rights, make_evaluation, make_member, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
@@ -123,26 +123,26 @@ def test_two_accounts_do_not_differ_in_capitals_alone() -> None:
 
 
 def test_adding_someone_new_makes_the_account_and_adding_them_twice_is_refused() -> None:
-    owner = make_user()
+    owner = give_rights(make_user())
     evaluation = make_evaluation(owner)
-    membership, is_new = invite_member(evaluation, "grace", Role.REVIEWER, by=owner)
+    membership, is_new = enroll_member(evaluation, "grace", Role.REVIEWER, by=owner)
     assert is_new
     assert membership.role == Role.REVIEWER
     assert not membership.user.has_usable_password()
     with pytest.raises(InputRefused, match="takes part already"):
-        invite_member(evaluation, "Grace", Role.VIEWER, by=owner)
+        enroll_member(evaluation, "Grace", Role.VIEWER, by=owner)
 
 
 def test_an_owner_makes_links_for_accounts_made_for_the_evaluation() -> None:
-    owner = make_user()
+    owner = give_rights(make_user())
     evaluation = make_evaluation(owner)
-    membership, _ = invite_member(evaluation, "grace", Role.REVIEWER, by=owner)
+    membership, _ = enroll_member(evaluation, "grace", Role.REVIEWER, by=owner)
     assert list(list_invitees(owner)) == [membership.user]
 
 
 def test_an_owner_of_a_restored_evaluation_makes_no_links_for_accounts_of_this_site() -> None:
     """Else a backup that names somebody would open their account."""
-    owner, ada = make_user(), create_account("ada", by=None)
+    owner, ada = give_rights(make_user()), create_account("ada", by=None)
     evaluation = make_evaluation(owner)
     set_role(evaluation, ada, Role.REVIEWER, by=owner)
     record_event("made account", ada, user=owner, evaluation=evaluation)
@@ -151,22 +151,22 @@ def test_an_owner_of_a_restored_evaluation_makes_no_links_for_accounts_of_this_s
 
 def test_an_owner_cannot_sign_in_as_someone_whose_account_opens_more() -> None:
     """Else anyone could make an evaluation, add the administrator to it and walk in as them."""
-    owner = make_user()
+    owner = give_rights(make_user())
     mine, theirs = make_evaluation(owner), make_evaluation()
     administrator = make_user("admin", is_superuser=True)
-    invite_member(mine, "admin", Role.VIEWER, by=owner)
+    enroll_member(mine, "admin", Role.VIEWER, by=owner)
     make_member(mine, Role.REVIEWER, "was-here-before")
-    grace = invite_member(mine, "grace", Role.REVIEWER, by=owner)[0].user
-    invite_member(theirs, "grace", Role.VIEWER, by=administrator)
+    grace = enroll_member(mine, "grace", Role.REVIEWER, by=owner)[0].user
+    enroll_member(theirs, "grace", Role.VIEWER, by=administrator)
     assert not list_invitees(owner).exists()
     assert grace in list_invitees(administrator)
 
 
 def test_a_manager_makes_no_links() -> None:
-    owner = make_user()
+    owner = give_rights(make_user())
     evaluation = make_evaluation(owner)
-    invite_member(evaluation, "grace", Role.REVIEWER, by=owner)
-    manager = make_member(evaluation, Role.MANAGER)
+    enroll_member(evaluation, "grace", Role.REVIEWER, by=owner)
+    manager = give_rights(make_member(evaluation, Role.MANAGER))
     assert not list_invitees(manager).exists()
 
 

@@ -10,19 +10,21 @@ from django.urls import reverse
 
 from evaluations.domain.reviews import AssignmentState
 from evaluations.domain.roles import Role
-from evaluations.members.services import invite_member, set_role
+from evaluations.members.services import enroll_member, set_role
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.queues import Assignment
 from evaluations.models.users import Membership, SignInLink, User
 from evaluations.reviews.queues.services import assign_comparisons
 from evaluations.reviews.services import skip_comparison
-from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
+from tests.factories.evaluations import give_rights, make_comparison, make_evaluation, make_member, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture
 def as_owner(client: Client, owner: User, evaluation: Evaluation) -> Client:
+    """An owner who may create accounts and sign-in links."""
+    give_rights(owner)
     client.force_login(owner)
     return client
 
@@ -135,10 +137,10 @@ def test_a_member_of_another_evaluation_cannot_be_reached_through_this_one(as_ow
 
 
 def test_the_list_costs_the_same_however_many_take_part(as_owner: Client, owner: User, evaluation: Evaluation) -> None:
-    invite_member(evaluation, "first", Role.VIEWER, by=owner)
+    enroll_member(evaluation, "first", Role.VIEWER, by=owner)
     few = queries(as_owner)
     for number in range(30):
-        invite_member(evaluation, f"person-{number}", Role.VIEWER, by=owner)
+        enroll_member(evaluation, f"person-{number}", Role.VIEWER, by=owner)
     assert queries(as_owner) == few
 
 

@@ -4,17 +4,18 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from evaluations.access import Right
 from evaluations.domain.roles import Role
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
-from tests.factories.evaluations import make_evaluation, make_user
+from tests.factories.evaluations import give_rights, make_evaluation, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture
 def me(client: Client) -> User:
-    user = make_user("ada")
+    user = give_rights(make_user("ada"), Right.CREATE_EVALUATIONS)
     client.force_login(user)
     return user
 
@@ -50,3 +51,19 @@ def test_what_cannot_be_taken_comes_back_with_the_reason(
 def test_a_long_name_gives_an_address_that_fits(client: Client, me: User) -> None:
     client.post(reverse("evaluation_new"), {"name": "word " * 40})
     assert len(Evaluation.objects.get().slug) <= 80
+
+
+def test_an_account_without_the_right_is_not_offered_a_new_evaluation_and_learns_whom_to_ask(client: Client) -> None:
+    client.force_login(make_user("sam"))
+    page = client.get(reverse("evaluations")).content.decode()
+    assert reverse("evaluation_new") not in page
+    assert "ask a site administrator" in page
+    make_evaluation(slug="taken")
+    for answer in (
+        client.get(reverse("evaluation_new")),
+        client.post(reverse("evaluation_new"), {"name": "Second"}),
+        client.post(reverse("evaluation_new"), {"name": "Second", "slug": "taken"}),
+    ):
+        assert answer.status_code == 403
+        assert "Your account may not create evaluations. Ask a site administrator." in answer.content.decode()
+    assert Evaluation.objects.count() == 1

@@ -38,7 +38,7 @@ def newest_event(evaluation: Evaluation) -> Event:
 
 def test_a_new_evaluation_begins_with_the_six_aspects_and_its_owner() -> None:
     owner = make_user("ada")
-    evaluation = create_evaluation(slug="first", name="First", owner=owner)
+    evaluation = create_evaluation(slug="first", name="First", owner=owner, by=None)
     assert evaluation.review_rubric is not None
     assert [aspect.name for aspect in evaluation.review_rubric.spec().aspects] == [
         "Helpfulness",
@@ -54,14 +54,14 @@ def test_a_new_evaluation_begins_with_the_six_aspects_and_its_owner() -> None:
 @pytest.mark.parametrize("slug", ["", "Two Words", "späth", "a" * 81])
 def test_an_address_that_is_none_is_refused(slug: str) -> None:
     with pytest.raises(InputRefused):
-        create_evaluation(slug=slug, name="Name", owner=None)
+        create_evaluation(slug=slug, name="Name", owner=None, by=None)
     assert not Evaluation.objects.exists()
 
 
 def test_an_address_is_given_once() -> None:
     make_evaluation(slug="taken")
     with pytest.raises(InputRefused, match="already"):
-        create_evaluation(slug="taken", name="Other", owner=None)
+        create_evaluation(slug="taken", name="Other", owner=None, by=None)
 
 
 def test_an_edit_makes_the_next_version_and_leaves_the_one_before_as_it_was() -> None:
@@ -282,7 +282,7 @@ def test_the_documents_that_people_brought_are_stored_as_rubrics_and_come_back_a
 
 def test_an_evaluation_begins_with_a_built_in_rubric_that_compares_or_one_that_scores() -> None:
     for name in ("qa-pairwise", "summary-rating", "reference-metric"):
-        begun = create_evaluation(slug=name, name="QA", owner=None, rubric=name).review_rubric
+        begun = create_evaluation(slug=name, name="QA", owner=None, by=None, rubric=name).review_rubric
         assert begun is not None
         assert begun.rubric.name == name
 

@@ -26,7 +26,8 @@ class Command(ProductCommand):
         parser.add_argument("--owner", metavar="USER", help="the account that owns it")
 
     def handle(self, *args: object, slug: str, name: str, rubric: str, owner: str | None, **options: object) -> None:
-        create_evaluation(slug=slug, name=name, owner=require_owner_account(owner) if owner else None, rubric=rubric)
+        account = require_owner_account(owner) if owner else None
+        create_evaluation(slug=slug, name=name, owner=account, by=None, rubric=rubric)
         self.stdout.write(f"Made the evaluation {slug}.")
 
 

@@ -1,0 +1,36 @@
+"""API shapes of one's own sessions and sign-ins."""
+
+from datetime import datetime
+
+from ninja import Field, Schema
+
+
+class SessionOut(Schema):
+    id: int
+    created_at: datetime
+    last_seen_at: datetime = Field(description="exact to some minutes")
+    address: str = Field(description="an IPv4 address or an IPv6 network; empty if it is not known")
+    user_agent: str
+
+
+class SessionList(Schema):
+    items: list[SessionOut]
+
+
+class EndedSessionsOut(Schema):
+    ended: int
+
+
+class OwnSecurityEventOut(Schema):
+    id: int
+    created_at: datetime
+    kind: str
+    token: str | None
+    address: str = Field(description="an IPv4 address or an IPv6 network; empty if it is not known")
+    user_agent: str
+    detail: str
+
+
+class OwnSecurityEventPage(Schema):
+    items: list[OwnSecurityEventOut]
+    next: str | None
