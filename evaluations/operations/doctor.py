@@ -101,6 +101,12 @@ def check_settings() -> Findings:
         )
     else:
         yield ok_finding("settings", f"judgeweb {settings.VERSION} at {settings.ADDRESS}")
+    if settings.BEHIND_HTTPS and not settings.TRUSTED_PROXIES:
+        yield warning_finding(
+            "settings",
+            "The addresses of people are not known: wrong passwords are counted by username alone.",
+            "Set JUDGEWEB_TRUSTED_PROXIES to the networks of the proxy, such as 127.0.0.1/32.",
+        )
     key = settings.DATA_DIR / "secret_key"
     if key.exists() and stat.S_IMODE(key.stat().st_mode) & 0o077:
         yield warning_finding("settings", f"{key} can be read by other accounts of this machine.", f"chmod 600 {key}")
