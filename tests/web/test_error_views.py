@@ -13,7 +13,7 @@ from django.urls import path
 from evaluations.models.users import User
 from evaluations.web.error_views import bad_request, forbidden, not_found, server_error
 from evaluations.web.middleware import UploadLimitMiddleware
-from tests.factories.evaluations import make_user
+from tests.factories.evaluations import give_rights, make_user
 
 handler400, handler403 = bad_request, forbidden
 handler404, handler500 = not_found, server_error
@@ -81,7 +81,7 @@ def test_a_form_without_its_token_says_what_to_do(db: None) -> None:
 
 
 def test_a_form_that_is_too_large_is_413_and_stores_nothing(client: Client, db: None, settings: object) -> None:
-    client.force_login(make_user())
+    client.force_login(give_rights(make_user()))
     answer = client.post("/new", {"name": "x" * 6_000_000})
     assert answer.status_code == 413
     assert "Nothing was stored" in answer.content.decode()
