@@ -51,7 +51,7 @@ def move_sessions(apps: StateApps, _: BaseDatabaseSchemaEditor) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evaluations", "0006_background"),
+        ("evaluations", "0007_counters"),
         ("sessions", "0001_initial"),
     ]
 

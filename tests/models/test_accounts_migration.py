@@ -15,7 +15,7 @@ from evaluations.models.users import User
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
-BEFORE = ("evaluations", "0006_background")
+BEFORE = ("evaluations", "0007_counters")
 RIGHTS = ("can_create_evaluations", "can_create_accounts", "can_make_links")
 
 
