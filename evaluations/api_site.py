@@ -59,7 +59,7 @@ API_MODULES: Final = (
     *("overview", "evaluation_settings", "members", "members.invitations", "members.account", "members.accounts"),
     *("comparisons", "imports", "imports.columns", "imports.pairs"),
     *("rubrics", "judges.endpoints", "judges", "judges.runs", "judges.calls", "reviews", "reviews.queues"),
-    *("disagreements", "reports", "exports", "webhooks"),
+    *("disagreements", "reports", "exports", "webhooks", "operations"),
 )
 for package in API_MODULES:
     api.add_router("", f"evaluations.{package}.api.operations")

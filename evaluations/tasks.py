@@ -36,6 +36,7 @@ from evaluations.judges.runs import planner
 from evaluations.members.services import delete_ended_sessions
 from evaluations.models.jobs import Worker
 from evaluations.models.runs import Run
+from evaluations.operations.call_totals import add_new_attempts
 from evaluations.reviews.queues import items
 from evaluations.reviews.queues.reservations import release_expired_reservations
 from evaluations.reviews.queues.services import release_departed_reservations
@@ -170,6 +171,7 @@ def sweep_all() -> None:
     delete_ended_sessions()
     delete_expired_throttles()
     delete_old_security_events()
+    add_new_attempts()
     create_due_messages()
     deliveries.delete_old_deliveries()
     deliveries.enqueue_due_deliveries()

@@ -58,6 +58,7 @@ urlpatterns: list[URLPattern] = [
     path("invitations/<int:pk>/accept", invitations.invitation_accept, name="invitation_accept"),
     path("invitations/<int:pk>/decline", invitations.invitation_decline, name="invitation_decline"),
     # accounts of the whole site, for its administrators
+    path("status", operations.status, name="status"),
     path("accounts", accounts.accounts, name="accounts"),
     path("accounts/policy", accounts.site_policy, name="site_policy"),
     path("accounts/security", accounts.security_events, name="security_events"),
@@ -198,4 +199,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/webhooks/<int:pk>/<int:delivery>/again", webhooks.webhook_again, name="webhook_again"),
     # for supervisors, proxies and monitors
     path("healthz", operations.health, name="health"),
+    path("readyz", operations.ready, name="ready"),
+    path("workz", operations.work, name="work"),
+    path("metrics", operations.metrics, name="metrics"),
 ]

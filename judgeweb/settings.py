@@ -6,6 +6,7 @@ a file ``.env`` beside it is read too, and what the environment says itself wins
 """
 
 import contextlib
+import hashlib
 import ipaddress
 import os
 import re
@@ -126,6 +127,17 @@ def load_or_create_secret(path: Path) -> str:
     return path.read_text().strip()
 
 
+def find_shared_folder(data_dir: Path) -> Path:
+    """A folder of this site in memory, of this account alone; in the data folder where there is none."""
+    memory, name = Path("/dev/shm"), hashlib.sha256(str(data_dir).encode()).hexdigest()[:16]
+    for folder in (memory / f"judgeweb-{os.getuid()}-{name}", data_dir / "metrics"):
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if folder.stat().st_uid == os.getuid() and not folder.is_symlink():
+                return folder
+    raise ImproperlyConfigured("JUDGEWEB_DATA_DIR is not writable.")
+
+
 if (env_file := Path(os.environ.get("JUDGEWEB_ENV_FILE", "") or BASE_DIR / ".env")).is_file():
     read_env_file(env_file)
 
@@ -161,6 +173,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "evaluations.operations.middleware.MetricsMiddleware",
     "evaluations.api.middleware.ProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -330,7 +343,7 @@ if BEHIND_HTTPS:
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     SECURE_HSTS_SECONDS = 60 * 60 * 24 * 365
     SECURE_SSL_REDIRECT = True
-    SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+    SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|workz|metrics)$"]
 # The owner of the domain decides about subdomains and browsers' preload lists.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
@@ -378,6 +391,13 @@ FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+
+# ---- monitors ------------------------------------------------------------------------------
+METRICS_TOKEN = os.environ.get("JUDGEWEB_METRICS_TOKEN", "")
+# Where several web processes add up their requests. In memory where possible: on a full disk they would be killed.
+METRICS_DIR = find_shared_folder(DATA_DIR) if WEB_PROCESSES > 1 else None
+if METRICS_DIR is not None:
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(METRICS_DIR)
 
 # ---- words and times -----------------------------------------------------------------------
 LANGUAGE_CODE = "en"

@@ -74,7 +74,7 @@ UNRECORDED_READS: Final = {
 ONLY_IMPORTED_BY: Final = {
     "openai": {"llm"},
     "httpx2": {"llm", "net"},
-    "ninja": {"api", "api_site", *FEATURES, "overview"},
+    "ninja": {"api", "api_site", *FEATURES, "overview", "operations"},
     "celery": {"tasks", "jobs"},
     "latex2mathml": {"rendering"},
     "markdown_it": {"rendering"},

@@ -66,7 +66,8 @@ def release_claim(
     """Release the job for the next worker. Return whether this process still held it."""
     not_before = Now() + pause if pause else None
     attempts = F("attempts") if keeps_attempt else Greatest(F("attempts") - 1, 0)
-    return update_claimed_job(claim, JobState.WAITING, reason=reason, not_before=not_before, attempts=attempts)
+    columns = {"reason": reason, "not_before": not_before, "queued_at": Now(), "attempts": attempts}
+    return update_claimed_job(claim, JobState.WAITING, **columns)
 
 
 def end_claim(claim: JobClaim, state: JobState = JobState.DONE, reason: str = "") -> bool:

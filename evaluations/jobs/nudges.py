@@ -133,7 +133,7 @@ def send_last_messages() -> None:
         MESSAGES.all_tasks_done.wait_for(lambda: not MESSAGES.unfinished_tasks, LAST_MESSAGES_SECONDS)
 
 
-def reach_broker() -> None:
+def reach_broker(seconds: int = BROKER_SECONDS) -> None:
     """Raise the broker's error if it does not answer within a few seconds."""
-    with current_app.connection_for_write() as broker:
-        broker.ensure_connection(max_retries=1, timeout=BROKER_SECONDS)
+    with current_app.connection_for_write(connect_timeout=seconds) as broker:
+        broker.ensure_connection(max_retries=1, timeout=seconds)

@@ -16,7 +16,7 @@ from evaluations.models.jobs import Job, process_name
 
 # The columns that are reset when a job is enqueued again.
 RESET_COLUMNS: Final = (
-    *("claim", "claimed_by", "lease_until", "heartbeat_at", "not_before"),
+    *("claim", "claimed_by", "lease_until", "heartbeat_at", "not_before", "queued_at"),
     *("position", "reason", "begun_at", "finished_at"),
 )
 

@@ -46,7 +46,7 @@ def put_back_lost_jobs(kind: str | None = None, subject: int | None = None) -> N
 
 def put_back_job(job: Job) -> None:
     same = Job.objects.filter(pk=job.pk, claim=job.claim, state=JobState.RUNNING)
-    if same.update(state=JobState.WAITING, claim=None, claimed_by="", lease_until=None):
+    if same.update(state=JobState.WAITING, claim=None, claimed_by="", lease_until=None, queued_at=Now()):
         handle_lost_job(job)
 
 
@@ -78,7 +78,7 @@ def list_jobs_set_aside() -> list[Job]:
 def retry_job(kind: str, subject: int) -> None:
     """Let workers claim a job again that is set aside."""
     jobs = Job.objects.filter(kind=kind, subject=subject, state=JobState.SET_ASIDE)
-    if not jobs.update(state=JobState.WAITING, attempts=0, reason="", finished_at=None):
+    if not jobs.update(state=JobState.WAITING, attempts=0, reason="", finished_at=None, queued_at=Now()):
         raise InputRefused(f"No job “{kind} {subject}” is set aside. `manage.py doctor` lists those that are.")
     nudge(WorkerTask.WORK_ON_JOB, jobs.model.objects.get(kind=kind, subject=subject).pk)
 

@@ -113,6 +113,7 @@ class Job(Row):
 
     ``claim`` is the key of whoever works on it, until ``lease_until``. ``attempts`` counts claims that did not come
     back since it last progressed. ``position`` of ``total`` says how far the work is, ``begun_at`` since when.
+    It has waited since ``queued_at``, or since ``not_before`` if that is later.
     """
 
     kind = models.CharField(max_length=40)
@@ -124,6 +125,7 @@ class Job(Row):
     lease_until = models.DateTimeField(null=True)
     heartbeat_at = models.DateTimeField(null=True)
     not_before = models.DateTimeField(null=True)
+    queued_at = models.DateTimeField(db_default=Now())
     position = models.PositiveBigIntegerField(default=0)
     total = models.PositiveBigIntegerField(null=True)
     attempts = models.PositiveSmallIntegerField(default=0)
@@ -157,3 +159,20 @@ class Lease(Row):
     holder = models.CharField(max_length=200, blank=True)
     until = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
+
+
+class CallTotal(Row):
+    """What all requests to LLM servers with one outcome add up to, for monitors. A sweep adds those since the last."""
+
+    outcome = models.CharField(max_length=10, unique=True)
+    requests = models.PositiveBigIntegerField(default=0)
+    tokens_in = models.PositiveBigIntegerField(default=0)
+    tokens_out = models.PositiveBigIntegerField(default=0)
+    cost = models.BigIntegerField(default=0)
+    latency_ms = models.PositiveBigIntegerField(default=0)
+
+
+class CallTotalCursor(Row):
+    """The last request that the totals hold: one row, created at the first sweep of a site."""
+
+    attempt = models.PositiveBigIntegerField()

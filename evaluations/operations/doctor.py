@@ -5,9 +5,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -19,53 +17,21 @@ from django.utils import timezone
 
 from evaluations.domain.jobs import JobState
 from evaluations.domain.judges import OPEN_CALL_STATES
-from evaluations.jobs.sweeper import list_jobs_set_aside
 from evaluations.judges.endpoints.selectors import latest_model, server_for_endpoint
 from evaluations.llm.client import find_connection_problem
-from evaluations.models.jobs import Job, Worker
+from evaluations.models.jobs import Job
 from evaluations.models.judges import Endpoint
 from evaluations.models.migration_history import refusal_of_other_version
 from evaluations.models.runs import Call
 from evaluations.models.webhooks import OutboxEntry
+from evaluations.operations.findings import Finding, Findings, Health, ok_finding, problem_finding, warning_finding
+from evaluations.operations.site_status import describe_jobs_set_aside, error_in_one_line
 from evaluations.operations.sql import read_durability_setting, read_server_time, read_server_version
+from evaluations.operations.status import describe_background, describe_broker, describe_disk, measure_background
 
-GIGABYTE: Final = 1024**3
-LITTLE_SPACE: Final = 5 * GIGABYTE
-NO_SPACE: Final = GIGABYTE
 MAX_CLOCK_DIFFERENCE_SECONDS: Final = 5
 OVERDUE: Final = timedelta(minutes=2)
 LOCAL_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]", "::1")
-
-
-class Health(StrEnum):
-    OK = "ok"
-    WARNING = "warning"
-    PROBLEM = "problem"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The state of one part. ``advice`` is empty if there is nothing to do."""
-
-    part: str
-    health: Health
-    summary: str
-    advice: str = ""
-
-
-Findings = Iterator[Finding]
-
-
-def ok_finding(part: str, summary: str) -> Finding:
-    return Finding(part, Health.OK, summary)
-
-
-def warning_finding(part: str, summary: str, advice: str) -> Finding:
-    return Finding(part, Health.WARNING, summary, advice)
-
-
-def problem_finding(part: str, summary: str, advice: str) -> Finding:
-    return Finding(part, Health.PROBLEM, summary, advice)
 
 
 def run_checks(reach_broker: Callable[[], None]) -> Findings:
@@ -126,25 +92,17 @@ def check_disk() -> Findings:
             "disk", f"Nothing can be written in {folder}: {error.strerror}.", "Make room, or give the right."
         )
         return
-    free = shutil.disk_usage(folder).free
-    summary = f"{free / GIGABYTE:.1f} GB are free for {folder}"
-    if free < LITTLE_SPACE:
-        build_finding = problem_finding if free < NO_SPACE else warning_finding
-        yield build_finding("disk", f"Only {summary}.", "Make room: runs stop and imports fail once it is full.")
-    else:
-        yield ok_finding("disk", summary)
+    yield describe_disk(shutil.disk_usage(folder).free)
 
 
 def check_broker(reach_broker: Callable[[], None]) -> Findings:
     scheme = urlsplit(settings.CELERY_BROKER_URL).scheme
+    error = ""
     try:
         reach_broker()
-    except Exception as error:  # noqa: BLE001 - each broker has its own errors, and any of them is the finding
-        yield problem_finding(
-            "broker", f"{scheme} does not answer: {error_in_one_line(error)}.", "Look at CELERY_BROKER_URL."
-        )
-    else:
-        yield ok_finding("broker", f"{scheme} answers")
+    except Exception as refused:  # noqa: BLE001 - each broker has its own errors, and any of them is the finding
+        error = error_in_one_line(refused)
+    yield describe_broker(scheme, error)
 
 
 def check_database() -> Findings:
@@ -158,13 +116,20 @@ def check_database() -> Findings:
     if refusal := refusal_of_other_version():
         yield problem_finding("database", refusal, "")
         return
-    executor = MigrationExecutor(connection)
-    waiting = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
-    if waiting:
+    if waiting := count_waiting_migrations():
         yield problem_finding("database", f"{waiting} migrations are not applied.", "Run: manage.py make_ready")
         return
     yield ok_finding("database", f"{name} {version}, every migration is applied")
     yield from check_clocks()
+
+
+def count_waiting_migrations() -> int:
+    executor = MigrationExecutor(connection)
+    return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+def has_waiting_migrations() -> bool:
+    return count_waiting_migrations() > 0
 
 
 def check_clocks() -> Findings:
@@ -177,19 +142,10 @@ def check_clocks() -> Findings:
 
 
 def check_workers() -> Findings:
-    alive = list(Worker.objects.alive().order_by("name"))
-    if not alive:
-        yield problem_finding(
-            "workers",
-            "No worker is running: nothing is judged, imported or sent in the background.",
-            "Start everything with make run, or only a worker with make worker.",
-        )
+    measures = measure_background()
+    yield from describe_background(measures)
+    if not measures.workers:
         return
-    yield ok_finding(
-        "workers", ", ".join(f"{worker.name} since {worker.started_at:%Y-%m-%d %H:%M}" for worker in alive)
-    )
-    if old := [worker.name for worker in alive if worker.version != settings.VERSION]:
-        yield warning_finding("workers", f"{', '.join(old)} runs another version of judgeweb.", "Start it again.")
     if overdue := list(find_overdue_work()):
         yield problem_finding(
             "workers",
@@ -210,9 +166,7 @@ def find_overdue_work() -> Iterator[str]:
 
 
 def check_jobs() -> Findings:
-    for job in list_jobs_set_aside():
-        advice = f"Look at the worker's log, then run: manage.py retry_job {job.kind} {job.subject}"
-        yield warning_finding("jobs", f"{job} killed its worker twice and is set aside.", advice)
+    yield from describe_jobs_set_aside()
 
 
 def check_endpoints() -> Findings:
@@ -237,8 +191,3 @@ def check_endpoint_answer(endpoint: Endpoint, part: str) -> Finding:
             part, f"{model} did not answer: {problem}", f"Run: manage.py check_endpoint “{endpoint.name}”"
         )
     return ok_finding(part, f"{model} answers a question")
-
-
-def error_in_one_line(error: Exception) -> str:
-    line = " ".join(str(error).split()) or type(error).__name__
-    return line.rstrip(".")

@@ -16,7 +16,7 @@ def read_durability_setting() -> str:
 
 def read_server_time() -> float:
     """The database's clock, in seconds since 1970."""
-    return float(read_value("SELECT strftime('%s')", "SELECT extract(epoch FROM now())"))
+    return float(read_value("SELECT (julianday('now') - 2440587.5) * 86400", "SELECT extract(epoch FROM now())"))
 
 
 def read_value(on_sqlite: str, on_postgresql: str) -> str:

@@ -23,6 +23,7 @@ SAME: Final = {
     "rubric": "get_rubric",
     "rubric_next": "write_version",
     "account": "get_me change_me list_sessions list_own_security_events",
+    "status": "get_status",
     "session_end": "end_own_session",
     "sessions_end": "end_own_sessions",
     "accounts": "list_accounts",
@@ -156,6 +157,9 @@ WITHOUT: Final = {
     "tokens": "a token makes no further tokens",
     "tokens_revoke": "on the page or by the command api_token, where the person is",
     "token_revoke": "on the page or by the command api_token, where the person is",
+    "ready": "answers programs as it is",
+    "work": "answers programs as it is",
+    "metrics": "answers programs as it is",
     "health": "answers programs as it is",
 }
 

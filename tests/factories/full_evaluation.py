@@ -30,7 +30,7 @@ from evaluations.models.endpoint_grants import EndpointAccount, EndpointGrant, E
 from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event, JudgeComparisonLook
 from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
-from evaluations.models.jobs import Job, Lease, Worker
+from evaluations.models.jobs import CallTotal, CallTotalCursor, Job, Lease, Worker
 from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServer, Price, Rater
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
@@ -333,6 +333,8 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
     )
     Job.objects.create(pk=number, kind="export", subject=number, evaluation=evaluation, reason=f"reason {number}")
     Lease.objects.create(pk=number, name=f"lease-{number}", until=now)
+    CallTotal.objects.create(pk=number, outcome=str(number))
+    CallTotalCursor.objects.create(pk=number, attempt=number)
     Price.objects.create(
         pk=number, endpoint_id=number, model=f"model-{number}", tokens_in=1, tokens_cached=1, tokens_out=1
     )

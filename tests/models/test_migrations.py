@@ -15,7 +15,8 @@ import evaluations
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.migration_history import unknown_migrations
 from evaluations.models.verdicts import Label, Review, Verdict
-from evaluations.operations.doctor import Health, check_database
+from evaluations.operations.doctor import check_database
+from evaluations.operations.findings import Health
 from tests.factories.evaluations import make_evaluation
 
 MIGRATIONS = Path(evaluations.__file__).parent / "migrations"

@@ -14,7 +14,9 @@ from pytest_django.fixtures import Settings
 from evaluations.models.jobs import Worker
 from evaluations.models.judges import Endpoint
 from evaluations.models.webhooks import OutboxEntry
-from evaluations.operations.doctor import GIGABYTE, Finding, Health, run_checks
+from evaluations.operations.doctor import run_checks
+from evaluations.operations.findings import Finding, Health
+from evaluations.operations.status import GIGABYTE
 from evaluations.webhooks.services import create_webhook
 from tests.factories.evaluations import make_evaluation
 from tests.helpers.llm_server import LLMServer, answer_well, llm_server
@@ -57,7 +59,9 @@ def the_only(health: Health) -> Finding:
 
 def test_nothing_is_wrong_where_nothing_is(worker: Worker) -> None:
     assert found(Health.PROBLEM) == found(Health.WARNING) == []
-    assert {one.part for one in run_checks(lambda: None)} == {"settings", "disk", "broker", "database", "workers"}
+    assert {one.part for one in run_checks(lambda: None)} == {
+        *("settings", "disk", "broker", "database", "workers", "sweep", "queue", "calls")
+    }
 
 
 def test_whatever_is_found_to_be_mended_comes_with_what_to_do(data: Path) -> None:

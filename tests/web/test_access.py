@@ -26,7 +26,7 @@ from tests.helpers.browser_client import sign_in_client
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
-FOR_ALL_THE_WORLD = {"sign_in", "sign_in_link", "health", "api_openapi"}
+FOR_ALL_THE_WORLD = {"sign_in", "sign_in_link", "health", "ready", "work", "metrics", "api_openapi"}
 FOR_EVERYONE_SIGNED_IN = {
     "evaluations",
     "evaluation_new",
@@ -45,6 +45,7 @@ FOR_EVERYONE_SIGNED_IN = {
     "api_docs",
 }
 FOR_ADMINISTRATORS = {
+    "status",
     "accounts",
     "account_link",
     "account_disable",

@@ -8,7 +8,8 @@ from dataclasses import asdict
 from django.core.management.base import BaseCommand, CommandError
 
 from evaluations.jobs.nudges import reach_broker
-from evaluations.operations.doctor import Finding, Health, run_checks
+from evaluations.operations.doctor import run_checks
+from evaluations.operations.findings import Finding, Health
 
 
 class Command(BaseCommand):

@@ -1,0 +1,104 @@
+"""Measures for Prometheus: requests of the web processes, and background work as the database has it."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from django.conf import settings
+from django.db.models import Count
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from evaluations.domain.judges import CallState, RunState
+from evaluations.models.jobs import CallTotal
+from evaluations.models.runs import Call, Run
+from evaluations.operations.status import MOST_COUNTED, Measures, find_standstill, measure_background
+
+MICRODOLLARS: Final = 1_000_000
+BUCKETS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+# In the memory of this process; in files that all web processes share where there are several.
+REQUESTS_REGISTRY: Final = CollectorRegistry()
+REQUESTS: Final = Counter(
+    "judgeweb_http_requests", "Requests answered.", ("route", "method", "status"), registry=REQUESTS_REGISTRY
+)
+LATENCY: Final = Histogram(
+    "judgeweb_http_request_duration_seconds",
+    "Seconds from the request to its answer.",
+    ("route", "method"),
+    buckets=BUCKETS,
+    registry=REQUESTS_REGISTRY,
+)
+
+
+class BackgroundCollector(Collector):
+    """Asks the database at each scrape."""
+
+    def collect(self) -> Iterator[Metric]:
+        measures = measure_background()
+        yield from collect_measures(measures)
+        yield from collect_call_totals()
+        yield collect_waiting_calls()
+
+
+def collect_measures(measures: Measures) -> Iterator[Metric]:
+    """Gauges; what cannot be measured now has none."""
+    gauges: tuple[tuple[str, str, float | None], ...] = (
+        ("workers", "Workers alive.", len(measures.workers)),
+        ("sweep_age_seconds", "Seconds since the last sweep.", measures.sweep_seconds),
+        ("jobs_due", f"Jobs that wait for a worker, at most {MOST_COUNTED}.", measures.due_jobs),
+        ("queue_age_seconds", "How long the oldest due job has waited.", measures.oldest_job_seconds or 0),
+        ("jobs_running", "Jobs that a worker has claimed.", measures.running_jobs),
+        ("jobs_set_aside", "Jobs that killed their worker twice.", measures.jobs_set_aside),
+        ("calls_in_flight", f"Calls that a worker has claimed, at most {MOST_COUNTED}.", measures.calls_in_flight),
+        ("calls_age_seconds", "How long a run has waited for a worker.", measures.oldest_call_seconds or 0),
+        ("plan_age_seconds", "How long a run has waited to be planned.", measures.oldest_plan_seconds or 0),
+        ("webhooks_overdue", "Webhook messages that are overdue.", measures.overdue_webhooks),
+        ("disk_free_bytes", "Free space for the data folder.", measures.disk_free_bytes),
+        ("background_stands_still", "1 where /workz answers 503.", float(any(find_standstill(measures)))),
+    )
+    for name, text, value in gauges:
+        if value is not None:
+            yield GaugeMetricFamily(f"judgeweb_{name}", text, value)
+
+
+def collect_call_totals() -> Iterator[Metric]:
+    """Sums of all requests to LLM servers since this site began to count them."""
+    totals = list(CallTotal.objects.order_by("outcome"))
+    for name, column, text, unit in (
+        ("llm_requests", "requests", "Requests to LLM servers.", 1),
+        ("llm_tokens_in", "tokens_in", "Tokens sent.", 1),
+        ("llm_tokens_out", "tokens_out", "Tokens received.", 1),
+        ("llm_cost_usd", "cost", "What they cost, where the price is known.", MICRODOLLARS),
+        ("llm_latency_seconds", "latency_ms", "Seconds waited for their answers, in all.", 1000),
+    ):
+        family = CounterMetricFamily(f"judgeweb_{name}", text, labels=["outcome"])
+        for total in totals:
+            family.add_metric([total.outcome], getattr(total, column) / unit)
+        yield family
+
+
+def collect_waiting_calls() -> Metric:
+    """The calls of active runs by state, from their index alone."""
+    family = GaugeMetricFamily("judgeweb_calls", "Calls of active runs that are not over.", labels=["state"])
+    active = Run.objects.filter(state__in=[RunState.PLANNING, RunState.RUNNING]).values("pk")
+    states = (CallState.PENDING, CallState.RUNNING)
+    counts = dict(
+        Call.all_rows.filter(run__in=active, state__in=states)
+        .order_by()
+        .values("state")
+        .annotate(count=Count("pk"))
+        .values_list("state", "count")
+    )
+    for state in states:
+        family.add_metric([state.value], counts.get(state.value, 0))
+    return family
+
+
+def build_metrics() -> bytes:
+    registry = CollectorRegistry()
+    registry.register(BackgroundCollector())
+    if settings.METRICS_DIR is None:
+        return generate_latest(REQUESTS_REGISTRY) + generate_latest(registry)
+    multiprocess.MultiProcessCollector(registry, path=str(settings.METRICS_DIR))
+    return generate_latest(registry)
