@@ -33,7 +33,45 @@ def check_base_url(address: str) -> str:
         raise InputRefused("The base URL is not an address: it must begin with http:// or https:// and name a server.")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InputRefused("The base URL must hold no user name, password, ? or #: the key comes from the environment.")
+    if is_metadata_host(parts.hostname or ""):
+        raise InputRefused(
+            "The base URL names the metadata service of a cloud, which hands out credentials. Enter an LLM server."
+        )
     return address.strip().rstrip("/")
+
+
+# Where clouds hand the credentials of a machine to whatever runs on it: no LLM server has these addresses.
+METADATA_ADDRESSES: Final = frozenset(
+    ipaddress.ip_address(number)
+    for number in (
+        *("169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200"),
+        *("fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254"),
+    )
+)
+METADATA_NAMES: Final = frozenset({"metadata", "metadata.google.internal", "instance-data"})
+
+
+def is_metadata_host(host: str) -> bool:
+    """Whether a host is the metadata service of a cloud, in any spelling of its address; no name is looked up."""
+    host = host.rstrip(".").lower()
+    address = parse_any_address(host)
+    return host in METADATA_NAMES if address is None else address in METADATA_ADDRESSES
+
+
+def parse_any_address(host: str) -> "Address | None":
+    """The address that the system takes a host for: also 2852039166, 0xa9fea9fe or ::ffff:169.254.169.254.
+
+    >>> parse_any_address("0x7f.1")
+    IPv4Address('127.0.0.1')
+    """
+    try:
+        number = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        try:
+            return ipaddress.IPv4Address(socket.inet_aton(host)) if host.isascii() else None
+        except (OSError, ValueError):
+            return None
+    return getattr(number, "ipv4_mapped", None) or number
 
 
 def local_server_root(base_url: str) -> str:
@@ -84,10 +122,19 @@ def is_local_address(base_url: str) -> bool:
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-# All of IPv6 that was ever assigned; other addresses lead into private networks, if anywhere.
+# All of IPv6 that was ever assigned; other addresses lead into private networks or through translators (NAT64), if
+# anywhere.
 GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
-# Addresses that embed one of the other family, which hides where they lead.
-TRANSITION_NETWORKS: Final = (ipaddress.ip_network("2002::/16"), ipaddress.ip_network("2001::/32"))
+# Written down, since what `is_global` knows differs between versions of Python. From the registries of IANA for special
+# purposes, with all that embeds an address of the other family, which hides where it leads (Teredo, 6to4).
+SPECIAL_NETWORKS: Final = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"),
+        *("192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+        *("224.0.0.0/4", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"),
+    )
+)
 # The system itself may wait minutes for a silent name server.
 LOOK_UP_SECONDS: Final = 5.0
 
@@ -167,6 +214,5 @@ def is_reachable_address(address: Address, allowed: Sequence[Network]) -> bool:
     inner = getattr(address, "ipv4_mapped", None) or address
     if any(inner in network for network in allowed):
         return True
-    is_embedded = any(inner in network for network in TRANSITION_NETWORKS)
     is_unassigned = inner.version == 6 and inner not in GLOBAL_UNICAST
-    return inner.is_global and not (inner.is_multicast or is_embedded or is_unassigned)
+    return inner.is_global and not (is_unassigned or any(inner in network for network in SPECIAL_NETWORKS))

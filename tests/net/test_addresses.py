@@ -2,7 +2,8 @@
 
 import pytest
 
-from evaluations.net.addresses import is_local_address
+from evaluations.domain.errors import InputRefused
+from evaluations.net.addresses import check_base_url, is_local_address
 
 
 @pytest.mark.parametrize(
@@ -42,3 +43,23 @@ def test_all_others_are_not_local(host: str) -> None:
 @pytest.mark.parametrize("base_url", ["", "no address", "http://[::1", "http://"])
 def test_what_is_no_address_is_not_local(base_url: str) -> None:
     assert not is_local_address(base_url)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("169.254.169.254", "169.254.169.254.", "2852039166", "0xa9fea9fe", "0251.0376.0251.0376", "169.254.43518"),
+        *("[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]", "[fd00:ec2::254]", "[FD00:0EC2:0::0254]"),
+        *("169.254.170.2", "100.100.100.200", "metadata.google.internal", "Metadata.Google.Internal."),
+    ],
+)
+def test_the_metadata_service_of_a_cloud_is_no_endpoint(host: str) -> None:
+    with pytest.raises(InputRefused, match="metadata service of a cloud"):
+        check_base_url(f"http://{host}/v1")
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "169.254.1.1", "[fd00::7]", "ollama", "2130706433", "metadata.example.com"]
+)
+def test_local_servers_are_endpoints(host: str) -> None:
+    assert check_base_url(f"http://{host}:8000/v1/") == f"http://{host}:8000/v1"

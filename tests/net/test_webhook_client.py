@@ -154,7 +154,10 @@ def test_nobody_listening_is_told_in_words() -> None:
         *("224.0.0.1", "255.255.255.255", "::1", "fe80::1", "fc00::1", "::ffff:10.0.0.1", "ff02::1"),
         # 10.0.0.1, translated and tunnelled
         *("64:ff9b::a00:1", "64:ff9b:1::a00:1", "2002:a00:1::1", "2001:0:a00:1::1", "::10.0.0.1"),
-        *("fec0::1", "100::1", "240.0.0.1", "198.18.0.1"),
+        *("fec0::1", "100::1", "240.0.0.1", "198.18.0.1", "fe80::1%eth0", "fd00:ec2::254"),
+        # for protocols, relays, benchmarks and documents, which some versions of Python call global
+        *("192.0.0.9", "192.0.0.170", "192.88.99.1", "192.0.2.1", "198.51.100.1", "203.0.113.1", "0.1.2.3"),
+        *("2001:db8::1", "3fff::1", "2001:20::1", "2001:1::1", "5f00::1", "4000::1"),
     ],
 )
 def test_no_private_address_is_reached(number: str) -> None:
@@ -178,6 +181,29 @@ def test_a_name_that_leads_to_a_private_address_among_public_ones_is_refused(mon
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: found)
     with pytest.raises(AddressNotReachable, match=r"leads to 10\.0\.0\.1, which is no public address"):
         resolve_reachable_address("https://rebinding.example/", [])
+
+
+def test_a_name_that_changes_its_address_after_the_check_is_reached_where_it_was_checked(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, looked_up = socket.getaddrinfo, list[object]()
+
+    def change(host: object, *args: object, **options: object) -> object:
+        if host != "rebinding.example":
+            return real(host, *args, **options)  # type: ignore[arg-type]
+        looked_up.append(host)
+        number = "127.0.0.1" if len(looked_up) == 1 else "10.0.0.1"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (number, receiver.server_port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", change)
+    answer = send_webhook_message(message(f"http://rebinding.example:{receiver.server_port}/"), LOOPBACK)
+    assert (answer.http_status, len(looked_up)) == (204, 1)
+
+
+def test_a_proxy_of_the_environment_is_not_asked(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert send_webhook_message(message(receiver.url), LOOPBACK).http_status == 204
 
 
 def test_a_name_server_that_is_silent_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,6 +244,10 @@ def test_the_address_of_this_machine_is_refused_without_a_request(receiver: Rece
         "https://user:word@example.org",
         "https://a/#b",
         "https://a b/",
+        "https://good.example\\@127.0.0.1/",
+        "https://ⓔxample.org/",
+        "https://example.org:99999/",
+        "https://[::1/",
     ],
 )
 def test_what_is_no_address_is_refused(given: str) -> None:
