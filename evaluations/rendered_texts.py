@@ -23,7 +23,8 @@ from evaluations.models.transactions import (
     limit_write_wait,
     pause_after_transaction,
 )
-from evaluations.rendering.markdown import RENDERER, render_markdown
+from evaluations.rendering.markdown import MAX_STEPS, RENDERER, render_markdown
+from evaluations.rendering.step_budget import StepBudget
 
 # A shorter text is rendered in less time than it takes to look for its HTML.
 MIN_STORED_CHARACTERS: Final = 200
@@ -34,6 +35,11 @@ MAX_WRITE_WAIT_MS: Final = 50
 # Comparisons rendered before anybody opens them: a day's work of ten people, half a minute of a worker and some
 # 20 MB. Later ones are rendered when they are opened, in a few milliseconds.
 COMPARISONS_AHEAD: Final = 2_000
+
+# All new texts of a page together: about two thirds of a second. Further ones are shown as written.
+MAX_STEPS_OF_PAGE: Final = 2_000_000
+# Of a batch that is rendered before anybody opens it: a few seconds, within the lease of the job.
+MAX_STEPS_OF_BATCH: Final = 10 * MAX_STEPS
 
 COMPARISONS_PER_TRANSACTION: Final = 16  # with at most five texts each and rarely more than three
 
@@ -52,11 +58,26 @@ def render_texts(texts: Iterable[str]) -> Mapping[str, SafeString]:
     distinct = set(texts)
     keys = {text: get_rendering_key(text) for text in distinct if len(text) >= MIN_STORED_CHARACTERS}
     stored = find_renderings(keys.values())
-    made = {text: render_markdown(text) for text in distinct if keys.get(text) not in stored}
-    new = {keys[text]: html for text, html in made.items() if text in keys}
+    made, complete = render_within_budget(text for text in distinct if keys.get(text) not in stored)
+    new = {keys[text]: made[text] for text in complete if text in keys}
     if new:
         store_renderings_if_possible(new)
     return {text: mark_safe(made[text] if text in made else stored[keys[text]]) for text in distinct}
+
+
+def render_within_budget(texts: Iterable[str]) -> tuple[dict[str, str], list[str]]:
+    """The HTML of the texts, and those to store: all that got the steps that a text alone gets.
+
+    Short texts come first. What is stored is not rendered again, so that opening the page again shows more of them.
+    """
+    made, complete, left = {}, [], MAX_STEPS_OF_PAGE
+    for text in sorted(texts, key=lambda text: (len(text), text)):
+        budget = StepBudget(max(0, min(MAX_STEPS, left)))
+        made[text] = render_markdown(text, budget)
+        left -= budget.total - budget.left
+        if not budget.has_run_out or budget.total == MAX_STEPS:
+            complete.append(text)
+    return made, complete
 
 
 def iter_comparison_texts(comparison: Comparison) -> Iterator[str]:
@@ -107,7 +128,10 @@ def find_comparisons_met_next(evaluation: Evaluation) -> QuerySet[Comparison]:
 
 
 def render_missing_texts(ids: Sequence[int]) -> None:
-    """Render texts of these comparisons that have no stored HTML, in one short transaction."""
+    """Render texts of these comparisons that have no stored HTML, in one short transaction.
+
+    Of texts that take too long the rest is left to the pages that show them.
+    """
     comparisons = Comparison.objects.filter(pk__in=ids).select_related("query", "response_a", "response_b")
     texts = {
         text
@@ -117,7 +141,13 @@ def render_missing_texts(ids: Sequence[int]) -> None:
     }
     text_by_key = {get_rendering_key(text): text for text in texts}
     kept = Rendering.objects.filter(renderer=RENDERER, sha256__in=text_by_key).values_list("sha256", flat=True)
-    new = {key: render_markdown(text_by_key[key]) for key in text_by_key.keys() - set(kept)}
+    new, left = {}, MAX_STEPS_OF_BATCH
+    for key in sorted(text_by_key.keys() - set(kept)):
+        budget = StepBudget(MAX_STEPS)
+        new[key] = render_markdown(text_by_key[key], budget)
+        left -= budget.total - budget.left
+        if left < 0:
+            break
     if new:
         with pause_after_transaction(), transaction.atomic():
             store_renderings(new)

@@ -40,8 +40,12 @@ CLASSES: Final[Mapping[_TokenType, str]] = {
 }
 
 
+def is_highlighted(code: str, language: str) -> bool:
+    return language.lower() in LANGUAGES and len(code) <= MAX_HIGHLIGHTED_CHARACTERS
+
+
 def highlight_code(code: str, language: str) -> str:
-    lexer = find_lexer(language) if len(code) <= MAX_HIGHLIGHTED_CHARACTERS else None
+    lexer = find_lexer(language) if is_highlighted(code, language) else None
     tokens = list(lex(code, lexer)) if lexer else []
     # Some grammars drop characters that they cannot parse, and a reviewer must see every character.
     if "".join(value for _, value in tokens) != code:

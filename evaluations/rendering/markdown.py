@@ -9,18 +9,27 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
-from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
 
-from evaluations.rendering.code_highlighter import highlight_code
+from evaluations.rendering.autolinks import enable_autolinks
+from evaluations.rendering.code_highlighter import highlight_code, is_highlighted
 from evaluations.rendering.formulas import closing_delimiter, enable_formulas, latex_to_mathml
 from evaluations.rendering.sanitizer import ALIGNED, sanitize_html
+from evaluations.rendering.step_budget import BUDGET, StepBudget, TooIntricate, count_steps
 
 # The version of the HTML. Raise it with every change of the HTML, since renderings are stored.
-RENDERER: Final = 4
+RENDERER: Final = 5
 # Pages have their own headings of levels 1 and 2; those of a response are below them.
 HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
-# Longer text is shown as written: the parser takes more than linear time on some inputs.
+# Longer text is shown as written, and so is text that takes more steps (less than half a second): the parser takes
+# more than linear time on some inputs. Prose takes some 2 steps a character, tables 10.
 MAX_PARSED_CHARACTERS: Final = 150_000
+MAX_STEPS: Final = 1_500_000
+# Cells of tables and marks of emphasis, which the parser takes by the thousand in one step.
+MAX_CELLS: Final = 20_000
+MAX_MARKS: Final = 40_000
+# Steps that a character of a formula, or of highlighted code, takes as long as.
+STEPS_IN_FORMULAS: Final = 32
+STEPS_IN_CODE: Final = 8
 # The parser drops content that is nested deeper; such text is shown as written, so that no word is lost.
 DEEPEST: Final = 200
 # Characters of one text that are highlighted as code or converted as formulas (each formula counts A_FORMULA more); the
@@ -32,15 +41,34 @@ A_FORMULA: Final = 20
 TASKS: Final = {"[ ] ": ("☐", "Not done: "), "[x] ": ("☑", "Done: "), "[X] ": ("☑", "Done: ")}
 
 
-def render_markdown(text: str) -> str:
-    """Safe HTML for any text; never raises, loads nothing, navigates nowhere."""
+def render_markdown(text: str, budget: StepBudget | None = None) -> str:
+    """Safe HTML for any text; never raises, loads nothing, navigates nowhere.
+
+    A text that is too long or too intricate is shown as written, and the page says so; so are formulas and code once
+    the steps of ``budget`` are spent.
+    """
     text = replace_surrogates(text)
-    tokens = MARKDOWN.parse(text) if len(text) <= MAX_PARSED_CHARACTERS else None
-    if tokens is None or any(token.level >= DEEPEST - 1 for token in tokens):
-        return sanitize_html(f'<pre dir="auto">{escape(text)}</pre>')
-    return sanitize_html(
-        MARKDOWN.renderer.render(tokens, MARKDOWN.options, {"formulas": MAX_IN_FORMULAS, "coloured": MAX_COLOURED})
-    )
+    budget = budget or StepBudget(MAX_STEPS)
+    try:
+        tokens = parse_markdown(text, budget)
+    except (TooIntricate, RecursionError):
+        return show_as_written(text)
+    env = {"formulas": MAX_IN_FORMULAS, "coloured": MAX_COLOURED, BUDGET: budget}
+    return sanitize_html(MARKDOWN.renderer.render(tokens, MARKDOWN.options, env))
+
+
+def parse_markdown(text: str, budget: StepBudget) -> list[Token]:
+    if len(text) > MAX_PARSED_CHARACTERS or text.count("|") > MAX_CELLS or sum(map(text.count, "*_~")) > MAX_MARKS:
+        raise TooIntricate
+    tokens = MARKDOWN.parse(text, {BUDGET: budget})
+    if any(token.level >= DEEPEST - 1 for token in tokens):
+        raise TooIntricate
+    return tokens
+
+
+def show_as_written(text: str) -> str:
+    """The text without formatting. The stylesheet adds the sentence that says why, which is no part of the text."""
+    return sanitize_html(f'<pre class="as-written" dir="auto">{escape(text)}</pre>')
 
 
 def replace_surrogates(text: str) -> str:
@@ -130,7 +158,12 @@ def render_fence(
     """A block of code, highlighted for the language in its first line."""
     language = (tokens[index].info.split() or [""])[0]
     env["coloured"] -= len(tokens[index].content)
-    code = highlight_code(tokens[index].content, language if env["coloured"] >= 0 else "")
+    is_coloured = (
+        is_highlighted(tokens[index].content, language)
+        and env["coloured"] >= 0
+        and env[BUDGET].take(STEPS_IN_CODE * len(tokens[index].content))
+    )
+    code = highlight_code(tokens[index].content, language if is_coloured else "")
     named = f' data-language="{escape(language)}"' if language else ""
     return f'<pre dir="ltr"{named}><code>{code}</code></pre>\n'
 
@@ -157,7 +190,8 @@ def render_formula(
     token, opener, closer = tokens[index], tokens[index].markup, closing_delimiter(tokens[index].markup)
     env["formulas"] -= len(token.content) + A_FORMULA
     latex = f"{opener}{token.content}{closer}" if opener.startswith("\\begin") else token.content
-    shown = latex_to_mathml(latex, display=opener not in ("$", "\\(")) if env["formulas"] >= 0 else None
+    is_converted = env["formulas"] >= 0 and env[BUDGET].take(STEPS_IN_FORMULAS * (len(token.content) + A_FORMULA))
+    shown = latex_to_mathml(latex, display=opener not in ("$", "\\(")) if is_converted else None
     if token.type == "formula":
         return shown or f'<code class="formula" dir="ltr">{escape(opener + token.content + closer)}</code>'
     if shown:
@@ -167,7 +201,9 @@ def render_formula(
 
 def make_parser() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": DEEPEST})
-    markdown.enable(["table", "strikethrough"]).use(gfm_autolink_plugin)
+    count_steps(markdown)
+    markdown.enable(["table", "strikethrough"])
+    enable_autolinks(markdown)
     enable_formulas(markdown)
     markdown.core.ruler.push("adapt", adapt_document)
     for kind in ("fence", "code_block"):

@@ -30,7 +30,7 @@ CLEANER: Final = nh3.Cleaner(
         "li": {"task"},
         "mtd": set(RULED),
         "p": {"formula"},
-        "pre": {"formula"},
+        "pre": {"as-written", "formula"},
         "span": {"address", "image", "marker", "visually-hidden", *CLASSES.values()},
         "td": set(ALIGNED),
         "th": set(ALIGNED),

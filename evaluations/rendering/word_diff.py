@@ -132,6 +132,7 @@ def trace_back(a: WordSequence, b: WordSequence) -> Iterator[tuple[int, int]]:
 # Up to this product of word counts words are compared directly, in less than a second. Above, only lines that differ
 # are compared, and where these are too many, the comparison is refused.
 MAX_COMPARED: Final = 2_500_000_000
+MAX_LINES_COMPARED: Final = 1_000_000_000
 TOO_LONG: Final = "These texts are too long and too different to be compared word by word: read them side by side."
 ELEMENTS: Final = ("del", "ins")
 SIDE_LABELS: Final = ("only in A: ", "only in B: ")
@@ -154,6 +155,17 @@ def diff_words(a: str, b: str) -> tuple[str, str]:
     )
 
 
+def diff_turns(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """`diff_words` of each pair of turns. Raises InputRefused where all of them together are too long."""
+    if len(pairs) > 1 and sum(count_pieces(a) * count_pieces(b) for a, b in pairs) > MAX_COMPARED:
+        raise InputRefused(TOO_LONG)
+    return [diff_words(a, b) for a, b in pairs]
+
+
+def count_pieces(text: str) -> int:
+    return sum(1 for _ in PIECE.finditer(text))
+
+
 def common_runs(texts: tuple[str, str], words: Sequence[Sequence[str]]) -> list[MatchingRun]:
     if len(words[0]) * len(words[1]) <= MAX_COMPARED:
         return align_words(*words)
@@ -165,6 +177,8 @@ def align_by_lines(a: Sequence[Line], b: Sequence[Line]) -> Iterator[MatchingRun
     """Equal lines first, then words between them."""
     starts_a, starts_b = part_starts(a), part_starts(b)
     compared = 0
+    if len(a) * len(b) > MAX_LINES_COMPARED:
+        raise InputRefused(TOO_LONG)
     for before, run in pairwise([MatchingRun(0, 0, 0), *align_words(a, b), MatchingRun(len(a), len(b), 0)]):
         line_a, line_b = before.a + before.length, before.b + before.length
         words_a = [word for line in a[line_a : run.a] for word in line]

@@ -13,7 +13,7 @@ from evaluations.models.comparisons import Response
 from evaluations.models.verdicts import Span
 from evaluations.rendered_texts import RenderedTexts, Turn, build_turns, get_rendered_text, name_speaker
 from evaluations.rendering.text_length import TextLength, measure_text
-from evaluations.rendering.word_diff import diff_words
+from evaluations.rendering.word_diff import diff_turns
 from evaluations.reviews.sheet import ReviewSheet
 
 # Longer responses open collapsed. Enough that what is shown then is always full.
@@ -134,7 +134,7 @@ def diff_responses(sheet: ReviewSheet) -> ResponseDiff:
     shared = count_shared_turns(sheet.left.messages, sheet.right.messages)
     left, right = sheet.left.messages[shared:], sheet.right.messages[shared:]
     try:
-        pairs = [diff_words(get_content(a), get_content(b)) for a, b in zip_longest(left, right)]
+        pairs = diff_turns([(get_content(a), get_content(b)) for a, b in zip_longest(left, right)])
     except InputRefused as refusal:
         return ResponseDiff(refusal=str(refusal))
     left_html, right_html = ([pair[side] for pair in pairs] for side in (0, 1))
