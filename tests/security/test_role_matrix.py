@@ -23,7 +23,7 @@ from tests.web import test_access as web
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 PAGES: Final[Mapping[Action, str]] = {
-    Action.OWN: "people people_link people_remove people_role",
+    Action.OWN: "people people_invite people_link people_remove people_role invitation_withdraw",
     Action.EXPORT: "export_new",
     Action.BACK_UP: "export_remove",
     Action.DISCUSS: "disagreement_comment disagreement_why comment_withdraw",
@@ -39,7 +39,7 @@ PAGES: Final[Mapping[Action, str]] = {
     "webhook_secret webhook_start webhook_stop webhook_test",
 }
 OPERATIONS: Final[Mapping[Action, str]] = {
-    Action.OWN: "add_member change_role remove_person make_member_link",
+    Action.OWN: "add_member invite_person withdraw_pending_invitation change_role remove_person make_member_link",
     Action.EXPORT: "make_export",
     Action.BACK_UP: "remove_export_file",
     Action.DISCUSS: "explain_choice post_comment withdraw_comment",
@@ -77,7 +77,10 @@ def marked() -> FullEvaluation:
 
 @pytest.fixture
 def people(marked: FullEvaluation) -> dict[Role, User]:
-    return {role: make_member(marked.evaluation, role, f"a-{role}") for role in Role}
+    """One member of each role, with every right that site policy can give: the roles alone decide here."""
+    people = {role: make_member(marked.evaluation, role, f"a-{role}") for role in Role}
+    User.objects.filter(memberships__evaluation=marked.evaluation).update(can_create_accounts=True, can_make_links=True)
+    return people
 
 
 def page_writes(marked: FullEvaluation, people: Mapping[Role, User]) -> Iterator[tuple[str, Send]]:
