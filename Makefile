@@ -1,5 +1,5 @@
 # `make run` and `make test` are all that is needed day to day. Both work from nothing.
-.PHONY: run test test-security lint format dev worker screenshots
+.PHONY: run test test-faults test-security lint format dev worker screenshots
 
 BIN := .venv/bin
 SETTINGS := DJANGO_SETTINGS_MODULE=judgeweb.settings
@@ -20,6 +20,10 @@ worker: # one more worker beside `make run`
 test: # the whole suite; ARGS="-k import" chooses
 	@bin/venv requirements-dev.txt
 	@$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-faults: # kills, cuts, full disks: the table in docs/faults.md; ARGS="-k redis" chooses
+	@bin/venv requirements-dev.txt
+	@$(BIN)/pytest tests/faults $(ARGS)
 
 SECURITY := tests/security tests/web tests/test_access.py tests/test_blindness.py tests/test_visibility.py tests/conformance \
 	tests/api tests/members tests/net tests/rendering tests/browser/test_hostile_texts.py

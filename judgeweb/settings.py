@@ -239,8 +239,13 @@ if USES_SQLITE:
 elif database["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured("DATABASE_URL names another database: only sqlite and postgres are supported.")
 if not USES_SQLITE:
-    # Compiling a statement takes PostgreSQL a hundred times as long as running one of ours. The address may differ.
-    database.setdefault("OPTIONS", {}).setdefault("options", "-c jit=off")
+    # Compiling a statement takes PostgreSQL a hundred times as long as running one of ours. A process that stands still
+    # in a transaction, or whose machine is gone, must not keep its locks. The address may differ.
+    database.setdefault("OPTIONS", {}).setdefault(
+        "options",
+        "-c jit=off -c idle_in_transaction_session_timeout=60s "
+        "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3",
+    )
 DATABASES = {"default": database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

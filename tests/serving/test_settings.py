@@ -140,3 +140,18 @@ def test_a_bad_value_stops_the_start_with_one_line(
     assert line.startswith("judgeweb stopped: ")
     assert says in line
     assert "secret" not in line
+
+
+def test_postgresql_ends_what_stands_still_in_a_transaction_and_the_address_may_say_otherwise(tmp_path: Path) -> None:
+    code = "from judgeweb.settings import DATABASES; print(DATABASES['default']['OPTIONS']['options'])"
+
+    def options_at(address: str) -> str:
+        environment = environment_for(tmp_path, DATABASE_URL=address)
+        run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
+        return run.stdout.strip()
+
+    limits = dict(re.findall(r"-c (\w+)=(\w+)", options_at("postgres://judgeweb@db.example.org/judgeweb")))
+    assert limits["jit"] == "off"
+    assert limits["idle_in_transaction_session_timeout"] == "60s"
+    assert {"tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count"} <= limits.keys()
+    assert options_at("postgres://judgeweb@db.example.org/judgeweb?options=-c%20jit%3Don") == "-c jit=on"
