@@ -7,11 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evaluations.domain.preferences import PreferenceRule
+from evaluations.domain.texts import replace_unstorable
 from evaluations.formats.preferences import EXCLUSION_REASONS, ExportCounts
 
 SIZES: Final = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 LARGER: Final = "1M<n<10M"
-ALREADY_MARKED: Final = re.compile(r"[\\`*_{}\[\]<>|#~]")
+ALREADY_MARKED: Final = re.compile(r"[\\`*_{}\[\]<>|#~&$!^]")
+PLAIN_YAML: Final = re.compile(
+    r"[a-z][a-z0-9]*_[a-z0-9_]*|[a-z]{4,}"
+)  # longer than any word that YAML 1.1 reads as a value
+YAML_WORDS: Final = {"true", "false", "null"}
+# JSON may have these as they are, and YAML takes them for line breaks, or none of them at all.
+NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 NOTED_IN_WORDS: Final = {
     "chosen_is_empty": "preferences whose chosen response is empty",
     "rejected_is_empty": "preferences whose rejected response is empty",
@@ -75,7 +82,7 @@ def dataset_card(facts: CardFacts, rule: PreferenceRule, configs: Sequence[CardC
 def front_matter(facts: CardFacts, configs: Sequence[CardConfig]) -> Iterator[str]:
     """YAML; a text in it is quoted as JSON has it, which YAML reads as well."""
     yield "---"
-    yield f"pretty_name: {json.dumps(facts.name, ensure_ascii=False)}"
+    yield f"pretty_name: {quote_yaml(facts.name)}"
     yield "license: unknown"
     yield "annotations_creators:"
     yield from [f"- {creator}" for creator in creators(facts)]
@@ -137,7 +144,7 @@ def describe_dataset(facts: CardFacts, rule: PreferenceRule, configs: Sequence[C
     for config in configs:
         yield f"- `{config.name}` ({config.rows:,} rows): {config.about}"
     yield ""
-    yield f"One choice of each comparison: **`{rule.name}`**. {rule.in_words}"
+    yield f"One choice of each comparison: **{code_span(rule.name)}**. {escape_markdown_line(rule.in_words)}"
     yield ""
     yield "**Licence**: not stated. Whoever publishes this says here what may be done with the texts and the labels."
     yield ""
@@ -152,7 +159,7 @@ def describe_labelling(facts: CardFacts, rule: PreferenceRule) -> Iterator[str]:
         + " something about these comparisons."
     )
     if facts.policy:
-        yield f"Labels: {facts.policy}"
+        yield f"Labels: {escape_markdown_line(facts.policy)}"
     yield (
         "`label_source` says of each row where its label comes from (`adjudicated`, `majority`, `single`: people; "
         "`panel`, `judge`: language models); `votes` counts the votes behind it, `agreement` is the share of them "
@@ -206,7 +213,7 @@ def describe_limits(rule: PreferenceRule) -> Iterator[str]:
     yield from ["## Limits", ""]
     yield "- A preference says which of two responses was preferred, not that either is right."
     if rule.rule:
-        yield f"- `{rule.name}` is derived from several aspects: no rater was asked this one question."
+        yield f"- {code_span(rule.name)} is derived from several aspects: no rater was asked this one question."
     yield "- Rows with the source `panel` or `judge` repeat what language models prefer, biases included."
     yield "- `context` and `reference` are columns of their own: whether a candidate saw them is not known."
     yield ""
@@ -229,6 +236,25 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Ite
 def escape_markdown_line(words: str) -> str:
     """One line of text in which nothing is Markdown."""
     return ALREADY_MARKED.sub(r"\\\g<0>", " ".join(words.split()))
+
+
+def code_span(words: str) -> str:
+    """One line of text as code, in marks that do not occur in it."""
+    line = " ".join(words.split())
+    longest = max((len(run) for run in re.findall("`+", line)), default=0)
+    marks = "`" * (longest + 1)
+    return f"{marks} {line} {marks}" if longest else f"{marks}{line}{marks}"
+
+
+def quote_yaml(words: str) -> str:
+    """A text as JSON has it, which YAML reads as well."""
+    quoted = json.dumps(replace_unstorable(words), ensure_ascii=False)
+    return NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+
+
+def yaml_name(name: str) -> str:
+    """A name as it is where YAML can only read it as a text."""
+    return name if PLAIN_YAML.fullmatch(name) and name not in YAML_WORDS else quote_yaml(name)
 
 
 def fence_block(words: str, language: str = "") -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaluations.domain.preferences import NoPreference, PreferenceRule
-from evaluations.formats.dataset_card import CardConfig, CardFacts, dataset_card
+from evaluations.formats.dataset_card import CardConfig, CardFacts, dataset_card, yaml_name
 from evaluations.formats.export_format import encode_manifest
 from evaluations.formats.exported_rows import LabelledRow, prompt_messages, response_messages
 from evaluations.formats.jsonl_export import fast_encode
@@ -178,7 +178,7 @@ class SplitTables:
 def card_features(fields: Iterable[pa.Field]) -> Iterator[str]:
     """Fields of a schema or of a struct as lines of YAML."""
     for field in fields:
-        yield f"- name: {field.name}"
+        yield f"- name: {yaml_name(field.name)}"
         if pa.types.is_list(field.type):
             yield "  list:"
             yield from (f"  {line}" for line in card_features(field.type.value_type))
