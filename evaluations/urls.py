@@ -25,6 +25,7 @@ from evaluations.reports import views as reports
 from evaluations.reviews import views as reviews
 from evaluations.reviews.queues import views as queues
 from evaluations.rubrics import views as rubrics
+from evaluations.web.security_txt import security_txt
 from evaluations.webhooks import views as webhooks
 
 urlpatterns: list[URLPattern] = [
@@ -202,4 +203,5 @@ urlpatterns: list[URLPattern] = [
     path("readyz", operations.ready, name="ready"),
     path("workz", operations.work, name="work"),
     path("metrics", operations.metrics, name="metrics"),
+    path(".well-known/security.txt", security_txt, name="security_txt"),
 ]

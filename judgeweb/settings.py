@@ -11,6 +11,7 @@ import ipaddress
 import os
 import re
 import secrets
+import stat
 import tempfile
 import tomllib
 from pathlib import Path
@@ -72,6 +73,15 @@ def read_site_address(name: str, default: str, like: str = "https://judgeweb.exa
     if not re.fullmatch(r"https?://[^\s/?#@:]+(:[1-9]\d{0,4})?", address):
         raise ImproperlyConfigured(f"{name} must look like {like}.")
     return address
+
+
+def read_contact(name: str) -> str:
+    contact = os.environ.get(name, "")
+    if contact and not re.fullmatch(r"(mailto:[^\s@]+@[^\s@]+|https://[^\s]+)", contact):
+        raise ImproperlyConfigured(
+            f"{name} must look like mailto:security@example.org or https://example.org/security."
+        )
+    return contact
 
 
 def read_broker_url(name: str) -> str:
@@ -138,13 +148,24 @@ def find_shared_folder(data_dir: Path) -> Path:
     raise ImproperlyConfigured("JUDGEWEB_DATA_DIR is not writable.")
 
 
+def close_to_others(folder: Path) -> None:
+    """Take the rights of other accounts from a folder of ours; not from one that all share, such as /tmp."""
+    status = folder.stat()
+    if status.st_uid == os.geteuid() and status.st_mode & 0o077 and not status.st_mode & stat.S_ISVTX:
+        folder.chmod(0o700)
+
+
 if (env_file := Path(os.environ.get("JUDGEWEB_ENV_FILE", "") or BASE_DIR / ".env")).is_file():
     read_env_file(env_file)
+
+# Nobody else on this machine reads what any process of the product writes.
+os.umask(0o077)
 
 # Where all state lies: database, broker, secret key, uploads, exports, backups, logs.
 DATA_DIR = Path(os.environ.get("JUDGEWEB_DATA_DIR", "") or BASE_DIR / "var").resolve()
 try:
     DATA_DIR.mkdir(parents=True, exist_ok=True)
+    close_to_others(DATA_DIR)
     SECRET_KEY = os.environ.get("JUDGEWEB_SECRET_KEY", "") or load_or_create_secret(DATA_DIR / "secret_key")
 except OSError as error:
     raise ImproperlyConfigured(f"JUDGEWEB_DATA_DIR is not writable ({error.strerror}).") from None
@@ -327,6 +348,9 @@ TRUSTED_PROXIES = read_networks("JUDGEWEB_TRUSTED_PROXIES")
 SECURITY_EVENT_DAYS = read_whole_number("JUDGEWEB_SECURITY_EVENT_DAYS", 180, 1, 3650)
 CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "evaluations.web.error_views.csrf_failure"
+
+# Where finders of a weakness write to, mailto:… or https://…: /.well-known/security.txt names it.
+SECURITY_CONTACT = read_contact("JUDGEWEB_SECURITY_CONTACT")
 
 # ---- what the browser is told --------------------------------------------------------------
 CONTENT_SECURITY_POLICY = {

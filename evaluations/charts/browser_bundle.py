@@ -23,7 +23,6 @@ def build_browser_bundle(path: Path) -> Path:
         descriptor, draft = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(descriptor, "w") as file:
             file.write(BUNDLE_HEADER + vl_convert.javascript_bundle(EXPORT_STATEMENT))
-        os.chmod(draft, 0o644)
         os.replace(draft, path)
     return path
 

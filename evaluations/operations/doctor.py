@@ -76,6 +76,12 @@ def check_settings() -> Findings:
     key = settings.DATA_DIR / "secret_key"
     if key.exists() and stat.S_IMODE(key.stat().st_mode) & 0o077:
         yield warning_finding("settings", f"{key} can be read by other accounts of this machine.", f"chmod 600 {key}")
+    if settings.DATA_DIR.exists() and settings.DATA_DIR.stat().st_mode & 0o077:
+        yield warning_finding(
+            "settings",
+            f"{settings.DATA_DIR} can be read by other accounts of this machine.",
+            f"chmod 700 {settings.DATA_DIR}",
+        )
     if not settings.DEBUG and not (settings.STATIC_ROOT / "staticfiles.json").exists():
         yield problem_finding("settings", "The static files were not collected.", "Run: manage.py make_ready")
 

@@ -32,7 +32,7 @@ def test_the_example_file_lists_every_setting_and_no_other() -> None:
     source = (ROOT / "judgeweb" / "settings.py").read_text()
     read = set(
         re.findall(
-            r"(?:environ\.get|read_whole_number|read_flag|names|networks|read_site_address|read_broker_url|queue_prefix)"
+            r"(?:environ\.get|read_whole_number|read_flag|names|networks|read_site_address|read_broker_url|queue_prefix|contact)"
             r'\("(\w+)"',
             source,
         )

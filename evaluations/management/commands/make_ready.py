@@ -3,6 +3,7 @@
 News for the person at the terminal goes to stderr; the path of a fresh sign-in link alone to stdout.
 """
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,6 +30,7 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: object) -> None:
         try:
             self.migrate()
+            close_files_to_others(settings.DATA_DIR)
             if not settings.DEBUG:
                 call_command("collectstatic", interactive=False, verbosity=0)
             self.welcome()
@@ -54,6 +56,14 @@ class Command(BaseCommand):
         administrator = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
         if administrator is not None:
             self.stdout.write(reverse("sign_in_link", args=[create_sign_in_link(administrator, by=None)]))
+
+
+def close_files_to_others(folder: Path) -> None:
+    """Take the rights of other accounts from all that an earlier version wrote."""
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            if not path.is_symlink() and path.stat().st_mode & 0o077:
+                path.chmod(0o700 if path.is_dir() else 0o600)
 
 
 def has_unapplied_migrations() -> bool:
