@@ -30,8 +30,8 @@ def list_time_zones() -> list[str]:
 def find_account(username: str) -> User | None:
     """The account of that name; another spelling in capitals and small letters finds it too."""
     name = User.normalize_username(username.strip())
-    users = User.objects.filter(username__iexact=name)
-    return next((user for user in users if user.username == name), None) or users.first()
+    users = list(User.objects.filter(username__iexact=name).order_by("pk"))  # one query, found or not
+    return next((user for user in users if user.username == name), next(iter(users), None))
 
 
 def list_active_sessions(user: User) -> "QuerySet[Session]":

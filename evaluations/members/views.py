@@ -20,7 +20,7 @@ from evaluations.members.selectors import describe_unclaimed, list_invitations
 from evaluations.members.services import enroll_member, remove_member, set_role
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.users import Membership
+from evaluations.models.users import Membership, User
 from evaluations.reviews.queues.selectors import (
     CalibrationResult,
     ReviewerWork,
@@ -67,7 +67,20 @@ def people(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         )
     else:
         messages.success(request, f"“{membership.user.username}” takes part now, and signs in as before.")
+        warn_of_unclaimed(request, membership.user)
     return redirect("people", slug)
+
+
+def warn_of_unclaimed(request: AuthenticatedRequest, person: User) -> None:
+    """Say who made an existing account that has no password yet, and what opens it."""
+    if account := describe_unclaimed([person], request.user).get(person.pk):
+        made_for = f" for “{account.made_for}”" if account.made_for else ""
+        messages.warning(
+            request,
+            f"This account has no password yet. {account.maker or 'Somebody else'} created it{made_for} and could sign "
+            f"in as this person. Now open: sessions {account.sessions}, tokens {account.tokens}, "
+            f"links {account.links}.",
+        )
 
 
 @never_cache

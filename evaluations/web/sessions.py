@@ -1,5 +1,6 @@
 """Sessions of browsers: where they are stored, when they end, and from where they come."""
 
+import contextlib
 from datetime import timedelta
 from typing import Any, Final
 
@@ -7,16 +8,19 @@ from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from evaluations.audit.security import act_from, get_client
 from evaluations.models.sign_ins import Session
+from evaluations.models.transactions import limit_write_wait
 from evaluations.web.client_address import read_client_address
 
 # A page of a signed-in person writes no more often than this that they are there.
 SEEN_AGAIN_AFTER: Final = timedelta(minutes=5)
 USER_AGENT_CHARACTERS: Final = 200
+USE_WAIT_MILLISECONDS: Final = 200
 # A key of a session: its person may set a new password without the old one, as long as the sign-in is recent.
 SIGNED_IN_BY_LINK: Final = "signed in by link"
 RECENT_SIGN_IN: Final = timedelta(minutes=30)
@@ -54,7 +58,9 @@ class SessionStore(DatabaseStore):
         now = timezone.now()
         if self.row is not None and self.session_key == self.row.pk and self.row.last_seen_at <= now - SEEN_AGAIN_AFTER:
             stale = Session.objects.filter(pk=self.row.pk, last_seen_at=self.row.last_seen_at)
-            stale.update(last_seen_at=now, address=self.address, user_agent=self.user_agent)
+            # The page is ready: a database that is busy or read-only must not take it from the person.
+            with contextlib.suppress(DatabaseError), limit_write_wait(USE_WAIT_MILLISECONDS):
+                stale.update(last_seen_at=now, address=self.address, user_agent=self.user_agent)
 
 
 class SessionMiddleware(DjangoSessionMiddleware):

@@ -1,11 +1,13 @@
 """What lets somebody in ends when it should: sessions, links and tokens."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import NoReturn
 
 import pytest
 from django.conf import LazySettings
 from django.contrib.sessions.backends.base import UpdateError
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -13,6 +15,7 @@ from django.utils import timezone
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Role, Scope
+from evaluations.members import services
 from evaluations.members.selectors import describe_unclaimed
 from evaluations.members.services import (
     create_account,
@@ -22,6 +25,7 @@ from evaluations.members.services import (
     disable_account,
     enable_account,
     enroll_member,
+    redeem_sign_in_link,
     set_password,
 )
 from evaluations.models.evaluations import Evaluation
@@ -81,6 +85,19 @@ def test_a_page_writes_at_most_every_few_minutes_that_a_session_is_in_use(ada: U
         client.get(reverse("help"))
     assert not [query["sql"] for query in captured if query["sql"].startswith("UPDATE")]
     assert sum("evaluations_session" in query["sql"] for query in captured) == 1
+
+
+def test_a_database_that_is_busy_takes_no_page_from_a_signed_in_person(
+    ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = sign_in_client(ada)
+    Session.objects.update(last_seen_at=timezone.now() - timedelta(hours=1))
+
+    def refuse(milliseconds: int) -> NoReturn:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr("evaluations.web.sessions.limit_write_wait", refuse)
+    assert is_signed_in(client)
 
 
 def test_ended_sessions_are_deleted_by_the_sweep(ada: User, settings: LazySettings) -> None:
@@ -222,7 +239,8 @@ def test_who_adds_an_account_without_a_password_sees_who_could_sign_in_as_it(
     token_for(grace)
     create_sign_in_link(grace, by=maker)
     client = sign_in_client(give_rights(owner))
-    client.post(reverse("people", args=["study"]), {"username": "grace", "role": "viewer"})
+    added = client.post(reverse("people", args=["study"]), {"username": "grace", "role": "viewer"}, follow=True)
+    assert "maker created it and could sign in as this person" in added.content.decode()
     page = " ".join(client.get(reverse("people", args=["study"])).content.decode().split())
     assert "no password yet" in page
     assert "Created by maker, who could sign in as this person" in page  # of which evaluation is not told
@@ -285,6 +303,42 @@ def test_an_administrator_ends_what_lets_somebody_in_and_the_password_stays(ada:
 
 
 # ---- tokens
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_tokens_at_once_do_not_pass_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    grace = make_user("grace")
+    monkeypatch.setattr(services, "MAX_TOKENS", 3)
+
+    def make(number: int) -> bool:
+        try:
+            create_token(grace, name=f"token {number}", scopes=[Scope.READ], days=1)
+        except InputRefused:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(6) as threads:
+        assert sum(threads.map(make, range(6))) == 3
+    assert ApiToken.objects.count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_uses_of_a_link_at_once_one_signs_in() -> None:
+    token = create_sign_in_link(make_user("grace"), by=None)
+
+    def use(_: int) -> bool:
+        try:
+            redeem_sign_in_link(token)
+        except InputRefused:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(6) as threads:
+        assert sum(threads.map(use, range(6))) == 1
 
 
 def test_a_session_alone_makes_no_token(client: Client, ada: User) -> None:

@@ -5,8 +5,10 @@ from datetime import timedelta
 
 import pytest
 from django.conf import LazySettings
+from django.contrib.auth.hashers import MD5PasswordHasher
 from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -148,6 +150,28 @@ def test_an_unknown_name_waits_like_a_known_one(client: Client) -> None:
     for name in ("ada", "nobody"):
         answers = [try_password(client, "wrong", username=name) for _ in range(FREE_TRIES_AT_NAME_FROM_ADDRESS + 1)]
         assert answers == [422] * FREE_TRIES_AT_NAME_FROM_ADDRESS + [429]
+
+
+def test_a_name_that_is_unknown_disabled_or_without_a_password_costs_as_much_as_any_other(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the time of an answer tells which usernames exist."""
+    make_user("ada", password=PASSWORD)
+    make_user("gone", password=PASSWORD, is_active=False)
+    make_user("invited")
+    hashed: list[str] = []
+    encode = MD5PasswordHasher.encode
+    monkeypatch.setattr(
+        MD5PasswordHasher, "encode", lambda self, *given: hashed.append(given[0]) or encode(self, *given)
+    )
+    counts = set()
+    for number, name in enumerate(("ada", "gone", "invited", "nobody")):
+        hashed.clear()
+        with CaptureQueriesContext(connection) as captured:
+            assert try_password(Client(), "wrong", username=name, address=f"192.0.2.{number}") == 422
+        counts.add((len(hashed), len(captured)))
+    assert len(counts) == 1
+    assert counts.pop()[0] == 1
 
 
 def test_one_stranger_cannot_make_others_wait_for_a_name(client: Client) -> None:
