@@ -161,9 +161,12 @@ def test_a_name_that_is_unknown_disabled_or_without_a_password_costs_as_much_as_
     make_user("invited")
     hashed: list[str] = []
     encode = MD5PasswordHasher.encode
-    monkeypatch.setattr(
-        MD5PasswordHasher, "encode", lambda self, *given: hashed.append(given[0]) or encode(self, *given)
-    )
+
+    def count_and_encode(self: MD5PasswordHasher, password: str, salt: str) -> str:
+        hashed.append(password)
+        return encode(self, password, salt)
+
+    monkeypatch.setattr(MD5PasswordHasher, "encode", count_and_encode)
     counts = set()
     for number, name in enumerate(("ada", "gone", "invited", "nobody")):
         hashed.clear()
