@@ -49,10 +49,23 @@ class BudgetField(forms.CharField):
 CleanedData: TypeAlias = dict[str, Any]
 
 
+# Longer ones are ids of no row, and are too large for the database to compare with.
+MAX_ID_DIGITS: Final = 18
+
+
+class RowsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # not subscriptable at run time
+    """Rows chosen by their ids; an id that no row can have is refused like one that no row has."""
+
+    def clean(self, value: Any) -> Any:
+        if isinstance(value, (list, tuple)) and any(len(str(pk)) > MAX_ID_DIGITS for pk in value):
+            raise forms.ValidationError(self.error_messages["invalid_choice"], "invalid_choice", {"value": "…"})
+        return super().clean(value)
+
+
 class ReviewersForm(forms.Form):
     """The reviewers to whom comparisons are assigned."""
 
-    people = forms.ModelMultipleChoiceField(
+    people = RowsField(
         User.objects.none(),
         error_messages={
             "required": "Choose at least one person.",

@@ -11,7 +11,7 @@ from evaluations.judges.runs.selectors import list_runnable_judges
 from evaluations.models.comparisons import SavedFilter
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
-from evaluations.web.forms import BudgetField
+from evaluations.web.forms import BudgetField, RowsField
 
 ORDER_CHOICES = [
     (RunOrders.BOTH, "both orders"),
@@ -27,7 +27,7 @@ CHANNEL_CHOICES = [
 
 
 class RunForm(forms.Form):
-    judge = forms.ModelMultipleChoiceField(
+    judge = RowsField(
         Judge.objects.none(),
         label="Judges",
         error_messages={"required": "Choose at least one judge.", "invalid_choice": "One of these is no judge here."},

@@ -254,7 +254,7 @@ def estimate_options(query: QueryDict) -> RunOptions:
 
 def parse_positive_number(text: str | None, highest: int) -> int | None:
     text = (text or "").strip()
-    return int(text) if text.isascii() and text.isdecimal() and 1 <= int(text[:12]) <= highest else None
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 12 and 1 <= int(text) <= highest else None
 
 
 def sum_estimates(estimates: Sequence[RunEstimate]) -> dict[str, object]:

@@ -19,13 +19,16 @@ from evaluations.web.pagination import paginate
 from evaluations.web.refusals import show_refusal
 from evaluations.web.requests import AuthenticatedRequest
 
+# More than a username has; SQLite refuses to search for much longer ones.
+MAX_SEARCHED = 200
+
 
 @never_cache
 @require_safe
 def accounts(request: AuthenticatedRequest) -> HttpResponse:
     require_site_administrator(request.user)
     text = request.GET.get("q", "").strip().replace("\x00", "")
-    page = paginate(request, User.objects.filter(username__icontains=text))
+    page = paginate(request, User.objects.filter(username__icontains=text[:MAX_SEARCHED]))
     context = {
         "page": "accounts",
         "accounts": page,

@@ -13,6 +13,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.reviews.queues.calibration import MAX_CALIBRATION_ITEMS
 from evaluations.reviews.queues.sampler import DEFAULT_RANDOM_PERCENT, MAX_QUEUE_SIZE, QueuePlan
+from evaluations.web.forms import RowsField
 
 
 class ComparisonIdsField(forms.CharField):
@@ -89,7 +90,7 @@ REVIEWER_OPTIONS: Final = [
 ]
 
 
-class ReviewersField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+class ReviewersField(RowsField):
     def label_from_instance(self, obj: User) -> str:
         return str(obj)
 
