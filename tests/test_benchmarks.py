@@ -26,6 +26,7 @@ SMALLEST = {
     "import_memory": "--megabytes 1",
     "import_speed": "--rows 20",
     "judge_throughput": "in-flight growth --in-flight 2 --latency 0.05 --seconds 1 --calls 20",
+    "load": "--comparisons 60 --reviewers 2 --think 0.2 --seconds 3 --in-flight 2 --latency 0.05 --workers 1",
     "plots": "--plots 1 --times 1",
     "ranking": "--candidates 50",
     "report": "--comparisons 60",
@@ -35,8 +36,8 @@ SMALLEST = {
 }
 # Run below, or elsewhere for what they need.
 BY_THEMSELVES = {"first_page", "house", "real_model", "screenshots"}
-# No scripts: what others make their rows with.
-MODULES = {"large_study", "row_writer"}
+# No scripts: what others make their rows with, and measure with.
+MODULES = {"large_study", "processor_time", "row_writer"}
 # Started by `judge_throughput`.
 SERVERS = {"fast_server"}
 

@@ -40,6 +40,7 @@ from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServer, Price, Rater
 from evaluations.models.progress import ComparisonProgress, ProgressCounters, VerdictChange
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
+from evaluations.models.reports import ServedReport
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
 from evaluations.models.sign_ins import SecurityEvent, Session, Throttle
@@ -171,7 +172,7 @@ EXCLUDED_MODELS: Final = (
     *(Webhook, OutboxEntry, Delivery, DeliveryAttempt),
     *(EndpointGrant, EndpointAccount, EndpointSpending),
     *(LocalServer, EndpointCheck, Worker, Job, Lease, Rendering, TagChange),
-    *(VerdictChange, ComparisonProgress, ProgressCounters),
+    *(VerdictChange, ComparisonProgress, ProgressCounters, ServedReport),
 )
 
 # These are in the manifest and are matched with existing rows.

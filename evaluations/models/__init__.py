@@ -10,6 +10,7 @@ from evaluations.models import (  # noqa: F401
     judges,
     progress,
     queues,
+    reports,
     rubrics,
     runs,
     sign_ins,

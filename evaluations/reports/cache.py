@@ -31,15 +31,25 @@ def get_cached_report(evaluation: Evaluation, depends_on: object, make: Callable
     state = read_evaluation_state(evaluation)
     if state is None:
         return make()
-    # The caller's evaluation object may be older than its last change.
-    columns = [getattr(evaluation, column.attname) for column in evaluation._meta.concrete_fields]
-    key = hashlib.sha256(repr((columns, depends_on, state, VERSION)).encode()).hexdigest()
+    key = hash_state(evaluation, state, depends_on)
     report: Made | None = read_cached_report(key)
     if report is None:
         report = make()
         if read_evaluation_state(evaluation) == state:
             save_cached_report(key, report)
     return report
+
+
+def hash_state(evaluation: Evaluation, state: tuple[object, ...], depends_on: object = None) -> str:
+    # The caller's evaluation object may be older than its last change.
+    columns = [getattr(evaluation, column.attname) for column in evaluation._meta.concrete_fields]
+    return hashlib.sha256(repr((columns, depends_on, state, VERSION)).encode()).hexdigest()
+
+
+def read_report_state(evaluation: Evaluation) -> str:
+    """The state that a report of the evaluation is of; empty while a run changes its calls."""
+    state = read_evaluation_state(evaluation)
+    return "" if state is None else hash_state(evaluation, state)
 
 
 def save_cached_report(key: str, report: object) -> None:

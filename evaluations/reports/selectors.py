@@ -82,8 +82,7 @@ def reveal_report(
 
     Where it is on few comparisons, they now count as having seen what others chose on each.
     """
-    if not any(part in BY_ASPECT for part in parts):
-        aspect = None
+    aspect = get_report_aspect(parts, aspect)
     comparisons = visible_comparisons(user, evaluation)
     if is_allowed(user, Action.SEE_ALL, evaluation):
         report = get_full_report(evaluation, rules, parts=parts, aspect=aspect)
@@ -93,6 +92,11 @@ def reveal_report(
     if is_allowed(user, Action.REVIEW, evaluation):  # no query for those who are never on record
         reveal_comparisons(user, evaluation, list_if_small_report(comparisons, evaluation, rules))
     return report
+
+
+def get_report_aspect(parts: Sequence[ReportPart], aspect: str | None) -> str | None:
+    """The aspect that these parts are about; None for parts that have no page for each."""
+    return aspect if any(part in BY_ASPECT for part in parts) else None
 
 
 def build_report(

@@ -11,7 +11,7 @@ from evaluations.charts.estimates import PlottedEstimate
 from evaluations.charts.forest_charts import build_win_rate_chart
 from evaluations.charts.themes import PAGE_THEME
 from evaluations.reports.chart_files import ChartFile, build_chart_response
-from evaluations.reports.views import get_chart_files_url
+from evaluations.reports.page_body import get_chart_files_url
 from tests.helpers.chart_samples import make_every_chart
 
 
