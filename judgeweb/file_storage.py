@@ -17,7 +17,7 @@ class WholeFiles(FileSystemStorage):
 
     def _save(self, name: str, content: "File[bytes]") -> str:
         if hasattr(content, "temporary_file_path"):
-            return super()._save(name, content)
+            return self._move(name, content)
         if not has_room(settings.DATA_DIR, content.size or 0, settings.DISK_RESERVE_BYTES):
             raise DiskFull
         draft = tempfile.NamedTemporaryFile(prefix="kept-", dir=settings.SCRATCH_DIR, delete=False)  # noqa: SIM115 - below
@@ -25,10 +25,13 @@ class WholeFiles(FileSystemStorage):
             with draft:
                 for chunk in content.chunks():
                     draft.write(chunk)
-            return super()._save(name, DraftFile(draft))
+            return self._move(name, DraftFile(draft))
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(draft.name)
+
+    def _move(self, name: str, content: "File[bytes]") -> str:
+        return str(super()._save(name, content))  # type: ignore[misc]  # Django's stubs leave it out
 
 
 class DraftFile(File):  # type: ignore[type-arg]

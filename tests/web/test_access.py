@@ -174,6 +174,17 @@ def test_no_answer_of_the_site_may_be_kept_by_a_cache(client: Client, marked: Fu
         assert keeps == []
 
 
+@pytest.mark.parametrize("number", [2**63, 10**60])
+def test_a_number_that_no_row_can_have_leads_nowhere(client: Client, marked: FullEvaluation, number: int) -> None:
+    marked.owner.is_superuser = True
+    marked.owner.save()
+    client.force_login(marked.owner)
+    numbered = [door for door in DOORS if {"pk", "delivery"} & set(door.parameters)]
+    addresses = {door.name: door.address(marked.evaluation.slug, number) for door in numbered}
+    answers = {(method, name): ask(client, method, one) for name, one in addresses.items() for method in METHODS}
+    assert [key for key, answer in answers.items() if answer.status_code not in (404, 405)] == []
+
+
 # ---- not signed in
 
 
