@@ -31,6 +31,7 @@ from evaluations.judges.calls.lease_sweeper import (
     return_expired_calls,
 )
 from evaluations.judges.calls.worker_registry import count_idle_workers
+from evaluations.judges.endpoints import outages
 from evaluations.judges.endpoints.services import refresh_local_server
 from evaluations.judges.runs import planner
 from evaluations.members.services import delete_ended_sessions
@@ -60,7 +61,7 @@ MAX_HANDOVERS: Final = 4
 JOB_MODULES: Final = (
     *(comparisons_services, storage, undo, search_services, label_updates, items, rendered_texts),
     *(progress_recount, served_reports),
-    *(planner, reply_reparse, deliveries, exports_services),
+    *(outages, planner, reply_reparse, deliveries, exports_services),
 )
 
 # The task of this process that works on each run: a second message for the run adds nothing.
@@ -153,6 +154,7 @@ def sweep_all() -> None:
     release_departed_reservations(SLOTS_AT_ONCE)
     planner.cancel_waiting_calls(seconds=SWEEP_SECONDS)
     finish_ended_runs()
+    outages.restore_lost_probes()
     idle_runs = find_idle_runs()
     for run_id in idle_runs:
         nudge(WorkerTask.WORK_RUN, run_id, expires=SWEEP_SECONDS)

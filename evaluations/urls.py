@@ -181,6 +181,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/runs/<int:pk>", runs.run, name="run"),
     path("e/<slug:slug>/runs/<int:pk>/progress", runs.run_progress, name="run_progress"),
     path("e/<slug:slug>/runs/<int:pk>/pause", runs.run_pause, name="run_pause"),
+    path("e/<slug:slug>/runs/<int:pk>/try-now", runs.run_try_now, name="run_try_now"),
     path("e/<slug:slug>/runs/<int:pk>/resume", runs.run_resume, name="run_resume"),
     path("e/<slug:slug>/runs/<int:pk>/budget", runs.run_budget, name="run_budget"),
     path("e/<slug:slug>/runs/<int:pk>/cancel", runs.run_cancel, name="run_cancel"),

@@ -27,12 +27,14 @@ def clock_sql() -> str:
 class RunAtWork(NamedTuple):
     """The database's time, and the seconds for which the run's endpoint is paused.
 
-    ``is_granted``: whether the run's evaluation may use the endpoint. ``has_budget``: whether a budget of the run, the
-    grant or the endpoint bounds what it spends.
+    ``is_down``: whether the endpoint is set aside because it does not answer. ``is_granted``: whether the run's
+    evaluation may use the endpoint. ``has_budget``: whether a budget of the run, the grant or the endpoint bounds what
+    it spends.
     """
 
     now: datetime
     pause: float
+    is_down: bool
     is_granted: bool
     has_budget: bool
 
@@ -41,7 +43,8 @@ def find_run_at_work(run: Run) -> RunAtWork | None:
     """The run's present state; None unless it is running."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT {clock_sql()}, e.paused_until, e.id IS NULL OR e.is_offered OR COALESCE(g.is_active, FALSE), "
+            f"SELECT {clock_sql()}, e.paused_until, e.down_since IS NOT NULL, "
+            "e.id IS NULL OR e.is_offered OR COALESCE(g.is_active, FALSE), "
             "r.budget IS NOT NULL OR g.budget IS NOT NULL OR e.daily_budget IS NOT NULL "
             "FROM evaluations_run r JOIN evaluations_judge j ON j.id = r.judge_id "
             "LEFT JOIN evaluations_endpoint e ON e.id = j.endpoint_id LEFT JOIN evaluations_endpointgrant g "
@@ -55,7 +58,7 @@ def find_run_at_work(run: Run) -> RunAtWork | None:
     if paused_until and paused_until.tzinfo is None:  # raw SQL on SQLite returns UTC without a time zone
         paused_until = paused_until.replace(tzinfo=UTC)
     pause = (paused_until - now).total_seconds() if paused_until else 0.0
-    return RunAtWork(now, pause, bool(row[2]), bool(row[3]))
+    return RunAtWork(now, pause, *map(bool, row[2:]))
 
 
 class LockedCallRow(NamedTuple):

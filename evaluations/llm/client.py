@@ -60,6 +60,8 @@ from evaluations.net.addresses import check_base_url, check_key_variable
 
 HTTP_ERRORS: Final = {str(status) for status in range(400, 600)}
 CONNECT_TIMEOUT_SECONDS: Final = 10.0  # a reachable host answers sooner, however slow its model
+# A gateway without the server behind it, or a server that starts or stops.
+OUTAGE_STATUSES: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 NO_KEY: Final = "no-key"  # the SDK refuses an empty key; servers without keys ignore this one
 
 
@@ -234,17 +236,20 @@ def salvage_flawed_answer(error: ErrorBody, usage: Usage | None = None) -> Answe
 
 def translate_sdk_error(error: Exception, server: Server, request: Request, key: str) -> LLMError:
     if isinstance(error, APIStatusError):
-        return parse_http_error(error.status_code, error.response.text, server, request, key, error.response.headers)
+        failure = parse_http_error(error.status_code, error.response.text, server, request, key, error.response.headers)
+        if isinstance(failure, Retry) and not failure.busy:
+            failure.is_outage = error.status_code in OUTAGE_STATUSES
+        return failure
     # The transport's own error: the SDK reports refused, unknown and lost connections all as connect timeouts.
     cause = error.__cause__.__cause__ if error.__cause__ else None
     if isinstance(cause, (ClientConnectorError, ConnectionTimeoutError)):
         return Retry(f"Nobody answers at {server.base_url}: is the address right, and is it up?", unreachable=True)
     if isinstance(cause, ClientError) and not isinstance(cause, ServerTimeoutError):
-        return Retry(f"The connection to {server.base_url} broke.")
+        return Retry(f"The connection to {server.base_url} broke.", is_outage=True)
     if isinstance(error, (APITimeoutError, TimeoutError)):
         return RequestTimedOut(f"No answer within {server.timeout_seconds:g} seconds.")
     if isinstance(error, APIConnectionError):
-        return Retry(f"The connection to {server.base_url} broke.")
+        return Retry(f"The connection to {server.base_url} broke.", is_outage=True)
     return Retry(f"The request failed: {type(error).__name__}.")
 
 
@@ -258,14 +263,19 @@ def parse_http_error(
 PROBE_TIMEOUT_SECONDS: Final = 5.0
 
 
-def find_connection_problem(server: Server) -> str:
-    """Why requests to the server would fail, by its list of models; "" if nothing shows it."""
+def find_connection_problem(server: Server, *, is_refusal_fine: bool = False) -> str:
+    """Why requests to the server would fail, by its list of models; "" if nothing shows it.
+
+    ``is_refusal_fine``: a server that refuses the key, or that has no such list, is up all the same.
+    """
     try:
         answer = fetch_server_answer(server, "GET", f"{server_base_url(server)}/models")
     except LLMError as error:
-        return str(error)
+        return "" if is_refusal_fine else str(error)  # the key is not set here: requests say so
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
         return f"It does not answer ({' '.join(str(error).split()) or type(error).__name__})."
+    if is_refusal_fine:
+        return f"It answers {answer.status_code}." if answer.status_code in OUTAGE_STATUSES else ""
     if answer.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return f"It refuses {f'the key in {server.key_variable}' if server.key_variable else 'whoever has no key'}."
     if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:

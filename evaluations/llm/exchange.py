@@ -139,6 +139,7 @@ class Retry(LLMError):
     """Ask again later, ``after`` seconds if the server named a time.
 
     ``busy``: there were too many requests. ``unreachable``: nothing answered, so no call of the run can succeed.
+    ``is_outage``: as when a server is down or restarts, whatever was asked.
     """
 
     def __init__(
@@ -148,12 +149,14 @@ class Retry(LLMError):
         after: float | None = None,
         busy: bool = False,
         unreachable: bool = False,
+        is_outage: bool = False,
         **details: Unpack[ErrorFacts],
     ) -> None:
         super().__init__(sentence, **details)
         self.after = after
         self.busy = busy
         self.unreachable = unreachable
+        self.is_outage = is_outage or unreachable
 
 
 class RequestTimedOut(Retry):

@@ -26,6 +26,13 @@ class Endpoint(Row):
     paused_until = models.DateTimeField(null=True, blank=True)
     # The reason in a sentence; empty for a short rate limit.
     pause_reason = models.CharField(max_length=500, blank=True)
+    # Since when it does not answer, though it did before: nothing but probes is sent until one of them is answered.
+    down_since = models.DateTimeField(null=True, blank=True)
+    down_reason = models.CharField(max_length=500, blank=True)
+    next_probe_at = models.DateTimeField(null=True, blank=True)
+    failed_probes = models.PositiveIntegerField(default=0)
+    # When a probe ended the last outage. Until a request is answered after it, waits go on growing.
+    probed_up_at = models.DateTimeField(null=True, blank=True)
     # If empty, it follows from the address or from the latest check.
     dialect = models.CharField(max_length=20, blank=True, choices=enum_choices(Dialect))
     # Empty: long for servers on this machine or network, else the site's setting.

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from evaluations.domain.jobs import JobState
 from evaluations.domain.judges import OPEN_CALL_STATES
+from evaluations.judges.endpoints.outages import describe_outage
 from evaluations.judges.endpoints.selectors import latest_model, server_for_endpoint
 from evaluations.llm.client import find_connection_problem
 from evaluations.models.jobs import Job
@@ -179,6 +180,9 @@ def check_endpoints() -> Findings:
     for endpoint in Endpoint.objects.order_by("name"):
         problem = find_connection_problem(server_for_endpoint(endpoint))
         part = f"endpoint {endpoint.name}"
+        if outage := describe_outage(endpoint):
+            yield warning_finding(part, outage, f"Start it. {endpoint.down_reason}")
+            continue
         if problem:
             yield warning_finding(part, problem, f"Look at {endpoint.base_url}, and at the environment of the workers.")
         else:

@@ -138,6 +138,7 @@ SAME: Final = {
     "run": "get_run",
     "run_progress": "get_run",
     "run_pause": "pause_run",
+    "run_try_now": "try_endpoint_now",
     "run_resume": "resume_run",
     "run_budget": "set_budget",
     "run_cancel": "cancel_run",

@@ -9,9 +9,12 @@ from django.db.models import Count, F, Max, Q
 from django.db.models.functions import Now
 
 from evaluations.domain.judges import AttemptOutcome, CallState, RunState
+from evaluations.jobs.runner import work_on_due_jobs
 from evaluations.judges.calls.lease_sweeper import finish_ended_runs, return_expired_calls
+from evaluations.judges.endpoints.outages import PROBE_ENDPOINT
 from evaluations.judges.runs.selectors import count_calls_by_state
 from evaluations.llm.retry_policy import RetryPolicy
+from evaluations.models.jobs import Job
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.verdicts import Score, Verdict
 from tests.factories.evaluations import make_comparison, make_evaluation
@@ -74,6 +77,8 @@ def work_run_through_faults(run: Run) -> Run:
             claimed.update(lease_until=Now() - timedelta(seconds=1))
         return_expired_calls()
         finish_ended_runs()
+        Job.objects.filter(kind=PROBE_ENDPOINT).update(not_before=None)
+        work_on_due_jobs(PROBE_ENDPOINT)
     raise AssertionError(f"not at its end: {count_calls_by_state(run)}")
 
 

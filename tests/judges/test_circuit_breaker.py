@@ -15,6 +15,7 @@ from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.verdicts import Verdict
 from tests.factories.evaluations import make_comparison
 from tests.factories.judges import make_llm_judge, run_judge_here, work_run_here
+from tests.helpers.llm_faults import work_run_through_faults
 from tests.helpers.llm_server import (
     LLMServer,
     Script,
@@ -97,7 +98,10 @@ def test_a_success_among_them_pauses_nothing(evaluation: Evaluation) -> None:
 
 
 def test_a_server_that_has_answered_may_be_away_for_a_moment(evaluation: Evaluation) -> None:
-    run, _ = run_against(answer_in_turn([answer_well, *[fail_with(503)] * 30], answer_well), evaluation)
+    """It is set aside, and a probe lets the run go on."""
+    with llm_server(answer_in_turn([answer_well, *[fail_with(503)] * 30], answer_well)) as server:
+        judge = make_llm_judge(evaluation, server.base_url, mode="json_schema")
+        run = work_run_through_faults(start_run(judge, user=None, orders="as-stored"))
     assert run.state == RunState.DONE
     assert Call.objects.filter(state=CallState.ANSWERED).count() == STUDY
 

@@ -126,7 +126,7 @@ def test_a_reply_that_is_no_verdict_is_a_state_of_its_call(
     assert all(bool(error) == (state != "answered") for error in Call.objects.values_list("error", flat=True))
 
 
-@pytest.mark.parametrize("fault", [fail_with(500), fail_with(503), fail_with(429, retry_after=0)])
+@pytest.mark.parametrize("fault", [fail_with(500), fail_with(408), fail_with(429, retry_after=0)])
 def test_a_fault_that_passes_is_asked_again_until_it_is_answered(evaluation: Evaluation, fault: Script) -> None:
     with llm_server(answer_first([fault, fault])) as server:
         run = work_run_through_faults(start_run(make_llm_judge(evaluation, server.base_url), user=None))

@@ -10,6 +10,7 @@ from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 
 from evaluations.domain.judges import AttemptOutcome, AttemptStep
 from evaluations.judges.calls.work_session import CallOutcome, WorkSession
+from evaluations.judges.endpoints import outages
 from evaluations.models.runs import Attempt, Run
 
 # Outcomes that count against the server or the judge. A refusal is an answer and counts against neither.
@@ -24,6 +25,9 @@ FAILURE_OUTCOMES: Final = (
 UNIFORM_FAILURES: Final = (AttemptOutcome.UNREADABLE, AttemptOutcome.TRUNCATED, AttemptOutcome.TOO_LONG)
 ATTEMPTS_PER_FAILURE: Final = 20  # attempts looked at, for each failure that pauses
 TOO_MANY_REQUESTS: Final = 429
+# How requests fail while a server is down or restarts.
+OUTAGE_STATUSES: Final = (502, 503, 504)
+CONNECTION_ERRORS: Final = ("The connection to ", "Nobody answers at ")
 MAX_KIND_LENGTH: Final = 120
 
 
@@ -90,12 +94,21 @@ def find_recent_failures(
 
 def is_counted_failure(session: WorkSession, attempt: AttemptFailure, *, has_answered: bool) -> bool:
     if attempt.outcome == AttemptOutcome.RETRY:
+        if attempt.http_status in OUTAGE_STATUSES or attempt.error.startswith(CONNECTION_ERRORS):
+            has_answered = has_answered or has_endpoint_answered(session)
         return not has_answered and attempt.http_status not in (TOO_MANY_REQUESTS, 200)  # busy, or an empty reply
     # A reply to be repaired has not failed yet; an empty reply is not repaired.
     is_to_be_repaired = session.judge.repairs and attempt.step != AttemptStep.REPAIR and not attempt.is_blank
     if attempt.outcome == AttemptOutcome.UNREADABLE and is_to_be_repaired:
         return False
     return attempt.outcome in FAILURE_OUTCOMES
+
+
+def has_endpoint_answered(session: WorkSession) -> bool:
+    """Whether the endpoint is known to work, asked once per session: an outage of it ends by itself."""
+    if session.knows_endpoint is None:
+        session.knows_endpoint = bool(session.judge.endpoint and outages.has_endpoint_answered(session.judge.endpoint))
+    return session.knows_endpoint
 
 
 def pause_sentence(failure: AttemptFailure, count: int) -> str:

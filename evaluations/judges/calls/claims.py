@@ -66,6 +66,8 @@ def claim_calls(session: WorkSession, room: int, unstored: int = 0) -> ClaimResu
     if not working.is_granted:
         stop_run(session.run, NOT_GRANTED)
         return ClaimResult()
+    if working.is_down:
+        return ClaimResult()
     session.keep_budget(exists=working.has_budget)
     room = room_at_endpoint(session, room, unstored)
     if room <= 0:
@@ -82,6 +84,8 @@ def claim_batch_calls(batch: Batch, session: WorkSession, room: int) -> ClaimRes
         return ClaimResult()
     if not working.is_granted:
         stop_run(session.run, NOT_GRANTED)
+        return ClaimResult()
+    if working.is_down:
         return ClaimResult()
     session.keep_budget(exists=working.has_budget)
     claimed = take_due_calls(session, find_due_calls(session.run, session.spec.kind, room, working.now), working.now)

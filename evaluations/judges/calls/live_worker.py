@@ -19,7 +19,7 @@ from typing import Final, ParamSpec, TypeVar
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connections
 
-from evaluations.domain.judges import JudgeKind
+from evaluations.domain.judges import CallState, JudgeKind
 from evaluations.judges.calls import worker_registry
 from evaluations.judges.calls.baseline_worker import work_baseline_run
 from evaluations.judges.calls.batch_worker import send_run_batches
@@ -31,6 +31,7 @@ from evaluations.judges.calls.prompt_truncation import watch_truncation
 from evaluations.judges.calls.verdict_requests import CallRequester, request_verdict, session_server
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, WorkSession, begin_work_session
 from evaluations.judges.calls.worker_registry import endpoint_capacity
+from evaluations.judges.endpoints.outages import has_answered_since_probe, has_endpoint_answered
 from evaluations.judges.endpoints.selectors import endpoint_slots, find_latest_check_result, server_for_endpoint
 from evaluations.judges.runs.planner import plan_run_calls
 from evaluations.judges.runs.transitions import finish_run, stop_run
@@ -173,7 +174,9 @@ class LiveSession:
             await run_in_thread(self.to_claim, find_latest_check_result, session.judge.endpoint, session.judge.model)
         )
         requester.truncation_watch = await run_in_thread(self.to_claim, watch_truncation, session)
-        requester.has_answered = await run_in_thread(self.to_claim, was_run_answered, session.run)
+        requester.has_answered = await run_in_thread(self.to_claim, has_proved_itself, session)
+        assert session.judge.endpoint is not None
+        requester.knows_endpoint = await run_in_thread(self.to_claim, has_endpoint_answered, session.judge.endpoint)
         loop = RequestLoop(
             claim=self.claim,
             request=lambda call: request_with_capacity(user, user.sent(time.monotonic()), requester, send, call),
@@ -203,6 +206,8 @@ class LiveSession:
 
     async def claim(self, room: int, unstored: int) -> ClaimResult[ClaimedCall]:
         room = self.requester.room(room, unstored)
+        if self.requester.is_endpoint_down:
+            return ClaimResult()
         if room <= 0:
             return ClaimResult(wait=PROBE_CHECK_SECONDS)
         claimed = await run_in_thread(self.to_claim, claim_calls, self.session, room, unstored)
@@ -227,6 +232,12 @@ class LiveSession:
             await asyncio.sleep(settings.LEASE_SECONDS / 4)
             if self.requester.leases:
                 await run_in_thread(self.to_store, refresh_leases, dict(self.requester.leases))
+
+
+def has_proved_itself(session: WorkSession) -> bool:
+    """Whether the run was answered, and its endpoint too since it was back from an outage."""
+    assert session.judge.endpoint is not None
+    return was_run_answered(session.run) and has_answered_since_probe(session.judge.endpoint)
 
 
 REPORTED_SLOTS: Final[dict[tuple[int, str], int | None]] = {}
@@ -260,6 +271,8 @@ async def request_with_capacity(
         return answer
 
     try:
+        if requester.is_endpoint_down:  # since it was claimed
+            return CallOutcome(call, CallState.PENDING, unsent=True)
         outcome = await request_verdict(requester, watched, call)
         requester.record_outcome(outcome)
         return outcome

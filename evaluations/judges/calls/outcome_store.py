@@ -18,6 +18,7 @@ from evaluations.judges.calls.answer_rows import write_answers
 from evaluations.judges.calls.circuit_breaker import find_reason_to_pause
 from evaluations.judges.calls.prompt_truncation import withdraw_truncated_answers
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, ClaimKey, WorkSession
+from evaluations.judges.endpoints.outages import set_endpoint_aside
 from evaluations.judges.endpoints.prices import request_cost
 from evaluations.judges.endpoints.sql import SpendingTotals, add_to_totals, utc_date
 from evaluations.judges.runs.budget import Bookings, grant_key
@@ -59,6 +60,9 @@ def store_outcomes(session: WorkSession, outcomes: Sequence[CallOutcome]) -> Non
         update_many(Call, RESOLVED_CALL_COLUMNS, [resolved_call_row(session, outcome, now) for outcome in counting])
         # Calls, the endpoint, then the accounts: claims lock them in the same order.
         pause_endpoint(session, new)
+        for reason in {outcome.outage for outcome in new if outcome.outage}:
+            assert session.judge.endpoint is not None
+            set_endpoint_aside(session.judge.endpoint, reason)
         write_answers(session, counting, now)
         for ceiling in {outcome.ceiling for outcome in new if outcome.ceiling}:
             withdraw_truncated_answers(session, ceiling)

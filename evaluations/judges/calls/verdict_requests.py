@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from http import HTTPStatus
+from typing import Final
 
 from django.conf import settings
 
@@ -47,6 +49,8 @@ from evaluations.replies.reply_parser import (
 )
 from evaluations.replies.verdict_weights import weigh_verdicts
 
+OUTAGE_FAILURES: Final = 4
+
 
 @dataclass
 class CallRequester:
@@ -59,20 +63,33 @@ class CallRequester:
     truncation_watch: TruncationWatch | None = None
     # Whether the run has got a reply that shows that server and model work; before that few requests are sent.
     has_answered: bool = False
+    # Whether the endpoint ever answered, any run: then an outage ends by itself, and the run need not stop.
+    knows_endpoint: bool = False
+    # Failures in a row that look like an outage; from a handful on nothing more is sent.
+    outage_failures: int = 0
 
     def __post_init__(self) -> None:
         self.probe = CapabilityProbe(self.session, request_shape=settings_unsupported_by_dialect(self.session.judge))
 
     def room(self, room: int, unstored: int) -> int:
         """How many calls may be claimed: one while the probe is open, few before the first success."""
+        if self.is_endpoint_down:
+            return 0
         room = self.probe.room(room, unstored)
         limit = settings.PAUSE_AFTER_FAILURES
         return room if self.has_answered or not limit else min(room, limit - unstored)
 
     def record_outcome(self, outcome: CallOutcome) -> None:
         """Note that the server and model work, if this outcome shows it."""
+        if (outcome.attempt or {}).get("http_status") == HTTPStatus.OK:
+            self.outage_failures = 0
         if (outcome.attempt or {}).get("outcome") in (AttemptOutcome.ANSWERED, AttemptOutcome.REFUSED):
-            self.has_answered = True
+            self.has_answered = self.knows_endpoint = True
+
+    @property
+    def is_endpoint_down(self) -> bool:
+        """Whether nothing more is sent in this session."""
+        return self.knows_endpoint and self.outage_failures >= OUTAGE_FAILURES
 
     def build_request(self, call: ClaimedCall) -> Request:
         """The next request of this call's conversation."""
@@ -293,7 +310,9 @@ def outcome_from_error(requester: CallRequester, call: ClaimedCall, error: LLMEr
     if error.usage is not None:
         attempt |= usage_columns(error.usage)
     if isinstance(error, Retry):
-        return outcome_of_fault(requester.session, call, error, attempt)
+        return outcome_of_outage(requester, call, error, attempt) or outcome_of_fault(
+            requester.session, call, error, attempt
+        )
     if isinstance(error, RecordOnCall):
         return make_failed_outcome(call, error.state, attempt, str(error))
     if isinstance(error, FormatRefused):
@@ -317,6 +336,26 @@ def final_refusal_message(session: WorkSession, error: FormatRefused) -> str:
     if not session.judge.reply_shape:
         return f"{error} Make a judge that is asked in another mode, or in mode auto."
     return f"{error} It took this judge's requests before: make a new judge, which finds out anew what it takes."
+
+
+def outcome_of_outage(
+    requester: CallRequester, call: ClaimedCall, error: Retry, attempt: JsonDict
+) -> CallOutcome | None:
+    """The outcome of a request to an endpoint that is down: the call waits, and the endpoint is set aside.
+
+    None if it does not look so, or not yet. A request that cannot have cost anything leaves no Attempt.
+    """
+    if not error.is_outage or not requester.knows_endpoint:
+        return None
+    requester.outage_failures += 1
+    tried = call.failed_requests - call.timed_out + 1
+    is_over = error.unreachable and requester.session.retry_policy.is_over(tried, unreachable=True)
+    if not requester.is_endpoint_down and not is_over:
+        return None
+    requester.outage_failures = max(requester.outage_failures, OUTAGE_FAILURES)
+    is_free = error.unreachable or error.http_status is not None
+    made = make_retry_outcome(call, attempt, str(error))
+    return replace(made, attempt=None if is_free else made.attempt, outage=str(error), unsent=error.unreachable)
 
 
 def outcome_of_fault(session: WorkSession, call: ClaimedCall, error: Retry, attempt: JsonDict) -> CallOutcome:

@@ -50,6 +50,8 @@ class WorkSession:
     aspect_places: Mapping[str, int]
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     price: Price | None = None
+    # Whether the endpoint ever answered; None until somebody asks.
+    knows_endpoint: bool | None = None
     # Whether a budget of the run, of its evaluation at the endpoint or of the day bounds what it spends.
     has_budget: bool = False
     # Nano-USD of this run's most expensive request so far: no less is reserved for the next one.
@@ -208,7 +210,7 @@ class CallOutcome:
     ``state`` pending: ask again after ``wait_seconds``, for ``next_step`` (None: the same step). ``stop_reason`` ends
     the run. ``busy`` pauses the whole endpoint, with a ``pause_reason`` for long pauses. ``shape_found`` and
     ``request_shape_found`` are frozen on the judge. ``unsent``: no server took the request, so it cost nothing.
-    ``ceiling``: the token count at which the server cuts every prompt.
+    ``ceiling``: the token count at which the server cuts every prompt. ``outage``: why the endpoint is set aside.
     """
 
     call: ClaimedCall
@@ -230,6 +232,7 @@ class CallOutcome:
     request_shape_found: RequestShape | None = None
     unsent: bool = False
     ceiling: int | None = None
+    outage: str = ""
 
 
 def begin_work_session(run_id: int, retry_policy: RetryPolicy) -> WorkSession | None:

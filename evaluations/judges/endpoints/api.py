@@ -221,6 +221,9 @@ def serialize_endpoint_detail(row: Endpoint) -> EndpointDetailOut:
         tests=[serialize_check(check) for check in list_latest_checks(row)],
         paused_until=row.paused_until,
         pause_reason=row.pause_reason,
+        down_since=row.down_since,
+        down_reason=row.down_reason,
+        next_probe_at=row.next_probe_at,
     )
 
 

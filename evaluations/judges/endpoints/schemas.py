@@ -66,6 +66,9 @@ class EndpointDetailOut(EndpointOut):
     tests: list[EndpointTestOut] = Field(description="the latest tests, newest first")
     paused_until: datetime | None = Field(description="a quota is used up until then")
     pause_reason: str
+    down_since: datetime | None = Field(description="since when it does not answer, though it did before")
+    down_reason: str
+    next_probe_at: datetime | None
 
 
 class GrantIn(StrictIn):

@@ -28,6 +28,7 @@ from evaluations.judges.endpoints.grants import (
     sum_spending,
     withdraw_grant,
 )
+from evaluations.judges.endpoints.outages import describe_outage
 from evaluations.judges.endpoints.price_settings import PriceSettings, set_price, use_list_price
 from evaluations.judges.endpoints.prices import find_price, pair_with_list_prices
 from evaluations.judges.endpoints.selectors import find_local_servers, is_endpoint_used, latest_model, summarize_checks
@@ -104,6 +105,7 @@ def render_endpoint(
         "price_form": price,
         "prices": pair_with_list_prices(row),
         "judges": row.judges.count(),
+        "outage": describe_outage(row),
         "grants": list_grants(row),
         "grant_form": grant or GrantForm(),
         "account": find_account_of_today(row),

@@ -14,6 +14,7 @@ from evaluations.api.schemas import EmptyIn
 from evaluations.domain.money import parse_budget_usd
 from evaluations.domain.roles import Scope
 from evaluations.judges.calls.reply_reparse import begin_reparse
+from evaluations.judges.endpoints.outages import probe_endpoint_of_run
 from evaluations.judges.guards import get_run_or_404
 from evaluations.judges.runs import services as runs_services
 from evaluations.judges.runs.estimates import estimate_run
@@ -51,7 +52,7 @@ operations = OperationRouter(tags=["runs"])
 def list_runs(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> RunPage:
     """List runs, newest first."""
     evaluation = require_evaluation(request.user, slug)
-    runs = Run.objects.filter(evaluation=evaluation).select_related("judge", "user")
+    runs = Run.objects.filter(evaluation=evaluation).select_related("judge__endpoint", "user")
     rows, next_cursor = paginate_by_cursor(paging, runs, newest_first=True)
     return RunPage(items=[serialize_run(row) for row in rows], next=next_cursor)
 
@@ -114,6 +115,12 @@ def resume_run(request: AuthenticatedRequest, slug: str, pk: int, body: RunBudge
         runs_services.resume_run(run, user=request.user, budget=parse_api_budget(body.budget_usd) if body else None)
 
     return change_api_run(request, slug, pk, go_on)
+
+
+@operations.do("/evaluations/{slug:slug}/runs/{int:pk}/try-now", Scope.WRITE, RunDetailOut)
+def try_endpoint_now(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> RunDetailOut:
+    """Ask the run's endpoint now whether it is back, by a free request."""
+    return change_api_run(request, slug, pk, probe_endpoint_of_run)
 
 
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/cancel", Scope.WRITE, RunDetailOut)

@@ -67,6 +67,8 @@ class RunOut(Schema):
     budget_usd: float | None
     spent_usd: float
     stop_reason: str
+    waits_for: str = Field(description="of a running run whose endpoint does not answer: since when; else empty")
+    next_try_at: datetime | None = Field(description="when the endpoint is asked again, by a free request")
     person: PersonOut | None
     created_at: datetime
     started_at: datetime | None

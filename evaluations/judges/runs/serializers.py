@@ -1,6 +1,8 @@
 """Runs as the API returns them."""
 
 from evaluations.api.serializers import nano_to_usd, serialize_optional_person, serialize_row
+from evaluations.domain.judges import RunState
+from evaluations.judges.endpoints.outages import describe_outage
 from evaluations.judges.runs.estimates import RunEstimate
 from evaluations.judges.runs.schemas import OpenRunOut, RunDetailOut, RunEstimateOut, RunOut, RunProgressOut
 from evaluations.judges.runs.selectors import measure_run_progress
@@ -29,6 +31,8 @@ def serialize_run(row: Run) -> RunOut:
         batch=str(row.batch),
         budget_usd=nano_to_usd(row.budget),
         spent_usd=row.spent / 1e9,
+        waits_for=describe_outage(row.judge.endpoint) if row.state == RunState.RUNNING else "",
+        next_try_at=row.judge.endpoint.next_probe_at if row.judge.endpoint and row.state == RunState.RUNNING else None,
         person=serialize_optional_person(row.user),
     )
 

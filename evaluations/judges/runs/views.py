@@ -25,6 +25,7 @@ from evaluations.domain.judges import (
 from evaluations.domain.money import parse_budget_usd
 from evaluations.jobs.queue import has_open_job
 from evaluations.judges.calls.reply_reparse import REPARSE, begin_reparse, find_latest_reparse
+from evaluations.judges.endpoints.outages import describe_outage, probe_endpoint_of_run
 from evaluations.judges.guards import get_run_or_404, may_see_calls
 from evaluations.judges.runs.estimates import RunEstimate, ValueRange, estimate_run
 from evaluations.judges.runs.forms import RetryForm, RunForm
@@ -96,6 +97,12 @@ def run_budget(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespons
 
 
 @require_POST
+def run_try_now(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    """Ask the endpoint now whether it is back."""
+    return change_run(request, slug, pk, probe_endpoint_of_run)
+
+
+@require_POST
 def run_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     return change_run(request, slug, pk, lambda row: cancel_run(row, user=request.user))
 
@@ -134,6 +141,7 @@ def run_context(request: AuthenticatedRequest, row: Run) -> dict[str, object]:
         "is_moving": is_active or progress.counts[CallState.RUNNING] > 0,
         "sees_calls": may_see_calls(request, row.evaluation),
         "quota": find_exhausted_quota(row),
+        "outage": describe_outage(row.judge.endpoint),
     }
 
 
@@ -329,7 +337,7 @@ def find_selected_states(counts: dict[str, int], query: QueryDict) -> Sequence[s
 @require_safe
 def runs(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug)
-    listed = Run.objects.filter(evaluation=evaluation).select_related("judge", "user")
+    listed = Run.objects.filter(evaluation=evaluation).select_related("judge__endpoint", "user")
     page = paginate(request, listed, newest_first=True)
     context = {
         "page": "runs",

@@ -3,8 +3,9 @@
 import json
 import time
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -18,6 +19,7 @@ from evaluations.judges.calls.batch_jobs import POLL_BATCH
 from evaluations.judges.calls.lease_sweeper import return_expired_calls
 from evaluations.judges.calls.live_worker import work_run_calls
 from evaluations.judges.calls.worker_registry import registered_worker
+from evaluations.judges.endpoints.outages import PROBE_ENDPOINT, describe_outage
 from evaluations.judges.runs.estimates import estimate_run
 from evaluations.judges.runs.selection import RunOptions
 from evaluations.judges.runs.selectors import count_calls_by_state
@@ -26,7 +28,7 @@ from evaluations.judges.selectors import judge_warnings
 from evaluations.management.product_command import CommandOptions, ProductCommand, find_judges
 from evaluations.management.run_summary import round_to_usd, summarize_run
 from evaluations.models.jobs import Worker
-from evaluations.models.judges import Judge
+from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Call, Run
 
 POLL_SECONDS = 0.3
@@ -71,7 +73,7 @@ class Command(ProductCommand):
             return
         runs = start_panel(judges, user=None, **run_options)
         if options["wait"]:
-            runs = wait_for_runs(runs)
+            runs = wait_for_runs(runs, self.stderr.write)
         self.stdout.write("\n".join(json.dumps(summarize_run(run)) for run in runs))
         if reasons := [run.stop_reason for run in runs if run.stop_reason]:
             raise CommandError(" ".join(dict.fromkeys(reasons)))
@@ -107,11 +109,19 @@ def format_estimate(judge: Judge, options: RunOptions) -> dict[str, object]:
     }
 
 
-def wait_for_runs(runs: Sequence[Run]) -> list[Run]:
-    """Wait until the runs have ended; where no worker is alive, do their work and their sweeping here."""
+def wait_for_runs(runs: Sequence[Run], report: Callable[[str], object]) -> list[Run]:
+    """Wait until the runs have ended; where no worker is alive, do their work and their sweeping here.
+
+    Goes through outages of endpoints, and reports each probe.
+    """
+    reported: set[tuple[int, datetime | None]] = set()
     while moving := [run for run in reload_runs(runs) if is_run_moving(run)]:
         if not Worker.objects.alive().exists():
             work_runs_here(moving)
+        for endpoint in Endpoint.objects.filter(judges__runs__in=moving, down_since__isnull=False).distinct():
+            if (endpoint.pk, endpoint.next_probe_at) not in reported:
+                reported.add((endpoint.pk, endpoint.next_probe_at))
+                report(describe_outage(endpoint))
         time.sleep(POLL_SECONDS)
     return reload_runs(runs)
 
@@ -123,6 +133,7 @@ def work_runs_here(runs: Sequence[Run]) -> None:
         for run in runs:
             work_run_calls(run.pk, hand_over=lambda: None)
         work_on_due_jobs(POLL_BATCH)
+        work_on_due_jobs(PROBE_ENDPOINT)
 
 
 def reload_runs(runs: Sequence[Run]) -> list[Run]:
