@@ -268,6 +268,8 @@ if not USES_SQLITE:
         "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3",
     )
 DATABASES = {"default": database}
+# Whoever starts a new version has made a copy of the PostgreSQL database.
+MIGRATE_WITHOUT_COPY = read_flag("JUDGEWEB_MIGRATE_WITHOUT_COPY")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # ---- background work -----------------------------------------------------------------------

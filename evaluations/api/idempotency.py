@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
@@ -49,7 +50,7 @@ def forget_request(record: IdempotencyRecord) -> None:
 
 def drop_old_answers() -> None:
     """Delete some hundred answers of more than a day ago."""
-    old = IdempotencyRecord.objects.filter(created_at__lt=timezone.now() - KEEP_ANSWERS_FOR).order_by("created_at")
+    old = IdempotencyRecord.objects.filter(created_at__lt=Now() - KEEP_ANSWERS_FOR).order_by("created_at")
     IdempotencyRecord.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:DROPPED_AT_ONCE])).delete()
 
 

@@ -17,6 +17,7 @@ from evaluations.domain.files import ImportState
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
+from evaluations.models.jobs import Job
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import RubricAspect
 from evaluations.models.verdicts import Score, Verdict
@@ -57,6 +58,11 @@ def test_a_file_is_stored_and_summed_up_after_its_models(evaluation: Evaluation,
     )
     again = said("import_comparisons", path)
     assert again.endswith("rows.jsonl: 2 rows read, 0 stored, 2 unchanged, 0 bad.\n")
+
+
+def test_what_follows_an_import_waits_for_a_worker_after_a_command_too(evaluation: Evaluation, written: Any) -> None:
+    said("import_comparisons", written(encode_jsonl([comparison_row()])))
+    assert {"fill_queue", "index_import", "render_ahead"} <= set(Job.objects.due().values_list("kind", flat=True))
 
 
 def test_a_bad_row_is_named_by_line_and_nothing_is_stored(evaluation: Evaluation, written: Any) -> None:

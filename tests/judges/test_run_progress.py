@@ -8,6 +8,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from evaluations.domain.judges import CallState, RunState
+from evaluations.judges.runs import planner
 from evaluations.judges.runs import selectors as runs_selectors
 from evaluations.judges.runs.planner import plan_run_calls
 from evaluations.judges.runs.selectors import count_calls_by_state, measure_run_progress
@@ -116,3 +117,15 @@ def test_the_calls_of_a_judge_are_counted_over_all_its_runs(judge: Judge, run: R
 
 def test_a_rule_costs_nothing(judge: Judge) -> None:
     assert measure_run_progress(run_judge_here(make_baseline_judge(judge.evaluation))).cost == 0
+
+
+def test_postgresql_knows_how_many_calls_a_run_has_once_it_is_planned(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyzed: list[type] = []
+    monkeypatch.setattr(planner, "refresh_statistics", lambda *models: analyzed.extend(models))
+    run = start_run(judge, user=None)
+    plan_run_calls(run.pk, until=float("inf"))
+    assert analyzed == [Call]
+    plan_run_calls(run.pk, until=float("inf"))
+    assert analyzed == [Call], "nothing was planned"

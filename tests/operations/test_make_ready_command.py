@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 from django.conf import LazySettings, settings
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
-from evaluations.management.commands.make_ready import copy_database
+from evaluations.management.commands import make_ready
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import SignInLink, User
+from evaluations.operations import database_copy
+from evaluations.operations.database_copy import copy_database
 from tests.factories.evaluations import make_user
 from tests.helpers.running_product import environment_for, manage, own_database
 
+needs_postgresql = pytest.mark.skipif(settings.USES_SQLITE, reason="pg_dump copies PostgreSQL databases")
 needs_sqlite = pytest.mark.skipif(not settings.USES_SQLITE, reason="copies are made of SQLite databases only")
 
 
@@ -36,8 +39,8 @@ def test_the_last_three_copies_are_kept_and_each_is_whole(tmp_path: Path) -> Non
     copies = []
     for number in range(5):
         make_user(f"person{number}")
-        copies.append(copy_database("judgeweb", tmp_path))
-    assert sorted(tmp_path.iterdir()) == copies[2:]
+        copies.append(copy_database(tmp_path / "copies"))
+    assert sorted((tmp_path / "copies").iterdir()) == copies[2:]
     for copy, people in zip(copies[2:], (3, 4, 5), strict=True):
         with sqlite3.connect(copy) as database:
             assert database.execute("SELECT count(*) FROM evaluations_user").fetchone() == (people,)
@@ -59,6 +62,45 @@ def test_a_database_is_copied_before_a_migration_and_at_no_other_start(
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
     assert "evaluations_user" in tables
     assert "django_session" not in tables
+
+
+@needs_postgresql
+def test_a_postgresql_database_is_dumped_before_a_migration_for_its_owner_alone(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    manage(environment, "make_ready")
+    assert not (tmp_path / "backups").exists()
+    manage(environment, "migrate", "evaluations", "0003_accounts")
+    manage(environment, "make_ready")
+    (copy,) = (tmp_path / "backups").iterdir()
+    assert copy.stat().st_mode & 0o777 == 0o600
+    listed = subprocess.run(["pg_restore", "--list", str(copy)], capture_output=True, text=True, check=True)
+    assert "TABLE DATA public evaluations_user" in listed.stdout
+
+
+@needs_postgresql
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("program", "why"), [(None, "pg_dump is not installed"), ("pg_dump 9.6.1", "pg_dump 9 is older than the server")]
+)
+def test_without_a_program_that_can_copy_the_start_stops_until_it_is_told_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: LazySettings, program: str | None, why: str
+) -> None:
+    settings.DATA_DIR = tmp_path
+    if program is not None:
+        (tmp_path / "pg_dump").write_text(f"#!/bin/sh\necho {program}\n")
+        (tmp_path / "pg_dump").chmod(0o755)
+    monkeypatch.setattr(database_copy.shutil, "which", lambda name: str(tmp_path / name) if program else None)
+    monkeypatch.setattr(make_ready, "has_unapplied_migrations", lambda: True)
+    migrated: list[str] = []
+    monkeypatch.setattr(make_ready, "call_command", lambda name, **options: migrated.append(name))
+    with pytest.raises(CommandError, match=f"no copy of it can be made first: {why}.*--no-copy"):
+        call_command("make_ready")
+    assert migrated == []
+    call_command("make_ready", no_copy=True)
+    settings.MIGRATE_WITHOUT_COPY = True
+    call_command("make_ready")
+    assert migrated.count("migrate") == 2
 
 
 @pytest.mark.django_db

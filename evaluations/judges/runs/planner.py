@@ -25,7 +25,7 @@ from evaluations.judges.runs.selection import (
 )
 from evaluations.judges.runs.transitions import stop_run
 from evaluations.judges.sql import touch_raters
-from evaluations.models.bulk import insert_many
+from evaluations.models.bulk import insert_many, refresh_statistics
 from evaluations.models.jobs import Job
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call, Run
@@ -39,12 +39,17 @@ TRANSFERABLE_STATES: Final = (*OPEN_CALL_STATES, CallState.CANCELLED, CallState.
 
 def plan_run_calls(run_id: int, *, until: float, claim: JobClaim | None = None) -> None:
     """Create or take over the run's calls in short transactions, continuing where a killed worker stopped."""
+    has_planned = False
     while not is_time_up(until):
         with pause_after_transaction(), transaction.atomic():
-            if not plan_next_calls(run_id):
-                return
-            if claim is not None:
+            is_left = plan_next_calls(run_id)
+            if is_left and claim is not None:
                 claim.heartbeat(claim.job.position + 1)
+        if not is_left:
+            if has_planned:
+                refresh_statistics(Call)  # else claims take seconds until autovacuum runs
+            return
+        has_planned = True
 
 
 @transaction.atomic

@@ -3,8 +3,8 @@
 News for the person at the terminal goes to stderr; the path of a fresh sign-in link alone to stdout.
 """
 
+from argparse import ArgumentParser
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 from django.conf import settings
@@ -17,19 +17,23 @@ from django.urls import reverse
 from evaluations.members.services import create_account, create_sign_in_link, make_administrator
 from evaluations.models.migration_history import refusal_of_other_version
 from evaluations.models.users import User
-from evaluations.operations.sql import copy_sqlite_database
+from evaluations.operations.database_copy import CopyRefused, copy_database
 
-KEPT_COPIES = 3
 FIRST_USERNAME = "owner"
 
 
 class Command(BaseCommand):
-    help = "Copy an SQLite database, migrate, collect static files, load the example the first time."
+    help = "Copy the database, migrate, collect static files, load the example the first time."
     requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--no-copy", action="store_true", help="migrate a PostgreSQL database of which you have made a copy"
+        )
 
     def handle(self, *args: object, **options: object) -> None:
         try:
-            self.migrate()
+            self.migrate(copies=not (options["no_copy"] or settings.MIGRATE_WITHOUT_COPY))
             close_files_to_others(settings.DATA_DIR)
             if not settings.DEBUG:
                 call_command("collectstatic", interactive=False, verbosity=0)
@@ -38,14 +42,19 @@ class Command(BaseCommand):
             reason = " ".join(str(error).split())
             raise CommandError(f"the data could not be made ready: {reason}") from error
 
-    def migrate(self) -> None:
+    def migrate(self, *, copies: bool) -> None:
         if refusal := refusal_of_other_version():
             raise CommandError(refusal)
         if not has_unapplied_migrations():
             return
-        if settings.USES_SQLITE and connection.introspection.table_names():
-            name = Path(settings.DATABASES["default"]["NAME"]).stem
-            self.stderr.write(f"Kept a copy of the database: {copy_database(name, settings.DATA_DIR / 'backups')}")
+        if connection.introspection.table_names() and (copies or settings.USES_SQLITE):
+            try:
+                self.stderr.write(f"Kept a copy of the database: {copy_database(settings.DATA_DIR / 'backups')}")
+            except CopyRefused as refused:
+                raise CommandError(
+                    f"the database must be migrated, and no copy of it can be made first: {refused}. Make one yourself "
+                    "and set JUDGEWEB_MIGRATE_WITHOUT_COPY=1, or run: manage.py make_ready --no-copy"
+                ) from None
         call_command("migrate", interactive=False, verbosity=0)
 
     def welcome(self) -> None:
@@ -69,16 +78,6 @@ def close_files_to_others(folder: Path) -> None:
 def has_unapplied_migrations() -> bool:
     executor = MigrationExecutor(connection)
     return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
-
-
-def copy_database(name: str, folder: Path) -> Path:
-    """A whole and consistent copy, made while others may write; the last three are kept."""
-    folder.mkdir(mode=0o700, exist_ok=True)
-    copy = folder / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.sqlite3"
-    copy_sqlite_database(copy)
-    for old in sorted(folder.glob(f"{name}-*.sqlite3"))[:-KEPT_COPIES]:
-        old.unlink()
-    return copy
 
 
 @transaction.atomic

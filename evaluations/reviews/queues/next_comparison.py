@@ -27,7 +27,6 @@ from evaluations.reviews.queues.reservations import (
     reserve_again,
 )
 from evaluations.reviews.queues.sql import (
-    INSERT_RESERVATION,
     SELECT_ASSIGNED,
     SELECT_CALIBRATION_OFFERS,
     SELECT_DEFAULT_QUEUE_OFFERS,
@@ -37,6 +36,7 @@ from evaluations.reviews.queues.sql import (
     ItemOffer,
     NextRequest,
     advance_progress,
+    insert_reservation_sql,
     lock_progress,
     mark_items_reached,
     select_offers,
@@ -104,13 +104,10 @@ def take_first_offer(
 def insert_reservation(
     request: NextRequest, offer: ItemOffer, selection_method: str, probability: float | None
 ) -> None:
-    now, until = (
-        connection.ops.adapt_datetimefield_value(moment)
-        for moment in (timezone.now(), get_reservation_end(request.evaluation))
-    )
+    now = connection.ops.adapt_datetimefield_value(timezone.now())
     columns = [offer.item_id, request.rater.pk, offer.slot_id, selection_method, probability]
     with connection.cursor() as cursor:
-        cursor.execute(INSERT_RESERVATION, [now, *columns, until])
+        cursor.execute(insert_reservation_sql(), [now, *columns, request.evaluation.reservation_minutes])
 
 
 UNFINISHED_STATES: Final = (AssignmentState.RESERVED, AssignmentState.ASSIGNED, AssignmentState.EXPIRED)
@@ -192,9 +189,9 @@ def renew_reservation(request: NextRequest, assignment: Assignment) -> int:
     """The assignment's comparison with a renewed reservation, even if no slot is left."""
     if assignment.state == AssignmentState.RESERVED:
         # Extended once half of it is over, so that page loads rarely write.
-        until = get_reservation_end(request.evaluation)
         half = timedelta(minutes=request.evaluation.reservation_minutes) / 2
-        if assignment.reserved_until is not None and until - assignment.reserved_until > half:
+        if assignment.reserved_until is not None and assignment.reserved_until - timezone.now() < half:
+            until = get_reservation_end(request.evaluation)
             Assignment.objects.filter(pk=assignment.pk, state=AssignmentState.RESERVED).update(reserved_until=until)
     elif assignment.state == AssignmentState.EXPIRED:
         reserve_again(assignment, request.evaluation)

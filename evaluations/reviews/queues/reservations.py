@@ -2,12 +2,13 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from django.db import transaction
 from django.db.models import BigIntegerField, ExpressionWrapper, F
-from django.utils import timezone
+from django.db.models.expressions import CombinedExpression
+from django.db.models.functions import Now
 
 from evaluations.domain.reviews import SAVED_REVIEW_STATES, TAKING_STATES, AssignmentState, SelectionMethod
 from evaluations.models.evaluations import Evaluation
@@ -114,7 +115,7 @@ def restore_reservation(review: Review) -> None:
 
 def release_expired_reservations(limit: int, version_id: int | None = None) -> int:
     """Release reservations that expired. Returns their number."""
-    expired = Assignment.objects.filter(state=AssignmentState.RESERVED, reserved_until__lt=timezone.now())
+    expired = Assignment.objects.filter(state=AssignmentState.RESERVED, reserved_until__lt=Now())
     if version_id is not None:
         expired = expired.alias(version=ITEM_VERSION).filter(version=version_id)
     assignments = list(expired.order_by("reserved_until").select_related("item")[:limit])
@@ -133,8 +134,9 @@ def count_taken_by(assignment: Assignment) -> int:
     return 0 if assignment.selection_method == SelectionMethod.CALIBRATION else 1
 
 
-def get_reservation_end(evaluation: Evaluation) -> datetime:
-    return timezone.now() + timedelta(minutes=evaluation.reservation_minutes)
+def get_reservation_end(evaluation: Evaluation) -> CombinedExpression:
+    """By the database's clock, by which the sweep of any worker releases it."""
+    return Now() + timedelta(minutes=evaluation.reservation_minutes)
 
 
 def change_taken(item_id: int, by: int) -> None:
@@ -171,7 +173,7 @@ def release_item(
     lock_queue_of_version(item.rubric_version_id)
     assignments = Assignment.objects.filter(item=item, rater=rater_id, state__in=states)
     if only_expired:
-        assignments = assignments.filter(reserved_until__lt=timezone.now())
+        assignments = assignments.filter(reserved_until__lt=Now())
     assignment = assignments.first()
     if assignment is None:
         return False

@@ -201,11 +201,23 @@ TAKE_UNLOCKED_ITEM: Final = TAKE_ITEM.replace(
     "%s", "(SELECT id FROM evaluations_queueitem WHERE id = %s AND taken < wanted FOR UPDATE SKIP LOCKED)"
 )
 
-INSERT_RESERVATION: Final = """
+# Its last value: for how many minutes.
+INSERT_RESERVATION: Final = {
+    vendor: f"""
 INSERT INTO evaluations_assignment
   (created_at, item_id, rater_id, slot_id, selection_method, probability, state, reserved_until)
-VALUES (%s, %s, %s, %s, %s, %s, 'reserved', %s)
+VALUES (%s, %s, %s, %s, %s, %s, 'reserved', {until})
 """
+    for vendor, until in (
+        ("sqlite", "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', '+' || %s || ' minutes')"),
+        ("postgresql", "STATEMENT_TIMESTAMP() + %s * INTERVAL '1 minute'"),
+    )
+}
+
+
+def insert_reservation_sql() -> str:
+    return INSERT_RESERVATION[connection.vendor]
+
 
 UPDATE_PROGRESS: Final = "UPDATE evaluations_queueprogress SET reached = %s WHERE id = %s"
 

@@ -193,6 +193,21 @@ def test_the_one_after_the_one_before_the_person_is_held_too(evaluation: Evaluat
     assert turn(ann, evaluation) == second
 
 
+@pytest.mark.parametrize("minutes_off", [-600, 600])
+def test_a_hold_lasts_as_long_by_the_clock_of_the_database_whatever_that_of_the_process_says(
+    evaluation: Evaluation, people: list[User], monkeypatch: pytest.MonkeyPatch, minutes_off: int
+) -> None:
+    (only,) = made(evaluation, 1)
+    now = timezone.now
+    monkeypatch.setattr(timezone, "now", lambda: now() + timedelta(minutes=minutes_off))
+    assert turn(people[0], evaluation) == only
+    until = Assignment.objects.get().reserved_until
+    assert until is not None
+    held = (until - now()).total_seconds() / 60
+    assert held == pytest.approx(evaluation.reservation_minutes, abs=1)
+    assert release_expired_reservations(10) == 0
+
+
 def test_a_place_held_too_long_is_open_again_to_who_has_passed_it(evaluation: Evaluation, people: list[User]) -> None:
     first, second = made(evaluation, 2)
     ann, ben = people
