@@ -44,7 +44,7 @@ class LastingConsumer(Consumer):
     def create_task_handler(self, *args: Any, **kwargs: Any) -> Callable[[Message], None]:
         """Drop a message that Celery cannot make a task of: put back, it would come again for ever."""
         handle: Callable[[Message], None] = super().create_task_handler(*args, **kwargs)
-        lost_connection = (*self.conninfo.connection_errors, *self.conninfo.channel_errors)
+        lost_connection = (*self.conninfo.connection_errors, *self.conninfo.channel_errors)  # type: ignore[attr-defined]
 
         def handle_or_drop(message: Message) -> None:
             try:

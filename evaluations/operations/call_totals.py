@@ -33,8 +33,8 @@ def add_new_attempts() -> None:
 def add_attempts(after: int, last: int) -> None:
     if not CallTotalCursor.objects.filter(attempt=after).update(attempt=last):
         return  # another process was faster
-    rows = Attempt.objects.filter(pk__gt=after, pk__lte=last).order_by().values("outcome")
-    for row in rows.annotate(requests=Count("pk"), **{f"{name}_sum": Coalesce(Sum(name), 0) for name in SUMS}):
-        CallTotal.objects.get_or_create(outcome=row["outcome"])
-        added = {name: F(name) + row[f"{name}_sum"] for name in SUMS}
-        CallTotal.objects.filter(outcome=row["outcome"]).update(requests=F("requests") + row["requests"], **added)
+    attempts = Attempt.objects.filter(pk__gt=after, pk__lte=last).order_by().values_list("outcome")
+    for outcome, requests, *sums in attempts.annotate(Count("pk"), *(Coalesce(Sum(name), 0) for name in SUMS)):
+        CallTotal.objects.get_or_create(outcome=outcome)
+        added = {name: F(name) + amount for name, amount in zip(SUMS, sums, strict=True)}
+        CallTotal.objects.filter(outcome=outcome).update(requests=F("requests") + requests, **added)

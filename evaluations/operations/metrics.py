@@ -100,5 +100,5 @@ def build_metrics() -> bytes:
     registry.register(BackgroundCollector())
     if settings.METRICS_DIR is None:
         return generate_latest(REQUESTS_REGISTRY) + generate_latest(registry)
-    multiprocess.MultiProcessCollector(registry, path=str(settings.METRICS_DIR))
+    multiprocess.MultiProcessCollector(registry, path=str(settings.METRICS_DIR))  # type: ignore[no-untyped-call]
     return generate_latest(registry)

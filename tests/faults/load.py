@@ -146,9 +146,12 @@ class Load:
             return {"state": "unknown"}
         return answer.json() if answer.is_success else {"state": "unknown", "status": answer.status_code}
 
-    def stop_people(self) -> None:
+    def let_people_go(self) -> None:
         for visitor in self.visitors:
             visitor.stopping.set()
+
+    def stop_people(self) -> None:
+        self.let_people_go()
         for visitor in self.visitors:
             visitor.join(2 * MAX_SECONDS)
             assert not visitor.is_alive(), "somebody still waits for an answer"
@@ -204,7 +207,7 @@ def under_load(
         load = Load(site, f"fault-{site.evaluations}", server, proxy, known_problems=known_problems)
         server.script = load.answer
         load.prepare(folder)
-        stack.callback(lambda: [visitor.stopping.set() for visitor in load.visitors])
+        stack.callback(load.let_people_go)
         load.start_run("steady")
         load.start_people(may_break=may_break, may_wait=may_wait)
         load.wait_until_busy()

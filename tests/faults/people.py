@@ -61,7 +61,7 @@ class Visitor(threading.Thread):
         """The answer; None where the connection broke or the site said 503."""
         began = time.monotonic()
         try:
-            answer = self.client.request(method, f"{self.base}{path}", **({} if body is None else {"json": body}))
+            answer = self.client.request(method, f"{self.base}{path}", json=body)
         except httpx.HTTPError as error:
             self.note_broken(f"{method} {path}: {type(error).__name__} after {time.monotonic() - began:.1f} s", error)
             return None

@@ -335,7 +335,7 @@ def test_the_upgrade_grants_what_judges_use_and_sums_up_what_was_spent(judge: Ju
     make_llm_judge(make_evaluation(), CLOSED_ADDRESS)
     for model in (EndpointGrant, EndpointAccount, EndpointSpending):
         model.objects.all().delete()
-    importlib.import_module("evaluations.migrations.0004_endpoint_grants").open_accounts(apps, None)
+    importlib.import_module("evaluations.migrations.0005_endpoint_grants").open_accounts(apps, None)
     assert_accounts_match()
     assert EndpointGrant.objects.filter(is_active=True, budget__isnull=True).count() == 2
     assert EndpointAccount.objects.get().spent == 370 + third.reserved

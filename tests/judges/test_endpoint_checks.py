@@ -24,7 +24,8 @@ from evaluations.judges.runs.services import start_run
 from evaluations.llm.exchange import Server
 from evaluations.models.judges import Endpoint, EndpointCheck
 from evaluations.models.users import User
-from evaluations.operations.doctor import Health, run_checks
+from evaluations.operations.doctor import run_checks
+from evaluations.operations.findings import Health
 from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import make_llm_judge, work_run_here
 from tests.helpers.llm_server import (

@@ -15,7 +15,7 @@ from evaluations.models.users import User
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
-BEFORE = ("evaluations", "0004_endpoint_grants")
+BEFORE = ("evaluations", "0005_endpoint_grants")
 RIGHTS = ("can_create_evaluations", "can_create_accounts", "can_make_links")
 
 

@@ -12,7 +12,6 @@ from django.core.management import CommandError, call_command
 from evaluations.management.commands import make_ready
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import SignInLink, User
-from evaluations.operations import database_copy
 from evaluations.operations.database_copy import copy_database
 from tests.factories.evaluations import make_user
 from tests.helpers.running_product import environment_for, manage, own_database
@@ -70,7 +69,7 @@ def test_a_postgresql_database_is_dumped_before_a_migration_for_its_owner_alone(
 ) -> None:
     manage(environment, "make_ready")
     assert not (tmp_path / "backups").exists()
-    manage(environment, "migrate", "evaluations", "0003_accounts")
+    manage(environment, "migrate", "evaluations", "0006_accounts")
     manage(environment, "make_ready")
     (copy,) = (tmp_path / "backups").iterdir()
     assert copy.stat().st_mode & 0o777 == 0o600
@@ -90,7 +89,7 @@ def test_without_a_program_that_can_copy_the_start_stops_until_it_is_told_to_go_
     if program is not None:
         (tmp_path / "pg_dump").write_text(f"#!/bin/sh\necho {program}\n")
         (tmp_path / "pg_dump").chmod(0o755)
-    monkeypatch.setattr(database_copy.shutil, "which", lambda name: str(tmp_path / name) if program else None)
+    monkeypatch.setattr("shutil.which", lambda name: str(tmp_path / name) if program else None)
     monkeypatch.setattr(make_ready, "has_unapplied_migrations", lambda: True)
     migrated: list[str] = []
     monkeypatch.setattr(make_ready, "call_command", lambda name, **options: migrated.append(name))

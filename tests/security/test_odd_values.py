@@ -40,7 +40,7 @@ def marked(settings: LazySettings) -> FullEvaluation:
 
 def status_of(answer: HttpResponseBase) -> int:
     if answer.streaming:
-        answer.getvalue()  # type: ignore[attr-defined]
+        answer.getvalue()
     return answer.status_code
 
 
@@ -114,6 +114,7 @@ def test_no_value_of_a_body_or_query_is_a_fault_of_an_operation(marked: FullEval
     client = Client(raise_request_exception=False, headers={"Authorization": f"Bearer {token_for(marked.owner)}"})
     operations = {op["operationId"]: op for ops in api.DOCUMENT["paths"].values() for op in ops.values()}
     wrong, statuses = [], set()
+    asked: list[tuple[str, dict[str, str]]]
     for door in api.DOORS:
         operation = operations[door.name]
         address = door.address(marked.evaluation.slug)

@@ -70,7 +70,7 @@ def sum_up_attempts(apps, today):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evaluations", "0007_counters"),
+        ("evaluations", "0004_counters"),
     ]
 
     operations = [

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evaluations", "0009_served_reports"),
+        ("evaluations", "0008_served_reports"),
     ]
 
     operations = [

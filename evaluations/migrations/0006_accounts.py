@@ -51,7 +51,7 @@ def move_sessions(apps: StateApps, _: BaseDatabaseSchemaEditor) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evaluations", "0004_endpoint_grants"),
+        ("evaluations", "0005_endpoint_grants"),
         ("sessions", "0001_initial"),
     ]
 

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evaluations", "0008_background_status"),
+        ("evaluations", "0007_background_status"),
     ]
 
     operations = [

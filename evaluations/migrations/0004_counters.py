@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evaluations", "0006_background"),
+        ("evaluations", "0003_background"),
     ]
 
     operations = [
