@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 from collections.abc import Collection
 from contextlib import nullcontext
@@ -22,9 +23,18 @@ from evaluations.models.evaluations import Evaluation
 WORKER_ALIVE: Final = timedelta(seconds=20)
 
 
+# By process, because a fork is another one.
+START_IDS: Final[dict[int, str]] = {}
+
+
 def process_name() -> str:
-    """The name of this process as a worker, and in its claims on jobs."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+    """The name of this process as a worker, and in its claims on jobs.
+
+    A container starts again under the same host and number: without an id of this start it would take over the row of
+    the process that died there, and not count the requests that this one left in flight.
+    """
+    pid = os.getpid()
+    return f"{socket.gethostname()}:{pid}:{START_IDS.setdefault(pid, secrets.token_hex(3))}"
 
 
 class WorkerQuerySet(models.QuerySet["Worker"]):
@@ -45,6 +55,9 @@ class Worker(Row):
     in_flight = models.PositiveIntegerField(default=0)
 
     objects = WorkerQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.pid}"
 
 
 # Raw: an ORM update took as long as fifty rows of an import, and each of its transactions has a heartbeat.

@@ -219,7 +219,10 @@ class Attempt(Row):
     error = models.TextField(blank=True)
 
     class Meta:
-        indexes = [not_null_index("batch", "attempt")]
+        indexes = [
+            not_null_index("batch", "attempt"),
+            models.Index(fields=["created_at"], condition=Q(outcome=AttemptOutcome.LOST.value), name="attempt_lost"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["call", "number"], name="attempt_number"),
             enum_constraint("step", AttemptStep, "attempt_step"),

@@ -195,9 +195,9 @@ def describe_workers(measures: Measures) -> Findings:
             "Start everything with make run, or only a worker with make worker.",
         )
         return
-    names = ", ".join(f"{worker.name} since {worker.started_at:%Y-%m-%d %H:%M}" for worker in measures.workers)
+    names = ", ".join(f"{worker} since {worker.started_at:%Y-%m-%d %H:%M}" for worker in measures.workers)
     yield ok_finding("workers", f"{len(measures.workers)} running: {names}")
-    if old := [worker.name for worker in measures.workers if worker.version != settings.VERSION]:
+    if old := [str(worker) for worker in measures.workers if worker.version != settings.VERSION]:
         yield warning_finding("workers", f"{', '.join(old)} runs another version of judgeweb.", "Start it again.")
 
 

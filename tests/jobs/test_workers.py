@@ -52,5 +52,5 @@ def test_a_worker_finds_every_kind_of_job_and_what_a_dead_one_held(tmp_path: Pat
     assert job_about("tag", work.pk).attempts == 1  # the dead worker counts no more: the next one progressed
     export.refresh_from_db()
     assert (export.state, job_about("export", export.pk).state) == ("done", JobState.DONE)
-    kinds = {"import", "count_labels", "index_import", "fill_queue", "render_ahead", "tag", "export"}
+    kinds = {"import", "count_labels", "count_progress", "index_import", "fill_queue", "render_ahead", "tag", "export"}
     assert set(Job.objects.filter(state=JobState.DONE).values_list("kind", flat=True)) == kinds

@@ -275,12 +275,12 @@ def test_the_run_says_since_when_and_when_next_and_a_manager_can_try_now(
     Job.objects.update(not_before=timezone.now() + timedelta(hours=1))
     client.force_login(manager)
     page = html_of(client.get(reverse("run", args=["study", run.pk])))
-    assert "does not answer since" in page
+    assert "has not answered since" in page
     assert re.search(r"next try in \d\d s", page)
     assert "Try now" in page
     api = ApiClient(token_for(manager))
     told = api.get(f"/evaluations/study/runs/{run.pk}").json()
-    assert (told["state"], "does not answer since" in told["waits_for"]) == ("running", True)
+    assert (told["state"], "has not answered since" in told["waits_for"]) == ("running", True)
     assert told["next_try_at"] is not None
     listed = html_of(client.get(reverse("runs", args=["study"])))
     assert "does not answer" in listed
@@ -307,5 +307,5 @@ def test_a_command_that_waits_goes_through_the_outage_and_says_so(
         monkeypatch.setattr(run_judge, "describe_outage", start_server_and_describe)
         call_command("run_judge", "study", judge=["judge"], limit=4, wait=True)
     printed = capsys.readouterr()
-    assert "does not answer since" in printed.err
+    assert "has not answered since" in printed.err
     assert '"state": "done"' in printed.out

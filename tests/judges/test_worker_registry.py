@@ -1,5 +1,6 @@
 """Limits of an endpoint, divided among the workers that live."""
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -10,7 +11,10 @@ import pytest
 from django.db.models import F
 from django.db.models.functions import Now
 
-from evaluations.domain.judges import RunState
+from evaluations.domain.judges import CallState, RunState
+from evaluations.judges.calls.claims import claim_calls, room_at_endpoint
+from evaluations.judges.calls.lease_sweeper import return_expired_calls
+from evaluations.judges.calls.work_session import begin_work_session
 from evaluations.judges.calls.worker_registry import (
     OWN_STANDING,
     SETTLING_SECONDS,
@@ -26,10 +30,14 @@ from evaluations.judges.calls.worker_registry import (
     take_rank,
 )
 from evaluations.judges.endpoints.selectors import endpoint_slots, endpoint_timeout
+from evaluations.judges.runs.planner import plan_run_calls
 from evaluations.judges.runs.services import start_run
 from evaluations.llm.rate_limits import RateLimits
+from evaluations.llm.retry_policy import RetryPolicy
+from evaluations.models import jobs
 from evaluations.models.jobs import WORKER_ALIVE, Worker, process_name
 from evaluations.models.judges import Endpoint, EndpointCheck
+from evaluations.models.runs import Attempt, Call
 from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import make_llm_judge, work_run_here
 from tests.helpers.llm_server import llm_server
@@ -278,6 +286,58 @@ def test_a_worker_that_cannot_report_starts_no_call() -> None:
         apply_endpoint_shares()
         assert work_run_here(run).state == RunState.DONE
         assert server.asked
+
+
+@pytest.mark.parametrize("name", ["survivor", "successor"])
+def test_a_killed_workers_requests_are_counted_until_they_must_have_ended(name: str) -> None:
+    """The survivor’s share grows to the whole limit while the server may still be at the dead one’s requests."""
+    server = endpoint(max_in_flight=10, timeout_seconds=300)
+    report("dead")
+    if name == "survivor":
+        report(name)
+        older("dead", 4)
+        older(name, 4)
+    older("dead", WORKER_ALIVE.total_seconds() + 1)
+    report(name)
+    take_rank(name)
+    OWN_STANDING.noticed_at = -math.inf  # as long as it has lived
+    assert endpoint_capacity(server).limits.max_in_flight == 10
+    assert must_count_in_flight(server)
+    older("dead", 300)
+    report(name)
+    take_rank(name)
+    OWN_STANDING.noticed_at = -math.inf
+    assert not must_count_in_flight(server)
+
+
+def test_what_a_killed_worker_has_in_flight_is_no_room_for_others() -> None:
+    with llm_server() as server:
+        evaluation = make_evaluation()
+        for _ in range(12):
+            make_comparison(evaluation)
+        judge = make_llm_judge(evaluation, server.base_url, max_in_flight=10)
+        run = start_run(judge, user=None)
+        plan_run_calls(run.pk, until=math.inf)
+        session = begin_work_session(run.pk, RetryPolicy())
+        assert session is not None
+        report("dead")
+        assert len(claim_calls(session, 7).calls) == 7
+        older("dead", WORKER_ALIVE.total_seconds() + 1)
+        Call.all_rows.filter(run=run, state=CallState.RUNNING).update(lease_until=Now() - timedelta(seconds=1))
+        report("successor")
+        take_rank("successor")
+        assert room_at_endpoint(session, 10, unstored=0) == 3
+        return_expired_calls()  # they are pending again, and recorded as lost
+        assert room_at_endpoint(session, 10, unstored=0) == 3
+        Attempt.objects.update(created_at=Now() - timedelta(seconds=endpoint_timeout(judge.endpoint) + 1))
+        assert room_at_endpoint(session, 10, unstored=0) == 10
+
+
+def test_a_process_that_starts_again_under_its_old_number_has_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = process_name()
+    assert process_name() == before
+    monkeypatch.setattr(jobs, "START_IDS", {})
+    assert process_name() != before
 
 
 def test_without_a_limit_on_places_nothing_is_ever_counted() -> None:

@@ -121,10 +121,19 @@ def room_at_endpoint(session: WorkSession, room: int, unstored: int) -> int:
         return room
     # Locked, so that two workers do not both see the last free slot.
     endpoint = Endpoint.objects.select_for_update().get(pk=session.judge.endpoint.pk)
-    running = Call.all_rows.filter(state=CallState.RUNNING, judge__endpoint=endpoint, lease_until__gt=Now()).count()
-    if running <= unstored:  # no other worker uses it
+    # One whose lease has expired was sent by a worker that died, and the server may still be at it.
+    running = Call.all_rows.filter(state=CallState.RUNNING, judge__endpoint=endpoint, batch__isnull=True).count()
+    lost = count_lost_in_flight(endpoint)
+    if running <= unstored and not lost:  # no other worker uses it
         return room
-    return min(room, (endpoint.max_in_flight or 0) - running)
+    return min(room, (endpoint.max_in_flight or 0) - running - lost)
+
+
+def count_lost_in_flight(endpoint: Endpoint) -> int:
+    """Requests of killed workers that their calls no longer wait for, and that the server may not have ended."""
+    latest = Now() - timedelta(seconds=endpoint_timeout(endpoint))
+    lost = Attempt.objects.filter(outcome=AttemptOutcome.LOST, batch__isnull=True, created_at__gt=latest)
+    return lost.filter(run__judge__endpoint=endpoint).count()
 
 
 def seconds_until_due(session: WorkSession) -> float | None:

@@ -14,17 +14,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
 from django.db import Error, close_old_connections, connections
+from django.db.models import Max
 from django.db.models.functions import Now
 
 from evaluations.judges.endpoints.selectors import endpoint_timeout
 from evaluations.llm.capacity import Capacity
 from evaluations.llm.rate_limits import RateLimits
-from evaluations.models.jobs import Worker, WorkerQuerySet, process_name
+from evaluations.models.jobs import WORKER_ALIVE, Worker, WorkerQuerySet, process_name
 from evaluations.models.judges import Endpoint
 
 # After the timeout, until requests that were sent before their sender noticed a new worker have surely ended.
@@ -39,7 +40,8 @@ class WorkerStanding:
     """This process among the live workers, as of its last report. Times are of the monotonic clock.
 
     ``busy``: workers with requests in flight, this one included. ``noticed_at``: when all others knew of this one.
-    ``is_back``: its heartbeat was late, and others may not know yet that it lives.
+    ``is_back``: its heartbeat was late, and others may not know yet that it lives. ``death_at``: the last sign of life
+    of the worker that was killed last.
     """
 
     rank: int = 0
@@ -48,6 +50,7 @@ class WorkerStanding:
     reported_at: float | None = None
     noticed_at: float | None = None
     is_back: bool = False
+    death_at: float = -math.inf
 
 
 @dataclass
@@ -116,9 +119,10 @@ def must_count_in_flight(endpoint: Endpoint) -> bool:
     now, reported_at = time.monotonic(), OWN_STANDING.reported_at
     is_fresh = reported_at is not None and now - reported_at < STALE_SECONDS
     noticed_at = math.inf if OWN_STANDING.noticed_at is None else OWN_STANDING.noticed_at
-    # By then the requests have ended that others sent before they noticed this process.
-    earlier_requests_end_at = noticed_at + endpoint_timeout(endpoint) + SETTLING_SECONDS
-    return not (is_fresh and now >= earlier_requests_end_at)
+    # By then the requests have ended that others sent before they noticed this process, or before they were killed:
+    # a server may go on with the latter, while the limits are divided among those that live.
+    last_sent_at = max(noticed_at, OWN_STANDING.death_at + STALE_SECONDS)
+    return not (is_fresh and now >= last_sent_at + endpoint_timeout(endpoint) + SETTLING_SECONDS)
 
 
 def count_in_flight() -> int:
@@ -141,9 +145,18 @@ def take_rank(name: str, reported_at: float | None = None) -> None:
         Worker.objects.filter(name=name).update(started_at=Now())  # it returns as a new worker
         OWN_STANDING.noticed_at, OWN_STANDING.is_back = None, was_late
     OWN_STANDING.reported_at = reported_at
+    OWN_STANDING.death_at = now - seconds_since_death(name)
     if OWN_STANDING.noticed_at is None and is_noticed_by_all(name, others):
         OWN_STANDING.noticed_at = now if len(names) > 1 else -math.inf
         OWN_STANDING.is_back = False
+
+
+def seconds_since_death(name: str) -> float:
+    """How long ago the last worker that did not sign off was heard of, before this one's report; infinity if none."""
+    seen_at = Worker.objects.values_list("seen_at", flat=True).get(name=name)
+    dead = Worker.objects.filter(seen_at__lte=Now() - WORKER_ALIVE).exclude(name=name)
+    last: datetime | None = dead.aggregate(last=Max("seen_at"))["last"]
+    return math.inf if last is None else max((seen_at - last).total_seconds(), 0.0)
 
 
 def is_noticed_by_all(name: str, others: WorkerQuerySet) -> bool:

@@ -135,7 +135,7 @@ def describe_outage(endpoint: Endpoint | None) -> str:
     since = timezone.localtime(endpoint.down_since)
     day = "" if since.date() == timezone.localdate() else f"{since:%-d %b}, "
     seconds = (endpoint.next_probe_at - timezone.now()).total_seconds() if endpoint.next_probe_at else 0.0
-    return f"{endpoint.name} does not answer since {day}{since:%H:%M}; next try {describe_wait(seconds)}."
+    return f"{endpoint.name} has not answered since {day}{since:%H:%M}; next try {describe_wait(seconds)}."
 
 
 def describe_wait(seconds: float) -> str:
