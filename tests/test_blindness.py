@@ -30,7 +30,7 @@ from evaluations.models.judges import Endpoint, Judge, LocalServer
 from evaluations.models.queues import Queue
 from evaluations.models.rubrics import Rubric
 from evaluations.models.runs import Call, Run
-from evaluations.models.users import ApiToken, Membership, User
+from evaluations.models.users import ApiToken, Invitation, Membership, User
 from evaluations.models.verdicts import Adjudication, Comment, Span
 from evaluations.models.webhooks import Delivery, Webhook
 from tests.factories.mirrored_evaluation import SAVED, TEXTS, MirroredEvaluation, make_mirrored_evaluation, show_judge
@@ -53,6 +53,7 @@ NUMBERED: Final[Mapping[str, type[Model]]] = {
     "exports": Export,
     "found": LocalServer,
     "imports": Import,
+    "invitations": Invitation,
     "judges": Judge,
     "people": Membership,
     "review": Comparison,
@@ -152,6 +153,8 @@ class Door:
 def values_of(name: str, before: str) -> list[str]:
     if name in ("part", "name"):
         return list(ReportPart) if name == "part" else ["agreement-aspects"]
+    if before == "sessions":  # of no evaluation, and different for each browser
+        return ["1"]
     rows = NUMBERED["deliveries" if name == "delivery" else before]._base_manager
     return [str(pk) for pk in rows.order_by("pk").values_list("pk", flat=True)[:MOST_ROWS]] or ["1"]
 

@@ -36,7 +36,7 @@ from evaluations.models.endpoint_grants import EndpointAccount, EndpointGrant, E
 from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event, JudgeComparisonLook
 from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
-from evaluations.models.jobs import Job, Lease, Worker
+from evaluations.models.jobs import CallTotal, CallTotalCursor, Job, Lease, Worker
 from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServer, Price, Rater
 from evaluations.models.progress import ComparisonProgress, ProgressCounters, VerdictChange
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
@@ -171,7 +171,7 @@ EXCLUDED_MODELS: Final = (
     *(SitePolicy, Session, Throttle, SecurityEvent, Invitation, SignInLink, ApiToken, IdempotencyRecord),
     *(Webhook, OutboxEntry, Delivery, DeliveryAttempt),
     *(EndpointGrant, EndpointAccount, EndpointSpending),
-    *(LocalServer, EndpointCheck, Worker, Job, Lease, Rendering, TagChange),
+    *(LocalServer, EndpointCheck, Worker, Job, Lease, CallTotal, CallTotalCursor, Rendering, TagChange),
     *(VerdictChange, ComparisonProgress, ProgressCounters, ServedReport),
 )
 

@@ -5,6 +5,7 @@ from typing import cast
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 
 from evaluations.access import Action, get_role, is_allowed, require_evaluation
@@ -62,8 +63,8 @@ def render_page(
     as_of: datetime | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """``as_of``: when the report was made, if something has changed since."""
-    context = {"page": "report", "evaluation": evaluation, "body": body, "as_of": as_of}
+    """``body``: as a template of ours rendered it. ``as_of``: when it was made, if something has changed since."""
+    context = {"page": "report", "evaluation": evaluation, "body": mark_safe(body), "as_of": as_of}
     return render(request, "report/report.html", context, status=status)
 
 

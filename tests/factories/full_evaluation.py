@@ -12,6 +12,7 @@ from django.utils import timezone
 from evaluations.domain.choices import Choice, LabelSource, ShownOrder, Stage
 from evaluations.domain.files import ExportState, ImportState
 from evaluations.domain.judges import CallState, JudgeKind, RunState
+from evaluations.domain.reports import ReportPart
 from evaluations.domain.reviews import AssignmentState, SelectionMethod
 from evaluations.domain.roles import Role
 from evaluations.domain.security import SecurityEventKind
@@ -32,7 +33,9 @@ from evaluations.models.exports import Export, ReviewerPseudonym
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.jobs import CallTotal, CallTotalCursor, Job, Lease, Worker
 from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServer, Price, Rater
+from evaluations.models.progress import ComparisonProgress, ProgressCounters, VerdictChange
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
+from evaluations.models.reports import ServedReport
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
 from evaluations.models.sign_ins import SecurityEvent
@@ -333,6 +336,21 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
     )
     Job.objects.create(pk=number, kind="export", subject=number, evaluation=evaluation, reason=f"reason {number}")
     Lease.objects.create(pk=number, name=f"lease-{number}", until=now)
+    ComparisonProgress.objects.create(
+        comparison_id=number, evaluation=evaluation, is_judged=True, is_reviewed=True, reviews=1
+    )
+    ProgressCounters.objects.create(evaluation=evaluation, comparisons=1, judged=1, reviewed=1, reviews=1)
+    VerdictChange.objects.create(pk=number, evaluation=evaluation, rater_id=number, comparison_id=number)
+    ServedReport.objects.create(
+        pk=number,
+        evaluation=evaluation,
+        key=str(number),
+        part=ReportPart.AGREEMENT,
+        role=Role.OWNER,
+        body=b"",
+        made_at=now,
+        asked_at=now,
+    )
     CallTotal.objects.create(pk=number, outcome=str(number))
     CallTotalCursor.objects.create(pk=number, attempt=number)
     Price.objects.create(
