@@ -114,8 +114,8 @@ PICTURES: Final = ("as=png", "as=svg")  # drawn of the specification, which is a
 # What differs from one answer to the next whatever it is about.
 PASSING_HEADERS: Final = ("Content-Security-Policy", "Set-Cookie", "RateLimit", "Expires", "Date")
 PASSING: Final = re.compile(
-    r"""(?<=name="csrfmiddlewaretoken"\ value=")[^"]+|(?<=/account/sessions/)\d+|(?<="X-CSRFToken":\ ")[^"]+|(?<=nonce=")[^"]+|jw_[\w-]+
-    |\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:\d\d)?|\b\d\d:\d\d(?::\d\d)?\b""",
+    r"""(?<=name="csrfmiddlewaretoken"\ value=")[^"]+|(?<="X-CSRFToken":\ ")[^"]+|(?<=nonce=")[^"]+|jw_[\w-]+
+    |(?<=/account/sessions/)\d+|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:\d\d)?|\b\d\d:\d\d(?::\d\d)?\b""",
     re.VERBOSE,
 )
 PLACES: Final = {
