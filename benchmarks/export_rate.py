@@ -45,7 +45,7 @@ from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Label, PackedVotes, Review, Verdict
 from evaluations.overview.services import create_evaluation
-from evaluations.verdicts.packed_votes import pack_verdicts
+from evaluations.verdicts.packed_votes import get_aspect_positions, pack_verdicts
 from evaluations.verdicts.votes import update_labels
 
 SLUG = "benchmark"
@@ -170,7 +170,7 @@ def review_all(comparisons: list[Comparison], rater: Rater, evaluation: Evaluati
 def keep(verdicts: Iterable[Verdict]) -> None:
     """Verdicts with their packed votes, as every service writes them."""
     written = Verdict.objects.bulk_create(verdicts)
-    PackedVotes.objects.bulk_create(pack_verdicts(written, Evaluation.objects.get(slug=SLUG).pk))
+    PackedVotes.objects.bulk_create(pack_verdicts(written, get_aspect_positions(Evaluation.objects.get(slug=SLUG).pk)))
 
 
 def measure(written_as: str) -> None:

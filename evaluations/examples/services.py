@@ -148,12 +148,12 @@ def add_example_review(
 
 
 def add_example_verdicts(review: Review, stage: Stage, choices: Mapping[str, str], notes: Mapping[str, str]) -> None:
-    aspects = dict(Aspect.objects.filter(evaluation=review.rater.evaluation_id).values_list("key", "pk"))
+    aspects = {aspect.key: aspect for aspect in Aspect.objects.filter(evaluation=review.rater.evaluation_id)}
     verdicts = [
         Verdict(
             rater=review.rater,
             comparison=review.comparison,
-            aspect_id=aspects[key],
+            aspect=aspects[key],
             stage=stage,
             shown=review.shown,
             choice=choice,

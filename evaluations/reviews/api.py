@@ -175,7 +175,7 @@ def save_review_draft(request: ApiRequest, slug: str, pk: int, body: DraftIn) ->
     context = load_step_context(request, slug, pk, body)
     if unknown := sorted(body.fields.keys() - ChoicesForm(context.spec).fields.keys()):
         raise InputRefused(f"There is no field “{unknown[0]}” on the page of this rubric. Nothing was stored.")
-    review = get_or_create_review(context.user, context.comparison)
+    review = get_or_create_review(context.user, context.comparison, context.initial_rater)
     fields = {name: text for name, text in body.fields.items() if text}
     tab = f"token {request.auth.pk}"
     save_draft(review, version=body.version, fields=fields, number=body.number, tab=tab[:36], active_ms=body.active_ms)
@@ -199,7 +199,7 @@ def add_span(request: AuthenticatedRequest, slug: str, pk: int, body: SpanIn) ->
     context = load_review_context(request, slug, pk)
     sheet = context.load_sheet()
     create_span(
-        get_or_create_review(context.user, context.comparison),
+        get_or_create_review(context.user, context.comparison, context.initial_rater),
         sheet.left if body.side == "a" else sheet.right,
         user=context.user,
         turn=body.turn,

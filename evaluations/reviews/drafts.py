@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F, Q
+from django.db.models import F
 from django.utils import timezone
 
 from evaluations.domain.errors import InputRefused
@@ -43,9 +43,12 @@ def save_draft(
     A page may always replace its own draft: the answer to the one before may have been lost.
     """
     draft = build_draft(fields, active_ms)
-    unchanged = Review.objects.filter(pk=review.pk, version=version).exclude(state=ReviewState.FINAL)
-    replaceable = unchanged.filter(Q(draft_number=number) | Q(draft_tab=tab))
-    is_saved = replaceable.update(draft=draft, draft_number=F("draft_number") + 1, draft_tab=tab)
+    # Without the join of `objects`, whose subquery would not be read again once another step has let go of the row.
+    unchanged = Review.all_rows.filter(pk=review.pk, version=version).exclude(state=ReviewState.FINAL)
+    if unchanged.filter(draft_number=number).update(draft=draft, draft_number=number + 1, draft_tab=tab):
+        review.draft, review.draft_number, review.draft_tab = draft, number + 1, tab
+        return review
+    is_saved = unchanged.filter(draft_tab=tab).update(draft=draft, draft_number=F("draft_number") + 1)
     review.refresh_from_db(fields=["state", "version", "draft", "draft_number", "draft_tab"])
     if is_saved:
         return review

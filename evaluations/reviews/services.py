@@ -13,7 +13,7 @@ from evaluations.domain.reviews import SAVED_REVIEW_STATES, Reveal, ReviewState,
 from evaluations.domain.rubrics import RubricSpec
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.judges import get_or_create_rater
+from evaluations.models.judges import Rater, get_or_create_rater
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.transactions import transaction_in_turn
 from evaluations.models.users import User
@@ -37,7 +37,7 @@ from evaluations.reviews.queues import reservations
 from evaluations.reviews.queues.reservations import restore_reservation, skip_assignment
 from evaluations.reviews.queues.selectors import has_seen_known_label
 from evaluations.reviews.selectors import get_order_shown, is_judge_shown_first
-from evaluations.reviews.sheet import get_judge_answer, get_judge_shown_to, is_awaiting_judge
+from evaluations.reviews.sheet import get_judge_shown_to, has_judge_answered, is_awaiting_judge
 from evaluations.rubrics.services import freeze_version
 from evaluations.verdicts.changes import ChangedRow, record_changes
 from evaluations.verdicts.votes import update_labels
@@ -62,14 +62,14 @@ class ReviewChangedElsewhere(InputRefused):
 
 def advance_review(review: Review, version: int, *, active_ms: int = 0, **columns: object) -> None:
     """Update the review if its version is still what the user saw: the conditional update is the lock."""
-    active_time = F("active_ms") + min(max(active_ms, 0), MAX_STEP_MS)
-    columns = {"draft": {}, "draft_tab": "", **columns}
-    is_updated = Review.objects.filter(pk=review.pk, version=version).update(
-        version=version + 1, active_ms=active_time, **columns
-    )
-    if not is_updated:
+    values = {"version": version + 1, "draft": {}, "draft_tab": "", **columns}
+    values["active_ms"] = review.active_ms + min(max(active_ms, 0), MAX_STEP_MS)
+    # Without the join of `objects`, whose subquery would not be read again once another step has let go of the row.
+    unchanged = Review.all_rows.filter(pk=review.pk, version=version)
+    if review.version != version or not unchanged.update(**values):
         raise ReviewChangedElsewhere("This review was changed elsewhere, in another tab perhaps. Yours was not stored.")
-    review.refresh_from_db(fields=["version", "active_ms", *columns])
+    for name, value in values.items():
+        setattr(review, name, value)
     record_changes(review.comparison.evaluation_id, [ChangedRow(review.rater_id, review.comparison_id)])
 
 
@@ -92,10 +92,11 @@ def reopen_review(
         advance_review(review, version, state=ReviewState.FIRST, active_ms=active_ms, **columns)
         delete_answers(review, Stage.FINAL)
     else:
-        columns |= {"first_saved_at": None, "skip_reason": "", "awaits_judge": False, "judge": None}
+        columns |= {"first_saved_at": None, "skip_reason": "", "awaits_judge": False, "judge_id": None}
         restore_reservation(review)
         advance_review(review, version, state=ReviewState.DRAFT, active_ms=active_ms, **columns)
         delete_answers(review)
+    review.refresh_from_db(fields=["draft_number"])  # drafts count it on without a new version
     if answers.final:
         update_labels([review.comparison_id])
 
@@ -130,14 +131,13 @@ def get_judge_exposure(user: User, review: Review, spec: RubricSpec, *, calibrat
     if calibrates or evaluation.shown_judge_id is None or evaluation.reveal == Reveal.NEVER:
         return dict.fromkeys(("first", "seen", "waits", "awaited"), False)
     first = is_judge_shown_first(evaluation, user, review.comparison)
-    answered = get_answer_for_review(review, spec) is not None
+    answered = has_judge_answered_review(review, spec)
     return {"first": first, "seen": first and answered, "waits": not first and answered, "awaited": not answered}
 
 
-def get_answer_for_review(review: Review, spec: RubricSpec) -> object:
-    aspects = {aspect.key for aspect in spec.aspects}
+def has_judge_answered_review(review: Review, spec: RubricSpec) -> bool:
     judge = get_judge_shown_to(review, review.comparison.evaluation)
-    return get_judge_answer(judge, review.comparison, aspects, ShownOrder(review.shown))
+    return has_judge_answered(judge, review.comparison, {aspect.key for aspect in spec.aspects})
 
 
 # ---- the record
@@ -181,12 +181,16 @@ def save_first_choices(
     *,
     choices: Answers,
     version: int,
+    rater: Rater | None = None,
     seen_verdicts: bool = False,
     note: str = "",
     active_ms: int = 0,
 ) -> Review:
-    """Store the first choices. They are final at once unless a judge is to be revealed."""
-    review = get_or_create_review(user, comparison)
+    """Store the first choices. They are final at once unless a judge is to be revealed.
+
+    ``rater``: the user's, if already read; so in the steps below.
+    """
+    review = get_or_create_review(user, comparison, rater)
     spec = review.rubric_version.spec()
     choices = validate_answers(spec, choices)
     if review.state in SAVED_REVIEW_STATES:
@@ -204,7 +208,7 @@ def save_first_choices(
         blind=not (seen_verdicts or judge["seen"] or by_other_version.exists()),
         judge_first=judge["first"],
         reveal=comparison.evaluation.reveal,
-        judge=comparison.evaluation.shown_judge_id if any(judge.values()) else None,
+        judge_id=comparison.evaluation.shown_judge_id if any(judge.values()) else None,
         awaits_judge=judge["awaited"],
         selection_method=origin.selection_method,
         queue=origin.queue,
@@ -233,12 +237,13 @@ def save_final_choices(
     choices: Answers,
     notes: TextByAspect,
     version: int,
+    rater: Rater | None = None,
     reasons: TextByAspect = NO_TEXTS,
     note: str = "",
     active_ms: int = 0,
 ) -> Review:
     """Store the final choices, made in sight of the judge's. The first ones stay as they are."""
-    review = get_or_create_review(user, comparison)
+    review = get_or_create_review(user, comparison, rater)
     spec = review.rubric_version.spec()
     choices = validate_answers(spec, choices)
     refuse_unknown_reasons(reasons)
@@ -249,14 +254,14 @@ def save_final_choices(
         return accept_repeat_or_refuse(review, stored_final, sent)
     if review.state != ReviewState.FIRST:
         raise ReviewChangedElsewhere("This review was taken back elsewhere. Nothing was stored: choose again here.")
-    awaits = review.awaits_judge and get_answer_for_review(review, spec) is None
+    awaits = review.awaits_judge and not has_judge_answered_review(review, spec)
     advance_review(
         review,
         version,
         state=ReviewState.FINAL,
         finished_at=timezone.now(),
         awaits_judge=awaits,
-        judge=review.judge_id if awaits else get_judge_shown_to(review, comparison.evaluation),
+        judge_id=review.judge_id if awaits else get_judge_shown_to(review, comparison.evaluation),
         note=note,
         active_ms=active_ms,
     )
@@ -269,9 +274,11 @@ def save_final_choices(
 
 
 @transaction_in_turn()
-def skip_comparison(user: User, comparison: Comparison, *, reason: str, version: int, active_ms: int = 0) -> Review:
+def skip_comparison(
+    user: User, comparison: Comparison, *, reason: str, version: int, rater: Rater | None = None, active_ms: int = 0
+) -> Review:
     """Skip the comparison: it comes back, with its draft, when nothing else is left."""
-    review = get_or_create_review(user, comparison)
+    review = get_or_create_review(user, comparison, rater)
     if review.state == ReviewState.SKIPPED and version < review.version:
         return review
     if review.state in SAVED_REVIEW_STATES:
@@ -330,11 +337,11 @@ def reopen_for_judge(user: User, review: Review, *, version: int, tab: str = "")
         return review
     refuse_unless_awaiting_judge(review)
     spec = review.rubric_version.spec()
-    if get_answer_for_review(review, spec) is None:
+    if not has_judge_answered_review(review, spec):
         raise InputRefused("The judge has not answered this comparison yet: your choices stay as they are.")
     answers = read_answers(review, spec.kind)
     judge = get_judge_shown_to(review, review.comparison.evaluation)
-    reopen_review(review, version, answers, tab, keeps_first=True, awaits_judge=False, judge=judge)
+    reopen_review(review, version, answers, tab, keeps_first=True, awaits_judge=False, judge_id=judge)
     before = describe_review(review, answers.final, review.note, answers.notes, answers.reasons)
     record_review_step("looked again", review, user, before=before, after={"state": review.state})
     return review
@@ -351,15 +358,19 @@ def keep_without_judge(user: User, review: Review, *, version: int) -> Review:
     return review
 
 
-def get_or_create_review(user: User, comparison: Comparison) -> Review:
-    """The user's review of the comparison; a new one stores the order that they were shown."""
+def get_or_create_review(user: User, comparison: Comparison, rater: Rater | None = None) -> Review:
+    """The user's review of the comparison; a new one stores the order that they were shown.
+
+    ``rater``: the user's, if already read.
+    """
     rubric = get_review_rubric(comparison.evaluation)
     freeze_version(rubric)
-    review, _ = Review.objects.select_related("rater").get_or_create(
-        rater=get_or_create_rater(user, comparison.evaluation),
+    rater = rater or get_or_create_rater(user, comparison.evaluation)
+    review, _ = Review.objects.get_or_create(
+        rater=rater,
         comparison=comparison,
         rubric_version=rubric,
         defaults={"shown": get_order_shown(user, comparison), "state": ReviewState.DRAFT},
     )
-    review.comparison, review.rubric_version = comparison, rubric
+    review.rater, review.comparison, review.rubric_version = rater, comparison, rubric
     return review

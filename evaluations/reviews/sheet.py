@@ -1,6 +1,6 @@
 """Everything that a reviewer may see of a comparison now."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -78,9 +78,7 @@ def get_judge_answer(
     judge: int | None, comparison: Comparison, aspects: Collection[str], shown: ShownOrder
 ) -> JudgeAnswer | None:
     """The judge's choices on these aspects; None if it has answered none of them."""
-    if judge is None:
-        return None
-    rater = Rater.objects.select_related("judge__rubric_version__rubric").filter(judge=judge).first()
+    rater = find_judge_rater(judge)
     if rater is None or rater.judge is None:
         return None
     if rater.judge.is_pointwise:
@@ -103,6 +101,21 @@ def get_judge_answer(
     }
     choices |= {key: build_derived_choice(scores, shown) for key, scores in derived.items() if key in answered}
     return JudgeAnswer(rater.judge, choices, collect_rationales(verdicts, shown))
+
+
+def has_judge_answered(judge: int | None, comparison: Comparison, aspects: Set[str]) -> bool:
+    """Whether the judge has a choice on any of these aspects."""
+    rater = find_judge_rater(judge)
+    if rater is None:
+        return False
+    return not aspects.isdisjoint(load_judge_choices(rater, [comparison.pk]).get(comparison.pk, {}))
+
+
+def find_judge_rater(judge: int | None) -> Rater | None:
+    """The rater of a judge, with what says how it chooses."""
+    if judge is None:
+        return None
+    return Rater.objects.select_related("judge__rubric_version__rubric").filter(judge=judge).first()
 
 
 def limit_before_first_save(answer: JudgeAnswer) -> JudgeAnswer:

@@ -152,6 +152,7 @@ def review_save(page: ReviewContext) -> HttpResponse:
             choices=form.choices(),
             seen_verdicts=page.has_seen_verdicts(),
             version=step["version"],
+            rater=page.initial_rater,
             note=step["note"],
             active_ms=step["active_ms"],
         )
@@ -174,6 +175,7 @@ def review_confirm(page: ReviewContext) -> HttpResponse:
             notes=form.texts("note"),
             reasons=form.texts("reason"),
             version=step["version"],
+            rater=page.initial_rater,
             note=step["note"],
             active_ms=step["active_ms"],
         )
@@ -194,6 +196,7 @@ def review_skip(page: ReviewContext) -> HttpResponse:
             page.comparison,
             reason=step["reason"],
             version=step["version"],
+            rater=page.initial_rater,
             active_ms=step["active_ms"],
         )
     except InputRefused as refusal:
@@ -257,7 +260,7 @@ def save_entered_draft(page: ReviewContext) -> HttpResponse:
         form = ChoicesForm(page.spec, page.request.POST)
         clean_or_refuse_step(form)
         review = save_draft(
-            get_or_create_review(page.user, page.comparison),
+            get_or_create_review(page.user, page.comparison, page.initial_rater),
             version=step["version"],
             fields=form.filled(),
             number=step["number"],
@@ -290,7 +293,7 @@ def review_span(page: ReviewContext) -> HttpResponse:
         fields = clean_or_refuse_step(form)
         sheet = page.load_sheet()
         create_span(
-            get_or_create_review(page.user, page.comparison),
+            get_or_create_review(page.user, page.comparison, page.initial_rater),
             sheet.left if fields.pop("side") == "a" else sheet.right,
             user=page.user,
             **fields,

@@ -42,7 +42,7 @@ def load_choices_of_judges(raters: Sequence[Rater], comparison_ids: Iterable[int
         for pk, scores in by_comparison.items():
             from_scores = {key: ConsolidatedChoice(side_scores.choice) for key, side_scores in scores.items()}
             choices.setdefault(rater, {}).setdefault(pk, {}).update(from_scores)
-    return choices
+    return {rater.pk: choices.get(rater.pk, {}) for rater in raters}
 
 
 def scoring_raters(raters: Sequence[Rater]) -> list[Rater]:

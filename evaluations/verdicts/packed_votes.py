@@ -110,7 +110,7 @@ def pack_call_verdicts(calls: "QuerySet[Call]") -> None:
     chosen = Verdict.all_rows.filter(call__in=calls).select_related("comparison").order_by("pk")
     by_evaluation = group_values((verdict.comparison.evaluation_id, verdict) for verdict in chosen)
     for evaluation, verdicts in by_evaluation.items():
-        PackedVotes.all_rows.bulk_create(pack_verdicts(verdicts, evaluation))
+        PackedVotes.all_rows.bulk_create(pack_verdicts(verdicts, get_aspect_positions(evaluation)))
 
 
 def delete_packed_calls(call_ids: Collection[int]) -> None:
@@ -124,13 +124,14 @@ def pack_review_verdicts(review: Review, verdicts: Sequence[Verdict]) -> None:
     """Pack the choices just written for a review: first, final, or both."""
     if not verdicts:  # scores, which have rows of their own
         return
+    packed = pack_verdicts(verdicts, {verdict.aspect_id: verdict.aspect.slot for verdict in verdicts})
     if all(verdict.stage == Stage.FINAL for verdict in verdicts):
-        for row in pack_verdicts(verdicts, review.comparison.evaluation_id):
+        for row in packed:
             PackedVotes.all_rows.filter(review=review, aspect_block=row.aspect_block).update(
                 final_choices=row.final_choices
             )
     else:
-        PackedVotes.all_rows.bulk_create(pack_verdicts(verdicts, review.comparison.evaluation_id))
+        PackedVotes.all_rows.bulk_create(packed)
 
 
 def delete_packed_review(review: Review, stage: Stage | None = None) -> None:
@@ -204,8 +205,8 @@ def merge_packed_bits(bits: PackedBits, others: PackedBits) -> PackedBits:
 # ---- what the rows are to say
 
 
-def pack_verdicts(verdicts: Iterable[Verdict], evaluation_id: int) -> list[PackedVotes]:
-    place = get_aspect_positions(evaluation_id)
+def pack_verdicts(verdicts: Iterable[Verdict], place: Mapping[int, int]) -> list[PackedVotes]:
+    """``place``: by aspect id."""
     sources: dict[VoteSource, SourceChoices] = defaultdict(SourceChoices)
     for row in verdicts:
         decided_at_ms = count_milliseconds_since_epoch(get_verdict_time(row))

@@ -6,7 +6,7 @@ from typing import Any
 from evaluations.models.comparisons import Comparison
 from evaluations.models.runs import test_call_condition
 from evaluations.models.verdicts import PackedVotes, Verdict
-from evaluations.verdicts.packed_votes import pack_verdicts
+from evaluations.verdicts.packed_votes import get_aspect_positions, pack_verdicts
 
 COMPARED_COLUMNS = (
     *("rater_id", "comparison_id", "shown", "sample", "call_id", "review_id", "source_import_id"),
@@ -20,7 +20,7 @@ def repack_comparisons(comparisons: Iterable[Comparison]) -> list[PackedVotes]:
     for comparison in comparisons:
         verdicts = Verdict.all_rows.filter(comparison=comparison).exclude(test_call_condition())
         verdicts = verdicts.select_related("review", "source_import").order_by("pk")
-        packed += pack_verdicts(verdicts, comparison.evaluation_id)
+        packed += pack_verdicts(verdicts, get_aspect_positions(comparison.evaluation_id))
     return packed
 
 

@@ -36,7 +36,7 @@ class AssignmentOrigin:
 ITEM_VERSION: Final = ExpressionWrapper(F("item__rubric_version_id") + 0, BigIntegerField())
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def complete_assignment(review: Review) -> AssignmentOrigin:
     """Take the slot for good at the first save. Returns how the comparison was selected.
 
@@ -84,7 +84,7 @@ def turn_into_calibration(item: QueueItem, rater_id: int, slot: QueueSlot) -> As
     )[0]
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def skip_assignment(review: Review) -> None:
     """Release the slot of a skipped comparison."""
     item = get_or_create_item(review.rubric_version_id, review.comparison)
@@ -96,7 +96,7 @@ def skip_assignment(review: Review) -> None:
         )
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def restore_reservation(review: Review) -> None:
     """Reserve the comparison again after an undo, if a slot is open."""
     item = get_or_create_item(review.rubric_version_id, review.comparison)
@@ -149,7 +149,7 @@ def take_item(item_id: int) -> bool:
     return bool(QueueItem.objects.filter(pk=item_id, taken__lt=F("wanted")).update(taken=F("taken") + 1))
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def reserve_again(assignment: Assignment, evaluation: Evaluation) -> bool:
     """Reserve a skipped or expired comparison again, if a slot is open."""
     released = Assignment.objects.filter(
@@ -160,7 +160,7 @@ def reserve_again(assignment: Assignment, evaluation: Evaluation) -> bool:
     return bool(released.update(state=AssignmentState.RESERVED, reserved_until=get_reservation_end(evaluation)))
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def release_item(
     item: QueueItem,
     rater_id: int,
