@@ -14,7 +14,7 @@ from evaluations.models.rubrics import RubricVersion
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Span
 from evaluations.reviews.services import get_review_rubric
-from evaluations.reviews.sheet import ReviewSheet, build_sheet
+from evaluations.reviews.sheet import ReviewSheet, build_sheet, build_sheet_of_review
 from evaluations.visibility import has_seen_verdicts
 from evaluations.web.requests import AuthenticatedRequest
 
@@ -47,6 +47,10 @@ class ReviewContext:
     def load_sheet(self) -> ReviewSheet:
         return build_sheet(self.user, self.comparison, self.rubric, self.rater, self.spec)
 
+    def build_sheet_of(self, review: Review) -> ReviewSheet:
+        """The sheet of the user's review as it was just stored."""
+        return build_sheet_of_review(self.user, self.comparison, review, review.rater, self.spec)
+
     def has_seen_verdicts(self) -> bool:
         return has_seen_verdicts(self.user, self.comparison)
 
@@ -57,18 +61,28 @@ class ReviewContext:
         return review
 
 
-def load_review_context(request: AuthenticatedRequest, slug: str, pk: int) -> ReviewContext:
+def load_review_context(request: AuthenticatedRequest, slug: str, pk: int, *, with_texts: bool = True) -> ReviewContext:
+    """``with_texts``: whether the request shows them; they are read anyway where they are needed."""
     evaluation = require_evaluation(request.user, slug, Action.REVIEW)
     rubric = get_review_rubric(evaluation)
-    return build_review_context(request, evaluation, rubric, find_rater_of_user(request.user, evaluation), pk)
+    rater = find_rater_of_user(request.user, evaluation)
+    return build_review_context(request, evaluation, rubric, rater, pk, with_texts=with_texts)
 
 
 def build_review_context(
-    request: AuthenticatedRequest, evaluation: Evaluation, rubric: RubricVersion, initial_rater: Rater | None, pk: int
+    request: AuthenticatedRequest,
+    evaluation: Evaluation,
+    rubric: RubricVersion,
+    initial_rater: Rater | None,
+    pk: int,
+    *,
+    with_texts: bool = True,
 ) -> ReviewContext:
     """The context for a user whose permission is already checked."""
-    with_texts = Comparison.objects.select_related("query", "response_a", "response_b")
-    comparison = get_object_or_404(with_texts, evaluation=evaluation, pk=pk)
+    comparisons = Comparison.objects.filter(evaluation=evaluation)
+    if with_texts:
+        comparisons = comparisons.select_related("query", "response_a", "response_b")
+    comparison = get_object_or_404(comparisons, pk=pk)
     comparison.evaluation = evaluation
     return ReviewContext(request, request.user, evaluation, rubric, rubric.spec(), comparison, initial_rater)
 

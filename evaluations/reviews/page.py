@@ -55,7 +55,7 @@ def with_review_page(
         if request.headers.get(PERSON_HEADER, str(request.user.pk)) != str(request.user.pk):
             return HttpResponse("Somebody else is signed in now.", status=409, headers={PERSON_HEADER: "another"})
         try:
-            page = load_review_context(request, slug, pk)
+            page = load_review_context(request, slug, pk, with_texts=request.method != "POST")
         except InputRefused as refusal:
             return refuse_closed_review(request, slug, refusal)
         return view(page)
@@ -137,7 +137,6 @@ def build_panel_context(page: ReviewContext, sheet: ReviewSheet, unsaved: FieldV
         "evaluation": page.evaluation,
         "comparison": page.comparison,
         "rubric": page.rubric,
-        "query": page.comparison.query,
         "sheet": sheet,
         "rows": list(build_panel_rows(sheet, fields)),
         "reasons": REASON_CHOICES,
@@ -153,6 +152,7 @@ def build_panel_context(page: ReviewContext, sheet: ReviewSheet, unsaved: FieldV
 def build_texts_context(page: ReviewContext, sheet: ReviewSheet, html: Mapping[str, SafeString]) -> dict[str, object]:
     """Template context of the texts and the rater's highlights."""
     return {
+        "query": page.comparison.query,
         "calibration": get_calibration_progress(page.evaluation, page.rater, page.comparison),
         "guidelines_changed": get_unseen_guidelines_change(page.evaluation, page.rater),
         "texts": build_review_texts(sheet, html, get_own_spans(page.comparison, page.rater) if sheet.review else []),
@@ -217,7 +217,9 @@ def respond_after_save(page: ReviewContext, review: Review, *, opens_next: bool)
         return open_next_comparison(page.request, page.evaluation, page.rubric) or redirect(
             "review", page.evaluation.slug
         )
-    return render_comparison(page, PANEL_TEMPLATE) if is_fragment(page.request) else redirect(page.address)
+    if not is_fragment(page.request):
+        return redirect(page.address)
+    return render_comparison(page, PANEL_TEMPLATE, sheet=page.build_sheet_of(review))
 
 
 def render_refusal(

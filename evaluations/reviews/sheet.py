@@ -26,7 +26,7 @@ from evaluations.reviews.answers import (
     swap_choice,
 )
 from evaluations.reviews.selectors import get_order_shown, is_judge_shown_first
-from evaluations.verdicts.judge_choices import load_judge_choices, scoring_raters
+from evaluations.verdicts.judge_choices import fold_verdicts, load_judge_choices, scoring_raters
 from evaluations.verdicts.score_choices import derive_score_choices
 from evaluations.visibility import was_revealed
 
@@ -85,11 +85,9 @@ def get_judge_answer(
         return build_scored_answer(rater, rater.judge, comparison, aspects, shown)
     sides = {comparison.pk: (comparison.response_a_id, comparison.response_b_id)}
     derived = derive_score_choices(scoring_raters([rater]), sides).get(rater.pk, {}).get(comparison.pk, {})
-    folded_choices = load_judge_choices(rater, [comparison.pk]).get(comparison.pk, {})
-    answered = {key: choice for key, choice in folded_choices.items() if key in aspects}
-    if not answered:
-        return None
     verdicts = list(Verdict.objects.filter(rater=rater, comparison=comparison).select_related("call", "aspect"))
+    folded_choices = fold_verdicts(rater, comparison.pk, verdicts)
+    answered = {key: choice for key, choice in folded_choices.items() if key in aspects}
     choices = {
         key: JudgeChoice(
             swap_choice(choice.choice, shown),
@@ -99,8 +97,8 @@ def get_judge_answer(
         )
         for key, choice in answered.items()
     }
-    choices |= {key: build_derived_choice(scores, shown) for key, scores in derived.items() if key in answered}
-    return JudgeAnswer(rater.judge, choices, collect_rationales(verdicts, shown))
+    choices |= {key: build_derived_choice(scores, shown) for key, scores in derived.items() if key in aspects}
+    return JudgeAnswer(rater.judge, choices, collect_rationales(verdicts, shown)) if choices else None
 
 
 def has_judge_answered(judge: int | None, comparison: Comparison, aspects: Set[str]) -> bool:
@@ -203,14 +201,21 @@ class ReviewSheet:
     """
 
     comparison: Comparison
-    left: Response
-    right: Response
+    is_swapped: bool
     kind: RubricKind
     review: Review | None
     lines: tuple[SheetLine, ...]
     judge: JudgeAnswer | None
     may_reveal: bool = False
     comes_back: bool = False
+
+    @property
+    def left(self) -> Response:
+        return self.comparison.response_b if self.is_swapped else self.comparison.response_a
+
+    @property
+    def right(self) -> Response:
+        return self.comparison.response_a if self.is_swapped else self.comparison.response_b
 
     @property
     def stage(self) -> Literal["choose", "confirm", "done"]:
@@ -247,10 +252,13 @@ def build_sheet(
     review = Review.objects.filter(rater=rater, comparison=comparison, rubric_version=rubric).first() if rater else None
     if review is not None:
         review.comparison = comparison
+    return build_sheet_of_review(user, comparison, review, rater, spec or rubric.spec())
+
+
+def build_sheet_of_review(
+    user: User, comparison: Comparison, review: Review | None, rater: Rater | None, spec: RubricSpec
+) -> ReviewSheet:
     shown = ShownOrder(review.shown) if review else get_order_shown(user, comparison)
-    spec = spec or rubric.spec()
-    sides = (comparison.response_a, comparison.response_b)
-    left, right = reversed(sides) if shown == ShownOrder.SWAPPED else sides
     answer = None
     if is_judge_visible(user, comparison, review, rater) or is_awaiting_judge(review):
         answer = get_judge_answer(
@@ -265,7 +273,8 @@ def build_sheet(
         judge = limit_before_first_save(judge)
     reveals = is_judge_to_be_revealed(comparison.evaluation, user, comparison)
     rows = tuple(build_sheet_lines(spec, review, judge))
-    return ReviewSheet(comparison, left, right, spec.kind, review, rows, judge, reveals, comes_back)
+    is_swapped = shown == ShownOrder.SWAPPED
+    return ReviewSheet(comparison, is_swapped, spec.kind, review, rows, judge, reveals, comes_back)
 
 
 def build_sheet_lines(spec: RubricSpec, review: Review | None, judge: JudgeAnswer | None) -> Iterator[SheetLine]:

@@ -57,11 +57,26 @@ def scoring_raters(raters: Sequence[Rater]) -> list[Rater]:
 def load_pairwise_choices(
     raters: Sequence[Rater], comparison_ids: Sequence[int]
 ) -> dict[int, dict[int, dict[str, ConsolidatedChoice]]]:
-    answered: dict[tuple[int, int, str], dict[ShownOrder, list[ConsolidatedChoice]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
     verdicts = Verdict.objects.filter(rater__in=raters, comparison__in=comparison_ids).values_list(
         "rater_id", "comparison_id", "aspect__key", "shown", "choice", "inconsistent"
+    )
+    return fold_pairwise_choices(raters, comparison_ids, verdicts)
+
+
+def fold_verdicts(rater: Rater, comparison_id: int, verdicts: Iterable[Verdict]) -> Mapping[str, ConsolidatedChoice]:
+    """Aspect key → the judge's choice on the comparison. ``verdicts``: all that the judge gave on it."""
+    rows = [
+        (rater.pk, comparison_id, verdict.aspect.key, verdict.shown, verdict.choice, verdict.inconsistent)
+        for verdict in verdicts
+    ]
+    return fold_pairwise_choices([rater], [comparison_id], rows)[rater.pk][comparison_id] if rows else {}
+
+
+def fold_pairwise_choices(
+    raters: Sequence[Rater], comparison_ids: Sequence[int], verdicts: Iterable[tuple[int, int, str, str, str, bool]]
+) -> dict[int, dict[int, dict[str, ConsolidatedChoice]]]:
+    answered: dict[tuple[int, int, str], dict[ShownOrder, list[ConsolidatedChoice]]] = defaultdict(
+        lambda: defaultdict(list)
     )
     for rater_id, comparison_id, aspect, shown, choice, inconsistent in verdicts:
         answered[rater_id, comparison_id, aspect][ShownOrder(shown)].append(

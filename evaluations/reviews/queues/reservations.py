@@ -17,6 +17,7 @@ from evaluations.models.verdicts import Review
 from evaluations.reviews.queues.items import get_or_create_item, lock_queue_of_version
 from evaluations.reviews.queues.sql import (
     SELECT_PROGRESS,
+    for_update,
     get_calibration_slot,
     lock_progress,
     move_passed_progress_back,
@@ -43,11 +44,10 @@ def complete_assignment(review: Review) -> AssignmentOrigin:
     Reviewers who open it by hand or too late may still review it, even beyond the wanted number.
     """
     item = get_or_create_item(review.rubric_version_id, review.comparison)
-    progress = get_or_create_progress(review.rater_id, review.rubric_version_id, except_for=review)
     calibration_slot = get_calibration_slot(item)
     if calibration_slot is not None:
         lock_queue_of_version(item.rubric_version_id)  # before the progress, because a slot may be released
-    lock_progress(progress)
+    progress = lock_own_progress(review)
     own_assignments = Assignment.objects.filter(item=item, rater=review.rater_id)
     assignment = own_assignments.select_related("slot__queue").first()
     if calibration_slot is not None and (
@@ -100,8 +100,7 @@ def skip_assignment(review: Review) -> None:
 def restore_reservation(review: Review) -> None:
     """Reserve the comparison again after an undo, if a slot is open."""
     item = get_or_create_item(review.rubric_version_id, review.comparison)
-    progress = get_or_create_progress(review.rater_id, review.rubric_version_id, except_for=review)
-    lock_progress(progress)
+    progress = lock_own_progress(review)
     assignment = Assignment.objects.filter(item=item, rater=review.rater_id).first()
     if assignment is None:
         return
@@ -200,6 +199,17 @@ def get_or_create_progress(rater_id: int, version_id: int, *, except_for: Review
         return own_progress.get_or_create(
             defaults={"done": done}, rater_id=rater_id, rubric_version_id=version_id, queue=None
         )[0]
+
+
+def lock_own_progress(review: Review) -> QueueProgress:
+    """The position of the review's rater, locked until the transaction ends."""
+    key = [review.rater_id, review.rubric_version_id]
+    existing = list(QueueProgress.objects.raw(SELECT_PROGRESS + for_update(), key))
+    if existing:
+        return existing[0]
+    progress = get_or_create_progress(*key, except_for=review)
+    lock_progress(progress)
+    return progress
 
 
 def get_or_create_queue_progress(rater_id: int, queue: Queue) -> QueueProgress:

@@ -165,10 +165,15 @@ SELECT_PROGRESS: Final = (
 SELECT_REACHED: Final = "SELECT reached FROM evaluations_queueprogress WHERE id = %s"
 
 
+def for_update() -> str:
+    """What locks the rows of a SELECT. SQLite has locked everything once a transaction writes."""
+    return " FOR UPDATE" if connection.vendor == "postgresql" else ""
+
+
 def lock_progress(progress: QueueProgress) -> int:
     """The position that the rater reached, locked until the transaction ends."""
     with connection.cursor() as cursor:
-        cursor.execute(SELECT_REACHED + (" FOR UPDATE" if connection.vendor == "postgresql" else ""), [progress.pk])
+        cursor.execute(SELECT_REACHED + for_update(), [progress.pk])
         return int(cursor.fetchone()[0])
 
 
