@@ -17,7 +17,7 @@ from evaluations.models.evaluations import EarlierGuidelines, Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Span
-from evaluations.reviews.queues.sql import SELECT_EARLIER_REVIEW, SELECT_OWN_COUNTS, read_queue_stock
+from evaluations.reviews.queues.sql import SELECT_EARLIER_REVIEW, read_queue_stock, read_stock_and_own_counts
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class ReviewProgress:
 
 def get_review_progress(evaluation: Evaluation, rater: Rater | None) -> ReviewProgress:
     """The rater's progress, from stored counters."""
-    stock = read_queue_stock(evaluation)
+    done: int | None = 0
+    skipped = 0
+    if rater is None:
+        stock = read_queue_stock(evaluation)
+    else:
+        stock, (done, skipped) = read_stock_and_own_counts(evaluation, rater)
     is_known = stock is not None and stock.is_full
     total = stock.items if stock and is_known else Comparison.objects.filter(evaluation=evaluation).count()
-    if rater is None:
-        return ReviewProgress(total, 0, 0)
-    with connection.cursor() as cursor:
-        cursor.execute(SELECT_OWN_COUNTS, [rater.pk, evaluation.review_rubric_id] * 2)
-        done, skipped = cursor.fetchone()
     if done is None:
         reviews = Review.objects.filter(rater=rater, rubric_version=evaluation.review_rubric_id)
         done = reviews.filter(state__in=SAVED_REVIEW_STATES).count()

@@ -45,6 +45,8 @@ def derive_score_choices(
     raters: Sequence[Rater], sides: Mapping[int, tuple[int, int]]
 ) -> Mapping[int, Mapping[int, Mapping[str, CompleteSideScores]]]:
     """Rater id → comparison id → aspect key → what its scores say; absent where a response has none."""
+    if not raters:
+        return {}
     responses = {response for pair in sides.values() for response in pair}
     collected: dict[tuple[int, int, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     scores = Score.objects.filter(rater__in=raters, response__in=responses).order_by("pk")

@@ -16,6 +16,7 @@ from evaluations.domain.vote_rules import (
     find_counted_reviews,
     find_vote_holder,
 )
+from evaluations.models.bulk import update_many
 from evaluations.models.comparisons import Comparison
 from evaluations.models.verdicts import Adjudication, Label, Review, Score, Verdict
 from evaluations.models.vote_holders import admitted, was_drawn
@@ -38,13 +39,11 @@ class Vote(NamedTuple):
 
 
 def count_votes(comparison_ids: Sequence[int]) -> VotesBySubject:
-    """How often people finally made each choice, in three queries, or a few more where people gave scores."""
+    """How often people finally made each choice, in two queries, or a few more where responses have scores."""
     votes: dict[VoteSubject, Counter[Choice]] = defaultdict(Counter)
-    candidates = (
-        *read_chosen_votes(comparison_ids),
-        *read_scored_votes(comparison_ids),
-        *read_imported_votes(comparison_ids),
-    )
+    candidates = [*read_chosen_votes(comparison_ids)]
+    if Score.all_rows.filter(response__comparisons_as_a__in=comparison_ids).exists():
+        candidates += [*read_scored_votes(comparison_ids), *read_imported_votes(comparison_ids)]
     for vote in keep_one_vote_each(candidates):
         votes[vote.comparison, vote.aspect][vote.choice] += 1
     return votes
@@ -181,11 +180,11 @@ def update_labels(comparison_ids: Iterable[int]) -> None:
     if gone:
         Label.objects.filter(pk__in=gone).delete()
     changed = [
-        Label(pk=row.pk, **due[subject]._asdict())
+        (row.pk, *due[subject])
         for subject, row in existing.items()
         if subject in due and due[subject] != (row.choice, row.source, row.votes, row.unanimous)
     ]
-    Label.objects.bulk_update(changed, LabelRow._fields)
+    update_many(Label, ("id", *LabelRow._fields), changed)
     new = [(subject, values) for subject, values in due.items() if subject not in existing]
     Label.objects.bulk_create(
         Label(comparison_id=comparison, aspect_id=aspect, **values._asdict()) for (comparison, aspect), values in new

@@ -22,10 +22,17 @@ class QueueStock:
     is_full: bool
 
 
+COUNT_DONE: Final = (
+    "(SELECT done FROM evaluations_queueprogress WHERE rater_id = %s AND rubric_version_id = %s AND queue_id IS NULL)"
+)
+COUNT_SKIPPED: Final = (
+    "(SELECT COUNT(*) FROM evaluations_review WHERE rater_id = %s AND rubric_version_id = %s AND state = 'skipped')"
+)
+
 # Comparisons of an import are visible once it is done: while one is being stored, the newest comparison
 # does not tell whether the queue is full.
 SELECT_STOCK: Final = """
-SELECT q.items, q.wanted, q.imports, q.last_comparison, e.reviews_wanted,
+SELECT {others}q.items, q.wanted, q.imports, q.last_comparison, e.reviews_wanted,
   (SELECT COUNT(*) FROM evaluations_import i WHERE i.evaluation_id = e.id AND i.state = 'done'),
   CASE WHEN EXISTS (SELECT 1 FROM evaluations_import i WHERE i.evaluation_id = e.id AND i.state = 'storing')
     THEN q.last_comparison
@@ -89,10 +96,24 @@ WHERE rubric_version_id = %s AND queue_id IS NULL
 def read_queue_stock(evaluation: Evaluation) -> QueueStock | None:
     """The stock; None without a queue. Refreshes the evaluation's number of reviews."""
     with connection.cursor() as cursor:
-        cursor.execute(SELECT_STOCK, [evaluation.review_rubric_id, evaluation.pk])
+        cursor.execute(SELECT_STOCK.format(others=""), [evaluation.review_rubric_id, evaluation.pk])
         row = cursor.fetchone()
-    if row is None:
-        return None
+    return build_queue_stock(evaluation, row) if row else None
+
+
+def read_stock_and_own_counts(evaluation: Evaluation, rater: Rater) -> tuple[QueueStock | None, tuple[int | None, int]]:
+    """The stock with how many the rater has done, if that is counted yet, and skipped; nearly always one statement."""
+    own = [rater.pk, evaluation.review_rubric_id] * 2
+    with connection.cursor() as cursor:
+        others = f"{COUNT_DONE}, {COUNT_SKIPPED}, "
+        cursor.execute(SELECT_STOCK.format(others=others), [*own, evaluation.review_rubric_id, evaluation.pk])
+        if row := cursor.fetchone():
+            return build_queue_stock(evaluation, row[2:]), row[:2]
+        cursor.execute(f"SELECT {COUNT_DONE}, {COUNT_SKIPPED}", own)
+        return None, cursor.fetchone()
+
+
+def build_queue_stock(evaluation: Evaluation, row: Sequence[int]) -> QueueStock:
     items, wanted, imports, last, evaluation.reviews_wanted, imports_now, last_now = row
     return QueueStock(items, wanted, (imports, last) == (imports_now, last_now or 0))
 
@@ -300,12 +321,6 @@ def advance_progress(progress: QueueProgress, reached: int, first_open: int, *, 
         elif first_open != reached:
             cursor.execute(UPDATE_PROGRESS, [first_open, progress.pk])
 
-
-SELECT_OWN_COUNTS: Final = """
-SELECT
-  (SELECT done FROM evaluations_queueprogress WHERE rater_id = %s AND rubric_version_id = %s AND queue_id IS NULL),
-  (SELECT COUNT(*) FROM evaluations_review WHERE rater_id = %s AND rubric_version_id = %s AND state = 'skipped')
-"""
 
 SELECT_STARTED_REVIEWS: Final = """
 SELECT r.comparison_id, a.id FROM evaluations_review r
