@@ -162,6 +162,7 @@ WITHOUT: Final = {
     "work": "answers programs as it is",
     "metrics": "answers programs as it is",
     "health": "answers programs as it is",
+    "security_txt": "answers programs as it is",
 }
 
 

@@ -197,11 +197,11 @@ def test_signing_out_takes_what_was_not_sent_along_and_nobody_sends_it(
     page = context.new_page()
     page.goto("/account")
     page.once("dialog", Dialog.dismiss)
-    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Sign out", exact=True).click()
     assert len(unsent(page)) == 1  # who is asked and says no loses nothing
 
     page.once("dialog", Dialog.accept)
-    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Sign out", exact=True).click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     assert page.evaluate("Object.keys(localStorage).filter(name => name.startsWith('judgeweb '))") == []
 
