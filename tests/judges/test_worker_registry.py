@@ -11,7 +11,7 @@ import pytest
 from django.db.models import F
 from django.db.models.functions import Now
 
-from evaluations.domain.judges import CallState, RunState
+from evaluations.domain.judges import AttemptOutcome, CallState, RunState
 from evaluations.judges.calls.claims import claim_calls, room_at_endpoint
 from evaluations.judges.calls.lease_sweeper import return_expired_calls
 from evaluations.judges.calls.work_session import begin_work_session
@@ -329,7 +329,11 @@ def test_what_a_killed_worker_has_in_flight_is_no_room_for_others() -> None:
         assert room_at_endpoint(session, 10, unstored=0) == 3
         return_expired_calls()  # they are pending again, and recorded as lost
         assert room_at_endpoint(session, 10, unstored=0) == 3
-        Attempt.objects.update(created_at=Now() - timedelta(seconds=endpoint_timeout(judge.endpoint) + 1))
+        call = Call.all_rows.filter(run=run).first()
+        Attempt.objects.create(call=call, run=run, number=9, outcome=AttemptOutcome.ANSWERED, latency_ms=60_000)
+        Attempt.objects.filter(outcome=AttemptOutcome.LOST).update(created_at=Now() - timedelta(seconds=110))
+        assert room_at_endpoint(session, 10, unstored=0) == 3
+        Attempt.objects.filter(outcome=AttemptOutcome.LOST).update(created_at=Now() - timedelta(seconds=130))
         assert room_at_endpoint(session, 10, unstored=0) == 10
 
 

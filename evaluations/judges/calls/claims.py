@@ -1,6 +1,7 @@
 """The claims of calls under a lease, with the messages that will be sent."""
 
 import json
+import math
 import time
 import uuid
 from collections import Counter
@@ -29,7 +30,7 @@ from evaluations.judges.calls.conversations import (
     load_conversations,
 )
 from evaluations.judges.calls.work_session import LEASE_TIME, ClaimedCall, WorkSession
-from evaluations.judges.calls.worker_registry import must_count_in_flight
+from evaluations.judges.calls.worker_registry import has_lost_worker, must_count_in_flight
 from evaluations.judges.endpoints.grants import NOT_GRANTED
 from evaluations.judges.endpoints.prices import max_request_cost
 from evaluations.judges.endpoints.selectors import endpoint_timeout
@@ -50,6 +51,9 @@ MAX_WAIT_SECONDS: Final = 5.0
 PAUSED_CHECK_SECONDS: Final = 1.0
 # How long a call waits while an equal one is in flight.
 EQUAL_CALL_WAIT: Final = timedelta(seconds=1)
+# By so many times the slowest of the latest answers a lost request has surely ended.
+SLOWEST_FACTOR: Final = 2
+ANSWERS_LOOKED_AT: Final = 100
 # Of the timeout: clocks and rounding may shorten it a little.
 TIMEOUT_SHARE: Final = 0.99
 
@@ -130,10 +134,17 @@ def room_at_endpoint(session: WorkSession, room: int, unstored: int) -> int:
 
 
 def count_lost_in_flight(endpoint: Endpoint) -> int:
-    """Requests of killed workers that their calls no longer wait for, and that the server may not have ended."""
-    latest = Now() - timedelta(seconds=endpoint_timeout(endpoint))
-    lost = Attempt.objects.filter(outcome=AttemptOutcome.LOST, batch__isnull=True, created_at__gt=latest)
-    return lost.filter(run__judge__endpoint=endpoint).count()
+    """Requests of killed workers that their calls no longer wait for, and that the server may not have ended.
+
+    Most servers end a request whose connection is gone. Others take no longer than their slowest answers did.
+    """
+    if not has_lost_worker(endpoint):
+        return 0
+    mine = Attempt.objects.filter(run__judge__endpoint=endpoint, batch__isnull=True)
+    answers = mine.filter(outcome=AttemptOutcome.ANSWERED).order_by("-pk").values_list("latency_ms", flat=True)
+    slowest = max(answers[:ANSWERS_LOOKED_AT], default=math.inf) / 1000
+    seconds = min(SLOWEST_FACTOR * slowest, endpoint_timeout(endpoint))
+    return mine.filter(outcome=AttemptOutcome.LOST, created_at__gt=Now() - timedelta(seconds=seconds)).count()
 
 
 def seconds_until_due(session: WorkSession) -> float | None:

@@ -119,10 +119,15 @@ def must_count_in_flight(endpoint: Endpoint) -> bool:
     now, reported_at = time.monotonic(), OWN_STANDING.reported_at
     is_fresh = reported_at is not None and now - reported_at < STALE_SECONDS
     noticed_at = math.inf if OWN_STANDING.noticed_at is None else OWN_STANDING.noticed_at
-    # By then the requests have ended that others sent before they noticed this process, or before they were killed:
-    # a server may go on with the latter, while the limits are divided among those that live.
-    last_sent_at = max(noticed_at, OWN_STANDING.death_at + STALE_SECONDS)
-    return not (is_fresh and now >= last_sent_at + endpoint_timeout(endpoint) + SETTLING_SECONDS)
+    # By then the requests have ended that others sent before they noticed this process.
+    earlier_requests_end_at = noticed_at + endpoint_timeout(endpoint) + SETTLING_SECONDS
+    return not is_fresh or now < earlier_requests_end_at or has_lost_worker(endpoint)
+
+
+def has_lost_worker(endpoint: Endpoint) -> bool:
+    """Whether requests of a killed worker may still be at the server."""
+    last_sent_at = OWN_STANDING.death_at + STALE_SECONDS
+    return time.monotonic() < last_sent_at + endpoint_timeout(endpoint) + SETTLING_SECONDS
 
 
 def count_in_flight() -> int:
