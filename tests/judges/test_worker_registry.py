@@ -8,13 +8,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
 from evaluations.domain.judges import AttemptOutcome, CallState, RunState
 from evaluations.judges.calls.claims import claim_calls, room_at_endpoint
 from evaluations.judges.calls.lease_sweeper import return_expired_calls
-from evaluations.judges.calls.work_session import begin_work_session
+from evaluations.judges.calls.work_session import WorkSession, begin_work_session
 from evaluations.judges.calls.worker_registry import (
     OWN_STANDING,
     SETTLING_SECONDS,
@@ -310,6 +311,11 @@ def test_a_killed_workers_requests_are_counted_until_they_must_have_ended(name: 
     assert not must_count_in_flight(server)
 
 
+def room_for_ten(session: WorkSession) -> int:
+    with transaction.atomic():
+        return room_at_endpoint(session, 10, unstored=0)
+
+
 def test_what_a_killed_worker_has_in_flight_is_no_room_for_others() -> None:
     with llm_server() as server:
         evaluation = make_evaluation()
@@ -326,15 +332,15 @@ def test_what_a_killed_worker_has_in_flight_is_no_room_for_others() -> None:
         Call.all_rows.filter(run=run, state=CallState.RUNNING).update(lease_until=Now() - timedelta(seconds=1))
         report("successor")
         take_rank("successor")
-        assert room_at_endpoint(session, 10, unstored=0) == 3
+        assert room_for_ten(session) == 3
         return_expired_calls()  # they are pending again, and recorded as lost
-        assert room_at_endpoint(session, 10, unstored=0) == 3
+        assert room_for_ten(session) == 3
         call = Call.all_rows.filter(run=run).first()
         Attempt.objects.create(call=call, run=run, number=9, outcome=AttemptOutcome.ANSWERED, latency_ms=60_000)
         Attempt.objects.filter(outcome=AttemptOutcome.LOST).update(created_at=Now() - timedelta(seconds=110))
-        assert room_at_endpoint(session, 10, unstored=0) == 3
+        assert room_for_ten(session) == 3
         Attempt.objects.filter(outcome=AttemptOutcome.LOST).update(created_at=Now() - timedelta(seconds=130))
-        assert room_at_endpoint(session, 10, unstored=0) == 10
+        assert room_for_ten(session) == 10
 
 
 def test_a_process_that_starts_again_under_its_old_number_has_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
