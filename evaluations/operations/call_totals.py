@@ -34,7 +34,8 @@ def add_attempts(after: int, last: int) -> None:
     if not CallTotalCursor.objects.filter(attempt=after).update(attempt=last):
         return  # another process was faster
     attempts = Attempt.objects.filter(pk__gt=after, pk__lte=last).order_by().values_list("outcome")
-    for outcome, requests, *sums in attempts.annotate(Count("pk"), *(Coalesce(Sum(name), 0) for name in SUMS)):
+    summed = {f"{name}_sum": Coalesce(Sum(name), 0) for name in SUMS}
+    for outcome, requests, *sums in attempts.annotate(Count("pk"), **summed):
         CallTotal.objects.get_or_create(outcome=outcome)
         added = {name: F(name) + amount for name, amount in zip(SUMS, sums, strict=True)}
         CallTotal.objects.filter(outcome=outcome).update(requests=F("requests") + requests, **added)
