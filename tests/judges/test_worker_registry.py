@@ -335,7 +335,7 @@ def test_what_a_killed_worker_has_in_flight_is_no_room_for_others() -> None:
         assert room_for_ten(session) == 3
         return_expired_calls()  # they are pending again, and recorded as lost
         assert room_for_ten(session) == 3
-        call = Call.all_rows.filter(run=run).first()
+        call = Call.all_rows.filter(run=run).earliest("pk")
         Attempt.objects.create(call=call, run=run, number=9, outcome=AttemptOutcome.ANSWERED, latency_ms=60_000)
         Attempt.objects.filter(outcome=AttemptOutcome.LOST).update(created_at=Now() - timedelta(seconds=110))
         assert room_for_ten(session) == 3
