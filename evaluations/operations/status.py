@@ -69,7 +69,7 @@ def measure_background() -> Measures:
     due = Job.objects.due()
     return Measures(
         workers=[
-            WorkerMeasure(row.name, row.version, row.started_at, seconds_since(row.seen_at, now) or 0.0, row.in_flight)
+            WorkerMeasure(str(row), row.version, row.started_at, seconds_since(row.seen_at, now) or 0.0, row.in_flight)
             for row in Worker.objects.alive().order_by("name")
         ],
         sweep_seconds=seconds_since(find_last_sweep(), now),
@@ -195,9 +195,9 @@ def describe_workers(measures: Measures) -> Findings:
             "Start everything with make run, or only a worker with make worker.",
         )
         return
-    names = ", ".join(f"{worker} since {worker.started_at:%Y-%m-%d %H:%M}" for worker in measures.workers)
+    names = ", ".join(f"{worker.name} since {worker.started_at:%Y-%m-%d %H:%M}" for worker in measures.workers)
     yield ok_finding("workers", f"{len(measures.workers)} running: {names}")
-    if old := [str(worker) for worker in measures.workers if worker.version != settings.VERSION]:
+    if old := [worker.name for worker in measures.workers if worker.version != settings.VERSION]:
         yield warning_finding("workers", f"{', '.join(old)} runs another version of judgeweb.", "Start it again.")
 
 

@@ -38,7 +38,7 @@ def data(tmp_path: Path, settings: Settings) -> Path:
 def worker(settings: Settings) -> Worker:
     now = timezone.now()
     return Worker.objects.create(
-        name="here:1", host="here", pid=1, version=settings.VERSION, started_at=now, seen_at=now
+        name="here:1:a5b2f7", host="here", pid=1, version=settings.VERSION, started_at=now, seen_at=now
     )
 
 
@@ -62,6 +62,11 @@ def test_nothing_is_wrong_where_nothing_is(worker: Worker) -> None:
     assert {one.part for one in run_checks(lambda: None)} == {
         *("settings", "disk", "broker", "database", "workers", "sweep", "queue", "calls")
     }
+
+
+def test_a_worker_is_named_by_its_host_and_number(worker: Worker) -> None:
+    (summary,) = (one.summary for one in run_checks(lambda: None) if one.part == "workers")
+    assert summary == f"1 running: here:1 since {worker.started_at:%Y-%m-%d %H:%M}"
 
 
 def test_whatever_is_found_to_be_mended_comes_with_what_to_do(data: Path) -> None:
