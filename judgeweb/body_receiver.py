@@ -1,4 +1,4 @@
-"""The bodies of requests on their way in: small ones to memory, others to disk, and none at all that is not wanted."""
+"""The bodies of requests on their way in: small ones to memory, others to disk, and unwanted ones not read."""
 
 import asyncio
 import os

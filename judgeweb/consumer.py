@@ -51,7 +51,7 @@ class LastingConsumer(Consumer):
                 handle(message)
             except lost_connection:
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever somebody else has put into the queue
+            except Exception as error:  # noqa: BLE001 - anything may have been put into the queue
                 logger.warning("A message that is no task was dropped: %s", in_one_line(error))
                 message.reject()
 

@@ -82,7 +82,7 @@ def create_restored_endpoint(row: JsonMapping) -> Endpoint:
 
 
 def grant_restored_endpoints(evaluation: Evaluation) -> None:
-    """Grant the evaluation the endpoints of its judges: whoever restores a backup administers the site."""
+    """Grant the evaluation the endpoints of its judges: a backup is restored by a command on the server."""
     for endpoint in Endpoint.objects.filter(judges__evaluation=evaluation).distinct().order_by("pk"):
         EndpointGrant.objects.create(endpoint=endpoint, evaluation=evaluation)
         EndpointAccount.objects.get_or_create(endpoint=endpoint)

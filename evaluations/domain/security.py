@@ -28,7 +28,7 @@ SECURITY_EVENT_TEXTS: Final[Mapping[SecurityEventKind, str]] = {
     SecurityEventKind.SIGNED_IN_BY_LINK: "Signed in with a link",
     SecurityEventKind.SIGN_IN_FAILED: "Sign-in failed",
     SecurityEventKind.PASSWORD_REFUSED: "Present password was wrong",
-    SecurityEventKind.THROTTLED: "Too many tries, told to wait",
+    SecurityEventKind.THROTTLED: "Too many tries, had to wait",
     SecurityEventKind.PASSWORD_SET: "Password set",
     SecurityEventKind.SESSIONS_ENDED: "Sessions ended",
     SecurityEventKind.TOKENS_REVOKED: "API tokens revoked",

@@ -271,7 +271,7 @@ def find_connection_problem(server: Server, *, is_refusal_fine: bool = False) ->
     try:
         answer = fetch_server_answer(server, "GET", f"{server_base_url(server)}/models")
     except LLMError as error:
-        return "" if is_refusal_fine else str(error)  # the key is not set here: requests say so
+        return "" if is_refusal_fine else str(error)  # the key is not set here: requests report that
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
         return f"It does not answer ({' '.join(str(error).split()) or type(error).__name__})."
     if is_refusal_fine:

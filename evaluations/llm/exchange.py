@@ -139,7 +139,7 @@ class Retry(LLMError):
     """Ask again later, ``after`` seconds if the server named a time.
 
     ``busy``: there were too many requests. ``unreachable``: nothing answered, so no call of the run can succeed.
-    ``is_outage``: as when a server is down or restarts, whatever was asked.
+    ``is_outage``: the server is down or restarts; the request itself is not at fault.
     """
 
     def __init__(

@@ -156,7 +156,7 @@ def check_username(username: str) -> str:
         User(username=name).clean_fields(exclude={field.name for field in User._meta.fields} - {"username"})
     except ValidationError as error:
         raise InputRefused(
-            f"“{name[:150]}” cannot be a username: use letters, digits and . @ + - _, at most 150 in all."
+            f"“{name[:150]}” cannot be a username: use up to 150 letters, digits and . @ + - _."
         ) from error
     return name
 
@@ -334,7 +334,7 @@ def end_access(user: User, *, by: User | None) -> None:
 
 
 def disable_account(user: User, *, by: User) -> None:
-    """End everything that lets somebody in to an account, and refuse it from now on. Its reviews are kept."""
+    """End all sessions, tokens and links of an account, and refuse new ones. Its reviews are kept."""
     if user == by:
         raise InputRefused("You cannot disable your own account: ask another site administrator.")
     with transaction.atomic():

@@ -40,7 +40,7 @@ def check_base_url(address: str) -> str:
     return address.strip().rstrip("/")
 
 
-# Where clouds hand the credentials of a machine to whatever runs on it: no LLM server has these addresses.
+# Where clouds hand the credentials of a machine to the programs on it: no LLM server has these addresses.
 METADATA_ADDRESSES: Final = frozenset(
     ipaddress.ip_address(number)
     for number in (

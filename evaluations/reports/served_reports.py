@@ -35,7 +35,7 @@ REFRESH_PAUSE: Final = timedelta(seconds=5)
 # A report that nobody asked for so long is not made again, and after a day it is deleted.
 LOOKED_AT: Final = timedelta(seconds=30)
 KEPT: Final = timedelta(days=1)
-MAX_KEPT: Final = 100  # of one evaluation: whoever makes up queries fills no disk
+MAX_KEPT: Final = 100  # of one evaluation: made-up queries must not fill the disk
 REFRESH_REPORT: Final = "refresh_report"
 
 
@@ -131,7 +131,7 @@ def delete_unused_reports(evaluation: Evaluation) -> None:
 
 
 def refresh_report(claim: JobClaim) -> bool:
-    """Make a served report again if somebody asked for it lately. Always done: whoever looks enqueues the next."""
+    """Make a served report again if somebody asked for it lately. Always done: the next request enqueues another."""
     looked_at = ServedReport.objects.filter(pk=claim.job.subject, asked_at__gt=Now() - LOOKED_AT)
     row = looked_at.select_related("evaluation").first()
     if row is None:
@@ -139,7 +139,7 @@ def refresh_report(claim: JobClaim) -> bool:
     question = ReportQuestion(row.evaluation, ReportPart(row.part), row.query, ReportViewer(Role(row.role), True))
     form, state = question.make_form(), read_report_state(row.evaluation)
     if not form.is_valid():
-        looked_at.delete()  # a filter names what is gone: the page says so
+        looked_at.delete()  # a filter names something that is gone: the page reports it
         return True
     parts = (question.part,)
     aspect = get_report_aspect(parts, form.cleaned_data["aspect"])

@@ -75,7 +75,7 @@ class EndpointForm(SecretFreeForm):
         help_text="In and out together. Empty: as many as the server takes.",
     )
     daily_budget = BudgetField(
-        label="Daily budget in USD", help_text="Of all evaluations together, per UTC day. Empty: no limit."
+        label="Daily budget in USD", help_text="Of all evaluations together, per UTC day. Leave it empty for no limit."
     )
     is_offered = forms.BooleanField(
         label="Offer to all evaluations",
@@ -156,7 +156,7 @@ class GrantForm(forms.Form):
     """Grants an endpoint to an evaluation, or changes the budget of a grant."""
 
     evaluation = forms.ModelChoiceField(Evaluation.objects.order_by("name", "pk"), empty_label="Choose an evaluation")
-    budget = BudgetField(help_text="For all its runs here together. Empty: no limit.")
+    budget = BudgetField(help_text="For all its runs here together. Leave it empty for no limit.")
 
 
 class PriceForm(forms.Form):

@@ -35,7 +35,7 @@ class AccountQuery(PageQuery):
 
 
 class SecurityEventQuery(PageQuery):
-    account: str = Field("", max_length=150, description="a username; empty: all")
+    account: str = Field("", max_length=150, description="a username; all accounts if empty")
 
 
 @operations.get_one("/accounts", Scope.ADMIN, AccountPage)
