@@ -11,8 +11,8 @@ from evaluations.models.evaluations import Evaluation
 class ServedReport(Row):
     """The page of one part of a report by one query, as a role sees it.
 
-    In the database and not in a file, so that every web process serves the same one. ``state``: of the evaluation, as
-    `cache.read_report_state` has it; empty if it changed while the report was made. ``body``: HTML, compressed.
+    In the database and not in a file, so that every web process serves the same one. ``state``: as
+    `served_reports.read_report_state` has it; empty if it changed while the report was made. ``body``: HTML, compressed.
     """
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, db_index=False, related_name="served_reports")

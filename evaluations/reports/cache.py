@@ -46,12 +46,6 @@ def hash_state(evaluation: Evaluation, state: tuple[object, ...], depends_on: ob
     return hashlib.sha256(repr((columns, depends_on, state, VERSION)).encode()).hexdigest()
 
 
-def read_report_state(evaluation: Evaluation) -> str:
-    """The state that a report of the evaluation is of; empty while a run changes its calls."""
-    state = read_evaluation_state(evaluation)
-    return "" if state is None else hash_state(evaluation, state)
-
-
 def save_cached_report(key: str, report: object) -> None:
     """Store a report in the cache if there is room for it."""
     try:

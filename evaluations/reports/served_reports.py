@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from django.conf import settings
 from django.db.models.functions import Now
 from django.http import QueryDict
 
@@ -21,11 +22,12 @@ from evaluations.jobs.queue import delete_jobs, enqueue_job
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import Job
 from evaluations.models.reports import ServedReport
-from evaluations.reports.cache import read_report_state
+from evaluations.reports.cache import hash_state, read_evaluation_state
 from evaluations.reports.forms import ReportForm
 from evaluations.reports.page_body import ReportViewer, render_report
 from evaluations.reports.selectors import build_report, get_report_aspect
 from evaluations.stats.full_report import Report
+from evaluations.verdicts.array_files import hash_program
 
 # A report on fewer comparisons is made anew at once.
 MIN_SERVED_COMPARISONS: Final = 1_000
@@ -37,6 +39,8 @@ LOOKED_AT: Final = timedelta(seconds=30)
 KEPT: Final = timedelta(days=1)
 MAX_KEPT: Final = 100  # of one evaluation: made-up queries must not fill the disk
 REFRESH_REPORT: Final = "refresh_report"
+# Read while the program starts: a page that other templates rendered is not the present one.
+TEMPLATES_VERSION: Final = hash_program(settings.BASE_DIR / "templates", "*.html")
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,12 @@ class ReportQuestion:
             sees_all=self.viewer.sees_all,
             sees_judges=self.viewer.sees_judges,
         )
+
+
+def read_report_state(evaluation: Evaluation) -> str:
+    """The state that a report page of the evaluation is of; empty while a run changes its calls."""
+    state = read_evaluation_state(evaluation)
+    return "" if state is None else hash_state(evaluation, state, TEMPLATES_VERSION)
 
 
 class ServedBody(NamedTuple):

@@ -14,7 +14,6 @@ from evaluations.domain.reports import PlotFormat, ReportPart
 from evaluations.domain.roles import Role
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.verdicts import Score
-from evaluations.reports.cache import read_report_state
 from evaluations.reports.chart_files import build_requested_chart, get_part_name, get_part_or_404
 from evaluations.reports.forms import ReportForm
 from evaluations.reports.page_body import (
@@ -25,7 +24,12 @@ from evaluations.reports.page_body import (
     render_report,
 )
 from evaluations.reports.selectors import reveal_report
-from evaluations.reports.served_reports import ReportQuestion, find_served_report, keep_served_report
+from evaluations.reports.served_reports import (
+    ReportQuestion,
+    find_served_report,
+    keep_served_report,
+    read_report_state,
+)
 from evaluations.visibility import can_see_judges
 from evaluations.web.requests import AuthenticatedRequest
 

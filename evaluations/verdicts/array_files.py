@@ -16,10 +16,10 @@ from django.conf import settings
 import evaluations
 
 
-def hash_program(folder: Path) -> str:
-    """Hash the source code under a folder together with the version of numpy."""
+def hash_program(folder: Path, files: str = "*.py") -> str:
+    """Hash the sources of this kind under a folder together with the version of numpy."""
     digest = hashlib.sha256(np.__version__.encode())
-    for file in sorted(folder.rglob("*.py")):
+    for file in sorted(folder.rglob(files)):
         digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 

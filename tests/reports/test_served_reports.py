@@ -102,6 +102,16 @@ def test_a_changed_report_is_served_with_its_time_until_a_newer_one_is_made(
     assert read_page(owner) == after  # which is what is made anew
 
 
+def test_a_report_that_other_templates_rendered_is_not_served_as_the_present_one(
+    owner: User, studied: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_page(owner)
+    monkeypatch.setattr(served_reports, "TEMPLATES_VERSION", "those of the next release")
+    assert BEING_COUNTED in read_page(owner)
+    make_older(61)
+    assert BEING_COUNTED not in read_page(owner)
+
+
 def test_the_first_report_and_one_that_is_too_old_are_made_in_the_request(
     owner: User, reviewer: User, studied: Evaluation
 ) -> None:
