@@ -1,6 +1,5 @@
 """Changes to members, accounts, sign-in links and tokens."""
 
-import hashlib
 import secrets
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, fields
@@ -231,7 +230,7 @@ def create_sign_in_link(user: User, *, by: User | None, evaluation: Evaluation |
     token = secrets.token_urlsafe(32)
     link = SignInLink.objects.create(
         user=user,
-        token_sha256=hash_link_token(token),
+        token_sha256=hash_token(token),
         expires_at=timezone.now() + timedelta(hours=settings.SIGN_IN_LINK_HOURS),
     )
     record_event("made sign-in link", link, user=by, evaluation=evaluation, after={"for": user.username})
@@ -249,13 +248,9 @@ def require_link_allowed(user: User, by: User) -> None:
         )
 
 
-def hash_link_token(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
 def find_sign_in_link(token: str) -> SignInLink:
     """The valid link of this token; reading it does not use it up."""
-    link = SignInLink.objects.filter(token_sha256=hash_link_token(token)).select_related("user").first()
+    link = SignInLink.objects.filter(token_sha256=hash_token(token)).select_related("user").first()
     if link is None:
         raise SignInLinkRefused("There is no such sign-in link: part of the address may be missing.")
     if not link.user.is_active:

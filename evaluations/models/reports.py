@@ -12,7 +12,8 @@ class ServedReport(Row):
     """The page of one part of a report by one query, as a role sees it.
 
     In the database and not in a file, so that every web process serves the same one. ``state``: as
-    `served_reports.read_report_state` has it; empty if it changed while the report was made. ``body``: HTML, compressed.
+    `served_reports.read_report_state` reads it; empty if it changed while the report was made. ``body``: compressed
+    HTML.
     """
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, db_index=False, related_name="served_reports")
