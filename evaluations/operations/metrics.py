@@ -10,11 +10,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from evaluations.domain.judges import CallState, RunState
+from evaluations.domain.money import NANO_PER_USD
 from evaluations.models.jobs import CallTotal
 from evaluations.models.runs import Call, Run
 from evaluations.operations.status import MOST_COUNTED, Measures, find_standstill, measure_background
 
-MICRODOLLARS: Final = 1_000_000
 BUCKETS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 # In the memory of this process; in files that all web processes share where there are several.
@@ -69,7 +69,7 @@ def collect_call_totals() -> Iterator[Metric]:
         ("llm_requests", "requests", "Requests to LLM servers.", 1),
         ("llm_tokens_in", "tokens_in", "Tokens sent.", 1),
         ("llm_tokens_out", "tokens_out", "Tokens received.", 1),
-        ("llm_cost_usd", "cost", "What they cost, where the price is known.", MICRODOLLARS),
+        ("llm_cost_usd", "cost", "What they cost, where the price is known.", NANO_PER_USD),
         ("llm_latency_seconds", "latency_ms", "Seconds waited for their answers, in all.", 1000),
     ):
         family = CounterMetricFamily(f"judgeweb_{name}", text, labels=["outcome"])

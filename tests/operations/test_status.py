@@ -185,6 +185,15 @@ def test_totals_add_each_request_once() -> None:
     assert (total.requests, total.tokens_in, total.cost) == (count, 7 * count, 11 * count)
 
 
+def test_metrics_give_costs_in_usd_and_latencies_in_seconds(client: Client) -> None:
+    """1,500,000,000 nano-USD are 1.5 USD, and 2,500 ms are 2.5 s."""
+    CallTotal.objects.create(outcome="answered", requests=3, tokens_in=40, cost=1_500_000_000, latency_ms=2_500)
+    text = client.get("/metrics").content.decode()
+    assert 'judgeweb_llm_requests_total{outcome="answered"} 3.0' in text
+    assert 'judgeweb_llm_cost_usd_total{outcome="answered"} 1.5' in text
+    assert 'judgeweb_llm_latency_seconds_total{outcome="answered"} 2.5' in text
+
+
 def test_a_scrape_asks_the_same_number_of_questions_at_any_size(
     client: Client, django_assert_max_num_queries: object
 ) -> None:
