@@ -10,7 +10,8 @@ from evaluations.domain.security import SecurityEventKind
 from evaluations.models.base import Row, enum_choices, enum_constraint
 from evaluations.models.users import ApiToken, User
 
-# Programs in any language hold whole numbers up to this one exactly.
+# Programs in any language hold whole numbers up to 2⁵³ exactly; all between these have as many digits.
+MIN_PUBLIC_ID: Final = 10**15
 MAX_PUBLIC_ID: Final = 2**53 - 1
 
 
@@ -33,7 +34,7 @@ class Session(AbstractBaseSession):
     def save(self, *args: Any, **options: Any) -> None:
         """Store changed data without the dates, which the session store does not know."""
         if self.public_id is None:
-            self.public_id = secrets.randbelow(MAX_PUBLIC_ID) + 1
+            self.public_id = MIN_PUBLIC_ID + secrets.randbelow(MAX_PUBLIC_ID - MIN_PUBLIC_ID + 1)
         if options.get("force_update"):
             options.setdefault("update_fields", ("session_data", "user"))
         super().save(*args, **options)
