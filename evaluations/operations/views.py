@@ -27,6 +27,7 @@ def answer_monitor(line: str, status: int = 200) -> HttpResponse:
 
 
 @login_not_required
+@require_safe
 def health(request: HttpRequest) -> HttpResponse:
     """Report the site's health in the first line, and missing workers in a second one."""
     try:

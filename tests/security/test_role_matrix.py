@@ -62,8 +62,6 @@ DECIDED_BY_BODY: Final = {"comparisons_act"}
 # The rows of the full evaluation, which only their makers may change.
 OF_OTHERS: Final = {"comment_withdraw", "withdraw_comment", "explain_choice", "disagreement_why"}
 REFUSALS: Final = (403, 404)
-# What monitors ask changes nothing by any method.
-FOR_MONITORS: Final = {"health"}
 Send = Callable[[Role], HttpResponseBase]
 
 
@@ -139,7 +137,7 @@ def test_who_has_the_action_of_a_door_is_not_refused(
 def test_a_page_takes_no_other_method(method: str, marked: FullEvaluation, people: Mapping[Role, User]) -> None:
     client = sign_in_client(people[Role.OWNER])
     before, wrong = rows_but_tokens(), []
-    for door in (door for door in web.DOORS if door.name not in FOR_MONITORS):
+    for door in web.DOORS:
         status = web.ask(client, method, door.address(marked.evaluation.slug)).status_code
         if status != 405 and not (door.name in web.FOR_ADMINISTRATORS and status == 404):
             wrong.append((door.name, status))
