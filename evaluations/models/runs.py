@@ -5,6 +5,7 @@ from typing import Final
 
 from django.db import models
 from django.db.models import BooleanField, F, Func, Q
+from django.db.models.functions import Now
 
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.judges import (
@@ -23,6 +24,13 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import FinishedManager, Import, ImportedRow
 from evaluations.models.judges import Judge
 from evaluations.models.users import User
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    def with_ready_endpoint(self) -> "RunQuerySet":
+        """Those whose endpoint takes requests now: it is neither paused nor waited for after an outage."""
+        paused = Q(judge__endpoint__paused_until__gt=Now())
+        return self.exclude(paused | Q(judge__endpoint__down_since__isnull=False))
 
 
 class Run(Row):
@@ -46,6 +54,8 @@ class Run(Row):
     resumed_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+
+    objects = RunQuerySet.as_manager()
 
     class Meta:
         constraints = [

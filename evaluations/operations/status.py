@@ -102,19 +102,21 @@ def find_oldest_waiting_call(now: datetime) -> float | None:
     """How long calls of a run may have been sent and none was, of the run that has waited longest."""
     calls = Call.all_rows.filter(run=OuterRef("pk"))
     due = calls.filter(Q(not_before__isnull=True) | Q(not_before__lte=Now()), state=CallState.PENDING)
-    paused = Q(judge__endpoint__paused_until__gt=Now())
-    runs = Run.objects.filter(
+    runs = Run.objects.with_ready_endpoint().filter(
         Exists(due), ~Exists(calls.filter(state=CallState.RUNNING, lease_until__gt=Now())), state=RunState.RUNNING
-    ).exclude(paused)
-    ages = [seconds_since(find_last_move(run), now) or 0.0 for run in runs.order_by("pk")[:MOST_COUNTED]]
+    )
+    runs = runs.select_related("judge__endpoint").order_by("pk")[:MOST_COUNTED]
+    ages = [seconds_since(find_last_move(run), now) or 0.0 for run in runs]
     return max(ages, default=None)
 
 
 def find_last_move(run: Run) -> datetime:
-    """When the run last asked something or began to."""
+    """When the run last asked something or could begin to."""
     last = Attempt.objects.filter(run=run).order_by("-pk").values_list("created_at", flat=True).first()
     waits = Call.all_rows.filter(run=run, state=CallState.PENDING).order_by("pk").values_list("not_before", flat=True)
-    moments = (run.created_at, run.started_at, run.resumed_at, last, waits.first())
+    endpoint = run.judge.endpoint
+    ready = (endpoint.paused_until, endpoint.probed_up_at) if endpoint else ()
+    moments = (run.created_at, run.started_at, run.resumed_at, last, waits.first(), *ready)
     return max(moment for moment in moments if moment is not None)
 
 

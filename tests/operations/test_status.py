@@ -16,14 +16,18 @@ from evaluations.jobs.sweeper import site_lease
 from evaluations.judges.calls.worker_registry import record_heartbeat
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import CallTotal, Job, Lease, Worker
-from evaluations.models.runs import Attempt
+from evaluations.models.judges import Endpoint
+from evaluations.models.runs import Attempt, Run
 from evaluations.models.users import User
 from evaluations.operations import site_status, views
 from evaluations.operations.call_totals import add_new_attempts
 from evaluations.operations.site_status import BROKER_ANSWER
 from evaluations.operations.status import find_standstill, format_age, measure_background
+from tests.factories.evaluations import make_comparison
 from tests.factories.full_evaluation import make_full_evaluation
+from tests.factories.judges import make_llm_judge
 from tests.helpers.api_client import ApiClient, token_for
+from tests.helpers.work_sessions import CLOSED_ADDRESS, start_run_session
 from tests.personas import STRANGER
 
 pytestmark = pytest.mark.django_db
@@ -102,6 +106,21 @@ def test_a_job_that_waits_while_nothing_is_worked_on_stands_still(
     busy = enqueue_job("index_import", 1, evaluation=evaluation)
     Job.objects.filter(pk=busy.pk).update(state="running", lease_until=Now() + timedelta(minutes=1))
     assert asked(client, "/workz") == (200, "ok\n")
+
+
+def test_a_run_waits_for_a_worker_only_while_its_endpoint_takes_requests(evaluation: Evaluation) -> None:
+    make_comparison(evaluation)
+    start_run_session(make_llm_judge(evaluation, CLOSED_ADDRESS, mode="json_schema"))
+    hour_ago = Now() - timedelta(hours=1)
+    Run.objects.update(created_at=hour_ago, started_at=hour_ago, resumed_at=None)
+    assert (measure_background().oldest_call_seconds or 0) > 3500
+    endpoint = Endpoint.objects.all()
+    endpoint.update(paused_until=Now() + timedelta(hours=1))
+    assert measure_background().oldest_call_seconds is None
+    endpoint.update(paused_until=Now() - timedelta(seconds=20), down_since=Now() - timedelta(minutes=30))
+    assert measure_background().oldest_call_seconds is None
+    endpoint.update(down_since=None, probed_up_at=Now() - timedelta(seconds=10))
+    assert 10 <= (measure_background().oldest_call_seconds or 0) < 20
 
 
 def test_a_job_waits_since_it_was_last_queued(evaluation: Evaluation) -> None:

@@ -90,14 +90,14 @@ def find_idle_runs() -> list[int]:
     calls = Call.all_rows.filter(run=OuterRef("pk"))
     due = calls.filter(Q(not_before__isnull=True) | Q(not_before__lte=Now()), state=CallState.PENDING)
     worked = calls.filter(state=CallState.RUNNING, lease_until__gt=Now())
-    paused = Q(judge__endpoint__paused_until__gt=Now()) | Q(judge__endpoint__down_since__isnull=False)
-    idle = Q(Exists(due) & ~Exists(worked), state=RunState.RUNNING) & ~paused
-    return list(Run.objects.filter(Q(state=RunState.PLANNING) | idle).order_by("pk").values_list("pk", flat=True))
+    idle = Run.objects.with_ready_endpoint().filter(Exists(due) & ~Exists(worked), state=RunState.RUNNING)
+    planning = Run.objects.filter(state=RunState.PLANNING)
+    return sorted([*planning.values_list("pk", flat=True), *idle.values_list("pk", flat=True)])
 
 
 def find_runs_to_join() -> list[int]:
     """Active runs with enough pending work for another idle worker."""
     calls = Call.all_rows.filter(run=OuterRef("pk"), state=CallState.PENDING, not_before__isnull=True)
-    paused = Q(judge__endpoint__paused_until__gt=Now()) | Q(judge__endpoint__down_since__isnull=False)
     large = Exists(calls[MIN_CALLS_TO_JOIN : MIN_CALLS_TO_JOIN + 1])
-    return list(Run.objects.filter(large, ~paused, state=RunState.RUNNING).order_by("pk").values_list("pk", flat=True))
+    runs = Run.objects.with_ready_endpoint().filter(large, state=RunState.RUNNING)
+    return list(runs.order_by("pk").values_list("pk", flat=True))
