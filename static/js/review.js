@@ -6,7 +6,6 @@ import * as drafts from "./review/drafts.js";
 import * as keys from "./review/keys.js";
 import * as notice from "./review/notice.js";
 import * as outbox from "./review/outbox.js";
-import { find, scrollIntoView } from "./review/page.js";
 import * as reveal from "./review/reveal.js";
 import * as steps from "./review/steps.js";
 import * as timer from "./review/time_on_task.js";
@@ -27,11 +26,6 @@ document.addEventListener("htmx:historyRestore", () => {
   prefetch.discard();
   notice.draw();
   prepare();
-});
-document.addEventListener("htmx:afterRequest", (event) => {
-  if (event.detail.successful || event.detail.xhr.status === 422 || !find("#lost")) return;
-  find("#lost").hidden = false;
-  scrollIntoView(find("#lost"));
 });
 
 timer.start();
