@@ -369,12 +369,14 @@ CONTENT_SECURITY_POLICY = {
         "manifest-src": [SELF],
     }
 }
+# What monitors ask: over plain http too, and their 503 is not logged.
+MONITOR_PATHS = ("/healthz", "/readyz", "/workz", "/metrics")
 if BEHIND_HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     SECURE_HSTS_SECONDS = 60 * 60 * 24 * 365
     SECURE_SSL_REDIRECT = True
-    SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|workz|metrics)$"]
+    SECURE_REDIRECT_EXEMPT = [f"^{path[1:]}$" for path in MONITOR_PATHS]
 # The owner of the domain decides about subdomains and browsers' preload lists.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
@@ -445,7 +447,10 @@ LOG_DIR = DATA_DIR / "logs"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"known_failures": {"()": "evaluations.web.failure_log.KnownFailures"}},
+    "filters": {
+        "known_failures": {"()": "evaluations.web.failure_log.KnownFailures"},
+        "monitor_answers": {"()": "evaluations.web.failure_log.MonitorAnswers", "paths": MONITOR_PATHS},
+    },
     "formatters": {
         "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
     },
@@ -457,6 +462,6 @@ LOGGING = {
         "evaluations": {"level": "INFO"},
         "judgeweb": {"level": "INFO"},
         "celery": {"level": "WARNING"},
-        "django.request": {"level": "ERROR", "filters": ["known_failures"]},
+        "django.request": {"level": "ERROR", "filters": ["known_failures", "monitor_answers"]},
     },
 }

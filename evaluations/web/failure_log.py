@@ -1,6 +1,7 @@
 """What the log says of failures whose cause is known."""
 
 import logging
+from collections.abc import Collection
 
 from evaluations.web.failures import is_database_away, is_disk_full
 
@@ -15,3 +16,15 @@ class KnownFailures(logging.Filter):
             record.msg, record.args = f"{record.getMessage()}: {reason}", ()
             record.exc_info = record.exc_text = None
         return True
+
+
+class MonitorAnswers(logging.Filter):
+    """Leaves out the 503 of addresses that monitors ask every few seconds: it is an answer. Errors in it are logged."""
+
+    def __init__(self, paths: Collection[str]) -> None:
+        super().__init__()
+        self.paths = paths
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        path = getattr(getattr(record, "request", None), "path_info", None)
+        return path not in self.paths or bool(record.exc_info)

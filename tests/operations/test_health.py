@@ -1,3 +1,4 @@
+import logging
 from unittest.mock import patch
 
 import pytest
@@ -6,6 +7,7 @@ from django.test import Client
 
 from evaluations.judges.calls.worker_registry import record_heartbeat
 from evaluations.models.jobs import Worker
+from evaluations.operations import views
 
 pytestmark = pytest.mark.any_database
 
@@ -27,3 +29,19 @@ def test_health_says_so_when_the_database_does_not_answer(client: Client) -> Non
     with patch.object(Worker.objects, "alive", side_effect=OperationalError("gone")):
         answer = client.get("/healthz")
     assert (answer.status_code, answer.content) == (503, b"the database does not answer\n")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("address", ["/readyz", "/workz"])
+def test_a_503_that_answers_a_monitor_is_not_logged(
+    client: Client, caplog: pytest.LogCaptureFixture, address: str
+) -> None:
+    with patch.object(views, "has_waiting_migrations", return_value=True):
+        assert client.get(address).status_code == 503
+    assert caplog.messages == []
+
+
+def test_an_error_in_the_answer_to_a_monitor_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with patch.object(views, "measure_background", side_effect=ValueError("odd")):
+        assert Client(raise_request_exception=False).get("/workz").status_code == 500
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
