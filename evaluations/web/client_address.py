@@ -14,18 +14,25 @@ IPV6_PREFIX: Final = 64
 def read_client_address(request: HttpRequest) -> str:
     """The client's IPv4 address or IPv6 network; "" where only a proxy's address is known.
 
-    Without trusted proxies, a loopback address and every address of a site behind https belong to a proxy or to this
-    machine: all people of the site may share them, so they say nothing about who asks.
+    A site behind https has a proxy: without trusted ones, every address is that of a proxy.
     """
     peer = parse_address(request.META.get("REMOTE_ADDR", ""))
     if peer is None:
         return ""
     if not settings.TRUSTED_PROXIES:
-        return "" if settings.BEHIND_HTTPS or peer.is_loopback else format_network(peer)
+        return "" if settings.BEHIND_HTTPS else format_network(peer)
     if not is_trusted_proxy(peer):
         return format_network(peer)
     client = read_forwarded_address(request.headers.get("X-Forwarded-For", ""))
     return format_network(client) if client else ""
+
+
+def may_be_shared(address: str) -> bool:
+    """Whether all people of the site may have this address, so that it does not tell who asks.
+
+    A loopback address is that of a proxy on this machine, if nobody named it among the trusted ones.
+    """
+    return not address or ((parsed := parse_address(address)) is not None and parsed.is_loopback)
 
 
 def read_forwarded_address(header: str) -> IpAddress | None:
@@ -57,6 +64,6 @@ def format_network(address: IpAddress) -> str:
     >>> format_network(ipaddress.ip_address("2001:db8::7"))
     '2001:db8::/64'
     """
-    if address.version == 4:
+    if address.version == 4 or address.is_loopback:
         return str(address)
     return str(ipaddress.ip_network((address, IPV6_PREFIX), strict=False))

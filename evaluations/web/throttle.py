@@ -15,6 +15,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.security import SecurityEventKind
 from evaluations.models.sign_ins import Throttle
 from evaluations.models.users import User
+from evaluations.web.client_address import may_be_shared
 
 # Tries are counted for a day from the first one.
 COUNTED_FOR: Final = timedelta(days=1)
@@ -52,11 +53,11 @@ def limits_of_sign_in(name: str, address: str, device: str) -> list[Limit]:
     """The limits of a password tried at a name.
 
     A browser that signed in to this account before (``device``) is counted on its own: strangers cannot make it wait.
-    Without an address everyone would share one, so then only the name counts.
+    Where everyone may share the address, only the name counts.
     """
     if device:
         return [build_limit(FREE_TRIES_FROM_DEVICE, QUARTER_HOUR, "device", device, name)]
-    if not address:
+    if may_be_shared(address):
         return [build_limit(FREE_TRIES_AT_NAME_WITHOUT_ADDRESS, QUARTER_HOUR, "name without address", name)]
     return [
         build_limit(FREE_TRIES_AT_NAME_FROM_ADDRESS, HOUR, "name from address", name, address),
@@ -71,7 +72,7 @@ def limits_of_session(session_key: str) -> list[Limit]:
 
 
 def limits_of_unknown_token(address: str) -> list[Limit]:
-    return [build_limit(FREE_UNKNOWN_TOKENS, QUARTER_HOUR, "token", address)] if address else []
+    return [] if may_be_shared(address) else [build_limit(FREE_UNKNOWN_TOKENS, QUARTER_HOUR, "token", address)]
 
 
 class TooManyTries(InputRefused):

@@ -96,7 +96,7 @@ def test_a_person_sees_their_own_events_and_no_others(ada: User) -> None:
     assert "of grace" not in page
     asking = ApiClient(token_for(ada))
     items = asking.get("/me/security-events").json()["items"]
-    assert [item["kind"] for item in items] == ["token_made", "sign_in_failed"]
+    assert [item["kind"] for item in items] == ["token_new_address", "token_made", "sign_in_failed"]
     assert asking.get("/security-events").status_code == 404
 
 

@@ -119,10 +119,11 @@ def test_the_account_page_lists_the_browsers_and_marks_this_one(ada: User) -> No
     firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
     client = Client(headers={"User-Agent": firefox}, REMOTE_ADDR="192.0.2.7")
     client.post(reverse("sign_in"), {"username": "ada", "password": OLD})
-    sign_in_client(ada)
+    Client().post(reverse("sign_in"), {"username": "ada", "password": OLD})
     page = client.get(reverse("account")).content.decode()
     assert "Firefox on Linux" in page
     assert "192.0.2.7" in page
+    assert '<td data-label="Address">127.0.0.1</td>' in page
     assert page.count("this one") == 1
     assert all(key not in page for key in Session.objects.values_list("pk", flat=True))
 

@@ -286,6 +286,13 @@ def test_the_present_password_is_not_guessed_in_a_session_that_somebody_left_ope
     assert elsewhere.post(reverse("account_password"), {**sent, "present": PASSWORD}).status_code == 302
 
 
+def test_where_addresses_are_not_known_nobody_waits_for_the_token_of_others(client: Client) -> None:
+    asked = (
+        client.get("/api/v1/me", headers={"Authorization": f"Bearer jw_{n}"}) for n in range(FREE_UNKNOWN_TOKENS + 1)
+    )
+    assert {answer.status_code for answer in asked} == {401}
+
+
 def test_an_address_that_guesses_tokens_waits_and_valid_tokens_from_there_go_on(client: Client) -> None:
     token = token_for(make_user("ada"))
 

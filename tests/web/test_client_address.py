@@ -6,7 +6,7 @@ import pytest
 from django.conf import LazySettings
 from django.test import RequestFactory
 
-from evaluations.web.client_address import read_client_address
+from evaluations.web.client_address import may_be_shared, read_client_address
 
 
 def address_of(peer: str, forwarded: str | None = None) -> str:
@@ -40,13 +40,20 @@ def test_a_header_is_not_believed_from_anyone() -> None:
 
 
 @pytest.mark.parametrize("peer", ["127.0.0.1", "::1", "127.5.5.5"])
-def test_a_loopback_address_says_nothing_about_who_asks(peer: str) -> None:
-    assert address_of(peer, "198.51.100.1") == ""
+def test_a_loopback_address_is_shown_and_says_nothing_about_who_asks(peer: str) -> None:
+    address = address_of(peer, "198.51.100.1")
+    assert address == peer
+    assert may_be_shared(address)
+
+
+@pytest.mark.parametrize("address", ["192.0.2.7", "2001:db8:1:2::/64"])
+def test_any_other_address_is_that_of_a_client(address: str) -> None:
+    assert not may_be_shared(address)
 
 
 def test_behind_https_every_address_is_that_of_a_proxy_that_nobody_named(settings: LazySettings) -> None:
     settings.BEHIND_HTTPS = True
-    assert address_of("172.18.0.2", "198.51.100.1") == ""
+    assert address_of("172.18.0.2", "198.51.100.1") == address_of("127.0.0.1") == ""
 
 
 @pytest.mark.usefixtures("proxied")
