@@ -7,7 +7,7 @@ in both orders on everything, two people on a tenth, labels of these, tags, flag
 so many and in proportion. They are written and read for searching without the pauses, and without the care for a
 loss of power, that an import takes: how long that took says nothing of imports. What is measured is a request to the
 page from its first middleware to its last byte, in this process. Prints JSON: for each filter median and p95 in
-milliseconds of the clock and of the processor (this process alone: with PostgreSQL its server works besides), how
+milliseconds of the clock, median milliseconds of the processor in this process and in the server of PostgreSQL, how
 many comparisons stood on the page, whether it looked through all that it had to.
 """
 
@@ -42,6 +42,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from benchmarks.large_study import SLUG, make_large_study
+from benchmarks.processor_time import Cost, find_median_cost, measure_into
 from benchmarks.row_writer import insert_rows
 from evaluations.comparisons.search.services import INDEX_EVALUATION, schedule_indexing
 from evaluations.domain.roles import Role
@@ -199,19 +200,19 @@ def filters() -> dict[str, dict[str, Any]]:
 
 def measured(client: Client, query: dict[str, Any], times: int) -> dict[str, Any]:
     address = reverse("comparisons", args=[SLUG], query=query)
-    clock, processor = [], []
-    for number in range(times + 1):
-        began, used = time.perf_counter(), time.process_time()
-        answer = client.get(address)
-        if number:  # the first fills what is kept of templates and plans
-            clock.append((time.perf_counter() - began) * 1000)
-            processor.append((time.process_time() - used) * 1000)
+    costs: list[Cost] = []
+    for _ in range(times + 1):
+        with measure_into(costs):
+            answer = client.get(address)
+    del costs[0]  # it filled what is kept of templates and plans
+    clock, median_cost = sorted(cost.clock for cost in costs), find_median_cost(costs)
     assert answer.status_code == 200, (query, answer.status_code)
     text = answer.content.decode()
     return {
-        "median_ms": round(median(clock), 1),
-        "p95_ms": round(sorted(clock)[max(0, -(-len(clock) * 95 // 100) - 1)], 1),
-        "processor_ms": round(median(processor), 1),
+        "median_ms": round(median_cost.clock, 1),
+        "p95_ms": round(clock[max(0, -(-len(clock) * 95 // 100) - 1)], 1),
+        "processor_ms": round(median_cost.own, 1),
+        "database_ms": round(median_cost.database, 1),
         "rows": text.count('name="comparison"'),
         "whole": "looked through so far" not in text,
     }

@@ -1,8 +1,12 @@
-"""Processor time of a request in this process and in its PostgreSQL backend, beside the time of the clock."""
+"""Processor time of a request in this process and in its PostgreSQL backend, beside the time of the clock.
+
+SQLite works in this process. The backend's time does not contain that of parallel workers of a query.
+"""
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -54,19 +58,33 @@ def read_processor_seconds(pid: int | None) -> float:
         return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 
 
-def measure_cost(work: Callable[[], object]) -> Cost:
+@contextmanager
+def measure_into(costs: list[Cost]) -> Iterator[None]:
+    """Append the cost of what is done inside."""
     backend = find_backend()
     clock, own, database = time.perf_counter(), time.process_time(), read_processor_seconds(backend)
-    work()
-    return Cost(
-        (time.perf_counter() - clock) * 1000,
-        (time.process_time() - own) * 1000,
-        (read_processor_seconds(backend) - database) * 1000,
+    yield
+    costs.append(
+        Cost(
+            (time.perf_counter() - clock) * 1000,
+            (time.process_time() - own) * 1000,
+            (read_processor_seconds(backend) - database) * 1000,
+        )
     )
+
+
+def measure_cost(work: Callable[[], object]) -> Cost:
+    costs: list[Cost] = []
+    with measure_into(costs):
+        work()
+    return costs[0]
 
 
 def measure_median_cost(work: Callable[[], object], times: int = 5) -> Cost:
     """The medians of several runs, after one that fills what is kept of templates and plans."""
     work()
-    costs = [measure_cost(work) for _ in range(times)]
+    return find_median_cost([measure_cost(work) for _ in range(times)])
+
+
+def find_median_cost(costs: Sequence[Cost]) -> Cost:
     return Cost(*(median(getattr(cost, name) for cost in costs) for name in ("clock", "own", "database")))

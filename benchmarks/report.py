@@ -4,20 +4,18 @@
 
 For each size a study of six aspects in a database of its own (SQLite in a temporary folder, or the empty one of
 DATABASE_URL, then for one size): a judge in both orders on all, two people on a share of the comparisons. Each line of
-JSON says in milliseconds, in a process of its own: the first report of all, which reads everything and opens what is to
-be opened; what the page of each part shows made anew, as medians of five; the whole report with all parts on all
-aspects; one that is remembered; and the memory that the process held at most.
+JSON says in milliseconds of the clock, of the processor in a process of its own and of the processor in the server of
+PostgreSQL: the first report of all, which reads everything and opens what is to be opened; what the page of each part
+shows made anew, as medians of five; the whole report with all parts on all aspects; one that is remembered. It also
+says how much memory the process held at most.
 """
 
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -34,6 +32,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.large_study import SLUG, make_large_study
+from benchmarks.processor_time import measure_cost, measure_median_cost
 from evaluations.domain.reports import ReportPart, ReportRules
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
@@ -46,15 +45,6 @@ UNCHECKED = {
     "postgresql": ("SET session_replication_role = replica", "SET synchronous_commit = off"),
     "sqlite": ("PRAGMA foreign_keys = OFF", "PRAGMA synchronous = OFF"),
 }
-
-
-def milliseconds(work: Callable[[], object], times: int = 5) -> float:
-    taken = []
-    for _ in range(times):
-        started = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - started)
-    return round(statistics.median(taken) * 1000, 1)
 
 
 def peak_megabytes() -> int:
@@ -82,21 +72,20 @@ def measure() -> dict[str, object]:
     evaluation = Evaluation.objects.get(slug=SLUG)
     comparisons = Comparison.objects.filter(evaluation=evaluation)
     idle = peak_megabytes()
-    first = milliseconds(partial(make_page, evaluation, ReportPart.AGREEMENT), times=1)
+    first = measure_cost(partial(make_page, evaluation, ReportPart.AGREEMENT))
     with CaptureQueriesContext(connection) as queries:
         make_page(evaluation, ReportPart.AGREEMENT)
-    fresh = {part.value: milliseconds(partial(make_page, evaluation, part)) for part in ReportPart}
-    get_full_report(evaluation, ReportRules(), parts=(ReportPart.AGREEMENT,))
+    fresh = {part: measure_median_cost(partial(make_page, evaluation, part)) for part in ReportPart}
+    whole = measure_median_cost(partial(build_report, evaluation, None, ReportRules()), times=3)
+    remembered = partial(get_full_report, evaluation, ReportRules(), parts=(ReportPart.AGREEMENT,))
     return {
         "database": connection.vendor,
         "comparisons": comparisons.count(),
         "packed_votes": PackedVotes.objects.count(),
-        "first_ms": first,
-        "fresh_ms": fresh,
-        "whole_ms": milliseconds(partial(build_report, evaluation, None, ReportRules()), times=3),
-        "unchanged_ms": milliseconds(
-            partial(get_full_report, evaluation, ReportRules(), parts=(ReportPart.AGREEMENT,))
-        ),
+        "first": first.as_json(),
+        "fresh": {part.value: cost.as_json() for part, cost in fresh.items()},
+        "whole": whole.as_json(),
+        "unchanged": measure_median_cost(remembered).as_json(),
         "queries": len(queries),
         "memory_idle_mb": idle,
         "memory_peak_mb": peak_megabytes(),

@@ -12,7 +12,8 @@ wanted of each. One JSON object a line, milliseconds as median and 95th percenti
 - ``served``: the same over HTTP from the server as `make run` starts it, by one person;
 - ``people``: the same by many at once, who rest so many seconds on average after each review.
 
-Over HTTP the time is that of the request as its sender sees it.
+The first two also say how much of it the processor worked in this process, and in the server of PostgreSQL. Over HTTP
+the time is that of the request as its sender sees it; `benchmarks/load.py` says what the servers work meanwhile.
 """
 
 import argparse
@@ -46,7 +47,9 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.datastructures import CaseInsensitiveMapping
 
+from benchmarks.processor_time import Cost, measure_into
 from benchmarks.row_writer import insert_rows
 from evaluations.domain.choices import Choice
 from evaluations.domain.reviews import ReviewState
@@ -246,13 +249,13 @@ def services(evaluation: Evaluation, user: User, times: int) -> None:
     rater, claimed = get_or_create_rater(user, evaluation), set[int]()
     taken: Times = defaultdict(list)
     for _ in range(times):
-        with clock(taken["take"], taken["take, processor"]):
+        with measured(taken, "take"):
             pk = reserve_next_comparison(evaluation, rater, exclude=claimed)
-        with clock(taken["progress"], taken["progress, processor"]):
+        with measured(taken, "progress"):
             get_review_progress(evaluation, rater)
         if pk is not None:
             comparison = Comparison.objects.select_related("evaluation__review_rubric__rubric").get(pk=pk)
-            with clock(taken["save"], taken["save, processor"]):
+            with measured(taken, "save"):
                 saved = save_first_choices(user, comparison, choices=ALL_A, version=0)
             if saved.state == ReviewState.FIRST:
                 save_final_choices(user, comparison, choices=ALL_A, notes={}, version=saved.version)
@@ -296,18 +299,24 @@ def number_in(address: str) -> int | None:
 def clocked(
     taken: Times, name: str, here: bool, send: Send, method: str, path: str, data: Mapping[str, str] | None = None
 ) -> Answer:
-    with clock(taken[name], taken[f"{name}, processor"] if here else None):
-        return send(method, path, data or {})
+    if here:
+        with measured(taken, name):
+            return send(method, path, data or {})
+    began = time.perf_counter()
+    answer = send(method, path, data or {})
+    taken[name].append((time.perf_counter() - began) * 1000)
+    return answer
 
 
 @contextmanager
-def clock(taken: list[float], processor: list[float] | None = None) -> Iterator[None]:
-    """Milliseconds as they pass, and of this thread's own work: on a machine that others use too they differ."""
-    began, worked = time.perf_counter(), time.thread_time()
-    yield
-    taken.append((time.perf_counter() - began) * 1000)
-    if processor is not None:
-        processor.append((time.thread_time() - worked) * 1000)
+def measured(taken: Times, name: str) -> Iterator[None]:
+    """Milliseconds of the clock, which differ on a machine that others use, and of the processor here and there."""
+    costs: list[Cost] = []
+    with measure_into(costs):
+        yield
+    taken[name].append(costs[0].clock)
+    taken[f"{name}, processor"].append(costs[0].own)
+    taken[f"{name}, database"].append(costs[0].database)
 
 
 def through_client(user: User) -> Send:
@@ -342,7 +351,7 @@ def over_http(user: User, port: int) -> Send:
         answer = line.getresponse()
         answer.read()
         line.close()
-        return answer.status, dict(answer.getheaders())
+        return answer.status, CaseInsensitiveMapping(answer.getheaders())  # servers write them as they like
 
     return send
 

@@ -1,5 +1,6 @@
 """Every benchmark runs to its end at its smallest size; what it measures then says nothing."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -34,6 +35,8 @@ SMALLEST = {
     "slow_connections": "--server ours --seconds 0.3 --requests 2",
     "storing_cost": "--at-once 8 --calls 16",
 }
+# Run below, where what they print is looked at.
+MEASURED = {"report", "review_speed"}
 # Run below, or elsewhere for what they need.
 BY_THEMSELVES = {"first_page", "house", "real_model", "screenshots"}
 # No scripts: what others make their rows with, and measure with.
@@ -60,10 +63,23 @@ def run(command: Sequence[str], data_dir: Path, returncodes: Sequence[int] = (0,
     return ran.stdout
 
 
-@pytest.mark.parametrize("name", SMALLEST)
+@pytest.mark.parametrize("name", sorted(SMALLEST.keys() - MEASURED))
 def test_a_benchmark_runs_to_its_end(name: str, migrated: Path, tmp_path: Path) -> None:
     data_dir = shutil.copytree(migrated, tmp_path / "data")
     assert run([sys.executable, f"benchmarks/{name}.py", *SMALLEST[name].split()], data_dir)
+
+
+def test_reviews_and_reports_are_measured_by_clock_and_processor(migrated: Path, tmp_path: Path) -> None:
+    """Reviews also over HTTP, where the clock alone is read."""
+    lines = []
+    for name in sorted(MEASURED, reverse=True):
+        data_dir = shutil.copytree(migrated, tmp_path / name)
+        said = run([sys.executable, f"benchmarks/{name}.py", *SMALLEST[name].split()], data_dir)
+        lines += [json.loads(line) for line in said.splitlines()]
+    measured = {line["part"]: line["ms"] for line in lines if "ms" in line}
+    assert {"next", "next, processor", "next, database", "save", "save, processor"} <= measured["client"].keys()
+    assert {"next", "save"} <= measured["served"].keys() & measured["people"].keys()
+    assert lines[-1]["first"]["processor_ms"] > 0
 
 
 def test_a_real_model_is_asked_and_its_replies_are_read_again(tmp_path: Path) -> None:
