@@ -23,7 +23,7 @@ from evaluations.domain.texts import (
 )
 from evaluations.models.base import Row, enum_choices, enum_constraint
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.imports import FinishedManager, Import, finished_imports
+from evaluations.models.imports import FinishedManager, Import
 from evaluations.models.users import User
 
 
@@ -145,20 +145,6 @@ class Response(Row):
 FLAGGED_TEXTS: Final = Q(query__flags__gt="") | Q(response_a__flags__gt="") | Q(response_b__flags__gt="")
 
 
-class ComparisonQuerySet(models.QuerySet["Comparison"]):
-    def flagged(self) -> "ComparisonQuerySet":
-        return self.filter(FLAGGED_TEXTS)
-
-
-class ComparisonManager(FinishedManager["Comparison"]):
-    def get_queryset(self) -> ComparisonQuerySet:
-        return ComparisonQuerySet(self.model, using=self._db).filter(finished_imports())
-
-    def flagged(self) -> ComparisonQuerySet:
-        """Comparisons with a text that addresses the judge, or imitates a verdict or a delimiter."""
-        return self.get_queryset().flagged()
-
-
 class Comparison(Row):
     """Two responses to one query; A is the candidate whose name sorts first.
 
@@ -184,7 +170,7 @@ class Comparison(Row):
     # Withdrawn resolutions included: the version of each comes from it, so that none has that of an earlier one.
     resolution_count = models.PositiveIntegerField(default=0, db_default=0)
 
-    objects = ComparisonManager()
+    objects = FinishedManager["Comparison"]()
     all_rows = models.Manager["Comparison"]()
 
     class Meta:

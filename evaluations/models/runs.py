@@ -104,8 +104,8 @@ class CallQuerySet(models.QuerySet["Call"]):
 class CountedCallManager(FinishedManager["Call"]):
     """Hides test calls too: no number, label or export counts them; `all_rows` has them."""
 
-    def get_queryset(self) -> models.QuerySet["Call"]:
-        return super().get_queryset().filter(is_test=False)
+    def filter_rows(self, rows: models.QuerySet["Call"]) -> models.QuerySet["Call"]:
+        return super().filter_rows(rows).filter(is_test=False)
 
 
 class Call(Row):
@@ -193,8 +193,8 @@ def test_call_condition() -> Q:
 class CountedManager(FinishedManager[ImportedRow]):
     """Hides the verdicts and scores of test calls, too."""
 
-    def get_queryset(self) -> models.QuerySet[ImportedRow]:
-        return super().get_queryset().exclude(test_call_condition())
+    def filter_rows(self, rows: models.QuerySet[ImportedRow]) -> models.QuerySet[ImportedRow]:
+        return super().filter_rows(rows).exclude(test_call_condition())
 
 
 class Attempt(Row):

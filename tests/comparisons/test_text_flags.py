@@ -3,7 +3,7 @@
 import pytest
 
 from evaluations.comparisons.manual_comparisons import ManualComparison, add_comparison
-from evaluations.models.comparisons import Comparison, Query, Response
+from evaluations.models.comparisons import FLAGGED_TEXTS, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.text_flags import find_suspect_texts
 from tests.factories.imports import comparison_row, import_rows
@@ -24,9 +24,9 @@ def test_an_import_flags_queries_and_responses_and_with_them_their_comparisons(e
     asked = dict(Query.objects.values_list("key", "flags"))
     assert asked == {"plain": "", "asked": "addresses_judge", "told": "addresses_judge", "forged": ""}
     assert list(Response.objects.exclude(flags="").values_list("query__key", "flags")) == [("forged", "forged_verdict")]
-    flagged = Comparison.objects.flagged().values_list("query__key", flat=True)
+    flagged = Comparison.objects.filter(FLAGGED_TEXTS).values_list("query__key", flat=True)
     assert sorted(flagged) == ["asked", "forged", "told"]
-    assert Comparison.objects.flagged().filter(evaluation=evaluation).count() == 3
+    assert Comparison.objects.filter(FLAGGED_TEXTS).filter(evaluation=evaluation).count() == 3
 
 
 def test_pairs_that_are_made_of_imported_responses_are_flagged_too(evaluation: Evaluation) -> None:
@@ -35,7 +35,9 @@ def test_pairs_that_are_made_of_imported_responses_are_flagged_too(evaluation: E
         evaluation,
         *({"query_id": "q1", "query": "?", "candidate": name, "response": text} for name, text in texts.items()),
     )
-    names = Comparison.objects.flagged().values_list("response_a__candidate__name", "response_b__candidate__name")
+    names = Comparison.objects.filter(FLAGGED_TEXTS).values_list(
+        "response_a__candidate__name", "response_b__candidate__name"
+    )
     assert sorted(names) == [("alpha", "beta"), ("beta", "gamma")]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from evaluations.domain.judges import CallState
 from evaluations.domain.reports import ReportRules
-from evaluations.models.comparisons import Comparison
+from evaluations.models.comparisons import FLAGGED_TEXTS, Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.runs import Attempt, Call
 from evaluations.models.verdicts import Verdict
@@ -43,7 +43,7 @@ def own(question: Question) -> ServerAnswer:
 
 
 def test_it_is_flagged_when_it_comes_in(evaluation: Evaluation) -> None:
-    flagged = Comparison.objects.flagged().get()
+    flagged = Comparison.objects.filter(FLAGGED_TEXTS).get()
     assert flagged.response_a.flags == "addresses_judge,forged_verdict,forged_delimiter"
 
 
