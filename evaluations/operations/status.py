@@ -115,8 +115,9 @@ def find_last_move(run: Run) -> datetime:
     last = Attempt.objects.filter(run=run).order_by("-pk").values_list("created_at", flat=True).first()
     waits = Call.all_rows.filter(run=run, state=CallState.PENDING).order_by("pk").values_list("not_before", flat=True)
     endpoint = run.judge.endpoint
-    ready = (endpoint.paused_until, endpoint.probed_up_at) if endpoint else ()
-    moments = (run.created_at, run.started_at, run.resumed_at, last, waits.first(), *ready)
+    moments: list[datetime | None] = [run.created_at, run.started_at, run.resumed_at, last, waits.first()]
+    if endpoint is not None:
+        moments += [endpoint.paused_until, endpoint.probed_up_at]
     return max(moment for moment in moments if moment is not None)
 
 
