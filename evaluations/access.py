@@ -59,13 +59,23 @@ def is_allowed(user: User, action: Action, evaluation: Evaluation) -> bool:
 
 def require_evaluation(user: User, slug: str, action: Action = Action.LOOK) -> Evaluation:
     """The evaluation, if the user may do this in it. For others it raises 404, so that they learn nothing of it."""
-    mine = Membership.objects.select_related("evaluation__review_rubric__rubric").filter(user=user)
-    taking_part = mine.filter(evaluation__slug=slug).first()
-    if taking_part is None:
+    return require_role(user, find_membership(user, slug).first(), action)
+
+
+def find_membership(user: User, slug: str) -> "QuerySet[Membership]":
+    """The user's membership in the evaluation with this slug, with what nearly every page needs of it."""
+    memberships = Membership.objects.select_related("evaluation__review_rubric__rubric")
+    return memberships.filter(user=user, evaluation__slug=slug)
+
+
+def require_role(user: User, membership: Membership | None, action: Action) -> Evaluation:
+    """The evaluation of the user's membership, as `require_evaluation` gives it."""
+    if membership is None:
         raise Http404
-    evaluation = taking_part.evaluation
-    evaluation.roles = {user.pk: taking_part.role}
-    if taking_part.role not in ALLOWED_ROLES[action]:
+    evaluation, role = membership.evaluation, membership.role
+    evaluation.roles = {user.pk: role}
+    user.roles = {evaluation.slug: role}
+    if role not in ALLOWED_ROLES[action]:
         raise PermissionDenied(f"Your role does not let you {action}. Ask an owner of “{evaluation.name}”.")
     return evaluation
 

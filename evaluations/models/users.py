@@ -34,6 +34,9 @@ class User(AbstractUser):
     can_create_accounts = models.BooleanField(default=False)
     can_make_links = models.BooleanField(default=False)
 
+    # By slug the role by which this very object was let into an evaluation: no column, and asked once a request.
+    roles: dict[str, str]
+
     def __str__(self) -> str:
         return self.display_name or self.username
 

@@ -2,7 +2,6 @@
 
 from ninja import Query
 
-from evaluations.access import Action, require_evaluation
 from evaluations.api.operations import OperationRouter
 from evaluations.api.serializers import serialize_messages, serialize_row
 from evaluations.domain.choices import Choice
@@ -11,11 +10,12 @@ from evaluations.domain.reviews import ReviewState
 from evaluations.domain.roles import Scope
 from evaluations.models.judges import get_or_create_rater
 from evaluations.reviews.answers import Answer, Answers, ScorePair
-from evaluations.reviews.context import ReviewContext, get_own_span_or_404, load_review_context
-from evaluations.reviews.drafts import read_draft, save_draft
+from evaluations.reviews.context import ReviewContext, get_own_span_or_404, load_review_context, require_reviewer
+from evaluations.reviews.drafts import read_draft
 from evaluations.reviews.forms import ChoicesForm
 from evaluations.reviews.queues.calibration import find_unseen_calibration
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
+from evaluations.reviews.queues.sql import list_open_queues, select_calibrations
 from evaluations.reviews.schemas import (
     DraftIn,
     DraftOut,
@@ -39,6 +39,7 @@ from evaluations.reviews.schemas import (
 )
 from evaluations.reviews.selectors import get_review_progress
 from evaluations.reviews.services import (
+    create_or_save_draft,
     get_or_create_review,
     get_review_rubric,
     keep_without_judge,
@@ -68,12 +69,14 @@ def load_step_context(request: AuthenticatedRequest, slug: str, pk: int, step: S
 @operations.get_one("/evaluations/{slug:slug}/review/next", Scope.REVIEW, NextComparisonOut)
 def get_next_review(request: AuthenticatedRequest, slug: str, asked: Query[NextComparisonQuery]) -> NextComparisonOut:
     """Your next comparison. It is reserved for you for a limited time."""
-    evaluation = require_evaluation(request.user, slug, Action.REVIEW)
-    get_review_rubric(evaluation)
-    rater = get_or_create_rater(request.user, evaluation)
-    calibration = find_unseen_calibration(evaluation, rater)
+    evaluation, rater = require_reviewer(request.user, slug)
+    rubric = get_review_rubric(evaluation)
+    rater = rater or get_or_create_rater(request.user, evaluation)
+    queues = list_open_queues(rubric.pk)
+    calibration = find_unseen_calibration(select_calibrations(queues), rater)
+    next_pk = None if calibration else reserve_next_comparison(evaluation, rater, exclude=asked.besides, queues=queues)
     return NextComparisonOut(
-        comparison=None if calibration else reserve_next_comparison(evaluation, rater, exclude=asked.besides),
+        comparison=next_pk,
         result_of_calibration=calibration.pk if calibration else None,
         progress=serialize_row(ReviewProgressOut, get_review_progress(evaluation, rater)),
     )
@@ -175,10 +178,16 @@ def save_review_draft(request: ApiRequest, slug: str, pk: int, body: DraftIn) ->
     context = load_step_context(request, slug, pk, body)
     if unknown := sorted(body.fields.keys() - ChoicesForm(context.spec).fields.keys()):
         raise InputRefused(f"There is no field “{unknown[0]}” on the page of this rubric. Nothing was stored.")
-    review = get_or_create_review(context.user, context.comparison, context.initial_rater)
-    fields = {name: text for name, text in body.fields.items() if text}
-    tab = f"token {request.auth.pk}"
-    save_draft(review, version=body.version, fields=fields, number=body.number, tab=tab[:36], active_ms=body.active_ms)
+    create_or_save_draft(
+        context.user,
+        context.comparison,
+        rater=context.initial_rater,
+        version=body.version,
+        fields={name: text for name, text in body.fields.items() if text},
+        number=body.number,
+        tab=f"token {request.auth.pk}"[:36],
+        active_ms=body.active_ms,
+    )
     return review_out(context)
 
 

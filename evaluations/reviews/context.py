@@ -1,27 +1,41 @@
 """A request for one comparison that the user reviews."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
 
+from django.db.models import F, FilteredRelation, Q
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
-from evaluations.access import Action, require_evaluation
+from evaluations.access import Action, find_membership, require_evaluation, require_role
+from evaluations.domain.roles import RaterKind
 from evaluations.domain.rubrics import AspectSpec, RubricSpec
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater, find_rater_of_user
+from evaluations.models.queues import Queue
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Span
+from evaluations.reviews.queues.sql import list_open_queues, select_calibrations
+from evaluations.reviews.selectors import ReviewProgress, get_review_progress
 from evaluations.reviews.services import get_review_rubric
 from evaluations.reviews.sheet import ReviewSheet, build_sheet, build_sheet_of_review
 from evaluations.visibility import has_seen_verdicts
 from evaluations.web.requests import AuthenticatedRequest
 
+# What `require_reviewer` reads of a rater; the rest is read where it is asked for.
+RATER_COLUMNS: Final = ("id", "kind", "name")
+
 
 @dataclass(frozen=True)
 class ReviewContext:
-    """``initial_rater``: None if the user had no rater yet."""
+    """``initial_rater``: None if the user had no rater yet.
+
+    ``open_queues`` of the rubric version and ``progress``: None if they are not read yet.
+    """
 
     request: AuthenticatedRequest
     user: User
@@ -30,6 +44,8 @@ class ReviewContext:
     spec: RubricSpec
     comparison: Comparison
     initial_rater: Rater | None
+    open_queues: Sequence[Queue] | None = None
+    progress: ReviewProgress | None = None
 
     @property
     def address(self) -> str:
@@ -43,6 +59,15 @@ class ReviewContext:
     def rater(self) -> Rater | None:
         """The user's rater, which their first step creates."""
         return self.initial_rater or find_rater_of_user(self.user, self.evaluation)
+
+    @cached_property
+    def calibrations(self) -> Sequence[Queue]:
+        """The open calibrations."""
+        queues = list_open_queues(self.rubric.pk) if self.open_queues is None else self.open_queues
+        return select_calibrations(queues)
+
+    def get_progress(self) -> ReviewProgress:
+        return self.progress or get_review_progress(self.evaluation, self.rater)
 
     def load_sheet(self) -> ReviewSheet:
         return build_sheet(self.user, self.comparison, self.rubric, self.rater, self.spec)
@@ -61,11 +86,23 @@ class ReviewContext:
         return review
 
 
+def require_reviewer(user: User, slug: str) -> tuple[Evaluation, Rater | None]:
+    """The evaluation that the user may review, and their rater there if they have one, in one query."""
+    raters = FilteredRelation("evaluation__raters", condition=Q(evaluation__raters__user=user))
+    memberships = find_membership(user, slug).annotate(own_rater=raters)
+    membership = memberships.annotate(rater_id=F("own_rater__pk"), rater_name=F("own_rater__name")).first()
+    evaluation = require_role(user, membership, Action.REVIEW)
+    if membership is None or membership.rater_id is None:
+        return evaluation, None
+    rater = Rater.from_db(None, RATER_COLUMNS, [membership.rater_id, RaterKind.HUMAN, membership.rater_name])
+    rater.evaluation, rater.user = evaluation, user
+    return evaluation, rater
+
+
 def load_review_context(request: AuthenticatedRequest, slug: str, pk: int, *, with_texts: bool = True) -> ReviewContext:
     """``with_texts``: whether the request shows them; they are read anyway where they are needed."""
-    evaluation = require_evaluation(request.user, slug, Action.REVIEW)
+    evaluation, rater = require_reviewer(request.user, slug)
     rubric = get_review_rubric(evaluation)
-    rater = find_rater_of_user(request.user, evaluation)
     return build_review_context(request, evaluation, rubric, rater, pk, with_texts=with_texts)
 
 
@@ -77,6 +114,8 @@ def build_review_context(
     pk: int,
     *,
     with_texts: bool = True,
+    open_queues: Sequence[Queue] | None = None,
+    progress: ReviewProgress | None = None,
 ) -> ReviewContext:
     """The context for a user whose permission is already checked."""
     comparisons = Comparison.objects.filter(evaluation=evaluation)
@@ -84,7 +123,10 @@ def build_review_context(
         comparisons = comparisons.select_related("query", "response_a", "response_b")
     comparison = get_object_or_404(comparisons, pk=pk)
     comparison.evaluation = evaluation
-    return ReviewContext(request, request.user, evaluation, rubric, rubric.spec(), comparison, initial_rater)
+    user, spec = request.user, rubric.spec()
+    return ReviewContext(
+        request, user, evaluation, rubric, spec, comparison, initial_rater, open_queues=open_queues, progress=progress
+    )
 
 
 def get_own_span_or_404(user: User, slug: str, pk: int) -> Span:

@@ -1,6 +1,6 @@
 """The responses that all views of the review page share."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import ReviewState
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater, get_or_create_rater
+from evaluations.models.queues import Queue
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.verdicts import Review
 from evaluations.rendered_texts import iter_comparison_texts, render_texts
@@ -31,7 +32,8 @@ from evaluations.reviews.drafts import read_draft, read_draft_of_earlier_version
 from evaluations.reviews.forms import REASON_CHOICES, ChoicesForm, StepForm
 from evaluations.reviews.queues.calibration import find_unseen_calibration, get_calibration_progress
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
-from evaluations.reviews.selectors import get_earlier_review, get_review_progress, get_unseen_guidelines_change
+from evaluations.reviews.queues.sql import list_open_queues, select_calibrations
+from evaluations.reviews.selectors import get_earlier_review, get_unseen_guidelines_change
 from evaluations.reviews.sheet import ReviewSheet
 from evaluations.reviews.spans import get_own_spans
 from evaluations.reviews.texts import build_review_texts, diff_responses
@@ -76,25 +78,28 @@ def refuse_closed_review(request: AuthenticatedRequest, slug: str, refusal: Inpu
 
 
 def open_next_comparison(
-    request: AuthenticatedRequest, evaluation: Evaluation, rubric: RubricVersion
+    request: AuthenticatedRequest, evaluation: Evaluation, rubric: RubricVersion, rater: Rater | None
 ) -> HttpResponse | None:
     """The next comparison, as a redirect or in place; None if none is left."""
-    rater = get_or_create_rater(request.user, evaluation)
-    if result := open_calibration_result(request, evaluation, rater):
+    rater = rater or get_or_create_rater(request.user, evaluation)
+    queues = list_open_queues(rubric.pk)
+    if result := open_calibration_result(request, evaluation, select_calibrations(queues), rater):
         return result
-    pk = reserve_next_comparison(evaluation, rater)
+    pk = reserve_next_comparison(evaluation, rater, queues=queues)
     if pk is None:
         return None
     if not is_fragment(request):
         return redirect("review_comparison", evaluation.slug, pk)
-    page = build_review_context(request, evaluation, rubric, rater, pk)
+    page = build_review_context(request, evaluation, rubric, rater, pk, open_queues=queues)
     response = push_url(render_comparison(page), page.address)
     return reswap(retarget(response, "#comparison"), cast(Any, "outerHTML show:window:top"))
 
 
-def open_calibration_result(request: AuthenticatedRequest, evaluation: Evaluation, rater: Rater) -> HttpResponse | None:
-    """A redirect to the result of a calibration that the rater has just finished; else None."""
-    calibrated = find_unseen_calibration(evaluation, rater)
+def open_calibration_result(
+    request: AuthenticatedRequest, evaluation: Evaluation, calibrations: Sequence[Queue], rater: Rater
+) -> HttpResponse | None:
+    """A redirect to the result of the calibration that the rater has just finished; else None."""
+    calibrated = find_unseen_calibration(calibrations, rater)
     if calibrated is None:
         return None
     address = reverse("calibration", args=[evaluation.slug, calibrated.pk])
@@ -143,7 +148,7 @@ def build_panel_context(page: ReviewContext, sheet: ReviewSheet, unsaved: FieldV
         "note": fields.get("note", review.note if review else ""),
         "draft": draft,
         "is_from_earlier_rubric": earlier_draft is not None,
-        "progress": get_review_progress(page.evaluation, rater),
+        "progress": page.get_progress(),
         "earlier": earlier,
         "undoable": undoable,
     }
@@ -153,7 +158,7 @@ def build_texts_context(page: ReviewContext, sheet: ReviewSheet, html: Mapping[s
     """Template context of the texts and the rater's highlights."""
     return {
         "query": page.comparison.query,
-        "calibration": get_calibration_progress(page.evaluation, page.rater, page.comparison),
+        "calibration": get_calibration_progress(page.calibrations, page.rater, page.comparison),
         "guidelines_changed": get_unseen_guidelines_change(page.evaluation, page.rater),
         "texts": build_review_texts(sheet, html, get_own_spans(page.comparison, page.rater) if sheet.review else []),
         "diff": diff_responses(sheet) if page.request.GET.get("diff") else None,
@@ -211,12 +216,11 @@ def clean_or_refuse_step(form: forms.Form) -> CleanedData:
 def respond_after_save(page: ReviewContext, review: Review, *, opens_next: bool) -> HttpResponse:
     """The next comparison, or this one with a new panel."""
     if opens_next and has_next_page(page.request):
-        result = open_calibration_result(page.request, page.evaluation, review.rater)
+        result = open_calibration_result(page.request, page.evaluation, page.calibrations, review.rater)
         return add_review_headers(result or HttpResponse(status=204), review)
     if opens_next:
-        return open_next_comparison(page.request, page.evaluation, page.rubric) or redirect(
-            "review", page.evaluation.slug
-        )
+        opened = open_next_comparison(page.request, page.evaluation, page.rubric, review.rater)
+        return opened or redirect("review", page.evaluation.slug)
     if not is_fragment(page.request):
         return redirect(page.address)
     return render_comparison(page, PANEL_TEMPLATE, sheet=page.build_sheet_of(review))

@@ -17,7 +17,13 @@ from evaluations.models.evaluations import EarlierGuidelines, Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Span
-from evaluations.reviews.queues.sql import SELECT_EARLIER_REVIEW, read_queue_stock, read_stock_and_own_counts
+from evaluations.reviews.queues.sql import (
+    SELECT_EARLIER_REVIEW,
+    OwnCounts,
+    QueueStock,
+    read_queue_stock,
+    read_stock_and_own_counts,
+)
 
 
 @dataclass(frozen=True)
@@ -29,14 +35,18 @@ class ReviewProgress:
 
 def get_review_progress(evaluation: Evaluation, rater: Rater | None) -> ReviewProgress:
     """The rater's progress, from stored counters."""
-    done: int | None = 0
-    skipped = 0
     if rater is None:
-        stock = read_queue_stock(evaluation)
-    else:
-        stock, (done, skipped) = read_stock_and_own_counts(evaluation, rater)
+        return build_review_progress(evaluation, None, read_queue_stock(evaluation), OwnCounts(0, 0))
+    return build_review_progress(evaluation, rater, *read_stock_and_own_counts(evaluation, rater))
+
+
+def build_review_progress(
+    evaluation: Evaluation, rater: Rater | None, stock: QueueStock | None, own: OwnCounts
+) -> ReviewProgress:
+    """The rater's progress; what is not counted is counted now."""
     is_known = stock is not None and stock.is_full
     total = stock.items if stock and is_known else Comparison.objects.filter(evaluation=evaluation).count()
+    done, skipped = own
     if done is None:
         reviews = Review.objects.filter(rater=rater, rubric_version=evaluation.review_rubric_id)
         done = reviews.filter(state__in=SAVED_REVIEW_STATES).count()

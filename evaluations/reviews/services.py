@@ -1,8 +1,10 @@
 """The steps of a review: save, confirm, skip, undo, reopen."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
+from django.db import IntegrityError
 from django.db.models import F
 from django.utils import timezone
 
@@ -32,7 +34,7 @@ from evaluations.reviews.answers import (
     swap_answer,
     validate_answers,
 )
-from evaluations.reviews.drafts import build_draft, reset_draft_time
+from evaluations.reviews.drafts import build_draft, reset_draft_time, save_draft
 from evaluations.reviews.queues import reservations
 from evaluations.reviews.queues.reservations import restore_reservation, skip_assignment
 from evaluations.reviews.queues.selectors import has_seen_known_label
@@ -363,14 +365,45 @@ def get_or_create_review(user: User, comparison: Comparison, rater: Rater | None
 
     ``rater``: the user's, if already read.
     """
+    new = build_review(user, comparison, rater)
+    key = {"rater": new.rater, "comparison": comparison, "rubric_version": new.rubric_version}
+    review, _ = Review.objects.get_or_create(**key, defaults={"shown": new.shown, "state": new.state})
+    review.rater, review.comparison, review.rubric_version = new.rater, comparison, new.rubric_version
+    return review
+
+
+def build_review(user: User, comparison: Comparison, rater: Rater | None) -> Review:
+    """A new review, not stored. From now on its rubric version cannot change."""
     rubric = get_review_rubric(comparison.evaluation)
     freeze_version(rubric)
-    rater = rater or get_or_create_rater(user, comparison.evaluation)
-    review, _ = Review.objects.get_or_create(
-        rater=rater,
+    return Review(
+        rater=rater or get_or_create_rater(user, comparison.evaluation),
         comparison=comparison,
         rubric_version=rubric,
-        defaults={"shown": get_order_shown(user, comparison), "state": ReviewState.DRAFT},
+        shown=get_order_shown(user, comparison),
+        state=ReviewState.DRAFT,
     )
-    review.rater, review.comparison, review.rubric_version = rater, comparison, rubric
-    return review
+
+
+def create_or_save_draft(
+    user: User,
+    comparison: Comparison,
+    *,
+    rater: Rater | None = None,
+    version: int,
+    fields: Mapping[str, str],
+    number: int,
+    tab: str,
+    active_ms: int = 0,
+) -> Review:
+    """Store the draft in the user's review. The first one is stored with the review, in one statement."""
+    if version == number == 0:
+        new = build_review(user, comparison, rater)
+        new.draft, new.draft_number, new.draft_tab = build_draft(fields, active_ms), 1, tab
+        own = Review.all_rows.filter(rater=new.rater, comparison=comparison, rubric_version=new.rubric_version)
+        with suppress(IntegrityError):  # another tab may just have created it
+            if not own.exists():
+                new.save(force_insert=True)
+                return new
+    review = get_or_create_review(user, comparison, rater)
+    return save_draft(review, version=version, fields=fields, number=number, tab=tab, active_ms=active_ms)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 
 from evaluations.domain.choices import Choice, CompleteSideScores, ShownOrder
 from evaluations.domain.reviews import SAVED_REVIEW_STATES, QueueKind, Reveal, ReviewState, SelectionMethod
@@ -30,6 +30,8 @@ from evaluations.verdicts.judge_choices import fold_verdicts, load_judge_choices
 from evaluations.verdicts.score_choices import derive_score_choices
 from evaluations.visibility import was_revealed
 
+# The columns of a judge's rater that decide which of its answers are choices.
+KIND_OF_JUDGE: Final = ("evaluation_id", "judge__kind", "judge__rubric_version__rubric__kind")
 SWAPPABLE_ORDERS: Final = frozenset({ShownOrder.AS_STORED, ShownOrder.SWAPPED})
 
 
@@ -103,7 +105,7 @@ def get_judge_answer(
 
 def has_judge_answered(judge: int | None, comparison: Comparison, aspects: Set[str]) -> bool:
     """Whether the judge has a choice on any of these aspects."""
-    rater = find_judge_rater(judge)
+    rater = None if judge is None else list_judge_raters(judge).only(*KIND_OF_JUDGE).first()
     if rater is None:
         return False
     return not aspects.isdisjoint(load_judge_choices(rater, [comparison.pk]).get(comparison.pk, {}))
@@ -111,9 +113,11 @@ def has_judge_answered(judge: int | None, comparison: Comparison, aspects: Set[s
 
 def find_judge_rater(judge: int | None) -> Rater | None:
     """The rater of a judge, with what says how it chooses."""
-    if judge is None:
-        return None
-    return Rater.objects.select_related("judge__rubric_version__rubric").filter(judge=judge).first()
+    return None if judge is None else list_judge_raters(judge).first()
+
+
+def list_judge_raters(judge: int) -> QuerySet[Rater]:
+    return Rater.objects.select_related("judge__rubric_version__rubric").filter(judge=judge)
 
 
 def limit_before_first_save(answer: JudgeAnswer) -> JudgeAnswer:

@@ -19,8 +19,8 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import find_rater_of_user, get_or_create_rater
 from evaluations.models.verdicts import Review, Span
 from evaluations.rendered_texts import render_texts
-from evaluations.reviews.context import ReviewContext, build_review_context, get_own_span_or_404
-from evaluations.reviews.drafts import DraftChangedElsewhere, read_draft, save_draft
+from evaluations.reviews.context import ReviewContext, build_review_context, get_own_span_or_404, require_reviewer
+from evaluations.reviews.drafts import DraftChangedElsewhere, read_draft
 from evaluations.reviews.forms import ChoicesForm, DraftForm, SkipForm, SpanCommentForm, SpanForm, StepForm
 from evaluations.reviews.page import (
     clean_or_refuse_step,
@@ -36,8 +36,15 @@ from evaluations.reviews.page import (
 )
 from evaluations.reviews.queues.calibration import is_end_of_calibration
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
-from evaluations.reviews.selectors import get_earlier_guidelines, get_earlier_review, get_review_progress
+from evaluations.reviews.queues.sql import list_open_queues, read_stock_and_own_counts, select_calibrations
+from evaluations.reviews.selectors import (
+    build_review_progress,
+    get_earlier_guidelines,
+    get_earlier_review,
+    get_review_progress,
+)
 from evaluations.reviews.services import (
+    create_or_save_draft,
     get_or_create_review,
     get_review_rubric,
     keep_without_judge,
@@ -70,13 +77,12 @@ def guidelines_page(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 @require_safe
 def review_next(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """Redirect to the next comparison, or explain why there is none."""
-    user = request.user
-    evaluation = require_evaluation(user, slug, Action.REVIEW)
+    evaluation, rater = require_reviewer(request.user, slug)
     try:
         rubric = get_review_rubric(evaluation)
     except InputRefused as refusal:
         return render_nothing_to_review(request, evaluation, str(refusal))
-    return open_next_comparison(request, evaluation, rubric) or render_nothing_to_review(request, evaluation)
+    return open_next_comparison(request, evaluation, rubric, rater) or render_nothing_to_review(request, evaluation)
 
 
 @never_cache
@@ -112,22 +118,23 @@ def review_ahead(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     It is reserved for the reviewer; the reservation expires if the page is never shown. The last comparison of a
     calibration is followed by its result, so there is nothing to prefetch.
     """
-    user = request.user
-    evaluation = require_evaluation(user, slug, Action.REVIEW)
+    evaluation, rater = require_reviewer(request.user, slug)
     try:
         rubric = get_review_rubric(evaluation)
     except InputRefused:
         return HttpResponse(status=204)
     excluded = [int(pk) for pk in request.GET.getlist("besides")[:MAX_EXCLUDED] if pk.isdecimal() and len(pk) < 19]
-    rater = get_or_create_rater(user, evaluation)
-    pk = (
-        None
-        if is_end_of_calibration(evaluation, rater, excluded)
-        else reserve_next_comparison(evaluation, rater, exclude=excluded)
-    )
+    rater = rater or get_or_create_rater(request.user, evaluation)
+    queues = list_open_queues(rubric.pk)
+    if is_end_of_calibration(select_calibrations(queues), rater, excluded):
+        return HttpResponse(status=204)
+    stock, own = read_stock_and_own_counts(evaluation, rater)
+    pk = reserve_next_comparison(evaluation, rater, exclude=excluded, queues=queues, stock=stock)
     if pk is None:
         return HttpResponse(status=204)
-    page = build_review_context(request, evaluation, rubric, rater, pk)
+    # A reservation changes no count, unless it first had to fill the queue.
+    progress = build_review_progress(evaluation, rater, stock, own) if stock and stock.is_full else None
+    page = build_review_context(request, evaluation, rubric, rater, pk, open_queues=queues, progress=progress)
     return push_url(render_comparison(page, "review/_comparison.html"), page.address)
 
 
@@ -259,8 +266,10 @@ def save_entered_draft(page: ReviewContext) -> HttpResponse:
         step = clean_step(page, DraftForm(page.request.POST))
         form = ChoicesForm(page.spec, page.request.POST)
         clean_or_refuse_step(form)
-        review = save_draft(
-            get_or_create_review(page.user, page.comparison, page.initial_rater),
+        review = create_or_save_draft(
+            page.user,
+            page.comparison,
+            rater=page.initial_rater,
             version=step["version"],
             fields=form.filled(),
             number=step["number"],

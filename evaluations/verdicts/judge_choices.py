@@ -82,7 +82,7 @@ def fold_pairwise_choices(
         answered[rater_id, comparison_id, aspect][ShownOrder(shown)].append(
             ConsolidatedChoice(Choice(choice), inconsistent)
         )
-    orders_asked = load_asked_orders(raters, comparison_ids)
+    orders_asked = load_asked_orders(raters, comparison_ids) if answered else {}
     choices: dict[int, dict[int, dict[str, ConsolidatedChoice]]] = {rater.pk: defaultdict(dict) for rater in raters}
     for (rater_id, comparison_id, aspect), answers in answered.items():
         consolidated = consolidate_orders(answers, orders_asked[rater_id, comparison_id])

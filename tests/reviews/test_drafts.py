@@ -10,7 +10,8 @@ from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Verdict
 from evaluations.reviews.drafts import DraftChangedElsewhere, read_draft, save_draft
-from evaluations.reviews.services import get_or_create_review, save_first_choices
+from evaluations.reviews.selectors import get_order_shown
+from evaluations.reviews.services import create_or_save_draft, get_or_create_review, save_first_choices
 from tests.factories.evaluations import make_comparison
 from tests.factories.verdicts import SIX_ASPECT_KEYS
 
@@ -38,6 +39,23 @@ def test_a_draft_is_kept_as_entered_and_moves_nothing_else(review: Review) -> No
     assert (kept.draft_number, kept.version, kept.state) == (1, 0, ReviewState.DRAFT)
     assert not Verdict.objects.exists()
     assert not Event.objects.filter(object_type="review").exists()
+
+
+def test_the_first_draft_creates_the_review_and_another_page_does_not_overwrite_it(
+    reviewer: User, comparison: Comparison
+) -> None:
+    kept = create_or_save_draft(reviewer, comparison, version=0, fields=CHOSEN, number=0, tab="one", active_ms=4000)
+    stored = Review.objects.get()
+    draft = read_draft(stored)
+    assert draft is not None
+    assert (draft.fields, draft.active_ms) == (CHOSEN, 4000)
+    assert (stored.pk, stored.draft_number, stored.version, stored.state) == (kept.pk, 1, 0, ReviewState.DRAFT)
+    assert stored.shown == get_order_shown(reviewer, comparison)
+    assert stored.rubric_version.frozen_at is not None
+    with pytest.raises(DraftChangedElsewhere):
+        create_or_save_draft(reviewer, comparison, version=0, fields=OTHERWISE, number=0, tab="two")
+    again = create_or_save_draft(reviewer, comparison, version=0, fields=OTHERWISE, number=0, tab="one")
+    assert (again.pk, again.draft["fields"], again.draft_number) == (kept.pk, OTHERWISE, 2)
 
 
 def test_the_same_page_may_replace_its_draft_though_an_answer_was_lost(review: Review) -> None:

@@ -73,7 +73,7 @@ def test_who_has_just_finished_a_calibration_is_led_to_its_result(
 ) -> None:
     comparison = make_comparison(evaluation)
     finished = SimpleNamespace(pk=7)
-    monkeypatch.setattr("evaluations.reviews.page.find_unseen_calibration", lambda evaluation, rater: finished)
+    monkeypatch.setattr("evaluations.reviews.page.find_unseen_calibration", lambda calibrations, rater: finished)
     answer = browser.post(review_url("review_save", comparison), SAVED)
     assert answer["HX-Redirect"] == reverse("calibration", args=[evaluation.slug, 7])
 

@@ -3,16 +3,19 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from django.db import connection, transaction
 
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import get_or_create_rater
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review
 from evaluations.reviews.drafts import DraftChangedElsewhere, save_draft
 from evaluations.reviews.services import (
     ReviewChangedElsewhere,
+    create_or_save_draft,
     get_or_create_review,
     save_final_choices,
     save_first_choices,
@@ -65,6 +68,18 @@ def test_of_two_drafts_of_one_moment_the_second_is_refused(reviewer: User, evalu
             lambda: save_draft(review, version=0, fields={"note": "one"}, number=0, tab="one"),
             lambda: save_draft(again, version=0, fields={"note": "two"}, number=0, tab="two"),
         )
+    assert Review.objects.get().draft["fields"] == {"note": "one"}
+
+
+def test_of_two_first_drafts_of_one_moment_the_second_is_refused(reviewer: User, evaluation: Evaluation) -> None:
+    comparison = make_comparison(evaluation)
+    rater = get_or_create_rater(reviewer, evaluation)
+
+    def save(note: str) -> None:
+        create_or_save_draft(reviewer, comparison, rater=rater, version=0, fields={"note": note}, number=0, tab=note)
+
+    with pytest.raises(DraftChangedElsewhere):
+        step_while_another_is_stored(partial(save, "one"), partial(save, "two"))
     assert Review.objects.get().draft["fields"] == {"note": "one"}
 
 

@@ -31,7 +31,6 @@ from evaluations.reviews.queues.selectors import (
     get_calibration_results,
 )
 from evaluations.reviews.queues.services import refuse_queue_name
-from evaluations.reviews.queues.sql import SELECT_OPEN_CALIBRATIONS
 
 MAX_CALIBRATION_ITEMS: Final = 200
 
@@ -132,30 +131,27 @@ def insert_calibration_slots(queue: Queue, version: RubricVersion, chosen: Itera
 
 
 def get_calibration_progress(
-    evaluation: Evaluation, rater: Rater | None, comparison: Comparison | None = None
+    calibrations: Iterable[Queue], rater: Rater | None, comparison: Comparison | None = None
 ) -> CalibrationProgress | None:
-    """The rater's first unfinished calibration, else the first with an unseen result."""
-    calibrations = [
-        get_progress_in_calibration(queue, rater)
-        for queue in Queue.objects.raw(SELECT_OPEN_CALIBRATIONS, [evaluation.review_rubric_id])
-    ]
-    unfinished = next((progress for progress in calibrations if not progress.is_finished), None)
+    """The rater's first unfinished one of these open calibrations, else the first with an unseen result."""
+    in_each = [get_progress_in_calibration(queue, rater) for queue in calibrations]
+    unfinished = next((progress for progress in in_each if not progress.is_finished), None)
     if unfinished is None or comparison is None:
-        return unfinished or next((progress for progress in calibrations if progress.is_news), None)
+        return unfinished or next((progress for progress in in_each if progress.is_news), None)
     slots = unfinished.queue.slots.filter(item__comparison=comparison)
     return replace(unfinished, position=slots.values_list("position", flat=True).first())
 
 
-def find_unseen_calibration(evaluation: Evaluation, rater: Rater | None) -> Queue | None:
-    """The calibration whose result the rater sees before going on."""
-    progress = get_calibration_progress(evaluation, rater)
+def find_unseen_calibration(calibrations: Iterable[Queue], rater: Rater | None) -> Queue | None:
+    """The one of these open calibrations whose result the rater sees before going on."""
+    progress = get_calibration_progress(calibrations, rater)
     return progress.queue if progress and progress.is_news else None
 
 
-def is_end_of_calibration(evaluation: Evaluation, rater: Rater, comparisons: Collection[int]) -> bool:
-    """Whether these comparisons are the last of the rater's calibration: its result comes next."""
+def is_end_of_calibration(calibrations: Iterable[Queue], rater: Rater, comparisons: Collection[int]) -> bool:
+    """Whether these comparisons are the last of the rater's open calibrations: the result comes next."""
     remaining: set[int] = set()
-    for calibration in Queue.objects.raw(SELECT_OPEN_CALIBRATIONS, [evaluation.review_rubric_id]):
+    for calibration in calibrations:
         reviewed = get_calibration_reviews(calibration, rater).values("comparison")
         remaining.update(
             calibration.slots.exclude(item__comparison__in=reviewed).values_list("item__comparison", flat=True)

@@ -20,6 +20,7 @@ from evaluations.models.transactions import pause_after_transaction
 from evaluations.reviews.queues.sql import (
     INSERT_MISSING_ITEMS,
     SELECT_UNASSIGNED_REVIEWS,
+    QueueStock,
     assign_reviews,
     read_queue_stock,
     set_reviews_wanted,
@@ -40,9 +41,14 @@ def fill_queue(claim: JobClaim) -> bool:
 register_job_kind(JobKind(FILL_QUEUE, fill_queue))
 
 
-def ensure_queue_is_filled(evaluation: Evaluation, claim: JobClaim | None = None) -> None:
-    """Fill the default queue and apply the number of reviews; nearly always one short query."""
-    stock = read_queue_stock(evaluation)
+def ensure_queue_is_filled(
+    evaluation: Evaluation, claim: JobClaim | None = None, *, stock: QueueStock | None = None
+) -> None:
+    """Fill the default queue and apply the number of reviews; nearly always one short query.
+
+    ``stock``: that of the queue, if already read.
+    """
+    stock = stock or read_queue_stock(evaluation)
     if stock is None or not stock.is_full:
         fill_default_queue(evaluation, claim)
         stock = read_queue_stock(evaluation)

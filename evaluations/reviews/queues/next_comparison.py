@@ -1,6 +1,6 @@
 """The choice of a reviewer's next comparison."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -30,15 +30,17 @@ from evaluations.reviews.queues.sql import (
     SELECT_ASSIGNED,
     SELECT_CALIBRATION_OFFERS,
     SELECT_DEFAULT_QUEUE_OFFERS,
-    SELECT_OPEN_QUEUES,
     SELECT_QUEUE_OFFERS,
     SELECT_STARTED_REVIEWS,
     ItemOffer,
     NextRequest,
+    QueueStock,
     advance_progress,
     insert_reservation_sql,
+    list_open_queues,
     lock_progress,
     mark_items_reached,
+    select_calibrations,
     select_offers,
     take_offered_item,
 )
@@ -121,28 +123,35 @@ EXPIRED_PER_SWEEP: Final = 100
 
 
 def reserve_next_comparison(
-    evaluation: Evaluation, rater: Rater | None, *, exclude: Collection[int] = ()
+    evaluation: Evaluation,
+    rater: Rater | None,
+    *,
+    exclude: Collection[int] = (),
+    queues: Sequence[Queue] | None = None,
+    stock: QueueStock | None = None,
 ) -> int | None:
     """The comparison that this rater should review now, reserved for them; None if none is left.
 
     Comparisons that they have reserved or started come again, except those in ``exclude``. Without a rater
-    nothing is reserved.
+    nothing is reserved. ``queues``, ``stock``: the open queues of the rubric version and the stock of its default
+    queue, if already read.
     """
     if evaluation.review_rubric_id is None:
         return None
     if rater is None:
         comparisons = Comparison.objects.filter(evaluation=evaluation).order_by("random_order", "pk")
         return comparisons.values_list("pk", flat=True).first()
-    ensure_queue_is_filled(evaluation)
+    ensure_queue_is_filled(evaluation, stock=stock)
     request = NextRequest(evaluation, rater, evaluation.review_rubric_id, frozenset(exclude))
-    return next((pk for pk in try_sources_in_turn(request) if pk is not None), None)
+    open_queues = list_open_queues(request.version_id) if queues is None else queues
+    return next((pk for pk in try_sources_in_turn(request, open_queues) if pk is not None), None)
 
 
-def try_sources_in_turn(request: NextRequest) -> Iterator[int | None]:
+def try_sources_in_turn(request: NextRequest, open_queues: Sequence[Queue]) -> Iterator[int | None]:
     """One comparison or None from each source, in order of priority."""
     yield resume_started(request)
-    queues = list(Queue.objects.raw(SELECT_OPEN_QUEUES, [request.version_id]))  # oldest first, none assigned by name
-    for calibration in (queue for queue in queues if queue.kind == QueueKind.CALIBRATION):
+    queues = [queue for queue in open_queues if not queue.assigned_only]
+    for calibration in select_calibrations(queues):
         yield resume_calibration(request, calibration)
         yield reserve_from_queue(request, calibration)
     yield take_assigned(request)

@@ -17,8 +17,8 @@ from evaluations.models.verdicts import Review
 from evaluations.reviews.queues.items import get_or_create_item, lock_queue_of_version
 from evaluations.reviews.queues.sql import (
     SELECT_PROGRESS,
+    find_item,
     for_update,
-    get_calibration_slot,
     lock_progress,
     move_passed_progress_back,
 )
@@ -43,8 +43,8 @@ def complete_assignment(review: Review) -> AssignmentOrigin:
 
     Reviewers who open it by hand or too late may still review it, even beyond the wanted number.
     """
-    item = get_or_create_item(review.rubric_version_id, review.comparison)
-    calibration_slot = get_calibration_slot(item)
+    existing, calibration_slot = find_item(review.rubric_version_id, review.comparison_id)
+    item = existing or get_or_create_item(review.rubric_version_id, review.comparison)
     if calibration_slot is not None:
         lock_queue_of_version(item.rubric_version_id)  # before the progress, because a slot may be released
     progress = lock_own_progress(review)

@@ -1,8 +1,8 @@
 """SQL of the queue: its statements with the functions that run them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db import connection
 from django.utils import timezone
@@ -10,7 +10,7 @@ from django.utils import timezone
 from evaluations.domain.reviews import QueueKind, StratifyBy
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.queues import QueueItem, QueueProgress, QueueSlot
+from evaluations.models.queues import Queue, QueueItem, QueueProgress, QueueSlot
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,13 @@ class QueueStock:
     items: int
     wanted: int
     is_full: bool
+
+
+class OwnCounts(NamedTuple):
+    """The comparisons that a rater has done, None if that is not counted yet, and those skipped."""
+
+    done: int | None
+    skipped: int
 
 
 COUNT_DONE: Final = (
@@ -101,16 +108,16 @@ def read_queue_stock(evaluation: Evaluation) -> QueueStock | None:
     return build_queue_stock(evaluation, row) if row else None
 
 
-def read_stock_and_own_counts(evaluation: Evaluation, rater: Rater) -> tuple[QueueStock | None, tuple[int | None, int]]:
-    """The stock with how many the rater has done, if that is counted yet, and skipped; nearly always one statement."""
+def read_stock_and_own_counts(evaluation: Evaluation, rater: Rater) -> tuple[QueueStock | None, OwnCounts]:
+    """The stock with the rater's own counts; nearly always one statement."""
     own = [rater.pk, evaluation.review_rubric_id] * 2
     with connection.cursor() as cursor:
         others = f"{COUNT_DONE}, {COUNT_SKIPPED}, "
         cursor.execute(SELECT_STOCK.format(others=others), [*own, evaluation.review_rubric_id, evaluation.pk])
         if row := cursor.fetchone():
-            return build_queue_stock(evaluation, row[2:]), row[:2]
+            return build_queue_stock(evaluation, row[2:]), OwnCounts(*row[:2])
         cursor.execute(f"SELECT {COUNT_DONE}, {COUNT_SKIPPED}", own)
-        return None, cursor.fetchone()
+        return None, OwnCounts(*cursor.fetchone())
 
 
 def build_queue_stock(evaluation: Evaluation, row: Sequence[int]) -> QueueStock:
@@ -153,16 +160,20 @@ WHERE {where} AND reached > %s AND NOT EXISTS (
   SELECT 1 FROM evaluations_assignment a WHERE a.item_id = %s AND a.rater_id = evaluations_queueprogress.rater_id)
 """
 
-# The same for every first save: nearly always none.
-SELECT_CALIBRATION_SLOT: Final = """
-SELECT s.* FROM evaluations_queueslot s JOIN evaluations_queue q ON q.id = s.queue_id
-WHERE s.item_id = %s AND q.kind = 'calibration' AND q.closed_at IS NULL ORDER BY s.id LIMIT 1
+# With the item's slot in an open calibration: nearly always none.
+SELECT_ITEM: Final = """
+SELECT i.*, (
+  SELECT MIN(s.id) FROM evaluations_queueslot s JOIN evaluations_queue q ON q.id = s.queue_id
+  WHERE s.item_id = i.id AND q.kind = 'calibration' AND q.closed_at IS NULL) AS calibration_slot_id
+FROM evaluations_queueitem i WHERE i.rubric_version_id = %s AND i.comparison_id = %s
 """
 
 
-def get_calibration_slot(item: QueueItem) -> QueueSlot | None:
-    """The item's slot in an open calibration; None if it has none."""
-    return next(iter(QueueSlot.objects.raw(SELECT_CALIBRATION_SLOT, [item.pk])), None)
+def find_item(version_id: int, comparison_id: int) -> tuple[QueueItem | None, QueueSlot | None]:
+    """The comparison's item, and its slot in an open calibration; None where there is none."""
+    item = next(iter(QueueItem.objects.raw(SELECT_ITEM, [version_id, comparison_id])), None)
+    slot_id: int | None = getattr(item, "calibration_slot_id", None)
+    return item, QueueSlot.objects.get(pk=slot_id) if slot_id else None
 
 
 def move_passed_progress_back(item: QueueItem) -> None:
@@ -338,8 +349,18 @@ ORDER BY a.state DESC, a.id LIMIT %s
 """
 
 SELECT_OPEN_QUEUES: Final = """
-SELECT * FROM evaluations_queue WHERE rubric_version_id = %s AND closed_at IS NULL AND NOT assigned_only ORDER BY id
+SELECT * FROM evaluations_queue WHERE rubric_version_id = %s AND closed_at IS NULL ORDER BY id
 """
+
+
+def list_open_queues(version_id: int | None) -> list[Queue]:
+    """The open queues of a rubric version, oldest first: nearly always none."""
+    return list(Queue.objects.raw(SELECT_OPEN_QUEUES, [version_id]))
+
+
+def select_calibrations(queues: Iterable[Queue]) -> list[Queue]:
+    return [queue for queue in queues if queue.kind == QueueKind.CALIBRATION]
+
 
 # ---- the previous review
 
@@ -416,12 +437,3 @@ STRATUM_COLUMNS: Final = {
         "JOIN evaluations_response b ON b.id = c.response_b_id",
     },
 }
-
-# ---- calibration
-
-
-# The same for every page of review: nearly always none.
-SELECT_OPEN_CALIBRATIONS: Final = """
-SELECT * FROM evaluations_queue
-WHERE rubric_version_id = %s AND kind = 'calibration' AND closed_at IS NULL ORDER BY id
-"""

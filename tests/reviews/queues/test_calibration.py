@@ -182,19 +182,19 @@ def test_a_person_goes_through_it_and_is_offered_the_result_until_they_open_it(e
     made = named(evaluation, one, two)
     assert not get_progress_in_calibration(made, rater).is_finished
     make_review(rater, one, ALL_A)
-    standing = get_calibration_progress(evaluation, rater, two)
+    standing = get_calibration_progress(get_open_calibrations(evaluation), rater, two)
     assert standing
     assert (standing.done, standing.total, standing.position, standing.is_finished) == (1, 2, 2, False)
-    assert find_unseen_calibration(evaluation, rater) is None
+    assert find_unseen_calibration(get_open_calibrations(evaluation), rater) is None
     skips(rater, two)
-    standing = get_calibration_progress(evaluation, rater)
+    standing = get_calibration_progress(get_open_calibrations(evaluation), rater)
     assert standing
     assert standing.is_news
-    assert find_unseen_calibration(evaluation, rater) == made
+    assert find_unseen_calibration(get_open_calibrations(evaluation), rater) == made
     assert get_progress_in_calibration(made, rater).is_finished
     record_calibration_result_seen(made, user)
     record_calibration_result_seen(made, user)
-    assert get_calibration_progress(evaluation, rater) is None
+    assert get_calibration_progress(get_open_calibrations(evaluation), rater) is None
     assert Event.objects.filter(verb="saw calibration result").count() == 1
 
 
@@ -203,7 +203,7 @@ def test_a_closed_queue_and_one_of_another_rubric_keep_nobody(evaluation: Evalua
     made = named(evaluation, golden(evaluation))
     Queue.objects.filter(pk=made.pk).update(closed_at=made.created_at)
     assert not get_open_calibrations(evaluation).exists()
-    assert get_calibration_progress(evaluation, rater) is None
+    assert get_calibration_progress(get_open_calibrations(evaluation), rater) is None
 
 
 def test_what_others_chose_stays_hidden_until_the_person_is_through(evaluation: Evaluation) -> None:
