@@ -1,6 +1,8 @@
 """Celery tasks, each of which takes ids and makes one service call."""
 
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from celery import shared_task
@@ -43,6 +45,7 @@ from evaluations.reviews.queues import items
 from evaluations.reviews.queues.reservations import release_expired_reservations
 from evaluations.reviews.queues.services import release_departed_reservations
 from evaluations.verdicts import label_updates, progress_recount
+from evaluations.web.failures import is_database_away
 from evaluations.web.throttle import delete_expired_throttles
 from evaluations.webhooks import deliveries
 from evaluations.webhooks.messages import create_due_messages
@@ -149,32 +152,52 @@ def sweep() -> bool:
 
 
 def sweep_all() -> None:
-    return_expired_calls()
-    release_expired_reservations(SLOTS_AT_ONCE)
-    release_departed_reservations(SLOTS_AT_ONCE)
-    planner.cancel_waiting_calls(seconds=SWEEP_SECONDS)
-    finish_ended_runs()
-    outages.restore_lost_probes()
+    """Take every step, also after one that failed: an error that comes back stops none of the others for good."""
+    faults = []
+    for step in SWEEP_STEPS:
+        try:
+            step()
+        except Exception as fault:
+            if is_database_away(fault):
+                raise
+            faults.append(fault)
+    if faults:
+        raise ExceptionGroup("Steps of the sweep failed", faults)
+
+
+def wake_workers() -> None:
+    """Send messages for runs and jobs that wait, and work on those for which none arrived."""
     idle_runs = find_idle_runs()
     for run_id in idle_runs:
         nudge(WorkerTask.WORK_RUN, run_id, expires=SWEEP_SECONDS)
     for run_id in find_runs_to_join():
         for _ in range(count_idle_workers()):
             nudge(WorkerTask.WORK_RUN, run_id, expires=SWEEP_SECONDS)
-    progress_recount.count_all_changes(seconds=SWEEP_SECONDS / 2)
     due_jobs = sweep_jobs(expires=SWEEP_SECONDS)
     take_unanswered(
         [(WorkerTask.WORK_RUN, (pk,)) for pk in idle_runs] + [(WorkerTask.WORK_ON_JOB, (pk,)) for pk in due_jobs]
     )
-    exports_services.remove_files_left_over()
-    rendered_texts.delete_outdated_renderings()
-    remove_stale_uploads()
-    remove_orphaned_uploads()
-    drop_old_answers()
-    delete_ended_sessions()
-    delete_expired_throttles()
-    delete_old_security_events()
-    add_new_attempts()
-    create_due_messages()
-    deliveries.delete_old_deliveries()
-    deliveries.enqueue_due_deliveries()
+
+
+SWEEP_STEPS: Final[tuple[Callable[[], object], ...]] = (
+    return_expired_calls,
+    partial(release_expired_reservations, SLOTS_AT_ONCE),
+    partial(release_departed_reservations, SLOTS_AT_ONCE),
+    partial(planner.cancel_waiting_calls, seconds=SWEEP_SECONDS),
+    finish_ended_runs,
+    outages.restore_lost_probes,
+    wake_workers,
+    partial(progress_recount.count_all_changes, seconds=SWEEP_SECONDS / 2),
+    exports_services.remove_files_left_over,
+    rendered_texts.delete_outdated_renderings,
+    remove_stale_uploads,
+    remove_orphaned_uploads,
+    drop_old_answers,
+    delete_ended_sessions,
+    delete_expired_throttles,
+    delete_old_security_events,
+    add_new_attempts,
+    create_due_messages,
+    deliveries.delete_old_deliveries,
+    deliveries.enqueue_due_deliveries,
+)

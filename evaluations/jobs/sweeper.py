@@ -87,18 +87,21 @@ def retry_job(kind: str, subject: int) -> None:
 def site_lease(name: str, seconds: float, *, rest: float = 0) -> Iterator[bool]:
     """Hold the lease of this name for at most ``seconds``, and yield whether this process got it.
 
-    One process of the whole site has it at a time; after its end nobody gets it again for ``rest`` seconds.
+    One process of the whole site has it at a time; after its end nobody gets it again for ``rest`` seconds. Work that
+    fails has not ended: the time of its last success stays.
     """
     me, length = f"{process_name()}:{threading.get_ident()}", timedelta(seconds=seconds)
     free = Lease.objects.filter(name=name, until__lte=Now())
     is_ours = bool(free.update(holder=me, until=Now() + length)) or create_lease(name, me, length)
+    ended: dict[str, Now] = {}
     try:
         yield is_ours
+        ended = {"ended_at": Now()}
     finally:
         if is_ours:
             # A sum has microseconds on SQLite, so it is later than the millisecond that it is made in.
             until = Now() + timedelta(seconds=rest) if rest else Now()
-            Lease.objects.filter(name=name, holder=me).update(until=until, ended_at=Now())
+            Lease.objects.filter(name=name, holder=me).update(until=until, **ended)
 
 
 def create_lease(name: str, holder: str, length: timedelta) -> bool:
