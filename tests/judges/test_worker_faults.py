@@ -1,18 +1,20 @@
 """Runs through all that a server, a broker or a database does to them: every call ends as it should."""
 
 import logging
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.backends.signals import connection_created
 from django.db.models.functions import Now
 
 from evaluations.domain.judges import AttemptOutcome, CallState, RunState
 from evaluations.judges.calls import live_worker
+from evaluations.judges.calls.claims import refresh_leases
 from evaluations.judges.calls.lease_sweeper import return_expired_calls
 from evaluations.judges.calls.live_worker import work_run_calls
 from evaluations.judges.endpoints import selectors as endpoints_selectors
@@ -156,6 +158,26 @@ def worked_to_the_end_on_new_connections(run: Run) -> Run:
         except (OperationalError, InterfaceError):
             connections.close_all()
     raise AssertionError("the database did not come back")
+
+
+def test_calls_in_flight_stay_ours_after_the_database_was_away_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.LEASE_SECONDS = 0.4  # leases are extended four times in it
+    extended: list[int] = []
+
+    def extend(leases: dict[int, uuid.UUID]) -> None:
+        extended.append(len(leases))
+        if len(extended) == 1:
+            raise OperationalError("the connection is closed")
+        refresh_leases(leases)
+
+    monkeypatch.setattr(live_worker, "refresh_leases", extend)
+    with judged(answer_well, comparisons=1) as (run, server):
+        server.latency = 0.6
+        run = work_run_through_faults(run)
+    assert counts(run) == {"answered": 2}
+    assert len(extended) > 2
 
 
 def test_a_full_disk_is_reported_and_nothing_is_marked_done(

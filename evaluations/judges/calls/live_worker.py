@@ -227,11 +227,15 @@ class LiveSession:
             await run_in_thread(self.to_claim, return_calls, unsent)
 
     async def keep_leases_alive(self) -> None:
-        """Refresh the leases of calls in flight for as long as this process lives."""
+        """Refresh the leases of calls in flight for as long as this process lives.
+
+        Not in the thread that stores: it waits there while the database is away, longer than a lease lasts.
+        """
         while True:
             await asyncio.sleep(settings.LEASE_SECONDS / 4)
             if self.requester.leases:
-                await run_in_thread(self.to_store, refresh_leases, dict(self.requester.leases))
+                with suppress(OperationalError, InterfaceError):  # the next one still comes in time
+                    await run_in_thread(self.to_claim, refresh_leases, dict(self.requester.leases))
 
 
 def has_proved_itself(session: WorkSession) -> bool:
