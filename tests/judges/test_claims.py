@@ -13,15 +13,19 @@ from django.utils import timezone
 from evaluations.domain.judges import AttemptStep, CallState
 from evaluations.domain.texts import PairTexts, ResponseTexts
 from evaluations.judge_prompts.prompt_builder import build_later_messages, build_messages, hash_prompt
-from evaluations.judges.calls.claims import claim_calls, refresh_leases, return_calls
+from evaluations.judges.calls.claims import claim_calls, refresh_leases, return_calls, room_at_endpoint
 from evaluations.judges.calls.lease_sweeper import find_idle_runs, return_expired_calls
 from evaluations.judges.calls.outcome_store import store_outcomes
 from evaluations.judges.calls.work_session import LEASE_TIME, CallOutcome, ClaimedCall, WorkSession, begin_work_session
+from evaluations.judges.endpoints.outages import set_endpoint_aside
+from evaluations.judges.endpoints.sql import GrantKey, SpendingTotals, add_to_totals, utc_date
+from evaluations.judges.runs.budget import grant_key
 from evaluations.judges.runs.planner import cancel_waiting_calls
 from evaluations.judges.runs.services import cancel_run, pause_run, resume_run
 from evaluations.judges.sql import DueCall, find_due_calls
 from evaluations.llm.request_loop import ClaimResult
 from evaluations.llm.retry_policy import RetryPolicy
+from evaluations.models.endpoint_grants import EndpointSpending
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Attempt, Call, Run
 from tests.factories.evaluations import make_comparison, make_evaluation
@@ -128,6 +132,38 @@ def due_elsewhere(session: WorkSession) -> list[DueCall]:
     try:
         with transaction.atomic():
             return find_due_calls(session.run, session.spec.kind, 4, timezone.now())
+    finally:
+        connections.close_all()
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one write at a time")
+@pytest.mark.parametrize(
+    "hold",
+    [
+        lambda session: room_at_endpoint(session, 4, 0),
+        lambda session: set_endpoint_aside(session.judge.endpoint, "It does not answer."),
+    ],
+    ids=["a claim", "an outage"],
+)
+def test_whoever_locks_an_endpoint_holds_up_no_booking(judge: Judge, hold: Callable[[WorkSession], object]) -> None:
+    """The first booking of a day refers to the endpoint, and holds the run's row for which a claim waits."""
+    Endpoint.objects.update(max_in_flight=8)
+    session = start_run_session(judge)
+    key = grant_key(session.run)
+    assert key is not None
+    with transaction.atomic():
+        hold(session)
+        with ThreadPoolExecutor(1) as elsewhere:
+            elsewhere.submit(book_elsewhere, key).result()
+    assert EndpointSpending.objects.get().requests == 1
+
+
+def book_elsewhere(key: GrantKey) -> None:
+    now, one = timezone.now(), SpendingTotals(requests=1)
+    try:
+        with transaction.atomic():
+            connection.cursor().execute("SET LOCAL lock_timeout = '2s'")
+            add_to_totals({(key, utc_date(now)): one}, now)
     finally:
         connections.close_all()
 

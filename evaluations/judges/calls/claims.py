@@ -124,7 +124,7 @@ def room_at_endpoint(session: WorkSession, room: int, unstored: int) -> int:
     if session.judge.endpoint is None or not must_count_in_flight(session.judge.endpoint):
         return room
     # Locked, so that two workers do not both see the last free slot.
-    endpoint = Endpoint.objects.select_for_update().get(pk=session.judge.endpoint.pk)
+    endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=session.judge.endpoint.pk)
     # One whose lease has expired was sent by a worker that died, and the server may still be at it.
     running = Call.all_rows.filter(state=CallState.RUNNING, judge__endpoint=endpoint, batch__isnull=True).count()
     lost = count_lost_in_flight(endpoint)

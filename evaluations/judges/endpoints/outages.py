@@ -52,7 +52,7 @@ def has_answered_since_probe(endpoint: Endpoint) -> bool:
 @transaction.atomic
 def set_endpoint_aside(endpoint: Endpoint, reason: str) -> None:
     """Send nothing more to the endpoint, from any worker, until a probe finds it up. The first reason is kept."""
-    row = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
+    row = Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
     if row.down_since is not None:
         return
     # One that answers probes and no requests is asked ever more rarely.

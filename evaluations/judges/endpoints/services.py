@@ -144,7 +144,7 @@ def find_or_create_endpoint(
 @transaction.atomic
 def change_endpoint(endpoint: Endpoint, settings: EndpointSettings, *, user: User | None) -> bool:
     """Change the endpoint and record what changed; False if nothing did."""
-    endpoint = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
+    endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
     checked = asdict(check_settings(settings, Endpoint.objects.exclude(pk=endpoint.pk)))
     after = {column: value for column, value in checked.items() if getattr(endpoint, column) != value}
     if {"base_url", "key_variable"} & set(after) and is_endpoint_used(endpoint):
