@@ -24,6 +24,13 @@ def clock_sql() -> str:
     return "STATEMENT_TIMESTAMP()" if connection.vendor == "postgresql" else "NULL"
 
 
+def read_clock() -> datetime:
+    """The database's time."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {clock_sql()}")
+        return cursor.fetchone()[0] or timezone.now()
+
+
 class RunAtWork(NamedTuple):
     """The database's time, and the seconds for which the run's endpoint is paused.
 

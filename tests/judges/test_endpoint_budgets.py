@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.db import connections
+from django.db import connection, connections
 from django.db.models import Count, F, Sum
 from django.db.models.functions import TruncDate
 from django.test import Client
@@ -24,7 +24,9 @@ from evaluations.judges.calls.outcome_store import store_outcomes
 from evaluations.judges.calls.work_session import WorkSession
 from evaluations.judges.endpoints.grants import find_account_of_today, grant_endpoint
 from evaluations.judges.endpoints.services import change_endpoint, read_stored_settings
+from evaluations.judges.endpoints.sql import utc_date
 from evaluations.judges.runs.services import change_budget, resume_run, start_run
+from evaluations.judges.sql import read_clock
 from evaluations.models.endpoint_grants import EndpointAccount, EndpointGrant, EndpointSpending
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
@@ -375,3 +377,37 @@ def test_a_request_without_a_price_is_counted_at_no_cost(evaluation: Evaluation)
     (spending,) = EndpointSpending.objects.all()
     assert (spending.requests, spending.tokens_in, spending.cost, spending.max_cost) == (2, 7, 0, 0)
     assert Attempt.objects.filter(outcome=AttemptOutcome.RETRY).count() == 1
+
+
+# ---- clocks --------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has the clock of the process")
+@pytest.mark.parametrize("off", [timedelta(days=-2), timedelta(days=2)], ids=["behind", "ahead"])
+def test_a_lost_request_has_the_databases_time(judge: Judge, off: timedelta, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a server may still be at it, and on which day it is charged, does not depend on the sweeper's clock."""
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 2)
+    before = read_clock()
+    monkeypatch.setattr("django.utils.timezone.now", lambda: before + off)
+    return_calls(claimed[:1])
+    expire_leases(claimed[1])
+    assert return_expired_calls() == 1
+    lost = Attempt.objects.get(outcome=AttemptOutcome.LOST)
+    assert before <= lost.created_at <= read_clock()
+    assert EndpointSpending.objects.get().day == utc_date(before)
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has the clock of the process")
+def test_what_is_given_back_leaves_the_day_of_the_account_as_it_is(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that is ahead the account would begin the next day, and the day's budget anew."""
+    session = start_run_session(judge)
+    claimed = claim_session_calls(session, 2)
+    today = read_clock()
+    assert EndpointAccount.objects.get().day == utc_date(today)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: today + timedelta(days=1))
+    return_calls(claimed)
+    account = EndpointAccount.objects.get()
+    assert (account.day, account.reserved) == (utc_date(today), 0)

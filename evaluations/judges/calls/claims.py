@@ -14,7 +14,6 @@ from typing import Final
 from django.db import transaction
 from django.db.models import Count, Min, Q, QuerySet
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.judges import AttemptOutcome, AttemptStep, CallState, RunState
@@ -37,7 +36,7 @@ from evaluations.judges.endpoints.selectors import endpoint_timeout
 from evaluations.judges.endpoints.sql import utc_date
 from evaluations.judges.runs.budget import release_budget, reserve_budget
 from evaluations.judges.runs.transitions import stop_run
-from evaluations.judges.sql import DueCall, find_batch_calls, find_due_calls, find_run_at_work
+from evaluations.judges.sql import DueCall, find_batch_calls, find_due_calls, find_run_at_work, read_clock
 from evaluations.llm.request_loop import ClaimResult
 from evaluations.models.bulk import update_many
 from evaluations.models.judges import Endpoint
@@ -115,7 +114,7 @@ def take_due_calls(session: WorkSession, rows: Sequence[DueCall], now: datetime)
         return ClaimResult(affordable)
     # If all calls were copied nothing is sent, and the next claim would follow without a pause.
     return ClaimResult(
-        wait=write_pause_seconds(time.monotonic() - began) if decision.to_copy else seconds_until_due(session)
+        wait=write_pause_seconds(time.monotonic() - began) if decision.to_copy else seconds_until_due(session, now)
     )
 
 
@@ -147,13 +146,13 @@ def count_lost_in_flight(endpoint: Endpoint) -> int:
     return mine.filter(outcome=AttemptOutcome.LOST, created_at__gt=Now() - timedelta(seconds=seconds)).count()
 
 
-def seconds_until_due(session: WorkSession) -> float | None:
+def seconds_until_due(session: WorkSession, now: datetime) -> float | None:
     """Seconds until the next call of this run is due; None if none is pending or the wait is too long."""
     waiting = Call.all_rows.filter(run=session.run, state=CallState.PENDING)
     soonest = waiting.aggregate(count=Count("pk"), due=Min("not_before"))
     if not soonest["count"]:
         return None
-    seconds = (soonest["due"] - timezone.now()).total_seconds() if soonest["due"] else 0.0
+    seconds = (soonest["due"] - now).total_seconds() if soonest["due"] else 0.0
     return max(seconds, 0.05) if seconds <= MAX_WAIT_SECONDS else None
 
 
@@ -329,7 +328,7 @@ def release_calls(claimed: "QuerySet[Call]") -> None:
     calls = list(claimed.select_for_update().order_by("pk").only("run_id", "reserved"))
     freed = Call.all_rows.filter(pk__in=[call.pk for call in calls])
     freed.update(state=CallState.PENDING, lease=None, lease_until=None, reserved=0, batch=None)
-    release_budget(calls, utc_date(timezone.now()))
+    release_budget(calls, utc_date(read_clock()))
 
 
 def is_budget_unbounded(session: WorkSession) -> bool:

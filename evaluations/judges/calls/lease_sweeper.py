@@ -8,13 +8,12 @@ from typing import Final
 from django.db import transaction
 from django.db.models import Count, Exists, Max, OuterRef, Q
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from evaluations.domain.judges import OPEN_CALL_STATES, AttemptOutcome, CallState, JudgeKind, RunState
 from evaluations.judges.endpoints.sql import GrantKey, SpendingTotals, add_to_totals, utc_date
 from evaluations.judges.runs.budget import book_spending
 from evaluations.judges.runs.transitions import finish_run
-from evaluations.judges.sql import touch_raters
+from evaluations.judges.sql import read_clock, touch_raters
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, pause_after_transaction
 
@@ -50,6 +49,7 @@ def return_some_expired_calls() -> int:
 
 def record_lost_attempts(calls: Sequence[Call]) -> None:
     """Record one lost request per call; its cost is unknown, so the reserved amount counts as spent."""
+    now = read_clock()
     attempts = Attempt.objects.filter(call__in=[call.pk for call in calls]).order_by().values_list("call_id")
     last_numbers = dict(attempts.annotate(Max("number")))
     lost = Attempt.objects.bulk_create(
@@ -66,14 +66,15 @@ def record_lost_attempts(calls: Sequence[Call]) -> None:
         )
         for call in calls
     )
+    # For how long the server may still be at them is seen by this moment.
+    Attempt.objects.filter(pk__in=[attempt.pk for attempt in lost]).update(created_at=now)
     reserved: Counter[int] = Counter()
     totals: defaultdict[tuple[GrantKey, date], SpendingTotals] = defaultdict(SpendingTotals)
     for call, attempt in zip(calls, lost, strict=True):
         reserved[call.run_id or 0] += call.reserved
         if call.judge.endpoint_id is not None:
             key = GrantKey(call.judge.endpoint_id, call.judge.evaluation_id)
-            totals[key, utc_date(attempt.created_at)].add(None, None, None, attempt.max_cost)
-    now = timezone.now()
+            totals[key, utc_date(now)].add(None, None, None, attempt.max_cost)
     book_spending(reserved, reserved, utc_date(now))
     add_to_totals(totals, now)
 
