@@ -95,7 +95,10 @@ class RoleForm(forms.Form):
 
 
 class SignInForm(forms.Form):
-    username = forms.CharField(max_length=150, widget=forms.TextInput(attrs={"autocomplete": "username"}))
+    username = forms.CharField(
+        max_length=150,
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}),
+    )
     password = forms.CharField(
         max_length=4096, strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "current-password"})
     )

@@ -10,7 +10,8 @@ from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import BooleanField, ExpressionWrapper, Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluations.access import Right, list_invitees, require_right
@@ -250,14 +251,16 @@ def require_link_allowed(user: User, by: User) -> None:
 
 def find_sign_in_link(token: str) -> SignInLink:
     """The valid link of this token; reading it does not use it up."""
-    link = SignInLink.objects.filter(token_sha256=hash_token(token)).select_related("user").first()
+    has_expired = ExpressionWrapper(Q(expires_at__lte=Now()), BooleanField())  # whatever this machine's clock says
+    links = SignInLink.objects.filter(token_sha256=hash_token(token)).annotate(has_expired=has_expired)
+    link = links.select_related("user").first()
     if link is None:
         raise SignInLinkRefused("There is no such sign-in link: part of the address may be missing.")
     if not link.user.is_active:
         raise SignInLinkRefused("This account is disabled: ask whoever runs this server.")
     if link.used_at is not None:
         raise SignInLinkRefused("This sign-in link was used already: each one works once.")
-    if link.expires_at <= timezone.now():
+    if link.has_expired:
         raise SignInLinkRefused("This sign-in link has expired.")
     return link
 
@@ -267,8 +270,7 @@ def redeem_sign_in_link(token: str) -> User:
     """Use up the link and return its user. Of two clicks at once one is refused."""
     link = find_sign_in_link(token)
     # Only columns of the row itself: a second writer that waited for the first looks at them again.
-    now = timezone.now()
-    won = SignInLink.objects.filter(pk=link.pk, used_at__isnull=True, expires_at__gt=now).update(used_at=now)
+    won = SignInLink.objects.filter(pk=link.pk, used_at__isnull=True, expires_at__gt=Now()).update(used_at=Now())
     if not won:
         raise SignInLinkRefused("This sign-in link was used already: each one works once.")
     record_event("signed in by link", link, user=link.user, evaluation=None)
@@ -323,8 +325,8 @@ def delete_ended_sessions() -> None:
 @transaction.atomic
 def end_access(user: User, *, by: User | None) -> None:
     """End all sessions, sign-in links and tokens of an account. With its password it can be signed in to again."""
+    expire_sign_in_links(user)  # first: one that is used in between would leave a session
     end_sessions(user, by=by)
-    expire_sign_in_links(user)
     revoke_all_tokens(user, by=by)
 
 
@@ -350,5 +352,4 @@ def enable_account(user: User, *, by: User) -> None:
 
 
 def expire_sign_in_links(user: User) -> None:
-    now = timezone.now()
-    SignInLink.objects.filter(user=user, used_at__isnull=True, expires_at__gt=now).update(expires_at=now)
+    SignInLink.objects.filter(user=user, used_at__isnull=True, expires_at__gt=Now()).update(expires_at=Now())

@@ -7,7 +7,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluations.members.services import create_sign_in_link, disable_account
+from evaluations.members import services
+from evaluations.members.services import (
+    SignInLinkRefused,
+    create_sign_in_link,
+    disable_account,
+    end_access,
+    redeem_sign_in_link,
+)
 from evaluations.models.users import SignInLink, User
 from tests.factories.evaluations import make_user
 
@@ -42,6 +49,11 @@ def test_a_password_signs_in_and_a_wrong_one_does_not(client: Client) -> None:
     assert is_signed_in(client)
 
 
+def test_a_username_is_found_however_a_phone_spells_it(client: Client) -> None:
+    make_user("ada", password=PASSWORD)
+    assert try_password(client, PASSWORD, username=" Ada") == 302
+
+
 @pytest.mark.parametrize(
     "next_page", ["//evil.example", "https://evil.example/", "javascript:alert(1)", "/\\evil.example"]
 )
@@ -55,6 +67,29 @@ def test_a_sign_in_leads_to_where_the_person_wanted_to_go(client: Client) -> Non
     make_user("ada", password=PASSWORD)
     answer = client.post(reverse("sign_in", query={"next": "/account"}), {"username": "ada", "password": PASSWORD})
     assert answer.headers["Location"] == "/account"
+
+
+def test_a_link_ends_at_once_on_machines_whose_clocks_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = make_user("ada")
+    token = create_sign_in_link(ada, by=None)
+    ahead = timezone.now() + timedelta(minutes=1)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("django.utils.timezone.now", lambda: ahead)
+        end_access(ada, by=None)
+    with pytest.raises(SignInLinkRefused, match="has expired"):
+        redeem_sign_in_link(token)
+
+
+def test_of_what_ends_together_links_end_before_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = make_user("ada")
+    token = create_sign_in_link(ada, by=None)
+
+    def use_link(user: User, **how: object) -> None:
+        with pytest.raises(SignInLinkRefused):
+            redeem_sign_in_link(token)
+
+    monkeypatch.setattr(services, "end_sessions", use_link)
+    end_access(ada, by=None)
 
 
 def test_a_prefetch_does_not_use_a_link_up(client: Client) -> None:

@@ -19,7 +19,7 @@ def authenticate_by_password(request: HttpRequest, username: str, password: str)
     account = find_account(username)
     limits = limits_of_sign_in(fold_username(username), get_client().address, find_device_id(request, account))
     counted = begin_try(limits, user=account, advice=", or use a sign-in link, which works at once")
-    user = authenticate(request, username=username, password=password)
+    user = authenticate(request, username=account.username if account else username, password=password)
     if not isinstance(user, User):
         # Of an unknown name nothing is kept: people type their password into the wrong field.
         detail = "" if account else "unknown username"
