@@ -384,6 +384,8 @@ def test_a_command_grants_withdraws_and_prints_what_was_spent(
     told = printed("study", budget="3", daily_budget="10", offer="no")
     assert told["grants"] == [{"evaluation": "study", "active": True, "budget_usd": 3.0, "spent_usd": 0.0}]
     assert (told["daily_budget_usd"], told["spent_usd"], told["requests"]) == (10.0, 0.0, 0)
+    assert printed("study", daily_budget="11")["grants"][0]["budget_usd"] == 3.0
+    assert printed("study", budget="none")["grants"][0]["budget_usd"] is None
     assert printed("study", withdraw=True)["grants"] == []
     with pytest.raises(CommandError, match="is not granted to “study”"):
         printed("study", withdraw=True)

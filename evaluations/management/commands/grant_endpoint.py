@@ -36,7 +36,11 @@ class Command(ProductCommand):
         parser.add_argument("name", help="the endpoint")
         parser.add_argument("slug", nargs="?", help="the evaluation (default: only print)")
         change = parser.add_mutually_exclusive_group()
-        change.add_argument("--budget", metavar="USD", help="what all its runs may spend here together")
+        change.add_argument(
+            "--budget",
+            metavar="USD",
+            help=f"what all its runs may spend here together; “{NO_BUDGET}”: no limit (default: as it is)",
+        )
         change.add_argument("--withdraw", action="store_true", help="take the grant away; its runs stop")
         parser.add_argument(
             "--daily-budget", metavar="USD", help=f"of all evaluations per UTC day; “{NO_BUDGET}”: no limit"
@@ -73,11 +77,12 @@ def change_grant(endpoint: Endpoint, options: CommandOptions) -> None:
             raise InputRefused("Name the evaluation whose grant is to change.")
         return
     evaluation = find_evaluation(options["slug"])
+    grant = find_grant(endpoint, evaluation)
     if not options["withdraw"]:
-        budget = parse_optional_budget(options["budget"], "Budget") if options["budget"] else None
+        kept = grant.budget if grant else None
+        budget = parse_optional_budget(options["budget"], "Budget") if options["budget"] else kept
         grant_endpoint(endpoint, evaluation, budget=budget, user=None)
         return
-    grant = find_grant(endpoint, evaluation)
     if grant is None or not withdraw_grant(grant, user=None):
         raise InputRefused(f"“{endpoint.name}” is not granted to “{evaluation.slug}”.")
 
