@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -14,13 +15,13 @@ from evaluations.api.idempotency import drop_old_answers
 from evaluations.audit.security import delete_old_security_events
 from evaluations.comparisons import services as comparisons_services
 from evaluations.comparisons.search import services as search_services
-from evaluations.domain.jobs import PLAN_RUN
+from evaluations.domain.jobs import CHECK_ENDPOINT, PLAN_RUN
 from evaluations.domain.judges import RunState
 from evaluations.exports import services as exports_services
 from evaluations.imports import storage, undo
 from evaluations.imports.source_files import remove_orphaned_uploads, remove_stale_uploads
 from evaluations.jobs.direct_work import take_unanswered
-from evaluations.jobs.kinds import JobClaim
+from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.nudges import WorkerTask, nudge
 from evaluations.jobs.runner import work_for_a_while, work_on_now
 from evaluations.jobs.sweeper import site_lease, sweep_jobs
@@ -56,6 +57,9 @@ SWEEP_LEASE_SECONDS: Final = 20
 # Every worker tries to sweep: after one has, none sweeps again for so long.
 SWEEP_REST_SECONDS: Final = 4
 SLOTS_AT_ONCE: Final = 500
+
+# Longer than the few requests of a test may take: it has no heartbeat.
+CHECK_LEASE: Final = timedelta(hours=1)
 
 # How often a message is passed on by processes that work on its run already.
 MAX_HANDOVERS: Final = 4
@@ -129,12 +133,15 @@ def look_after_batch(claim: JobClaim) -> bool:
 register_batch_jobs(look_after_batch)
 
 
-@shared_task(base=DjangoTask)
-def check_endpoint(check_id: int) -> None:
+def check_endpoint(claim: JobClaim) -> bool:
     """Test an endpoint for a page: keys are set where workers run."""
     from evaluations.judges.endpoints.checks import run_requested_check  # noqa: PLC0415 - openai once more
 
-    run_requested_check(check_id)
+    run_requested_check(claim.job.subject)
+    return True
+
+
+register_job_kind(JobKind(CHECK_ENDPOINT, check_endpoint, lease=CHECK_LEASE, counts_faults=True))
 
 
 @shared_task(base=DjangoTask)

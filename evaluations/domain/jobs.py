@@ -16,6 +16,7 @@ class JobState(StrEnum):
 OPEN_JOB_STATES: Final = (JobState.WAITING, JobState.RUNNING)
 
 # Kinds of jobs that one part of the product enqueues and another works on.
+CHECK_ENDPOINT: Final = "check_endpoint"  # of a pending test of an endpoint
 COUNT_LABELS: Final = "count_labels"  # of an import's votes
 COUNT_PROGRESS: Final = "count_progress"  # of an evaluation: how much is judged and reviewed
 FILL_QUEUE: Final = "fill_queue"

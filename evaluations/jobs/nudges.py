@@ -35,7 +35,6 @@ class WorkerTask(StrEnum):
 
     WORK_ON_JOB = "evaluations.tasks.work_on_job"
     WORK_RUN = "evaluations.tasks.work_run"
-    CHECK_ENDPOINT = "evaluations.tasks.check_endpoint"
 
 
 @dataclass(frozen=True)

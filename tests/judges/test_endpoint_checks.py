@@ -9,13 +9,15 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from evaluations.domain.jobs import CHECK_ENDPOINT
 from evaluations.domain.judges import ReplyShape, RequestShape
+from evaluations.jobs.runner import work_for_a_while
+from evaluations.jobs.sweeper import sweep_jobs
 from evaluations.judges.endpoints.checks import (
     CHECK_MAX_TOKENS,
     CheckFinding,
     CheckResult,
     perform_check,
-    run_requested_check,
     store_check,
 )
 from evaluations.judges.endpoints.selectors import summarize_checks
@@ -28,6 +30,7 @@ from evaluations.operations.doctor import run_checks
 from evaluations.operations.findings import Health
 from tests.factories.evaluations import make_comparison, make_evaluation
 from tests.factories.judges import make_llm_judge, work_run_here
+from tests.helpers.job_work import job_about, work_all
 from tests.helpers.llm_server import (
     LLMServer,
     Question,
@@ -177,15 +180,29 @@ def test_an_administrator_tests_an_endpoint_on_its_page(client: Any, django_user
     with llm_server(answer_well) as server:
         endpoint = Endpoint.objects.create(name="here", base_url=server.base_url)
         assert "Not tested yet" in client.get(f"/endpoints/{endpoint.pk}").content.decode()
-        waiting = request_check(endpoint, "test-model")
+        request_check(endpoint, "test-model")
         assert "Testing…" in client.get(f"/endpoints/{endpoint.pk}").content.decode()
-        run_requested_check(waiting.pk)
+        work_all(CHECK_ENDPOINT)
         page = client.get(f"/endpoints/{endpoint.pk}/handshakes").content.decode()
     assert "JSON schema (strict)" in page
     assert "Testing…" not in page
     assert not summarize_checks(endpoint).is_testing
     assert client.post(f"/endpoints/{endpoint.pk}/check", {"model": "other"}).status_code == 302
     assert EndpointCheck.objects.filter(model="other").exists()
+
+
+def test_a_test_whose_message_is_lost_is_made_once_by_a_sweep() -> None:
+    with llm_server(answer_well) as server:
+        endpoint = Endpoint.objects.create(name="here", base_url=server.base_url)
+        waiting = request_check(endpoint, "test-model")
+        job = job_about(CHECK_ENDPOINT, waiting.pk)
+        assert sweep_jobs() == [job.pk]
+        work_all(CHECK_ENDPOINT)
+        asked = server.asked.total()
+        assert not summarize_checks(endpoint).is_testing
+        assert sweep_jobs() == []
+        work_for_a_while(job.pk)  # the message after all
+    assert server.asked.total() == asked
 
 
 def test_strangers_find_no_test(client: Any) -> None:

@@ -10,11 +10,12 @@ from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.jobs import CHECK_ENDPOINT
 from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.judges import Dialect
 from evaluations.domain.money import format_exact_usd
 from evaluations.domain.texts import find_free_name, replace_unstorable
-from evaluations.jobs.nudges import WorkerTask, nudge
+from evaluations.jobs.queue import enqueue_job
 from evaluations.judges.endpoints.grants import stop_runs_no_longer_offered
 from evaluations.judges.endpoints.selectors import is_endpoint_used
 from evaluations.llm.request_extras import ExtrasInput, check_extra_body, check_extra_headers, check_extra_query
@@ -26,8 +27,8 @@ from evaluations.net.addresses import check_base_url, check_key_variable, refuse
 MAX_IN_FLIGHT_LIMIT: Final = 1000
 MAX_PER_MINUTE_LIMIT: Final = 2_000_000_000
 MAX_TIMEOUT_SECONDS: Final = 86_400
-# Columns that say how requests are sent, besides the limits.
 SPENDING_FIELDS: Final = ("daily_budget", "is_offered")
+# Columns that say how requests are sent, besides the limits.
 REQUEST_OPTION_FIELDS: Final = ("dialect", "timeout_seconds", "extra_headers", "extra_query", "extra_body")
 
 
@@ -192,6 +193,7 @@ def add_found_server(server: LocalServer, *, user: User | None) -> Endpoint:
 MAX_MODEL_LENGTH: Final = 200
 
 
+@transaction.atomic
 def request_check(endpoint: Endpoint, model: str) -> EndpointCheck:
     """Request a check of this model from a worker; "" means the judges' model, or the first one offered."""
     model = model.strip()
@@ -201,7 +203,7 @@ def request_check(endpoint: Endpoint, model: str) -> EndpointCheck:
     now = timezone.now()
     columns = {"checked_at": now, "result": {"waiting_since": now.isoformat()}}
     row, _ = EndpointCheck.objects.update_or_create(endpoint=endpoint, model=model, defaults=columns)
-    nudge(WorkerTask.CHECK_ENDPOINT, row.pk)
+    enqueue_job(CHECK_ENDPOINT, row.pk, evaluation=None)
     return row
 
 
