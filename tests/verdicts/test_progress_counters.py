@@ -3,6 +3,9 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+from unittest import mock
 
 import pytest
 from django.core.management import call_command
@@ -11,13 +14,16 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
 from evaluations.domain.choices import Choice
+from evaluations.domain.files import ImportState, NewResponse
 from evaluations.domain.jobs import COUNT_PROGRESS
 from evaluations.domain.roles import Role
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.imports.undo import start_undo
 from evaluations.jobs.runner import work_while_due
+from evaluations.judges.calls import prompt_truncation
 from evaluations.judges.calls.answer_rows import delete_answers
 from evaluations.judges.calls.outcome_store import store_outcomes
+from evaluations.judges.calls.reply_reparse import REPARSE, begin_reparse
 from evaluations.judges.calls.work_session import WorkSession
 from evaluations.judges.services import archive_judge, restore_judge
 from evaluations.judges.sql import touch_raters
@@ -28,7 +34,7 @@ from evaluations.models.judges import Judge, Rater
 from evaluations.models.progress import ComparisonProgress, ProgressCounters, VerdictChange
 from evaluations.models.runs import Call
 from evaluations.models.users import User
-from evaluations.models.verdicts import Review
+from evaluations.models.verdicts import Review, Verdict
 from evaluations.reviews.services import save_first_choices, undo_last_step
 from evaluations.tasks import sweep_all
 from evaluations.verdicts import progress_counters
@@ -40,6 +46,8 @@ from tests.factories.imports import comparison_row, continue_undo, import_rows, 
 from tests.factories.judges import make_llm_judge
 from tests.factories.verdicts import ALL_A, make_judge_verdicts, make_next_rubric_version
 from tests.helpers.work_sessions import CLOSED_ADDRESS, answered_outcome, claim_session_calls, start_run_session
+from tests.judges import test_prompt_truncation as truncated
+from tests.judges import test_reply_reparse as reparsed
 
 pytestmark = pytest.mark.django_db
 
@@ -83,8 +91,8 @@ def save(user: User, comparison: Comparison) -> Review:
     return save_first_choices(user, comparison, choices=ALL_A, version=0)
 
 
-def judge_all(judge: Judge) -> None:
-    session = start_run_session(judge)
+def judge_all(judge: Judge, **options: Any) -> None:
+    session = start_run_session(judge, **options)
     store_outcomes(session, [answered_outcome(session, call) for call in claim_session_calls(session)])
 
 
@@ -255,6 +263,89 @@ def query_count(read: Callable[[], object]) -> int:
     with CaptureQueriesContext(connection) as captured:
         read()
     return len(captured)
+
+
+# ---- from one end to the other: replies that are parsed again, and answers and rows that are deleted
+
+
+def parse_again(judge: Judge) -> dict[str, int]:
+    """How many calls have become what."""
+    reparse = begin_reparse(judge, user=None)
+    work_while_due(REPARSE, reparse.pk)
+    reparse.refresh_from_db()
+    return reparse.counts
+
+
+@pytest.mark.django_db(transaction=True)
+def test_replies_that_are_parsed_again_change_what_is_judged(
+    owner: User, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparisons = [make_comparison(evaluation) for _ in range(3)]
+    start_counting(evaluation)
+    judge = reparsed.judged(evaluation, reparsed.odd, repairs=False)
+    save(owner, comparisons[0])
+    unjudged = ProgressCounts(queries=3, comparisons=3, reviewed=1, reviews=1)
+    assert counted(evaluation) == unjudged
+    reparsed.kinder(monkeypatch)
+    assert parse_again(judge) == {"answered now": 6}
+    assert counted(evaluation) == replace(unjudged, judged=3)
+    other = make_comparison(evaluation)
+    make_judge_verdicts(other, as_stored=ALL_A)
+    Evaluation.objects.filter(pk=evaluation.pk).update(comparisons_changed_at=Now())
+    assert recounted_later(evaluation) == replace(unjudged, queries=4, comparisons=4, judged=4)
+    reparsed.harsher(monkeypatch)
+    assert parse_again(judge) == {"unreadable now": 6}
+    assert counted(evaluation) == replace(unjudged, queries=4, comparisons=4, judged=1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_answers_to_prompts_that_were_cut_are_deleted_and_no_longer_counted() -> None:
+    sizes = [2_300, 2_700, 3_200, 3_800, 4_500]
+    evaluation = truncated.study([300, *sizes])
+    start_counting(evaluation)
+    deleted = 0
+
+    def count_before_deletion(ids: list[int]) -> None:
+        nonlocal deleted
+        deleted += Verdict.all_rows.filter(call__in=ids).exists()
+        count_all_changes()
+        delete_answers(ids)
+
+    with mock.patch.object(prompt_truncation, "delete_answers", count_before_deletion):
+        truncated.run_against(truncated.cutting(2_050, truncated.by_characters), evaluation)
+    assert deleted
+    assert counted(evaluation) == ProgressCounts(queries=6, comparisons=6, judged=1)
+
+
+def test_comparisons_whose_responses_an_import_replaces_are_counted_anew(evaluation: Evaluation) -> None:
+    import_rows(evaluation, comparison_row(), comparison_row("q2"))
+    judge_all(make_llm_judge(evaluation, CLOSED_ADDRESS), limit=1)
+    start_counting(evaluation)
+    assert counted(evaluation) == ProgressCounts(queries=2, comparisons=2, judged=1)
+    unjudged = Comparison.objects.exclude(verdicts__isnull=False).get()
+    row = comparison_row(unjudged.query.key, response_a="Scattering.", response_b="The sea.")
+    import_rows(evaluation, row, new_response=NewResponse.REPLACE)
+    assert not Comparison.objects.filter(pk=unjudged.pk).exists()
+    assert recounted_later(evaluation) == ProgressCounts(queries=2, comparisons=2, judged=1)
+
+
+def test_an_undo_that_gives_way_to_a_call_leaves_everything_counted(owner: User, evaluation: Evaluation) -> None:
+    """A call that was on its way while the import was hidden, and its answer."""
+    import_rows(evaluation, comparison_row())
+    importing = import_rows(evaluation, comparison_row("q2"))
+    hidden = Comparison.objects.get(query__key="q2")
+    start_counting(evaluation)
+    start_undo(importing, user=owner)
+    assert recounted_later(evaluation) == ProgressCounts(queries=1, comparisons=1)
+    session = start_run_session(make_llm_judge(evaluation, CLOSED_ADDRESS))
+    Call.all_rows.create(judge=session.judge, run=session.run, comparison=hidden, shown="as_stored", sample=0)
+    store_outcomes(session, [answered_outcome(session, call) for call in claim_session_calls(session, 2)])
+    assert counted(evaluation) == ProgressCounts(queries=1, comparisons=1, judged=1)
+    assert not continue_undo(importing)
+    assert importing.state == ImportState.DONE
+    assert recounted_later(evaluation) == ProgressCounts(queries=2, comparisons=2, judged=1)
+    store_outcomes(session, [answered_outcome(session, call) for call in claim_session_calls(session)])
+    assert counted(evaluation) == ProgressCounts(queries=2, comparisons=2, judged=2)
 
 
 # ---- writers at the same moment
