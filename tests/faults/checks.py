@@ -15,6 +15,7 @@ from evaluations.models.verdicts import Review, Verdict
 calls = Call.objects.filter(judge__evaluation__slug=slug).annotate(
     answered=Count("attempts", filter=~Q(attempts__outcome__in=["lost", "retry", "stopped", "failed"])),
     lost=Count("attempts", filter=Q(attempts__outcome="lost")),
+    cut=Count("attempts", filter=Q(attempts__outcome__in=["retry", "stopped"], attempts__http_status__isnull=True)),
     asked=Count("attempts"),
 )
 verdicts = Verdict.objects.filter(call__judge__evaluation__slug=slug).values("call").annotate(verdicts=Count("pk"))
@@ -23,7 +24,7 @@ runs = Run.objects.filter(evaluation__slug=slug).annotate(
     charged=Sum(Coalesce("attempts__cost", "attempts__max_cost", 0)))
 choices = Verdict.objects.filter(review__in=reviews).values_list("review", "stage", "aspect__key", "choice")
 print(json.dumps({
-    "calls": list(calls.values("pk", "state", "answered", "lost", "asked", "run",
+    "calls": list(calls.values("pk", "state", "answered", "lost", "cut", "asked", "run", "error",
                                model=F("judge__name"), query=F("comparison__query__key"))),
     "verdicts": list(verdicts.values_list("call", "verdicts")),
     "runs": list(runs.values("state", "budget", "spent", "reserved", "charged", name=F("judge__name"))),
@@ -73,14 +74,17 @@ def draft_note(row: dict[str, Any]) -> str:
 
 
 def check_calls(answered: Sequence[tuple[str, str]], facts: Json) -> Iterator[str]:
-    """Each answer of the server is an Attempt, or counted as lost; only lost ones were asked for again."""
+    """Each answer of the server is an Attempt, or counted as lost.
+
+    Only what was lost, or whose connection broke before the answer was read, was asked for again.
+    """
     stored: Counter[tuple[str, str]] = Counter()
     lost: Counter[tuple[str, str]] = Counter()
     calls: Counter[tuple[str, str]] = Counter()
     for call in facts["calls"]:
         key = call["model"], call["query"]
         stored[key] += call["asked"]
-        lost[key] += call["lost"]
+        lost[key] += call["lost"] + call["cut"]
         calls[key] += 1
         if call["answered"] > 1 + call["lost"]:  # an answer that was given up for lost may come after all
             yield f"call {call['pk']} has {call['answered']} answers, and {call['lost']} were lost"
@@ -88,7 +92,7 @@ def check_calls(answered: Sequence[tuple[str, str]], facts: Json) -> Iterator[st
         if times > stored[key]:
             yield f"{key} was answered {times} times, and {stored[key]} are stored or counted as lost"
         if times > calls[key] + lost[key]:
-            yield f"{key} was answered {times} times: {calls[key]} calls, {lost[key]} lost"
+            yield f"{key} was answered {times} times: {calls[key]} calls, {lost[key]} lost or cut off"
     verdicts = dict(facts["verdicts"])
     for call in facts["calls"]:
         if call["state"] == "answered" and verdicts.get(call["pk"]) != 6:
@@ -97,9 +101,10 @@ def check_calls(answered: Sequence[tuple[str, str]], facts: Json) -> Iterator[st
 
 def check_runs(facts: Json, *, calls: int) -> Iterator[str]:
     """The first run has all its verdicts. The second stays within its budget, lost requests at their worst."""
-    done = Counter(call["model"] for call in facts["calls"] if call["state"] == "answered")
-    if done["steady"] != calls:
-        yield f"{done['steady']} of {calls} calls are answered: {Counter(call['state'] for call in facts['calls'])}"
+    steady = [call for call in facts["calls"] if call["model"] == "steady"]
+    states = Counter(call["state"] for call in steady)
+    if states["answered"] != calls:
+        yield f"{states} of {calls} calls: {[call['error'] for call in steady if call['state'] != 'answered']}"
     for run in facts["runs"]:
         if run["reserved"]:
             yield f"the ended run of {run['name']} still reserves {run['reserved']}"
