@@ -42,7 +42,7 @@ from django.urls import reverse
 
 from benchmarks.judging.several import workers_running
 from benchmarks.judging.study import server
-from benchmarks.processor_time import read_processor_seconds
+from benchmarks.processor_time import read_processor_seconds, read_seconds_of_threads
 from benchmarks.review_speed import (
     SLUG,
     Answer,
@@ -165,7 +165,7 @@ def read_processor_times() -> dict[str, float]:
         except OSError:
             continue
         if own and "gunicorn" in command:
-            used["web"] += read_processor_seconds(int(folder.name))
+            used["web"] += read_seconds_of_threads(int(folder.name))
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(

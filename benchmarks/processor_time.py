@@ -48,14 +48,19 @@ def find_backend() -> int | None:
 
 
 def read_processor_seconds(pid: int | None) -> float:
-    """Seconds that a process used of the processor, its kernel time included. 0 for None."""
+    """Seconds that a process of one thread used of the processor, its kernel time included. 0 for None."""
     if pid is None:
         return 0.0
     try:  # in nanoseconds, where the kernel has it
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
     except (OSError, IndexError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+        return read_seconds_of_threads(pid)
+
+
+def read_seconds_of_threads(pid: int) -> float:
+    """Seconds that all threads of a process have used, the ended ones too, exact to hundredths."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 
 
 @contextmanager
