@@ -1,5 +1,7 @@
 """Slow, cut off and malformed connections: what they get, and that nobody else waits for them."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
@@ -7,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from judgeweb import body_receiver, connections, wsgi_bridge
+from tests.helpers.running_product import ROOT, environment_for
 from tests.serving.web_server import Environ, StartResponse, WebServer, running_web_server
 
 HOST = "Host: a\r\n"
@@ -327,3 +330,9 @@ def test_a_process_is_stuck_only_where_every_thread_has_been_at_one_request_for_
     assert not bridge.is_stuck(now=100, seconds=60)
     assert bridge.is_stuck(now=111, seconds=60)
     assert not bridge.is_stuck(now=111, seconds=0)
+
+
+def test_a_process_has_imported_all_pages_before_it_accepts_connections(tmp_path: Path) -> None:
+    """The second process of a site would let its first requests wait for that while the first one is free."""
+    script = "import judgeweb.wsgi, sys; sys.exit('evaluations.urls' not in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment_for(tmp_path)).returncode == 0
