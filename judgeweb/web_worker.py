@@ -45,8 +45,11 @@ class WebWorker(Worker):  # type: ignore[misc]
             leave_stuck_threads()
 
     async def serve(self) -> None:
+        from evaluations.operations.metrics import take_over_counts  # noqa: PLC0415 - as the next one
         from judgeweb.body_admission import refuse_body  # noqa: PLC0415 - gunicorn's master never sets up Django
 
+        if settings.METRICS_DIR is not None:
+            take_over_counts(settings.METRICS_DIR)
         threads = max(self.cfg.threads, 1)
         bridge = WsgiBridge(self.wsgi, refuse_body, settings.SCRATCH_DIR, threads=threads)
         server = build_server(bridge, graceful_seconds=max(self.cfg.graceful_timeout - GRACE_SECONDS, GRACE_SECONDS))

@@ -1,10 +1,13 @@
 """Measures for Prometheus: requests of the web processes, and background work as the database has it."""
 
+import fcntl
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Count
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -16,6 +19,9 @@ from evaluations.models.runs import Call, Run
 from evaluations.operations.status import MOST_COUNTED, Measures, find_standstill, measure_background
 
 BUCKETS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+# A million would take a second of PostgreSQL at each scrape.
+MOST_WAITING_CALLS: Final = 100_000
 
 # In the memory of this process; in files that all web processes share where there are several.
 REQUESTS_REGISTRY: Final = CollectorRegistry()
@@ -80,18 +86,12 @@ def collect_call_totals() -> Iterator[Metric]:
 
 def collect_waiting_calls() -> Metric:
     """The calls of active runs by state, from their index alone."""
-    family = GaugeMetricFamily("judgeweb_calls", "Calls of active runs that are not over.", labels=["state"])
+    text = f"Calls of active runs that are not over, at most {MOST_WAITING_CALLS}."
+    family = GaugeMetricFamily("judgeweb_calls", text, labels=["state"])
     active = Run.objects.filter(state__in=[RunState.PLANNING, RunState.RUNNING]).values("pk")
-    states = (CallState.PENDING, CallState.RUNNING)
-    counts = dict(
-        Call.all_rows.filter(run__in=active, state__in=states)
-        .order_by()
-        .values("state")
-        .annotate(count=Count("pk"))
-        .values_list("state", "count")
-    )
-    for state in states:
-        family.add_metric([state.value], counts.get(state.value, 0))
+    for state in (CallState.PENDING, CallState.RUNNING):
+        calls = Call.all_rows.filter(run__in=active, state=state)
+        family.add_metric([state.value], calls[:MOST_WAITING_CALLS].count())
     return family
 
 
@@ -101,4 +101,30 @@ def build_metrics() -> bytes:
     if settings.METRICS_DIR is None:
         return generate_latest(REQUESTS_REGISTRY) + generate_latest(registry)
     multiprocess.MultiProcessCollector(registry, path=str(settings.METRICS_DIR))  # type: ignore[no-untyped-call]
-    return generate_latest(registry)
+    with locked(settings.METRICS_DIR, fcntl.LOCK_SH):
+        return generate_latest(registry)
+
+
+def take_over_counts(folder: Path) -> None:
+    """Continue the files of a process that has ended, before this one counts: otherwise each start would leave two."""
+    with locked(folder, fcntl.LOCK_EX):
+        for kind in ("counter", "histogram"):
+            own = folder / f"{kind}_{os.getpid()}.db"
+            files = [] if own.exists() else folder.glob(f"{kind}_*.db")
+            if left := next((file for file in files if not is_running(int(file.stem.partition("_")[2]))), None):
+                left.rename(own)
+
+
+@contextmanager
+def locked(folder: Path, operation: int) -> Iterator[None]:
+    """No file changes its name while a scrape adds them up: one would be counted twice or not at all."""
+    with (folder / "lock").open("w") as file:
+        fcntl.flock(file, operation)
+        yield
+
+
+def is_running(pid: int) -> bool:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, 0)
+        return True
+    return False

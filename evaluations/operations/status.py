@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Greatest, Now
 
 from evaluations.domain.events import DeliveryState
@@ -105,20 +105,15 @@ def find_oldest_waiting_call(now: datetime) -> float | None:
     runs = Run.objects.with_ready_endpoint().filter(
         Exists(due), ~Exists(calls.filter(state=CallState.RUNNING, lease_until__gt=Now())), state=RunState.RUNNING
     )
-    runs = runs.select_related("judge__endpoint").order_by("pk")[:MOST_COUNTED]
-    ages = [seconds_since(find_last_move(run), now) or 0.0 for run in runs]
-    return max(ages, default=None)
-
-
-def find_last_move(run: Run) -> datetime:
-    """When the run last asked something or could begin to."""
-    last = Attempt.objects.filter(run=run).order_by("-pk").values_list("created_at", flat=True).first()
-    waits = Call.all_rows.filter(run=run, state=CallState.PENDING).order_by("pk").values_list("not_before", flat=True)
-    endpoint = run.judge.endpoint
-    moments: list[datetime | None] = [run.created_at, run.started_at, run.resumed_at, last, waits.first()]
-    if endpoint is not None:
-        moments += [endpoint.paused_until, endpoint.probed_up_at]
-    return max(moment for moment in moments if moment is not None)
+    endpoint = ("judge__endpoint__paused_until", "judge__endpoint__probed_up_at")
+    last_attempt = Attempt.objects.filter(run=OuterRef("pk")).order_by("-pk").values("created_at")[:1]
+    first_wait = calls.filter(state=CallState.PENDING).order_by("pk").values("not_before")[:1]
+    # When each run last asked something or could begin to: the latest of these.
+    moments = runs.order_by("pk").values_list(
+        *("created_at", "started_at", "resumed_at", *endpoint), Subquery(last_attempt), Subquery(first_wait)
+    )
+    moves = [max(moment for moment in row if moment is not None) for row in moments[:MOST_COUNTED]]
+    return seconds_since(min(moves), now) if moves else None
 
 
 def find_oldest_planned_run() -> datetime | None:

@@ -18,9 +18,9 @@ from evaluations.judges.calls.worker_registry import record_heartbeat
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import CallTotal, Job, Lease, Worker
 from evaluations.models.judges import Endpoint
-from evaluations.models.runs import Attempt, Run
+from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.users import User
-from evaluations.operations import site_status, views
+from evaluations.operations import metrics, site_status, views
 from evaluations.operations.call_totals import add_new_attempts
 from evaluations.operations.site_status import BROKER_ANSWER
 from evaluations.operations.status import find_standstill, format_age, measure_background
@@ -253,6 +253,38 @@ def test_a_scrape_asks_the_same_number_of_questions_at_any_size(
     make_full_evaluation(500)
     with django_assert_max_num_queries(20):  # type: ignore[operator]
         assert client.get("/metrics").status_code == 200
+
+
+def test_runs_that_wait_are_all_asked_about_at_once(
+    evaluation: Evaluation, django_assert_max_num_queries: object
+) -> None:
+    """In an outage there may be hundreds, and then monitors look."""
+    make_comparison(evaluation)
+    judges = [
+        make_llm_judge(evaluation, CLOSED_ADDRESS, name=f"judge {n}", model=f"m{n}", mode="json_schema")
+        for n in range(12)
+    ]
+    runs = [start_run_session(judge).run for judge in judges]
+    hours = {run.pk: 20 - number for number, run in enumerate(runs)}
+    for pk, age in hours.items():
+        moment = Now() - timedelta(hours=age)
+        Run.objects.filter(pk=pk).update(created_at=moment, started_at=moment, resumed_at=None)
+    with django_assert_max_num_queries(14):  # type: ignore[operator]
+        assert format_age(measure_background().oldest_call_seconds or 0) == "20 hours"
+    Call.all_rows.filter(run=runs[0]).update(not_before=Now() - timedelta(hours=1))
+    assert format_age(measure_background().oldest_call_seconds or 0) == "19 hours"
+
+
+def test_a_scrape_counts_waiting_calls_up_to_a_limit(
+    client: Client, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "MOST_WAITING_CALLS", 2)
+    for number in range(3):
+        make_comparison(evaluation, key=f"q{number}")
+    start_run_session(make_llm_judge(evaluation, CLOSED_ADDRESS, mode="json_schema"))
+    text = client.get("/metrics").content.decode()
+    assert 'judgeweb_calls{state="pending"} 2.0' in text
+    assert 'judgeweb_calls{state="running"} 0.0' in text
 
 
 def test_administrators_see_what_works_and_what_does_not(administrator: Client, swept: None) -> None:
