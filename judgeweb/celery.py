@@ -69,7 +69,7 @@ def run_periodic_tasks() -> None:
                 look_once()
                 next_look = time.monotonic() + LOOK_SECONDS
         except Exception:
-            logger.exception("Periodic work failed; it goes on.")
+            logger.exception("Periodic work failed and goes on")
             was_ours = False
         PROCESS_STOPPING.wait(SWEEP_SECONDS if was_ours else SWEEP_RETRY_SECONDS)
 

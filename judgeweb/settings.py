@@ -261,12 +261,19 @@ elif database["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured("DATABASE_URL names another database: only sqlite and postgres are supported.")
 if not USES_SQLITE:
     # Compiling a statement takes PostgreSQL a hundred times as long as running one of ours. A process that stands still
-    # in a transaction, or whose machine is gone, must not keep its locks. The address may differ.
-    database.setdefault("OPTIONS", {}).setdefault(
-        "options",
-        "-c jit=off -c idle_in_transaction_session_timeout=60s "
+    # in a transaction, or whose machine is gone, must not keep its locks. A server that is gone must not keep ours
+    # waiting: without limits a connection that is being made waits for two minutes, and others for hours.
+    # The address may differ.
+    database["OPTIONS"] = {
+        "options": "-c jit=off -c idle_in_transaction_session_timeout=60s "
         "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3",
-    )
+        "connect_timeout": 5,
+        "keepalives_idle": 30,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 30_000,
+        **database.get("OPTIONS", {}),
+    }
 DATABASES = {"default": database}
 # Whoever starts a new version has made a copy of the PostgreSQL database.
 MIGRATE_WITHOUT_COPY = read_flag("JUDGEWEB_MIGRATE_WITHOUT_COPY")
@@ -455,13 +462,14 @@ LOGGING = {
         "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
     },
     "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["known_failures"]},
     },
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "evaluations": {"level": "INFO"},
         "judgeweb": {"level": "INFO"},
         "celery": {"level": "WARNING"},
+        # In this order: a monitor that asks while the database is away has had its answer.
         "django.request": {"level": "ERROR", "filters": ["known_failures", "monitor_answers"]},
     },
 }

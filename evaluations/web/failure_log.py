@@ -7,13 +7,14 @@ from evaluations.web.failures import is_database_away, is_disk_full
 
 
 class KnownFailures(logging.Filter):
-    """Logs a database that is away or a full disk in one line for each request, without the way there."""
+    """Logs a database that is away or a full disk in one line for each request or task, without the traceback."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
         if error is not None and (is_database_away(error) or is_disk_full(error)):
             reason = str(error).strip().partition("\n")[0]
-            record.msg, record.args = f"{record.getMessage()}: {reason}", ()
+            message = record.getMessage()
+            record.msg, record.args = message if reason in message else f"{message}: {reason}", ()
             record.exc_info = record.exc_text = None
         return True
 

@@ -1,10 +1,12 @@
 """A value that cannot be used stops the start and is named in one line."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -143,15 +145,27 @@ def test_a_bad_value_stops_the_start_with_one_line(
 
 
 def test_postgresql_ends_what_stands_still_in_a_transaction_and_the_address_may_say_otherwise(tmp_path: Path) -> None:
-    code = "from judgeweb.settings import DATABASES; print(DATABASES['default']['OPTIONS']['options'])"
-
-    def options_at(address: str) -> str:
-        environment = environment_for(tmp_path, DATABASE_URL=address)
-        run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
-        return run.stdout.strip()
-
-    limits = dict(re.findall(r"-c (\w+)=(\w+)", options_at("postgres://judgeweb@db.example.org/judgeweb")))
+    options = read_database_options(tmp_path, "postgres://judgeweb@db.example.org/judgeweb")["options"]
+    limits = dict(re.findall(r"-c (\w+)=(\w+)", options))
     assert limits["jit"] == "off"
     assert limits["idle_in_transaction_session_timeout"] == "60s"
     assert {"tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count"} <= limits.keys()
-    assert options_at("postgres://judgeweb@db.example.org/judgeweb?options=-c%20jit%3Don") == "-c jit=on"
+    other = read_database_options(tmp_path, "postgres://judgeweb@db.example.org/judgeweb?options=-c%20jit%3Don")
+    assert other["options"] == "-c jit=on"
+
+
+def test_nobody_waits_long_for_a_postgresql_that_is_gone_and_the_address_may_say_otherwise(tmp_path: Path) -> None:
+    options = read_database_options(tmp_path, "postgres://judgeweb@db.example.org/judgeweb?connect_timeout=30")
+    assert int(options["connect_timeout"]) == 30
+    options = read_database_options(tmp_path, "postgres://judgeweb@db.example.org/judgeweb")
+    assert options["connect_timeout"] == 5
+    silent = options["keepalives_idle"] + options["keepalives_interval"] * options["keepalives_count"]
+    assert silent == 60
+    assert options["tcp_user_timeout"] == 30_000
+
+
+def read_database_options(tmp_path: Path, address: str) -> dict[str, Any]:
+    code = "import json; from judgeweb.settings import DATABASES; print(json.dumps(DATABASES['default']['OPTIONS']))"
+    environment = environment_for(tmp_path, DATABASE_URL=address)
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
+    return dict(json.loads(run.stdout))

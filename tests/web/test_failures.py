@@ -1,6 +1,7 @@
 """A database that is away and a disk that is full: one sentence, and when to come back."""
 
 import errno
+import io
 import logging
 import sqlite3
 from collections.abc import Callable
@@ -138,12 +139,35 @@ def test_a_full_disk_is_507_on_a_page(visitor: Client) -> None:
     assert "Nothing was stored" in answer.content.decode()
 
 
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What is logged to stderr."""
+    (handler,) = [handler for handler in logging.getLogger().handlers if handler.name == "stderr"]
+    stream = io.StringIO()
+    monkeypatch.setattr(handler, "stream", stream)
+    return stream
+
+
 @override_settings(ROOT_URLCONF="tests.web.test_failures")
-def test_the_log_has_one_line_of_it_and_no_way_there(visitor: Client, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.ERROR, logger="django.request"):
-        visitor.get("/locked")
-    assert caplog.messages == ["Service Unavailable: /locked: database is locked"]
-    assert caplog.records[0].exc_info is None
+def test_the_log_has_one_line_of_it_and_no_traceback(visitor: Client, log: io.StringIO) -> None:
+    visitor.get("/locked")
+    (line,) = log.getvalue().splitlines()
+    assert line.endswith("Service Unavailable: /locked: database is locked")
+
+
+def test_the_log_has_one_line_of_a_task_that_it_stopped(log: io.StringIO) -> None:
+    """Celery's own message has the error in it; workers sweep every second, for as long as the database is away."""
+    away = wrapped(psycopg.OperationalError("connection refused\n\tIs the server running?"))
+    logging.getLogger("celery.app.trace").error("Task sweep raised unexpected: %r", away, exc_info=away)
+    logging.getLogger("judgeweb.celery").error("Periodic work failed and goes on", exc_info=away)
+    task, periodic = log.getvalue().splitlines()
+    assert task.count("connection refused") == 1
+    assert periodic.endswith("Periodic work failed and goes on: connection refused")
+
+
+def test_the_log_keeps_the_traceback_of_all_other_errors(log: io.StringIO) -> None:
+    logging.getLogger("celery.app.trace").error("Task sweep failed", exc_info=ValueError("unforeseen"))
+    assert log.getvalue().splitlines()[-1] == "ValueError: unforeseen"
 
 
 @pytest.mark.parametrize("address", ["/", "/e/study/", "/account"])

@@ -315,7 +315,8 @@ def store_with_retries(session: WorkSession, outcomes: Sequence[CallOutcome]) ->
             store_outcomes(session, outcomes)
             return write_pause_seconds(time.monotonic() - began)
         except (OperationalError, InterfaceError) as error:
-            logger.warning("run %s: %d answers not stored yet: %s", session.run.pk, len(outcomes), error)
+            reason = str(error).partition("\n")[0]
+            logger.warning("run %s: %d answers not stored yet: %s", session.run.pk, len(outcomes), reason)
             time.sleep(wait)
             close_old_connections()
     try:

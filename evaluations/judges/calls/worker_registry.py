@@ -206,7 +206,7 @@ def send_heartbeats(leaving: threading.Event) -> None:
             take_rank(name, began)
             apply_endpoint_shares()
         except Error as error:
-            logger.warning("The heartbeat was not stored: %s", error)
+            logger.warning("The heartbeat was not stored: %s", str(error).partition("\n")[0])
         wait_for_next_heartbeat(leaving)
     sign_off(name)
 
