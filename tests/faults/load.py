@@ -128,7 +128,11 @@ class Load:
             self.begun_second = time.monotonic()
 
     def wait_until_busy(self) -> None:
-        wait_until(lambda: len(self.answered) >= BUSY_ANSWERS, "the run goes on")
+        try:
+            wait_until(lambda: len(self.answered) >= BUSY_ANSWERS, "the run goes on")
+        except AssertionError as late:
+            states = [self.read_state(run) for run in self.runs.values()]
+            raise AssertionError(f"{late}: {len(self.answered)} answers, {states}, {self.site.examine()}") from None
         wait_until(lambda: all(visitor.done_at for visitor in self.visitors), "everybody is at work")
 
     def wait_until_done(self) -> None:

@@ -95,11 +95,15 @@ class Site:
     def is_registered(self, pid: int) -> bool:
         return bool(self.run_script("print(Worker.objects.alive().filter(pid=pid).count())", pid=pid))
 
-    def check_health(self) -> list[dict[str, str]]:
-        """The problems that `doctor` finds."""
+    def examine(self) -> list[dict[str, str]]:
+        """What `doctor` finds."""
         commands = [sys.executable, "manage.py", "doctor", "--json"]
         run = subprocess.run(commands, cwd=ROOT, env=self.product.environment, capture_output=True, text=True)
-        return [finding for finding in json.loads(run.stdout) if finding["health"] == "problem"]
+        return json.loads(run.stdout)  # type: ignore[no-any-return]
+
+    def check_health(self) -> list[dict[str, str]]:
+        """The problems that `doctor` finds."""
+        return [finding for finding in self.examine() if finding["health"] == "problem"]
 
 
 def wait_until(ready: Callable[[], object], what: str, seconds: float = WAIT_SECONDS) -> None:
