@@ -1,5 +1,6 @@
 """Syntax highlighting of code, as spans of eight classes."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import groupby
@@ -23,6 +24,12 @@ LANGUAGE_NAMES: Final = (
 )
 LANGUAGES: Final = frozenset(LANGUAGE_NAMES.split())
 
+# Grammars look from many places for the end of the same line, white space or declaration, which takes time that grows
+# with the square of its length. Code that has longer ones than people write is shown without highlighting.
+FAR: Final = re.compile(r"[^\n]{1001}|\s{201}")
+FAR_IN_DECLARATIONS: Final = re.compile(r"[\w\s.\[\]$<>?&*@]{401}")
+DECLARING: Final = frozenset(["c", "c++", "cpp", "cs", "csharp", "java"])
+
 CLASSES: Final[Mapping[_TokenType, str]] = {
     Token.Keyword: "k",
     Token.Operator.Word: "k",
@@ -41,7 +48,12 @@ CLASSES: Final[Mapping[_TokenType, str]] = {
 
 
 def is_highlighted(code: str, language: str) -> bool:
-    return language.lower() in LANGUAGES and len(code) <= MAX_HIGHLIGHTED_CHARACTERS
+    return language.lower() in LANGUAGES and len(code) <= MAX_HIGHLIGHTED_CHARACTERS and not looks_far(code, language)
+
+
+def looks_far(code: str, language: str) -> bool:
+    """Whether a grammar may take more than a few steps for a character of this code."""
+    return bool(FAR.search(code)) or (language.lower() in DECLARING and bool(FAR_IN_DECLARATIONS.search(code)))
 
 
 def highlight_code(code: str, language: str) -> str:
@@ -58,7 +70,8 @@ def find_lexer(language: str) -> Lexer | None:
     if name not in LANGUAGES:
         return None
     try:
-        return get_lexer_by_name(name, stripnl=False, ensurenl=False)
+        # Without the code in Markdown, which would choose among all grammars.
+        return get_lexer_by_name(name, stripnl=False, ensurenl=False, handlecodeblocks=False)
     except ClassNotFound:
         return None
 

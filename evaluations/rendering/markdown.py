@@ -17,7 +17,7 @@ from evaluations.rendering.sanitizer import ALIGNED, sanitize_html
 from evaluations.rendering.step_budget import BUDGET, StepBudget, TooIntricate, count_steps
 
 # The version of the HTML. Raise it with every change of the HTML, since renderings are stored.
-RENDERER: Final = 5
+RENDERER: Final = 6
 # Pages have their own headings of levels 1 and 2; those of a response are below them.
 HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
 # Longer text is shown as written, and so is text that takes more steps (less than half a second): the parser takes
@@ -29,12 +29,12 @@ MAX_CELLS: Final = 20_000
 MAX_MARKS: Final = 40_000
 # Steps that a character of a formula, or of highlighted code, takes as long as.
 STEPS_IN_FORMULAS: Final = 32
-STEPS_IN_CODE: Final = 8
+STEPS_IN_CODE: Final = 32
 # The parser drops content that is nested deeper; such text is shown as written, so that no word is lost.
 DEEPEST: Final = 200
 # Characters of one text that are highlighted as code or converted as formulas (each formula counts A_FORMULA more); the
 # rest is shown as written, so that pages open at once.
-MAX_COLOURED: Final = 60_000
+MAX_COLOURED: Final = 30_000
 MAX_IN_FORMULAS: Final = 30_000
 A_FORMULA: Final = 20
 # The mark of a task, and its text for screen readers.
