@@ -9,7 +9,7 @@ from typing import Final
 from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import BooleanField, ExpressionWrapper, Q
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -144,7 +144,11 @@ def create_account(username: str, *, by: User | None, evaluation: Evaluation | N
     user.set_unusable_password()
     if existing := find_account(name):
         raise InputRefused(f"There is an account “{existing.username}” already.")
-    user.save()
+    try:
+        with transaction.atomic():
+            user.save()
+    except IntegrityError:  # somebody else was faster
+        raise InputRefused(f"There is an account “{name}” already.") from None
     record_event("made account", user, user=by, evaluation=evaluation, after={"username": name})
     return user
 

@@ -122,6 +122,14 @@ def test_two_accounts_do_not_differ_in_capitals_alone() -> None:
         create_account("ada", by=None)
 
 
+def test_of_two_who_make_one_account_at_once_the_second_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    create_account("ada", by=None)
+    monkeypatch.setattr(members_services, "find_account", lambda name: None)  # not there yet when the second looked
+    with pytest.raises(InputRefused, match="already"):
+        create_account("ada", by=None)
+    assert User.objects.filter(username="ada").count() == 1
+
+
 def test_adding_someone_new_makes_the_account_and_adding_them_twice_is_refused() -> None:
     owner = give_rights(make_user())
     evaluation = make_evaluation(owner)
