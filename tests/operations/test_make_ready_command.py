@@ -133,13 +133,3 @@ def test_a_database_that_cannot_be_opened_is_one_clear_line(environment: dict[st
     with pytest.raises(subprocess.CalledProcessError) as failed:
         manage(unreachable, "make_ready")
     assert failed.value.stderr == ("CommandError: the data could not be made ready: unable to open database file\n")
-
-
-@pytest.mark.django_db
-def test_counts_of_web_processes_that_are_gone_are_removed(settings: LazySettings, tmp_path: Path) -> None:
-    settings.DEBUG, settings.METRICS_DIR = True, tmp_path
-    make_user("ada")
-    for name in ("counter_123.db", "histogram_123.db", "something_else"):
-        (tmp_path / name).touch()
-    call_command("make_ready")
-    assert [path.name for path in tmp_path.iterdir()] == ["something_else"]

@@ -35,8 +35,6 @@ class Command(BaseCommand):
         try:
             self.migrate(copies=not (options["no_copy"] or settings.MIGRATE_WITHOUT_COPY))
             close_files_to_others(settings.DATA_DIR)
-            if settings.METRICS_DIR is not None:
-                remove_counts(settings.METRICS_DIR)
             if not settings.DEBUG:
                 call_command("collectstatic", interactive=False, verbosity=0)
             self.welcome()
@@ -75,12 +73,6 @@ def close_files_to_others(folder: Path) -> None:
         with suppress(OSError):
             if not path.is_symlink() and path.stat().st_mode & 0o077:
                 path.chmod(0o700 if path.is_dir() else 0o600)
-
-
-def remove_counts(folder: Path) -> None:
-    """Remove the counts of web processes that are gone: each leaves files, and every scrape reads all of them."""
-    for path in folder.glob("*.db"):
-        path.unlink(missing_ok=True)
 
 
 def has_unapplied_migrations() -> bool:
