@@ -33,11 +33,11 @@ pytestmark = [
 COUNT_WAITING = "SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
 
 
-def step_while_another_is_stored(one: Callable[[], Review], other: Callable[[], Review]) -> None:
+def step_while_another_is_stored(one: Callable[[], object], other: Callable[[], object]) -> None:
     """Take the other step once the first has its row, and end the first when the other waits for it."""
     has_begun = threading.Event()
 
-    def follow() -> Review:
+    def follow() -> object:
         has_begun.wait()
         try:
             return other()

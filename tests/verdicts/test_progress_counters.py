@@ -273,7 +273,8 @@ def parse_again(judge: Judge) -> dict[str, int]:
     reparse = begin_reparse(judge, user=None)
     work_while_due(REPARSE, reparse.pk)
     reparse.refresh_from_db()
-    return reparse.counts
+    counts: dict[str, int] = reparse.counts
+    return counts
 
 
 @pytest.mark.django_db(transaction=True)
