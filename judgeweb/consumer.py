@@ -9,6 +9,8 @@ from celery.worker.consumer import Consumer
 from kombu.message import Message
 
 RESTART_SECONDS: Final = 1.0
+# A broker that refuses a password does so at once, and Celery would try again dozens of times a second.
+REPEATED_SECONDS: Final = 3.0
 
 logger = logging.getLogger(__name__)
 
@@ -19,6 +21,8 @@ class LastingConsumer(Consumer):
     Garbage instead of a message, a password that is refused for a while, and a broker that closes a channel
     raise errors that are not those of a lost connection. Garbage has left its queue by then.
     """
+
+    failed_at = float("-inf")  # by the clock of this process
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # Workers tell each other nothing: rows say who is alive. Their queues would be shared with other applications.
@@ -32,6 +36,20 @@ class LastingConsumer(Consumer):
             except Exception as error:  # noqa: BLE001 - a worker ends when it is told to, and for nothing else
                 logger.warning("The connection to the broker starts again after %s", in_one_line(error))
                 self.start_again(error)
+
+    def on_connection_error_before_connected(self, exc: Exception) -> None:
+        logger.warning("The broker takes no connection: %s", in_one_line(exc))
+        self.rest_if_repeated()
+
+    def on_connection_error_after_connected(self, exc: Exception) -> None:
+        super().on_connection_error_after_connected(exc)
+        self.rest_if_repeated()
+
+    def rest_if_repeated(self) -> None:
+        """Connect again at once after one error, and a while later after several in a row."""
+        if time.monotonic() - self.failed_at < 2 * REPEATED_SECONDS:
+            time.sleep(REPEATED_SECONDS)
+        self.failed_at = time.monotonic()
 
     def start_again(self, error: Exception) -> None:
         if self.connection:

@@ -32,6 +32,8 @@ STANDSTILL_SECONDS: Final = 300.0
 LATE_WEBHOOK: Final = timedelta(minutes=5)
 MOST_COUNTED: Final = 1000
 SWEEP_LEASE: Final = "sweep"
+# In the errors of RabbitMQ and Redis.
+REFUSED_BY_BROKER: Final = ("access_refused", "authentication required", "invalid username-password pair")
 
 
 @dataclass(frozen=True)
@@ -242,6 +244,8 @@ def describe_broker(scheme: str, error: str) -> Finding:
     """``error`` is empty if the broker answers."""
     if not error:
         return ok_finding("broker", f"{scheme} answers")
+    if any(words in error.lower() for words in REFUSED_BY_BROKER):
+        return problem_finding("broker", f"{scheme} refuses the username or password.", "Look at CELERY_BROKER_URL.")
     return problem_finding("broker", f"{scheme} does not answer: {error}.", "Look at CELERY_BROKER_URL.")
 
 

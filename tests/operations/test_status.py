@@ -23,7 +23,7 @@ from evaluations.models.users import User
 from evaluations.operations import metrics, site_status, views
 from evaluations.operations.call_totals import add_new_attempts
 from evaluations.operations.site_status import BROKER_ANSWER
-from evaluations.operations.status import find_standstill, format_age, measure_background
+from evaluations.operations.status import describe_broker, find_standstill, format_age, measure_background
 from evaluations.tasks import sweep_all
 from tests.factories.evaluations import make_comparison
 from tests.factories.full_evaluation import make_full_evaluation
@@ -310,6 +310,20 @@ def test_a_broker_that_is_away_is_shown_and_asked_once_for_all(
     for _ in range(3):
         assert "does not answer: nobody listens." in administrator.get("/status").content.decode()
     assert len(tried) == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "(0, 0): (403) ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN. For details see it",
+        "Authentication required",
+        "invalid username-password pair or user is disabled",
+    ],
+)
+def test_a_broker_that_refuses_the_password_is_told_in_one_sentence(error: str) -> None:
+    finding = describe_broker("amqp", error)
+    assert finding.summary == "amqp refuses the username or password."
+    assert describe_broker("amqp", "timed out").summary == "amqp does not answer: timed out."
 
 
 def test_programs_of_administrators_are_told_the_same(administrator: Client, owner: User, swept: None) -> None:
