@@ -11,24 +11,12 @@ from typing import Final, NamedTuple
 
 from django.db import connection
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from evaluations.domain.rubrics import RubricKind
+from evaluations.models.clock import clock_sql, parse_clock
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Call, Run
 from evaluations.verdicts.changes import ChangedRow, record_changes
-
-
-def clock_sql() -> str:
-    """The SQL of the database's time; NULL on SQLite, which runs in this process and shares its clock."""
-    return "STATEMENT_TIMESTAMP()" if connection.vendor == "postgresql" else "NULL"
-
-
-def read_clock() -> datetime:
-    """The database's time."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {clock_sql()}")
-        return cursor.fetchone()[0] or timezone.now()
 
 
 class RunAtWork(NamedTuple):
@@ -61,7 +49,7 @@ def find_run_at_work(run: Run) -> RunAtWork | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    now, paused_until = row[0] or timezone.now(), row[1]
+    now, paused_until = parse_clock(row[0]), row[1]
     if paused_until and paused_until.tzinfo is None:  # raw SQL on SQLite returns UTC without a time zone
         paused_until = paused_until.replace(tzinfo=UTC)
     pause = (paused_until - now).total_seconds() if paused_until else 0.0
@@ -91,7 +79,7 @@ def lock_call_rows(call_ids: Sequence[int]) -> tuple[list[LockedCallRow], dateti
             call_ids,
         )
         rows = cursor.fetchall()
-    return [LockedCallRow(*row[:-1]) for row in rows], rows[0][-1] or timezone.now()
+    return [LockedCallRow(*row[:-1]) for row in rows], parse_clock(rows[0][-1])
 
 
 class DueCall(NamedTuple):

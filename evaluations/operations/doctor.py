@@ -20,6 +20,7 @@ from evaluations.domain.judges import OPEN_CALL_STATES
 from evaluations.judges.endpoints.outages import describe_outage
 from evaluations.judges.endpoints.selectors import latest_model, server_for_endpoint
 from evaluations.llm.client import find_connection_problem
+from evaluations.models.clock import read_clock
 from evaluations.models.jobs import Job
 from evaluations.models.judges import Endpoint
 from evaluations.models.migration_history import refusal_of_other_version
@@ -27,7 +28,7 @@ from evaluations.models.runs import Call
 from evaluations.models.webhooks import OutboxEntry
 from evaluations.operations.findings import Finding, Findings, Health, ok_finding, problem_finding, warning_finding
 from evaluations.operations.site_status import describe_jobs_set_aside, error_in_one_line
-from evaluations.operations.sql import read_durability_setting, read_server_time, read_server_version
+from evaluations.operations.sql import read_durability_setting, read_server_version
 from evaluations.operations.status import describe_background, describe_broker, describe_disk, measure_background
 
 MAX_CLOCK_DIFFERENCE_SECONDS: Final = 5
@@ -141,7 +142,7 @@ def has_waiting_migrations() -> bool:
 
 def check_clocks() -> Findings:
     """Compare the clocks: leases use the database's, pages this machine's."""
-    difference = abs(timezone.now().timestamp() - read_server_time())
+    difference = abs((timezone.now() - read_clock()).total_seconds())
     if difference > MAX_CLOCK_DIFFERENCE_SECONDS:
         yield warning_finding(
             "database", f"Its clock is {difference:.0f} seconds off this machine's.", "Set both by NTP."

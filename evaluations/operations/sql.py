@@ -14,11 +14,6 @@ def read_durability_setting() -> str:
     return read_value("PRAGMA journal_mode", "SHOW server_encoding")
 
 
-def read_server_time() -> float:
-    """The database's clock, in seconds since 1970."""
-    return float(read_value("SELECT (julianday('now') - 2440587.5) * 86400", "SELECT extract(epoch FROM now())"))
-
-
 def read_value(on_sqlite: str, on_postgresql: str) -> str:
     with connection.cursor() as cursor:
         cursor.execute(on_sqlite if connection.vendor == "sqlite" else on_postgresql)

@@ -6,7 +6,7 @@ Every question is answered from a small table or a partial index, so that it cos
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
@@ -16,11 +16,11 @@ from django.db.models.functions import Coalesce, Greatest, Now
 from evaluations.domain.events import DeliveryState
 from evaluations.domain.jobs import PLAN_RUN, JobState
 from evaluations.domain.judges import CallState, RunState
+from evaluations.models.clock import read_clock
 from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.webhooks import Delivery, OutboxEntry
 from evaluations.operations.findings import Finding, Findings, Health, ok_finding, problem_finding, warning_finding
-from evaluations.operations.sql import read_server_time
 
 GIGABYTE: Final = 1024**3
 LITTLE_SPACE: Final = 5 * GIGABYTE
@@ -67,7 +67,7 @@ class Measures:
 
 
 def measure_background() -> Measures:
-    now = datetime.fromtimestamp(read_server_time(), UTC)
+    now = read_clock()
     due = Job.objects.due()
     return Measures(
         workers=[
@@ -165,7 +165,7 @@ def sweep_age(measures: Measures) -> float:
     """Seconds since the last sweep. A site that never swept is as late as its oldest worker is old."""
     if measures.sweep_seconds is not None:
         return measures.sweep_seconds
-    now = datetime.fromtimestamp(read_server_time(), UTC)
+    now = read_clock()
     return max(((now - worker.started_at).total_seconds() for worker in measures.workers), default=0.0)
 
 

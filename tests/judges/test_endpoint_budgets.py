@@ -26,7 +26,7 @@ from evaluations.judges.endpoints.grants import find_account_of_today, grant_end
 from evaluations.judges.endpoints.services import change_endpoint, read_stored_settings
 from evaluations.judges.endpoints.sql import utc_date
 from evaluations.judges.runs.services import change_budget, resume_run, start_run
-from evaluations.judges.sql import read_clock
+from evaluations.models.clock import read_clock
 from evaluations.models.endpoint_grants import EndpointAccount, EndpointGrant, EndpointSpending
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge

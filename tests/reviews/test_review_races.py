@@ -75,8 +75,9 @@ def test_of_two_first_drafts_of_one_moment_the_second_is_refused(reviewer: User,
     comparison = make_comparison(evaluation)
     rater = get_or_create_rater(reviewer, evaluation)
 
-    def save(note: str) -> None:
-        create_or_save_draft(reviewer, comparison, rater=rater, version=0, fields={"note": note}, number=0, tab=note)
+    def save(note: str) -> Review:
+        fields = {"note": note}
+        return create_or_save_draft(reviewer, comparison, rater=rater, version=0, fields=fields, number=0, tab=note)
 
     with pytest.raises(DraftChangedElsewhere):
         step_while_another_is_stored(partial(save, "one"), partial(save, "two"))

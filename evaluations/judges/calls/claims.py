@@ -36,9 +36,10 @@ from evaluations.judges.endpoints.selectors import endpoint_timeout
 from evaluations.judges.endpoints.sql import utc_date
 from evaluations.judges.runs.budget import release_budget, reserve_budget
 from evaluations.judges.runs.transitions import stop_run
-from evaluations.judges.sql import DueCall, find_batch_calls, find_due_calls, find_run_at_work, read_clock
+from evaluations.judges.sql import DueCall, find_batch_calls, find_due_calls, find_run_at_work
 from evaluations.llm.request_loop import ClaimResult
 from evaluations.models.bulk import update_many
+from evaluations.models.clock import read_clock
 from evaluations.models.judges import Endpoint
 from evaluations.models.runs import Attempt, Batch, Call, Run
 from evaluations.models.transactions import write_pause_seconds

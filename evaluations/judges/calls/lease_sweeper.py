@@ -13,7 +13,8 @@ from evaluations.domain.judges import OPEN_CALL_STATES, AttemptOutcome, CallStat
 from evaluations.judges.endpoints.sql import GrantKey, SpendingTotals, add_to_totals, utc_date
 from evaluations.judges.runs.budget import book_spending
 from evaluations.judges.runs.transitions import finish_run
-from evaluations.judges.sql import read_clock, touch_raters
+from evaluations.judges.sql import touch_raters
+from evaluations.models.clock import read_clock
 from evaluations.models.runs import Attempt, Call, Run
 from evaluations.models.transactions import SHORT_TRANSACTION_ROWS, pause_after_transaction
 
