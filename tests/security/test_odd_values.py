@@ -6,11 +6,12 @@ The databases differ: SQLite raises OverflowError, PostgreSQL DataError.
 import json
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pytest
 from django.conf import LazySettings
 from django.db import transaction
+from django.http import QueryDict
 from django.http.response import HttpResponseBase
 from django.test import Client
 
@@ -27,6 +28,57 @@ BEYOND_64_BITS: Final = str(2**63)
 TEXTS: Final = ("9" * 5_000, "1e999", "a\0b", "99999-12-31T00:00", "x" * 70_000)
 BODIES: Final = ("[" * 100_000, '{"a":' * 50_000, "9" * 5_000, '"\\ud800"', '{"a": 1e999}', "null")
 JSON_VALUES: Final = (BEYOND_64_BITS, '"a\\u0000b"', "1e999")
+# Odd values of one parameter in an address, as a browser sends them. {} is its name.
+QUERIES: Final = (
+    "{}=",
+    f"{{}}={'9' * 20}",
+    "{}=-1",
+    "{}=1e999",
+    "{}=a%00%ED%A0%80%FF",  # NUL, a lone surrogate, and a byte that UTF-8 does not have
+    f"{{}}={'x' * 70_000}",
+    "{}=a&{}=%C2%B2",  # a list; the last value is a digit to Python and no number
+)
+HEADERS: Final[tuple[dict[str, str], ...]] = ({}, {"HX-Request": "true"})
+# Some of the parameters that pages read, and how: in a form, as its initial values, for a fragment, for another one.
+READ: Final = {
+    *(("comparisons", "q"), ("comparisons", "human_choice"), ("report", "since"), ("judge_new", "model")),
+    *(("queue_new", "size"), ("run_new", "samples"), ("sign_in", "next"), ("review_ahead", "besides")),
+}
+
+
+class RecordedDict(dict[str, Any]):
+    """Initial values of a form, which note the fields that look for one."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        RecordedQuery.note(name)
+        return super().get(name, default)
+
+
+class RecordedQuery(QueryDict):
+    """The parameters of an address, which note what a page looks for."""
+
+    # Each name with what the address had when it was first looked for.
+    found: ClassVar[dict[str, str]] = {}
+    asked: ClassVar[str] = ""
+
+    @classmethod
+    def note(cls, name: object) -> None:
+        cls.found.setdefault(str(name), cls.asked)
+
+    def __contains__(self, name: object) -> bool:
+        self.note(name)
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> Any:
+        self.note(name)
+        return super().__getitem__(name)
+
+    def getlist(self, name: str, *default: Any) -> list[Any]:
+        self.note(name)
+        return super().getlist(name, *default)
+
+    def dict(self) -> RecordedDict:
+        return RecordedDict(super().dict())
 
 
 @pytest.fixture
@@ -44,11 +96,14 @@ def status_of(answer: HttpResponseBase) -> int:
     return answer.status_code
 
 
-def ask_page(client: Client, method: str, address: str, values: Mapping[str, str]) -> int:
+def ask_page(
+    client: Client, method: str, address: str, values: Mapping[str, str], headers: Mapping[str, str] | None = None
+) -> int:
     """The status; what was changed is undone, a session that was ended or renewed too."""
     cookies = deepcopy(client.cookies)
     with transaction.atomic():
-        options = {"query_params" if method == "get" else "data": values}
+        options: dict[str, Any] = {"headers": headers}
+        options |= {"query_params" if method == "get" else "data": values} if values else {}
         status = status_of(web.ask(client, method, address, **options))
         transaction.set_rollback(True)
     client.cookies = cookies
@@ -61,9 +116,10 @@ def ask_page(client: Client, method: str, address: str, values: Mapping[str, str
         ("run_new", "post", {"judge": BEYOND_64_BITS}, 422),
         ("queue_people", "post", {"people": BEYOND_64_BITS}, 302),
         ("accounts", "get", {"q": "x" * 70_000}, 200),
+        ("judge_new", "get", {"endpoint": str(web.NUMBER), "model": "a\0b"}, 200),
     ],
 )
-def test_values_too_large_for_the_database_are_refused_by_pages(
+def test_values_that_the_database_does_not_take_are_no_fault_of_pages(
     marked: FullEvaluation, name: str, method: str, values: dict[str, str], expected: int
 ) -> None:
     client = Client()
@@ -88,6 +144,51 @@ def test_no_number_in_an_address_is_a_fault(marked: FullEvaluation, number: int)
         if "{pk}" in door.path or "{run}" in door.path or "{delivery}" in door.path
     }
     assert {key: status for key, status in found.items() if status not in (404, 405, 415, 422)} == {}
+
+
+def walk_parameters(client: Client, address: str, headers: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    """Each parameter that the page looks for with each odd value, and the status.
+
+    One that is looked for only where another one is there is asked for together with that one.
+    """
+    RecordedQuery.found, RecordedQuery.asked = {}, ""
+    names: list[str] = []
+    status = ask_page(client, "get", f"{address}?unread=1", {}, headers)
+    while status != 405 and (new := [name for name in RecordedQuery.found if name not in (*names, "unread")]):
+        names += new
+        for name in new:
+            for query in QUERIES:
+                opened_by = RecordedQuery.found[name]
+                RecordedQuery.asked = f"{name}=A&"
+                asked = opened_by + query.format(name, name)
+                yield asked[:80], ask_page(client, "get", f"{address}?{asked}", {}, headers)
+
+
+def test_no_parameter_that_a_page_reads_is_a_fault(marked: FullEvaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("django.core.handlers.wsgi", "evaluations.reports.served_reports"):
+        monkeypatch.setattr(f"{module}.QueryDict", RecordedQuery)
+    walked: set[tuple[str, str]] = set()
+    wrong, client = [], Client()
+    client.force_login(marked.owner)
+    for door in web.DOORS:
+        if door.name == "report_part":
+            continue  # its view, form and parameters are those of `report`
+        address = door.address(marked.evaluation.slug)
+        for headers in HEADERS if has_fragment(client, address) else HEADERS[:1]:
+            for query, status in walk_parameters(client, address, headers):
+                if status >= 500:
+                    wrong.append((door.name, query, status))
+            walked |= {(door.name, name) for name in RecordedQuery.found}
+    assert wrong == []
+    assert walked >= READ
+
+
+def has_fragment(client: Client, address: str) -> bool:
+    """Whether htmx gets something else than a browser."""
+    with transaction.atomic():
+        whole, part = (len(web.body(web.ask(client, "get", address, headers=headers))) for headers in HEADERS)
+        transaction.set_rollback(True)
+    return abs(whole - part) > 1_000
 
 
 def resolve(schema: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ PRICE_COLUMNS: Final = ("tokens_in", "tokens_cached", "tokens_out", "batch_perce
 
 def find_price(endpoint: Endpoint | None, model: str) -> Price | None:
     """The price that was set for this model, else the provider's list price, not stored; None if unknown."""
-    if endpoint is None:
+    if endpoint is None or "\x00" in model:  # PostgreSQL refuses to look for it
         return None
     price = Price.objects.filter(endpoint=endpoint, model=model).first() or make_list_price(endpoint, model)
     if price is not None:
