@@ -77,6 +77,7 @@ STEPS = ("next", "save", "confirm")
 TARGETS_MS = {"save": 120, "next": 80, "overview": 100, "report": 300}
 PAGE_SECONDS = 2.0  # between two looks at the overview and the report
 START_SECONDS = 60
+PLAN_SECONDS = 300
 numbers = itertools.count(1)
 
 
@@ -188,7 +189,7 @@ def measure(
     people = [member(evaluation, f"reviewer {next(numbers)}") for _ in range(reviewers)]
     run = start_run(judge, user=None) if judge else None
     if run is not None:
-        time.sleep(min(options.seconds / 4, 10))  # until it is planned and workers have found it
+        wait_until_answered(run)
     taken: Times = defaultdict(list)
     saved: Saved = set()
     before, began, answered_before = read_processor_times(), time.monotonic(), count_answered(run)
@@ -222,6 +223,15 @@ def measure(
 
 def is_fault(name: str) -> bool:
     return name.startswith(("answered", "failed"))
+
+
+def wait_until_answered(run: Run) -> None:
+    """Until the run is planned and workers are at it."""
+    end = time.monotonic() + PLAN_SECONDS
+    while not count_answered(run):
+        if time.monotonic() > end:
+            raise SystemExit(f"No call was answered within {PLAN_SECONDS} s.")
+        time.sleep(0.5)
 
 
 def count_answered(run: Run | None) -> int:
