@@ -108,8 +108,11 @@ SELECT c.id, c.comparison_id, c.response_id, c.shown, c.sample, c.step, c.reuse_
 FROM evaluations_call c {joins} JOIN evaluations_query q ON q.id = {of}.query_id
 WHERE {{where}}
 """
+# An array is no constant, so that only the index call_of_run has this order. By the primary key PostgreSQL would read
+# all calls that are over: just after planning, when statistics are gathered, all wait.
+OF_RUN: Final = {"postgresql": "c.run_id = ANY(ARRAY[%s])", "sqlite": "c.run_id = %s"}
 WAITING_CALLS: Final = (
-    "c.run_id = %s AND c.state = 'pending' AND (c.not_before IS NULL OR c.not_before <= %s) ORDER BY c.id LIMIT %s"
+    "{of_run} AND c.state = 'pending' AND (c.not_before IS NULL OR c.not_before <= %s) ORDER BY c.run_id, c.id LIMIT %s"
 )
 CALLS_IN_BATCH: Final = "c.batch_id = %s AND c.state = 'running' AND c.id IN ({marks}) ORDER BY c.id"
 DUE_CALLS_BY_KIND: Final = {
@@ -131,7 +134,7 @@ def find_due_calls(run: Run, kind: RubricKind, room: int, now: datetime) -> list
 
     Calls that another worker is claiming are skipped; on SQLite the transaction itself keeps others out.
     """
-    where = WAITING_CALLS
+    where = WAITING_CALLS.format(of_run=OF_RUN[connection.vendor])
     if connection.features.has_select_for_update_skip_locked:
         where += " FOR UPDATE OF c SKIP LOCKED"
     return fetch_due_calls(kind, where, [run.pk, connection.ops.adapt_datetimefield_value(now), room])

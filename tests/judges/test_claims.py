@@ -7,7 +7,9 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection, connections, transaction
+from django.db.backends.utils import CursorWrapper
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evaluations.domain.judges import AttemptStep, CallState
@@ -113,6 +115,30 @@ def test_a_run_that_is_paused_is_not_claimed_from_until_it_goes_on(judge: Judge)
     assert claim_calls(session, 4) == ClaimResult()
     resume_run(session.run, user=None)
     assert len(claim_session_calls(session)) == 6
+
+
+def test_what_waits_is_found_by_its_index_however_much_is_over(judge: Judge) -> None:
+    """The primary key must not have the order of the statement: by it every call that is over would be read first."""
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite uses the index that begins with what is compared")
+    session = start_run_session(judge)
+    with transaction.atomic(), connection.cursor() as cursor:
+        with CaptureQueriesContext(connection) as statements:
+            assert len(find_due_calls(session.run, session.spec.kind, 4, timezone.now())) == 4
+        explain = f"EXPLAIN {statements.captured_queries[-1]['sql']}"
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        plan = explain_plan(cursor, explain)
+        cursor.execute("DROP INDEX call_of_run")
+        plan_without_index = explain_plan(cursor, explain)
+        transaction.set_rollback(True)
+    assert "Index Scan using call_of_run" in plan
+    assert "Sort" not in plan
+    assert "Sort" in plan_without_index
+
+
+def explain_plan(cursor: CursorWrapper, explain: str) -> str:
+    cursor.execute(explain)
+    return "\n".join(line for (line,) in cursor.fetchall())
 
 
 def test_two_that_claim_at_once_share_what_waits_and_neither_comes_back_empty(judge: Judge) -> None:

@@ -125,8 +125,10 @@ def room_at_endpoint(session: WorkSession, room: int, unstored: int) -> int:
         return room
     # Locked, so that two workers do not both see the last free slot.
     endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=session.judge.endpoint.pk)
-    # One whose lease has expired was sent by a worker that died, and the server may still be at it.
-    running = Call.all_rows.filter(state=CallState.RUNNING, judge__endpoint=endpoint, batch__isnull=True).count()
+    # One whose lease has expired was sent by a worker that died, and the server may still be at it. They are found by
+    # the index of leases: that of judges has all calls.
+    leased = Call.all_rows.filter(state=CallState.RUNNING, lease_until__isnull=False)
+    running = leased.filter(judge__endpoint=endpoint, batch__isnull=True).count()
     lost = count_lost_in_flight(endpoint)
     if running <= unstored and not lost:  # no other worker uses it
         return room
