@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from django.db import transaction
-from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Greatest
 
 from evaluations.domain.files import ImportState
@@ -91,16 +91,29 @@ def count_directly(evaluations: Collection[int]) -> dict[int, ProgressCounts]:
 
 
 def read_comparisons(comparisons: "QuerySet[Comparison]") -> dict[int, tuple[int, ProgressRow]]:
-    """Comparison id → its evaluation, and what is to be counted of it by now."""
-    reviews = saved_reviews().filter(comparison=OuterRef("pk")).order_by().values("comparison")
-    number = Subquery(reviews.annotate(number=Count("pk")).values("number"), output_field=IntegerField())
-    rows = comparisons.order_by().annotate(
-        is_judged=has_verdict_of_kind(RaterKind.JUDGE),
-        is_reviewed=has_verdict_of_kind(RaterKind.HUMAN),
-        saved=Coalesce(number, 0),
-    )
-    columns = rows.values_list("pk", "evaluation_id", "is_judged", "is_reviewed", "saved")
-    return {pk: (evaluation, ProgressRow(bool(j), bool(r), saved)) for pk, evaluation, j, r, saved in columns}
+    """Comparison id → its evaluation, and what is to be counted of it by now.
+
+    By ids, in a few statements: for conditions on each comparison PostgreSQL reads all verdicts.
+    """
+    rows = list(comparisons.order_by().values_list("pk", "evaluation_id", "response_a_id", "response_b_id"))
+    ids = [row[0] for row in rows]
+    responses = {response for row in rows for response in row[2:]}
+    chosen = find_kinds(Verdict.objects.filter(comparison__in=ids), "comparison_id")
+    scored = find_kinds(Score.objects.filter(response__in=responses), "response_id")
+    saved = dict(saved_reviews().filter(comparison__in=ids).order_by().values_list("comparison").annotate(Count("pk")))
+    found = {}
+    for pk, evaluation, a, b in rows:
+        by_judge, by_human = (
+            (pk, kind) in chosen or {(a, kind), (b, kind)} <= scored for kind in (RaterKind.JUDGE, RaterKind.HUMAN)
+        )
+        found[pk] = (evaluation, ProgressRow(by_judge, by_human, saved.get(pk, 0)))
+    return found
+
+
+def find_kinds(rows: "QuerySet[Verdict] | QuerySet[Score]", subject: str) -> set[tuple[int, str]]:
+    """Which kinds of raters said something about each subject; archived judges do not count."""
+    current = rows.filter(rater__judge__archived_at__isnull=True)
+    return set(current.order_by().values_list(subject, "rater__kind").distinct())
 
 
 def read_bases(evaluations: "QuerySet[Evaluation]") -> dict[int, str]:
