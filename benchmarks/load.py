@@ -78,6 +78,7 @@ TARGETS_MS = {"save": 120, "next": 80, "overview": 100, "report": 300}
 PAGE_SECONDS = 2.0  # between two looks at the overview and the report
 START_SECONDS = 60
 PLAN_SECONDS = 300
+WARM_REVIEWS = 20  # fill what each process keeps of templates and plans
 numbers = itertools.count(1)
 
 
@@ -280,6 +281,7 @@ def main() -> None:
         stack.enter_context(workers_running(options.workers))
         port = stack.enter_context(served())
         wait_until_served(over_http(viewer, port))
+        work(over_http(member(evaluation, "the first reviewer"), port), WARM_REVIEWS, lambda: None)
         for reviewers in options.reviewers:
             measure(evaluation, viewer, reviewers, port, options, judge)
 
