@@ -10,6 +10,8 @@ from celery import Celery
 from celery.signals import celeryd_after_setup, worker_shutdown, worker_shutting_down
 from celery.worker import state
 
+from judgeweb.threads import shorten_turns
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "judgeweb.settings")
 
 SWEEP_SECONDS: Final = 5.0
@@ -29,6 +31,7 @@ def start_work(instance: Any, **details: object) -> None:
     """Before the first connection to the broker, without which a worker works too."""
     from evaluations.jobs.direct_work import offer_slots  # noqa: PLC0415 - Django is set up only now
 
+    shorten_turns()
     offer_slots(instance.concurrency, count_busy=lambda: len(state.active_requests))
     HEART.start()
     TIMER.start()

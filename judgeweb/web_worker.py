@@ -18,6 +18,7 @@ from django.conf import settings
 from gunicorn.workers.base import Worker  # type: ignore[import-untyped]
 
 from judgeweb.connections import CONNECTIONS_PER_PROCESS, Connection
+from judgeweb.threads import shorten_turns
 from judgeweb.wsgi_bridge import WsgiBridge
 
 TICK_SECONDS: Final = 0.1
@@ -36,6 +37,7 @@ class WebWorker(Worker):  # type: ignore[misc]
     alive: bool
 
     def run(self) -> None:
+        shorten_turns()
         allow_open_files(CONNECTIONS_PER_PROCESS + SPARE_FILES)
         log = logging.getLogger("uvicorn.error")
         log.handlers, log.propagate = self.log.error_log.handlers, False
