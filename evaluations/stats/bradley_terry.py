@@ -5,6 +5,7 @@ be fitted at once, one for each resample: arrays whose last axis is the pairs, (
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,12 +60,23 @@ def newton_scores(table: WinTable, start: FloatArray) -> FloatArray:
     incidence = incidence_matrix(table)
     for _ in range(MAX_STEPS):
         surplus = table.wins - table.matches * win_probabilities(table, at)
-        step = np.linalg.solve(information_matrix(table, at), (surplus @ incidence)[..., None])[..., 0]
+        step = solve_each(information_matrix(table, at), surplus @ incidence)
         longest = np.abs(step).max(axis=-1, keepdims=True)
         at += step * np.minimum(1, MAX_STEP / np.maximum(longest, MAX_STEP))
-        if (longest < PRECISE).all():
+        if ((longest < PRECISE) | np.isnan(longest)).all():
             break
     return np.where(longest < PRECISE, at, np.nan)
+
+
+def solve_each(matrices: FloatArray, values: FloatArray) -> FloatArray:
+    """The solutions, (…, candidates); NaN where a matrix is singular, as where the scores are too far apart."""
+    with suppress(np.linalg.LinAlgError):
+        return np.asarray(np.linalg.solve(matrices, values[..., None])[..., 0])
+    solutions = np.full(values.shape, np.nan)
+    for index in np.ndindex(values.shape[:-1]):
+        with suppress(np.linalg.LinAlgError):
+            solutions[index] = np.linalg.solve(matrices[index], values[index])
+    return solutions
 
 
 def newton_scores_sparse(table: WinTable, start: FloatArray) -> FloatArray:

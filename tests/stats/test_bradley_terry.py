@@ -238,3 +238,15 @@ def test_nobody_outside_the_foremost_ever_beat_one_of_them(seed: int, candidates
         inside = [f"<{who}>" in ahead for who in (one, other)]
         if met and inside[0] != inside[1]:
             assert won == (met if inside[0] else 0)
+
+
+def test_corrected_wins_that_no_scores_fit_have_none() -> None:
+    """Corrected by a judge, a candidate can win more often than it was compared: the scores run apart for ever."""
+    first, second = np.array([0, 0, 1]), np.array([1, 2, 2])
+    matches, wins = np.full((2, 3), 2.0), np.array([[3.4, 1.0, 1.5], [1.0, 1.5, 0.5]])
+    scores = bradley_terry_scores(WinTable(first, second, 3, matches, wins))
+    assert np.isnan(scores[0]).all()
+    alone = bradley_terry_scores(WinTable(first, second, 3, matches[1], wins[1]))
+    assert np.isfinite(alone).all()
+    assert scores[1] == pytest.approx(alone)
+    assert np.isnan(bradley_terry_scores(WinTable(first, second, 3, matches[0], wins[0]))).all()
