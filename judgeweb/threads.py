@@ -4,7 +4,7 @@ import sys
 from typing import Final
 
 # After each statement a thread waits for the interpreter behind those that compute, by default 5 ms for each of them:
-# the thirty statements of a saved review then take up to a second.
+# thirty statements, as of a saved review, may then take up to a second.
 TURN_SECONDS: Final = 0.0005
 
 
