@@ -255,7 +255,7 @@ def require_link_allowed(user: User, by: User) -> None:
 
 def find_sign_in_link(token: str) -> SignInLink:
     """The valid link of this token; reading it does not use it up."""
-    has_expired = ExpressionWrapper(Q(expires_at__lte=Now()), BooleanField())  # whatever this machine's clock says
+    has_expired = ExpressionWrapper(Q(expires_at__lte=Now()), BooleanField())  # by the clock of the database
     links = SignInLink.objects.filter(token_sha256=hash_token(token)).annotate(has_expired=has_expired)
     link = links.select_related("user").first()
     if link is None:

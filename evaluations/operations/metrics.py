@@ -86,7 +86,7 @@ def collect_call_totals() -> Iterator[Metric]:
 
 def collect_waiting_calls() -> Metric:
     """The calls of active runs by state, from their index alone."""
-    text = f"Calls of active runs that are not over, at most {MOST_WAITING_CALLS}."
+    text = f"Unfinished calls of active runs, counted up to {MOST_WAITING_CALLS}."
     family = GaugeMetricFamily("judgeweb_calls", text, labels=["state"])
     active = Run.objects.filter(state__in=[RunState.PLANNING, RunState.RUNNING]).values("pk")
     for state in (CallState.PENDING, CallState.RUNNING):

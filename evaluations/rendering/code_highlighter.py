@@ -26,8 +26,8 @@ LANGUAGES: Final = frozenset(LANGUAGE_NAMES.split())
 
 # Grammars look from many places for the end of the same line, white space or declaration, which takes time that grows
 # with the square of its length. Code that has longer ones than people write is shown without highlighting.
-FAR: Final = re.compile(r"[^\n]{1001}|\s{201}")
-FAR_IN_DECLARATIONS: Final = re.compile(r"[\w\s.\[\]$<>?&*@]{401}")
+LONG_RUN: Final = re.compile(r"[^\n]{1001}|\s{201}")
+LONG_RUN_IN_DECLARATIONS: Final = re.compile(r"[\w\s.\[\]$<>?&*@]{401}")
 DECLARING: Final = frozenset(["c", "c++", "cpp", "cs", "csharp", "java"])
 
 CLASSES: Final[Mapping[_TokenType, str]] = {
@@ -48,12 +48,16 @@ CLASSES: Final[Mapping[_TokenType, str]] = {
 
 
 def is_highlighted(code: str, language: str) -> bool:
-    return language.lower() in LANGUAGES and len(code) <= MAX_HIGHLIGHTED_CHARACTERS and not looks_far(code, language)
+    return (
+        language.lower() in LANGUAGES and len(code) <= MAX_HIGHLIGHTED_CHARACTERS and not has_long_run(code, language)
+    )
 
 
-def looks_far(code: str, language: str) -> bool:
-    """Whether a grammar may take more than a few steps for a character of this code."""
-    return bool(FAR.search(code)) or (language.lower() in DECLARING and bool(FAR_IN_DECLARATIONS.search(code)))
+def has_long_run(code: str, language: str) -> bool:
+    """Whether a grammar may take many steps for a character of this code."""
+    return bool(LONG_RUN.search(code)) or (
+        language.lower() in DECLARING and bool(LONG_RUN_IN_DECLARATIONS.search(code))
+    )
 
 
 def highlight_code(code: str, language: str) -> str:

@@ -60,9 +60,13 @@ class ProgressCounts:
 # ---- what is counted
 
 
+# Archived judges do not count.
+COUNTED_RATERS: Final = {"rater__judge__archived_at__isnull": True}
+
+
 def has_verdict_of_kind(kind: RaterKind) -> Q:
     """A condition: a rater of this kind has a verdict on the comparison, or scores of both responses."""
-    by_kind = {"rater__kind": kind, "rater__judge__archived_at__isnull": True}
+    by_kind = {"rater__kind": kind, **COUNTED_RATERS}
     chosen = Exists(Verdict.objects.filter(comparison=OuterRef("pk"), **by_kind))
     a, b = (Exists(Score.objects.filter(response=OuterRef(side), **by_kind)) for side in ("response_a", "response_b"))
     return Q(chosen) | (Q(a) & Q(b))
@@ -111,9 +115,8 @@ def read_comparisons(comparisons: "QuerySet[Comparison]") -> dict[int, tuple[int
 
 
 def find_kinds(rows: "QuerySet[Verdict] | QuerySet[Score]", subject: str) -> set[tuple[int, str]]:
-    """Which kinds of raters said something about each subject; archived judges do not count."""
-    current = rows.filter(rater__judge__archived_at__isnull=True)
-    return set(current.order_by().values_list(subject, "rater__kind").distinct())
+    """The kinds of raters with rows on each subject."""
+    return set(rows.filter(**COUNTED_RATERS).order_by().values_list(subject, "rater__kind").distinct())
 
 
 def read_bases(evaluations: "QuerySet[Evaluation]") -> dict[int, str]:

@@ -1,6 +1,6 @@
 // Shows a sentence when a request of htmx fails. What was entered stays: htmx swaps no error into the page.
 
-const UNAVAILABLE = "The site does not answer right now.";
+const UNAVAILABLE = "The site is not responding right now.";
 const RETRIABLE_CAUSES = {
   0: "The server could not be reached.",
   429: "The server received too many requests.",
@@ -20,7 +20,7 @@ document.body.append(notice);
 dismiss.addEventListener("click", () => { notice.hidden = true; });
 
 const causeOf = (status) => {
-  if (status === DISK_FULL) return "The server has no disk space left.";
+  if (status === DISK_FULL) return "The server’s disk is almost full.";
   return RETRIABLE_CAUSES[status] ?? `The server could not handle this request (error ${status}).`;
 };
 
@@ -43,8 +43,8 @@ const nameRequest = ({ verb, path }) => `${verb} ${path}`;
 
 const handleFailure = ({ detail: { xhr, requestConfig } }) => {
   const isPoll = !requestConfig.triggeringEvent;
-  const retry = xhr.status in RETRIABLE_CAUSES ? ": try again in a moment." : ".";
-  const advice = isPoll ? "This page updates as soon as it can." : `What you entered is still here${retry}`;
+  const retry = xhr.status in RETRIABLE_CAUSES ? " Try again in a moment." : "";
+  const advice = isPoll ? "This page updates as soon as it can." : `What you entered is still here.${retry}`;
   show(nameRequest(requestConfig), `${causeOf(xhr.status)} ${advice}`, isPoll);
 };
 

@@ -12,16 +12,16 @@ from tests.helpers.running_product import Product
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
 FRAGMENT_OF_503 = '<p class="error" role="alert">The database does not answer right now.</p>'
-STAYS = "What you entered is still here"
-UNAVAILABLE = f"The site does not answer right now. {STAYS}: try again in a moment."
+STAYS = "What you entered is still here."
+UNAVAILABLE = f"The site is not responding right now. {STAYS} Try again in a moment."
 SENTENCES = {
     503: UNAVAILABLE,
     502: UNAVAILABLE,
     504: UNAVAILABLE,
-    429: f"The server received too many requests. {STAYS}: try again in a moment.",
-    507: f"The server has no disk space left. {STAYS}.",
-    500: f"The server could not handle this request (error 500). {STAYS}.",
-    0: f"The server could not be reached. {STAYS}: try again in a moment.",
+    429: f"The server received too many requests. {STAYS} Try again in a moment.",
+    507: f"The server’s disk is almost full. {STAYS}",
+    500: f"The server could not handle this request (error 500). {STAYS}",
+    0: f"The server could not be reached. {STAYS} Try again in a moment.",
 }
 
 
@@ -110,7 +110,9 @@ def test_a_live_part_that_fails_says_so_once_and_goes_on_updating(page: Page) ->
     page.goto("/status")
     fail(page, 503)
     page.clock.run_for(5_000)
-    expect(notice_of(page)).to_contain_text("The site does not answer right now. This page updates as soon as it can.")
+    expect(notice_of(page)).to_contain_text(
+        "The site is not responding right now. This page updates as soon as it can."
+    )
     notice_of(page).get_by_role("button", name="Dismiss").click()
     with page.expect_response("/status"):
         page.clock.run_for(5_000)
