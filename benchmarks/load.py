@@ -22,8 +22,8 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -82,6 +82,10 @@ WARM_REVIEWS = 20  # fill what each process keeps of templates and plans
 numbers = itertools.count(1)
 
 
+class TimeIsUp(Exception):
+    """The measured time ends while a reviewer rests."""
+
+
 # A person and a comparison whose review the server said it had saved.
 Saved = set[tuple[int, int]]
 
@@ -99,21 +103,29 @@ def noting_saves(send: Send, person: User, saved: Saved) -> Send:
 
 
 def work_until(people: Sequence[User], port: int, seconds: float, think: float, saved: Saved) -> Times:
-    """All at once until time is up, each resting on average so many seconds for a review."""
+    """All at once until time is up, each resting on average so many seconds for a review.
+
+    Who rests when time is up leaves without sending more: all would come back at the same moment.
+    """
     together: Times = defaultdict(list)
     lock, end = threading.Lock(), time.monotonic() + seconds
 
     def rest(rng: random.Random) -> None:
-        time.sleep(min(rng.expovariate(2 / think), max(0.0, end - time.monotonic())))
+        seconds = rng.expovariate(2 / think)
+        if time.monotonic() + seconds > end:
+            raise TimeIsUp
+        time.sleep(seconds)
 
     def shift(person: User, seed: int) -> None:
         rng, send = random.Random(seed), noting_saves(over_http(person, port), person, saved)
+        taken: Times = defaultdict(list)
         time.sleep(rng.random() * min(think, seconds))
-        while time.monotonic() < end:
-            taken = try_work(send, rng, rest)
-            with lock:
-                for name, one in taken.items():
-                    together[name] += one
+        with suppress(TimeIsUp):
+            while time.monotonic() < end:
+                try_work(send, lambda: rest(rng), taken)
+        with lock:
+            for name, one in taken.items():
+                together[name] += one
 
     shifts = [threading.Thread(target=shift, args=(person, seed)) for seed, person in enumerate(people)]
     for one in shifts:
@@ -123,13 +135,13 @@ def work_until(people: Sequence[User], port: int, seconds: float, think: float, 
     return together
 
 
-def try_work(send: Send, rng: random.Random, rest: "object") -> Times:
+def try_work(send: Send, rest: Callable[[], None], taken: Times) -> None:
     """One review, or a failed request, as a person meets it."""
     try:
-        return work(send, 1, lambda: rest(rng))  # type: ignore[operator]
+        work(send, 1, rest, into=taken)
     except OSError as fault:
         time.sleep(1)
-        return {f"failed: {type(fault).__name__}": [0.0]}
+        taken[f"failed: {type(fault).__name__}"].append(0.0)
 
 
 @contextmanager

@@ -267,9 +267,9 @@ Answer = tuple[int, Mapping[str, str]]
 Send = Callable[[str, str, Mapping[str, str]], Answer]
 
 
-def work(send: Send, times: int, rest: Callable[[], None], *, here: bool = False) -> Times:
+def work(send: Send, times: int, rest: Callable[[], None], *, here: bool = False, into: Times | None = None) -> Times:
     """One person at work as the page works: the next is fetched while this one is read, then this one is saved."""
-    taken: Times = defaultdict(list)
+    taken = defaultdict(list) if into is None else into
     review = reverse("review", args=[SLUG])
     current = number_in(send("GET", review, {})[1].get("Location", ""))
     for _ in range(times):
