@@ -10,7 +10,7 @@ from celery import Celery
 from celery.signals import celeryd_after_setup, worker_shutdown, worker_shutting_down
 from celery.worker import state
 
-from judgeweb.threads import shorten_turns
+from judgeweb.processor_turns import give_way, shorten_turns
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "judgeweb.settings")
 
@@ -29,9 +29,12 @@ app.autodiscover_tasks()
 @celeryd_after_setup.connect
 def start_work(instance: Any, **details: object) -> None:
     """Before the first connection to the broker, without which a worker works too."""
-    from evaluations.jobs.direct_work import offer_slots  # noqa: PLC0415 - Django is set up only now
+    from django.conf import settings  # noqa: PLC0415 - Django is set up only now
+
+    from evaluations.jobs.direct_work import offer_slots  # noqa: PLC0415
 
     shorten_turns()
+    give_way(settings.WORKER_NICENESS)
     offer_slots(instance.concurrency, count_busy=lambda: len(state.active_requests))
     HEART.start()
     TIMER.start()

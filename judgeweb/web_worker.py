@@ -18,7 +18,7 @@ from django.conf import settings
 from gunicorn.workers.base import Worker  # type: ignore[import-untyped]
 
 from judgeweb.connections import CONNECTIONS_PER_PROCESS, Connection
-from judgeweb.threads import shorten_turns
+from judgeweb.processor_turns import shorten_turns
 from judgeweb.wsgi_bridge import WsgiBridge
 
 TICK_SECONDS: Final = 0.1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaluations.management.commands.make_ready import close_files_to_others
-from judgeweb.settings import close_to_others
+from judgeweb.environment import close_to_others
 from tests.helpers.running_product import ROOT, environment_for
 
 

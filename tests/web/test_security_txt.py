@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from django.utils import timezone
 
-from judgeweb.settings import read_contact
+from judgeweb.environment import read_contact
 
 ADDRESS = "/.well-known/security.txt"
 
