@@ -55,8 +55,11 @@ def test_a_worker_shortens_the_turns_and_lets_pages_go_first(monkeypatch: pytest
 
 
 def test_a_worker_that_was_started_with_less_priority_keeps_it() -> None:
-    os_niceness = run_in_thread(lambda: (give_way(15), give_way(10)))
-    assert os_niceness == [15, 15]
+    def start() -> None:
+        give_way(15)
+        give_way(10)
+
+    assert run_in_thread(start) == [15, 15]
 
 
 def run_in_thread(work: Callable[[], object]) -> list[int]:
