@@ -108,7 +108,7 @@ def work_until(people: Sequence[User], port: int, seconds: float, think: float, 
     Who rests when time is up leaves without sending more: all would come back at the same moment.
     """
     together: Times = defaultdict(list)
-    lock, end = threading.Lock(), time.monotonic() + seconds
+    lock = threading.Lock()
 
     def rest(rng: random.Random) -> None:
         seconds = rng.expovariate(2 / think)
@@ -116,8 +116,8 @@ def work_until(people: Sequence[User], port: int, seconds: float, think: float, 
             raise TimeIsUp
         time.sleep(seconds)
 
-    def shift(person: User, seed: int) -> None:
-        rng, send = random.Random(seed), noting_saves(over_http(person, port), person, saved)
+    def shift(send: Send, seed: int) -> None:
+        rng = random.Random(seed)
         taken: Times = defaultdict(list)
         time.sleep(rng.random() * min(think, seconds))
         with suppress(TimeIsUp):
@@ -127,7 +127,10 @@ def work_until(people: Sequence[User], port: int, seconds: float, think: float, 
             for name, one in taken.items():
                 together[name] += one
 
-    shifts = [threading.Thread(target=shift, args=(person, seed)) for seed, person in enumerate(people)]
+    # Signed in here, since each thread that asks the database has a connection of its own.
+    sends = [noting_saves(over_http(person, port), person, saved) for person in people]
+    shifts = [threading.Thread(target=shift, args=(send, seed)) for seed, send in enumerate(sends)]
+    end = time.monotonic() + seconds
     for one in shifts:
         one.start()
     for one in shifts:
