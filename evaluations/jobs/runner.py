@@ -96,4 +96,4 @@ def release_after_fault(claim: JobClaim, fault: BaseException) -> None:
     """Release the job to be tried again later, or set it aside after too many faults that count."""
     keeps_attempt, reason = get_kind(claim.job.kind).counts_faults, f"{type(fault).__name__}: {fault}"
     if release_claim(claim, reason=reason, pause=FAULT_PAUSE, keeps_attempt=keeps_attempt):
-        handle_lost_job(Job.objects.get(pk=claim.job.pk))
+        handle_lost_job(Job.objects.get(pk=claim.job.pk), reason)

@@ -50,18 +50,20 @@ def put_back_job(job: Job) -> None:
         handle_lost_job(job)
 
 
-def handle_lost_job(job: Job) -> None:
+def handle_lost_job(job: Job, fault: str = "") -> None:
+    """Count a loss of the job by a killed worker, or by this error."""
     kind = get_kind(job.kind)
     if kind.on_loss:
         kind.on_loss(job)
     if job.attempts >= kind.attempts:
-        set_aside_job(job)
+        set_aside_job(job, fault)
 
 
-def set_aside_job(job: Job) -> None:
+def set_aside_job(job: Job, fault: str = "") -> None:
     """Keep workers from claiming the job until a person retries it."""
     times = f"{job.attempts} time{'' if job.attempts == 1 else 's'}"
-    reason = f"Set aside: the worker died {times} at this work. Look at the worker's log."
+    cause = f"this work failed {times}, last with “{fault}”" if fault else f"the worker died {times} at this work"
+    reason = f"Set aside: {cause}. Look at the worker's log."
     logger.error("%s: %s", job, reason)
     give_up = get_kind(job.kind).on_give_up
     state = JobState.FAILED if give_up else JobState.SET_ASIDE

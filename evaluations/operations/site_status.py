@@ -62,8 +62,8 @@ def describe_jobs_set_aside() -> list[Finding]:
     return [
         warning_finding(
             "jobs",
-            f"{job} killed its worker twice and is set aside.",
-            f"Look at the worker's log, then run: manage.py retry_job {job.kind} {job.subject}",
+            f"{job}: {job.reason}",
+            f"Then run: manage.py retry_job {job.kind} {job.subject}",
         )
         for job in list_jobs_set_aside()[:JOBS_SHOWN]
     ]

@@ -176,7 +176,7 @@ def test_a_job_is_set_aside_after_two_deaths_and_named_by_the_doctor_until_it_is
     assert not work_once("count", 7)
     assert [str(one) for one in list_jobs_set_aside()] == ["count 7"]
     (finding,) = check_jobs()
-    assert "count 7 killed its worker twice" in finding.summary
+    assert finding.summary == f"count 7: {job.reason}"
     enqueue_job("count", 7, evaluation=None, retry=False)
     kill_worker_at("count", 7)
     assert job_about("count", 7).state == JobState.SET_ASIDE, "one more death, for what is new, and not two"
@@ -203,6 +203,21 @@ def test_a_fault_is_no_death(steps: list[Step]) -> None:
         Job.objects.update(not_before=None)
     assert not work_once("count", 7)
     assert job_about("count", 7).state == JobState.DONE
+
+
+def test_a_job_whose_faults_count_is_set_aside_with_the_last_of_them() -> None:
+    def fault(claim: JobClaim) -> bool:
+        raise ValueError("no such column")
+
+    register_job_kind(JobKind("count", fault, counts_faults=True))
+    enqueue()
+    for state in (JobState.WAITING, JobState.SET_ASIDE):
+        with pytest.raises(ValueError, match="no such column"):
+            work_once("count", 7)
+        assert job_about("count", 7).state == state
+        Job.objects.update(not_before=None)
+    reason = "Set aside: this work failed 2 times, last with “ValueError: no such column”. Look at the worker's log."
+    assert job_about("count", 7).reason == reason
 
 
 def test_a_job_that_goes_on_keeps_the_death_before_it(steps: list[Step]) -> None:

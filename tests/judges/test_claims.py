@@ -15,7 +15,14 @@ from django.utils import timezone
 from evaluations.domain.judges import AttemptStep, CallState
 from evaluations.domain.texts import PairTexts, ResponseTexts
 from evaluations.judge_prompts.prompt_builder import build_later_messages, build_messages, hash_prompt
-from evaluations.judges.calls.claims import claim_calls, refresh_leases, return_calls, room_at_endpoint
+from evaluations.judges.calls.claims import (
+    MIN_WAIT_SECONDS,
+    claim_calls,
+    refresh_leases,
+    return_calls,
+    room_at_endpoint,
+    seconds_until_due,
+)
 from evaluations.judges.calls.lease_sweeper import find_idle_runs, return_expired_calls
 from evaluations.judges.calls.outcome_store import store_outcomes
 from evaluations.judges.calls.work_session import LEASE_TIME, CallOutcome, ClaimedCall, WorkSession, begin_work_session
@@ -89,6 +96,12 @@ def test_a_call_that_is_to_wait_is_not_claimed_before_its_time(judge: Judge) -> 
     make_calls_due()
     (retried,) = claim_session_calls(session)
     assert (retried.call_id, retried.failed_requests) == (claimed[0].call_id, 1)
+
+
+def test_a_call_that_is_due_is_not_kept_waiting_by_one_that_waits_longer(judge: Judge) -> None:
+    session = start_run_session(judge)
+    store_outcomes(session, [waiting_outcome(claim_session_calls(session, 1)[0], 60.0)])
+    assert seconds_until_due(session, timezone.now()) == MIN_WAIT_SECONDS  # another worker has the others locked
 
 
 def test_a_long_wait_is_left_to_the_sweep(judge: Judge) -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Min, Q, QuerySet
 from django.db.models.functions import Now
 
 from evaluations.domain.choices import ShownOrder
@@ -47,6 +47,7 @@ from evaluations.net.addresses import is_local_address
 
 # Longer waits are left to the sweeper: no task idles for them.
 MAX_WAIT_SECONDS: Final = 5.0
+MIN_WAIT_SECONDS: Final = 0.05
 # A paused run may be resumed while its last requests are in flight.
 PAUSED_CHECK_SECONDS: Final = 1.0
 # How long a call waits while an equal one is in flight.
@@ -152,11 +153,12 @@ def count_lost_in_flight(endpoint: Endpoint) -> int:
 def seconds_until_due(session: WorkSession, now: datetime) -> float | None:
     """Seconds until the next call of this run is due; None if none is pending or the wait is too long."""
     waiting = Call.all_rows.filter(run=session.run, state=CallState.PENDING)
-    soonest = waiting.aggregate(count=Count("pk"), due=Min("not_before"))
-    if not soonest["count"]:
-        return None
-    seconds = (soonest["due"] - now).total_seconds() if soonest["due"] else 0.0
-    return max(seconds, 0.05) if seconds <= MAX_WAIT_SECONDS else None
+    # A due one is found by the index at once. All are read only where all wait.
+    if waiting.filter(Q(not_before__isnull=True) | Q(not_before__lte=now)).exists():
+        return MIN_WAIT_SECONDS
+    soonest = waiting.aggregate(due=Min("not_before"))["due"]
+    seconds = (soonest - now).total_seconds() if soonest else math.inf
+    return max(seconds, MIN_WAIT_SECONDS) if seconds <= MAX_WAIT_SECONDS else None
 
 
 def hold_back_suspects(session: WorkSession, rows: Sequence[DueCall], now: datetime) -> list[DueCall]:

@@ -7,7 +7,7 @@ from evaluations.management.product_command import ProductCommand
 
 
 class Command(ProductCommand):
-    help = "Let a background job that killed its worker twice be worked on again. `doctor` lists such jobs."
+    help = "Let a background job that was set aside be worked on again. `doctor` lists such jobs."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("kind", help="as doctor names it, such as reparse")
