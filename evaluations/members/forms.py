@@ -9,7 +9,7 @@ from evaluations.access import RIGHT_COLUMNS, Right
 from evaluations.domain.roles import SCOPE_TEXTS, Role, Scope
 from evaluations.members.selectors import list_time_zones
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.users import SitePolicy, User
+from evaluations.models.users import MAX_USERNAME_CHARACTERS, SitePolicy, User
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be subscripted when it runs
@@ -84,7 +84,7 @@ ROLE_CHOICES = [
 
 class MemberForm(forms.Form):
     username = forms.CharField(
-        max_length=150,
+        max_length=MAX_USERNAME_CHARACTERS,
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
     )
     role = forms.ChoiceField(choices=ROLE_CHOICES, initial=Role.REVIEWER)
@@ -96,7 +96,7 @@ class RoleForm(forms.Form):
 
 class SignInForm(forms.Form):
     username = forms.CharField(
-        max_length=150,
+        max_length=MAX_USERNAME_CHARACTERS,
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}),
     )
     password = forms.CharField(

@@ -7,6 +7,7 @@ from ninja import Field, Schema
 
 from evaluations.api.schemas import OMITTED, PersonOut, ShortText, StrictIn
 from evaluations.domain.roles import Role
+from evaluations.models.users import MAX_USERNAME_CHARACTERS
 
 
 class TokenOut(Schema):
@@ -60,7 +61,7 @@ class MemberPage(Schema):
 
 
 class MemberIn(StrictIn):
-    username: Annotated[str, Field(min_length=1, max_length=150)]
+    username: Annotated[str, Field(min_length=1, max_length=MAX_USERNAME_CHARACTERS)]
     role: Role = Role.REVIEWER
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
 from zoneinfo import available_timezones
 
 from django.conf import settings
@@ -14,9 +13,15 @@ from django.utils import timezone
 from evaluations.access import Right, has_right, list_unclaimed
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.sign_ins import SecurityEvent, Session
-from evaluations.models.users import ApiToken, Invitation, Membership, SignInLink, User, fold_username
-
-USERNAME_CHARACTERS: Final = 150  # as Django's column has them
+from evaluations.models.users import (
+    MAX_USERNAME_CHARACTERS,
+    ApiToken,
+    Invitation,
+    Membership,
+    SignInLink,
+    User,
+    fold_username,
+)
 
 
 def list_active_tokens(user: User) -> "QuerySet[ApiToken]":
@@ -33,7 +38,7 @@ def list_time_zones() -> list[str]:
 def find_account(username: str) -> User | None:
     """The account of that name; another spelling in capitals and small letters finds it too."""
     name = User.normalize_username(username.strip())
-    if len(name) > USERNAME_CHARACTERS:  # SQLite refuses to look for very long ones
+    if len(name) > MAX_USERNAME_CHARACTERS:  # SQLite refuses to look for very long ones
         return None
     users = list(User.objects.filter(username__iexact=name).order_by("pk"))  # one query, found or not
     return next((user for user in users if user.username == name), next(iter(users), None))

@@ -24,6 +24,7 @@ from evaluations.members.selectors import find_account, list_active_tokens, list
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.sign_ins import Session
 from evaluations.models.users import (
+    MAX_USERNAME_CHARACTERS,
     ApiToken,
     Invitation,
     Membership,
@@ -160,7 +161,7 @@ def check_username(username: str) -> str:
         User(username=name).clean_fields(exclude={field.name for field in User._meta.fields} - {"username"})
     except ValidationError as error:
         raise InputRefused(
-            f"“{name[:150]}” cannot be a username: use up to 150 letters, digits and . @ + - _."
+            f"“{name[:MAX_USERNAME_CHARACTERS]}” cannot be a username: use up to {MAX_USERNAME_CHARACTERS} letters, digits and . @ + - _."
         ) from error
     return name
 

@@ -1,6 +1,7 @@
 """Accounts with their rights, sign-in links, memberships, invitations and API tokens."""
 
 import hashlib
+from typing import Final
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
@@ -8,6 +9,8 @@ from django.db.models import Q
 
 from evaluations.domain.roles import Role, Scope
 from evaluations.models.base import Row, enum_choices, enum_constraint
+
+MAX_USERNAME_CHARACTERS: Final = 150  # as Django's own column of accounts
 
 
 class User(AbstractUser):
@@ -86,7 +89,7 @@ class Invitation(Row):
     """
 
     evaluation = models.ForeignKey("Evaluation", on_delete=models.PROTECT, related_name="invitations", db_index=False)
-    username = models.CharField(max_length=150)
+    username = models.CharField(max_length=MAX_USERNAME_CHARACTERS)
     name_key = models.CharField(max_length=200)
     role = models.CharField(max_length=12, choices=enum_choices(Role))
     invited_by = models.ForeignKey(

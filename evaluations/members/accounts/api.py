@@ -24,18 +24,18 @@ from evaluations.members.schemas import SignInLinkOut
 from evaluations.members.selectors import find_account, list_security_events
 from evaluations.members.services import disable_account, enable_account, end_access
 from evaluations.models.sign_ins import SecurityEvent
-from evaluations.models.users import User
+from evaluations.models.users import MAX_USERNAME_CHARACTERS, User
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["accounts"])
 
 
 class AccountQuery(PageQuery):
-    q: str = Field("", max_length=150, description="a part of the username")
+    q: str = Field("", max_length=MAX_USERNAME_CHARACTERS, description="a part of the username")
 
 
 class SecurityEventQuery(PageQuery):
-    account: str = Field("", max_length=150, description="a username; all accounts if empty")
+    account: str = Field("", max_length=MAX_USERNAME_CHARACTERS, description="a username; all accounts if empty")
 
 
 @operations.get_one("/accounts", Scope.ADMIN, AccountPage)
