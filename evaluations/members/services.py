@@ -161,7 +161,8 @@ def check_username(username: str) -> str:
         User(username=name).clean_fields(exclude={field.name for field in User._meta.fields} - {"username"})
     except ValidationError as error:
         raise InputRefused(
-            f"“{name[:MAX_USERNAME_CHARACTERS]}” cannot be a username: use up to {MAX_USERNAME_CHARACTERS} letters, digits and . @ + - _."
+            f"“{name[:MAX_USERNAME_CHARACTERS]}” cannot be a username: "
+            f"use up to {MAX_USERNAME_CHARACTERS} letters, digits and . @ + - _."
         ) from error
     return name
 
