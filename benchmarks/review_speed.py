@@ -123,7 +123,8 @@ def make_study(comparisons: int, wanted: int) -> Evaluation:
                     "id": 2 * number + side,
                     "query_id": number,
                     "candidate_id": (a, b)[side],
-                    "messages": [{**says[0], "content": f"{WORDS} {number}"}],
+                    # Equal texts would make both orders one question, which is asked once.
+                    "messages": [{**says[0], "content": f"{WORDS} {number} {'ab'[side]}"}],
                 }
                 for number in numbers
                 for side in (0, 1)
